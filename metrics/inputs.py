@@ -1,0 +1,181 @@
+"""Array inputs of the metrics: what a batch of samples looks like to a formula.
+
+Every block is optional: a run without claims has ``claims=None``. Within a block a per-sample ``status``
+says whether that sample recorded the input: SCORED (recorded, maybe empty), NOT_APPLICABLE (it has no
+meaning there) or NOT_RUN (not recorded). Ranks are 1-based; column c of a (n, K) array is rank c + 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.values import BoolArray, FloatArray, IntArray
+
+__all__ = ["ANSWERABLE", "Answers", "Batch", "Checks", "Claims", "Rankings", "ReferenceClaims", "SpanRankings", "Use"]
+
+ANSWERABLE = ("yes", "partial", "no", "conversational")  # codes 0..3 of Answers.answerable; -1 is unknown
+
+
+@dataclass(frozen=True)
+class Rankings:
+    """Ranked lists joined with gold labels by id.
+
+    Attributes:
+        grades: (n, K) grade of the document at each rank; 0 for not relevant, unjudged or a repeat of a
+            document already seen above (a repeat holds its place); NaN past the end of the list.
+        gold: (n, G) grades of all relevant documents (grade > 0), descending, NaN padded: the ideal list.
+        unit_rank: (n, U) first 1-based rank at which each gold unit is found; inf when nowhere; NaN padded.
+            A unit is a hop (any of its alternatives satisfies it) or a relevant document without a hop.
+        status: (n,) SCORED where a list was recorded and gold exists; NOT_APPLICABLE where the question has
+            no relevant document or the context was not retrieved; NOT_RUN where list or gold is missing.
+        reason: (n,) object array of str, "" where SCORED.
+        has_hops: (n,) True where the gold names hops.
+    """
+
+    grades: FloatArray
+    gold: FloatArray
+    unit_rank: FloatArray
+    status: NDArray[np.int8]
+    reason: NDArray[np.object_]
+    has_hops: BoolArray
+
+
+@dataclass(frozen=True)
+class SpanRankings:
+    """Ranked chunks with character offsets against gold spans.
+
+    Attributes:
+        gold_chars: (n,) number of distinct gold characters.
+        new_gold: (n, K) gold characters first covered at each rank; NaN past the end of the list.
+        union_chars: (n, K) distinct characters covered by the top c + 1 chunks; NaN past the end.
+        status: (n,) as in Rankings.
+        reason: (n,) as in Rankings.
+    """
+
+    gold_chars: FloatArray
+    new_gold: FloatArray
+    union_chars: FloatArray
+    status: NDArray[np.int8]
+    reason: NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The m claims of n answers.
+
+    Attributes:
+        sample: (m,) row of the sample each claim belongs to, ascending.
+        in_reference: (m,) int8: 1 entailed by the reference answer, 0 not, -1 not recorded.
+        supported: (m, K) True where the document at that rank supports the claim.
+        contradicted: (m, K) True where the document at that rank contradicts the claim.
+        support_known: (m,) whether support was recorded for the claim.
+        status: (n,) SCORED where claims were recorded (an empty list is recorded), else NOT_RUN.
+        source: (n,) int8 codes of metrics.values.Source: COMPUTED for recorded labels, ESTIMATED for lexical.
+    """
+
+    sample: IntArray
+    in_reference: NDArray[np.int8]
+    supported: BoolArray
+    contradicted: BoolArray
+    support_known: BoolArray
+    status: NDArray[np.int8]
+    source: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class ReferenceClaims:
+    """The m claims of n reference answers.
+
+    Attributes:
+        sample: (m,) row of the sample, ascending.
+        in_answer: (m,) int8: 1 entailed by the answer, 0 not, -1 not recorded.
+        supported: (m, K) True where the document at that rank supports the claim.
+        support_known: (m,) whether support was recorded.
+        status: (n,) SCORED where recorded, else NOT_RUN.
+        source: (n,) as in Claims.
+    """
+
+    sample: IntArray
+    in_answer: NDArray[np.int8]
+    supported: BoolArray
+    support_known: BoolArray
+    status: NDArray[np.int8]
+    source: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Use:
+    """Which documents the answers draw on.
+
+    Attributes:
+        used: (n, K) True where the answer draws on the document at that rank.
+        share: (n, K) share of the answer that rests on that document; NaN where not recorded.
+        documents: (n,) number of documents handed to the generator.
+        refused: (n,) True where the answer is a refusal.
+        status: (n,) SCORED where use is known, else NOT_RUN / NOT_APPLICABLE.
+        source: (n,) int8 Source: COMPUTED for recorded use (judge, citation, imported), ESTIMATED for lexical.
+    """
+
+    used: BoolArray
+    share: FloatArray
+    documents: IntArray
+    refused: BoolArray
+    status: NDArray[np.int8]
+    source: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Refusal and answerability.
+
+    Attributes:
+        refused: (n,) int8: 1 refused, 0 answered, -1 unknown (no answer recorded).
+        refused_source: (n,) int8 Source: HUMAN/IMPORTED when recorded, ESTIMATED when detected by phrases.
+        answerable: (n,) int8 code into ANSWERABLE; -1 unknown.
+        context_has_gold: (n,) int8: 1 the context handed to the generator holds the gold, 0 it does not, -1 unknown.
+    """
+
+    refused: NDArray[np.int8]
+    refused_source: NDArray[np.int8]
+    answerable: NDArray[np.int8]
+    context_has_gold: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The m expected-against-actual checks of n samples.
+
+    Attributes:
+        sample: (m,) row of the sample, ascending.
+        kind: (m,) object array of str, e.g. "format", "safety", "router", "tool_choice".
+        passed: (m,) bool.
+    """
+
+    sample: IntArray
+    kind: NDArray[np.object_]
+    passed: BoolArray
+
+
+@dataclass(frozen=True)
+class Batch:
+    """All inputs of n samples; None where the run records nothing of the kind.
+
+    Attributes:
+        n: number of samples.
+        documents: (n,) number of documents handed to the generator; 0 where none or not recorded.
+        document_relevant: (n, K) int8 label of each retrieved document (1 relevant, 0 not, -1 not labelled).
+    """
+
+    n: int
+    documents: IntArray
+    rankings: Rankings | None = None
+    spans: SpanRankings | None = None
+    claims: Claims | None = None
+    reference_claims: ReferenceClaims | None = None
+    use: Use | None = None
+    answers: Answers | None = None
+    checks: Checks | None = None
+    document_relevant: NDArray[np.int8] | None = None

@@ -1,0 +1,108 @@
+"""Values, their status and their source: the words every number in ragtriage is spoken in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "BoolArray",
+    "FloatArray",
+    "IntArray",
+    "MetricsError",
+    "Scores",
+    "Source",
+    "Status",
+    "StrArray",
+]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+StrArray = NDArray[np.object_]
+
+
+class MetricsError(ValueError):
+    """Anything the metrics package refuses; the message says what, where, and what would be accepted."""
+
+
+class Status(IntEnum):
+    """Why a sample has or lacks a value. Four different things, never shown alike."""
+
+    SCORED = 0
+    NOT_APPLICABLE = 1  # the metric has no meaning for this sample
+    NOT_RUN = 2  # inputs or judge missing
+    FAILED = 3  # was tried and went wrong; the reason says how
+
+    @property
+    def label(self) -> str:
+        """The word shown to people."""
+        return self.name.lower().replace("_", " ")
+
+
+class Source(IntEnum):
+    """How a value was obtained, in the order of precedence: the lowest number wins."""
+
+    HUMAN = 0
+    JUDGED = 1
+    COMPUTED = 2
+    IMPORTED = 3
+    ESTIMATED = 4
+
+    @property
+    def label(self) -> str:
+        """The word shown to people."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One metric over n samples.
+
+    Attributes:
+        values: (n,) float; NaN exactly where status is not SCORED.
+        status: (n,) int8 codes of Status.
+        reason: (n,) object array of str; "" where scored, else why not.
+        source: (n,) int8 codes of Source.
+    """
+
+    values: FloatArray
+    status: NDArray[np.int8]
+    reason: StrArray
+    source: NDArray[np.int8]
+
+    def __post_init__(self) -> None:
+        n = len(self.values)
+        if not (len(self.status) == len(self.reason) == len(self.source) == n):
+            raise MetricsError(f"Scores arrays differ in length: values has {n}")
+        if not np.array_equal(np.isnan(self.values), self.status != Status.SCORED):
+            raise MetricsError("a value must be NaN exactly where its status is not SCORED")
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @classmethod
+    def build(
+        cls,
+        values: FloatArray,
+        unscored: list[tuple[BoolArray, Status, str]],
+        source: NDArray[np.int8] | Source = Source.COMPUTED,
+    ) -> Scores:
+        """Make Scores from raw values and (mask, status, reason) rules; the first matching rule wins.
+
+        A NaN that no rule claims becomes FAILED with the reason "not a number".
+        """
+        n = len(values)
+        status = np.zeros(n, dtype=np.int8)
+        reason = np.full(n, "", dtype=object)
+        rest = [*unscored, (~np.isfinite(values), Status.FAILED, "not a number")]
+        for mask, code, why in reversed(rest):
+            status[mask] = code
+            reason[mask] = why
+        clean = np.where(status == Status.SCORED, values, np.nan)
+        if isinstance(source, Source):
+            source = np.full(n, source, dtype=np.int8)
+        return cls(clean, status, reason, source)
