@@ -1,4 +1,4 @@
-"""Readers of the fields of a sample: each takes a value from outside and returns it clean or notes a problem."""
+"""Readers of the fields of a sample: each takes a value from outside, returns it clean or notes a problem."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ class Reading:
 
 
 Read = Callable[[Any, str, Reading], Any]
+Struct = dict[str, Any]
+ReadStruct = Callable[[Any, str, Reading], Struct | None]
 
 
 def _found(value: object) -> str:
@@ -115,10 +117,10 @@ def _list_of(item: Read) -> Read:
     return read
 
 
-def _struct(required: tuple[str, ...] = (), **parts: Read) -> Read:
+def _struct(required: tuple[str, ...] = (), **parts: Read) -> ReadStruct:
     names = frozenset(parts)
 
-    def read(value: Any, field: str, reading: Reading) -> dict[str, Any] | None:
+    def read(value: Any, field: str, reading: Reading) -> Struct | None:
         if not isinstance(value, Mapping):
             reading.problem(field, _found(value), f"an object with {', '.join(parts)}")
             return None
@@ -148,10 +150,11 @@ _DOCUMENT_FULL = _struct(
     relevant=_flag,
 )
 _DOCUMENT_KEYS = {"id", "text", "score"}
-_NO_SPAN = {"doc_id": None, "start": None, "end": None, "relevant": None}
+_DOCUMENT_ALL = {*_DOCUMENT_KEYS, "doc_id", "start", "end", "relevant"}
+_NO_SPAN = {"doc_id": None, "start": None, "end": None, "relevant": None, "extra": None}
 
 
-def _document(value: Any, field: str, reading: Reading) -> dict[str, Any] | None:
+def _document(value: Any, field: str, reading: Reading) -> Struct | None:
     if isinstance(value, str):
         return {"id": None, "text": _text(value, field, reading), "score": None, **_NO_SPAN}
     if type(value) is dict and value.keys() <= _DOCUMENT_KEYS:  # the common form, checked without ceremony
@@ -159,7 +162,13 @@ def _document(value: Any, field: str, reading: Reading) -> dict[str, Any] | None
         plain_text = text is None or (type(text) is str and text.isascii())
         if type(name) is str and name.isascii() and name and plain_text and _plain_score(score):
             return {"id": name, "text": text, "score": score, **_NO_SPAN}
-    document = _DOCUMENT_FULL(value, field, reading)
+    if not isinstance(value, Mapping):
+        reading.problem(field, _found(value), "text, or an object with `id`, `text` or both")
+        return None
+    more = {str(key): entry for key, entry in value.items() if key not in _DOCUMENT_ALL}
+    document = _DOCUMENT_FULL({key: value.get(key) for key in _DOCUMENT_ALL}, field, reading)
+    if document is not None:
+        document["extra"] = _any_json(more, field, reading) if more else None
     if document is not None and document["id"] is None and document["text"] is None:
         reading.problem(field, "has neither id nor text", "an object with `id`, `text` or both")
     return document
@@ -169,7 +178,7 @@ def _plain_score(score: object) -> bool:
     return score is None or (type(score) is float and math.isfinite(score))
 
 
-def _relevant(value: Any, field: str, reading: Reading) -> dict[str, Any] | None:
+def _relevant(value: Any, field: str, reading: Reading) -> Struct | None:
     if isinstance(value, str | int) and not isinstance(value, bool):
         value = {"id": value}
     found = _RELEVANT_FULL(value, field, reading)
@@ -181,7 +190,7 @@ def _relevant(value: Any, field: str, reading: Reading) -> dict[str, Any] | None
 _RELEVANT_FULL = _struct(("id",), id=_identifier, grade=_number, hop=_identifier)
 
 
-def _span(value: Any, field: str, reading: Reading) -> dict[str, Any] | None:
+def _span(value: Any, field: str, reading: Reading) -> Struct | None:
     found = _SPAN_FULL(value, field, reading)
     if found and None not in (found["start"], found["end"]) and found["end"] <= found["start"]:
         reading.problem(

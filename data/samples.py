@@ -30,6 +30,7 @@ _DOCUMENT = pa.struct(
         ("start", pa.int64()),
         ("end", pa.int64()),
         ("relevant", pa.bool_()),
+        ("extra", pa.string()),
     ]
 )
 _RANKS = pa.list_(pa.int32())
