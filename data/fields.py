@@ -10,7 +10,7 @@ from typing import Any
 
 from data.errors import Problems
 
-__all__ = ["FIELDS", "Read", "Reading"]
+__all__ = ["FIELDS", "Read", "Reading", "any_json"]
 
 MAX_RANK = 1_000_000
 
@@ -69,10 +69,17 @@ def _identifier(value: Any, field: str, reading: Reading) -> str | None:
 
 
 def _number(value: Any, field: str, reading: Reading) -> float | None:
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    if isinstance(value, int | float) and not isinstance(value, bool) and _finite(value):
         return float(value)
     reading.problem(field, _found(value), "a finite number, or null")
     return None
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond any float
+        return False
 
 
 def _whole(least: int) -> Read:
@@ -103,8 +110,10 @@ def _one_of(*accepted: str) -> Read:
     return read
 
 
-def _any_json(value: Any, _field: str, _reading: Reading) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
+def any_json(value: Any, _field: str = "", _reading: Reading | None = None) -> str:
+    """Any value as JSON text that can be stored: half a surrogate pair stays escaped."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if _encodable(text) else json.dumps(value, default=str)
 
 
 def _list_of(item: Read) -> Read:
@@ -168,7 +177,7 @@ def _document(value: Any, field: str, reading: Reading) -> Struct | None:
     more = {str(key): entry for key, entry in value.items() if key not in _DOCUMENT_ALL}
     document = _DOCUMENT_FULL({key: value.get(key) for key in _DOCUMENT_ALL}, field, reading)
     if document is not None:
-        document["extra"] = _any_json(more, field, reading) if more else None
+        document["extra"] = any_json(more, field, reading) if more else None
     if document is not None and document["id"] is None and document["text"] is None:
         reading.problem(field, "has neither id nor text", "an object with `id`, `text` or both")
     return document
@@ -211,9 +220,10 @@ def _scores(value: Any, field: str, reading: Reading) -> list[dict[str, Any]] | 
 
 def _score(name: str, entry: Any, field: str, reading: Reading) -> dict[str, Any]:
     reason = None
+    _text(name, field, reading)
     if isinstance(entry, Mapping):
         found = entry.get("reason")
-        reason = None if found is None else str(found)
+        reason = None if found is None else _text(str(found), f"{field}.reason", reading)
         entry = entry.get("value")
     if entry is None or (isinstance(entry, float) and not math.isfinite(entry)):
         return {
@@ -231,7 +241,10 @@ def _tags(value: Any, field: str, reading: Reading) -> list[dict[str, str]] | No
         return None
     scalars = (str, int, float, bool)
     for key, entry in value.items():
-        if entry is not None and not isinstance(entry, scalars):
+        _text(str(key), field, reading)
+        if isinstance(entry, str):
+            _text(entry, f"{field}.{key}", reading)
+        elif entry is not None and not isinstance(entry, scalars):
             reading.problem(f"{field}.{key}", _found(entry), "text, a number, true or false")
     return [
         {"key": str(key), "value": entry if isinstance(entry, str) else json.dumps(entry)}
@@ -252,7 +265,7 @@ _HUMAN = _struct(
     low=_number,
     high=_number,
 )
-_CHECK = _struct(("name",), name=_text, kind=_text, expected=_any_json, actual=_any_json, passed=_flag)
+_CHECK = _struct(("name",), name=_text, kind=_text, expected=any_json, actual=any_json, passed=_flag)
 
 FIELDS: dict[str, Read] = {
     "question_id": _identifier,

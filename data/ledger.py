@@ -58,13 +58,18 @@ class Label:
     at: str
 
 
-_COLUMNS = "label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at"
-_CURRENT = f"""
-    SELECT {_COLUMNS} FROM labels AS given
+_CURRENT = """
+    SELECT label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at FROM labels AS given
     WHERE run_id = ? AND undone_at IS NULL AND label_id = (
         SELECT max(label_id) FROM labels AS later
         WHERE later.run_id = given.run_id AND later.question_id = given.question_id
           AND later.repeat = given.repeat AND later.annotator = given.annotator AND later.undone_at IS NULL)
+    ORDER BY label_id
+"""
+_UNDO = """
+    UPDATE labels SET undone_at = ? WHERE label_id = (
+        SELECT max(label_id) FROM labels WHERE run_id = ? AND annotator = ? AND undone_at IS NULL)
+    RETURNING label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at
 """
 
 
@@ -156,12 +161,7 @@ class Ledger:
     def undo_label(self, run_id: str, annotator: str) -> Label | None:
         """Take back the person's newest label in a run; gives what was taken back, None if nothing was."""
         with self._open() as connection:
-            row = connection.execute(
-                "UPDATE labels SET undone_at = ? WHERE label_id = ("
-                " SELECT max(label_id) FROM labels WHERE run_id = ? AND annotator = ? AND undone_at IS NULL)"
-                f" RETURNING {_COLUMNS}",
-                (utc_now().isoformat(), run_id, annotator.strip()),
-            ).fetchone()
+            row = connection.execute(_UNDO, (utc_now().isoformat(), run_id, annotator.strip())).fetchone()
         return Label(*row) if row else None
 
     def labels(self, run_id: str) -> list[Label]:
@@ -169,7 +169,7 @@ class Ledger:
         if not self.path.exists():
             return []
         with self._open() as connection:
-            return [Label(*row) for row in connection.execute(f"{_CURRENT} ORDER BY label_id", (run_id,))]
+            return [Label(*row) for row in connection.execute(_CURRENT, (run_id,))]
 
     def failure_labels(self) -> list[str]:
         """List the failure labels in use, most used first."""

@@ -17,7 +17,7 @@ from data.errors import InputError, Problem, Problems
 from data.samples import SCHEMA, Sample, normalise
 from data.workspace import Run, Workspace, utc_now
 
-__all__ = ["ImportedRun", "Labels", "store_run"]
+__all__ = ["ImportedRun", "store_run"]
 
 BATCH_ROWS = 512  # rows a row group: one case is read without its neighbours' megabytes
 Progress = Callable[[int], None]
@@ -34,23 +34,6 @@ class ImportedRun:
 
     run: Run
     status: Literal["imported", "unchanged"]
-
-
-@dataclass(frozen=True)
-class Labels:
-    """What the user says of a run at import, beside what its file says.
-
-    Attributes:
-        project: what it belongs to.
-        name: a name the user chose, or None for the draft's.
-        config: pipeline configuration to add.
-        dataset: name of the question set, or "" for the draft's.
-    """
-
-    project: str = "default"
-    name: str | None = None
-    config: dict[str, Any] = field(default_factory=dict)
-    dataset: str = ""
 
 
 @dataclass
@@ -79,7 +62,7 @@ class _Tally:
 def store_run(
     workspace: Workspace,
     draft: RunDraft,
-    labels: Labels,
+    project: str,
     problems: Problems,
     progress: Progress | None = None,
 ) -> ImportedRun:
@@ -88,17 +71,16 @@ def store_run(
     Args:
         workspace: where to put it.
         draft: what the importer read; its records are consumed.
-        labels: what the user says of it.
+        project: what the run belongs to.
         problems: where the importer gathers what is wrong with the file.
         progress: called with the number of samples read so far.
 
     Raises:
         InputError: the file has problems; the first twenty and a count.
     """
-    config = {**draft.config, **labels.config}
-    named = labels.name or (draft.name if draft.named_by_content else "")
+    named = draft.name if draft.named_by_content else ""
     identity = orjson.dumps(
-        [labels.project, named, config, draft.dataset, draft.dataset_version, draft.corpus_version],
+        [project, named, draft.config, draft.dataset, draft.dataset_version, draft.corpus_version],
         option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS,
         default=str,
     )
@@ -109,7 +91,7 @@ def store_run(
         if tally.n == 0:
             what = "holds no sample"
             raise InputError([Problem(draft.file, None, "", what, "at least one record with `question`")])
-        run = _facts(draft, labels, tally, config)
+        run = _facts(draft, project, tally)
         (stage / "run.json").write_text(run.to_json(), encoding="utf-8")
         fresh = workspace.publish(stage, workspace.runs_folder / run.run_id)
     if fresh:
@@ -144,20 +126,20 @@ def _write_samples(path: Path, samples: Iterator[Sample]) -> None:
             writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=SCHEMA))
 
 
-def _facts(draft: RunDraft, labels: Labels, tally: _Tally, config: dict[str, Any]) -> Run:
+def _facts(draft: RunDraft, project: str, tally: _Tally) -> Run:
     content_hash = tally.digest.hexdigest()
     now = utc_now()
     return Run(
         run_id=content_hash[:12],
-        name=labels.name or draft.name,
-        project=labels.project,
+        name=draft.name,
+        project=project,
         n=tally.n,
         n_questions=len(tally.questions),
         created_at=draft.created_at or now,
         imported_at=now,
         origin={"file": draft.file, "format": draft.format},
-        config=config,
-        dataset=labels.dataset or draft.dataset,
+        config=dict(draft.config),
+        dataset=draft.dataset,
         dataset_version=draft.dataset_version,
         corpus_version=draft.corpus_version,
         content_hash=content_hash,

@@ -8,14 +8,13 @@ line and field. Ranks are 1-based.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from data.errors import Problems
-from data.fields import FIELDS, Reading
+from data.fields import FIELDS, Reading, any_json
 
 __all__ = ["SCHEMA", "Sample", "document_id", "normalise", "question_key"]
 
@@ -163,7 +162,7 @@ def normalise(record: object, line: int, problems: Problems) -> Sample | None:
         return None
     _fill(sample)
     unknown = {str(key): value for key, value in record.items() if key not in FIELDS}
-    sample["extra"] = json.dumps(unknown, ensure_ascii=False, default=str) if unknown else None
+    sample["extra"] = any_json(unknown) if unknown else None
     return sample
 
 

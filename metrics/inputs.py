@@ -74,6 +74,7 @@ class Claims:
         support_known: (m,) whether support was recorded for the claim.
         status: (n,) SCORED where claims were recorded (an empty list is recorded), else NOT_RUN.
         source: (n,) int8 codes of metrics.values.Source: COMPUTED for recorded labels, ESTIMATED for lexical.
+        contradiction_known: (m,) whether contradiction was recorded for the claim; None: wherever support was.
     """
 
     sample: IntArray
@@ -83,6 +84,7 @@ class Claims:
     support_known: BoolArray
     status: NDArray[np.int8]
     source: NDArray[np.int8]
+    contradiction_known: BoolArray | None = None
 
 
 @dataclass(frozen=True)

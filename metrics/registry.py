@@ -91,6 +91,6 @@ def parse_key(name: str, registry: dict[str, Metric]) -> MetricKey:
         raise MetricsError(f"unknown metric {name!r}{hint}; known: {', '.join(sorted(registry))}")
     if not metric.per_k:
         return MetricKey(metric, None)
-    if not cut.isdigit() or int(cut) < 1:
+    if not cut.isdecimal() or int(cut) < 1:
         raise MetricsError(f"metric {name!r} needs a rank cut-off of 1 or more, as in {base}@5")
     return MetricKey(metric, int(cut))

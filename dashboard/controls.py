@@ -1,0 +1,79 @@
+"""Widgets tied to the selection: each shows and changes one field of it, so that the URL always agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboard.session import current_selection, keep
+
+__all__ = ["choose", "search", "segment", "slide", "toggle"]
+
+
+def _take(name: str, key: str, clear: Mapping[str, Any]) -> None:
+    value = st.session_state[key]
+    keep(**{**clear, name: "" if value is None else value})
+
+
+def _tie(name: str, clear: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the widget arguments that tie it to one field of the selection."""
+    key = f"pick_{name}"
+    st.session_state[key] = getattr(current_selection(), name)
+    return {"key": key, "on_change": _take, "args": (name, key, clear)}
+
+
+def choose(
+    label: str,
+    name: str,
+    options: Sequence[str],
+    titles: Mapping[str, str] | Callable[[str], str],
+    clear: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> str:
+    """Draw a select box for one field; a selected value that is no option shows the first one.
+
+    Args:
+        label: above the box.
+        name: field of the selection.
+        options: values of the field.
+        titles: what to show for each.
+        clear: other fields to set when this one changes.
+        more: passed on to st.selectbox.
+    """
+    tie = _tie(name, clear or {})
+    if st.session_state[tie["key"]] not in options:
+        st.session_state[tie["key"]] = options[0]
+    show = titles if callable(titles) else titles.__getitem__
+    return str(st.selectbox(label, options, format_func=show, **tie, **more))
+
+
+def segment(
+    label: str,
+    name: str,
+    options: Sequence[str],
+    titles: Mapping[str, str],
+    clear: Mapping[str, Any] | None = None,
+) -> str:
+    """Draw a row of choices for one field."""
+    tie = _tie(name, clear or {})
+    if st.session_state[tie["key"]] not in options:
+        st.session_state[tie["key"]] = options[0]
+    value = st.segmented_control(label, options, format_func=titles.__getitem__, required=True, **tie)
+    return str(value)
+
+
+def slide(label: str, name: str, help_text: str) -> float:
+    """Draw a slider from 0 to 1 for one field."""
+    return float(st.slider(label, 0.0, 1.0, step=0.05, format="%.2f", help=help_text, **_tie(name, {})))
+
+
+def search(label: str, name: str, placeholder: str, clear: Mapping[str, Any]) -> str:
+    """Draw a search box for one field."""
+    return str(st.text_input(label, type="search", placeholder=placeholder, **_tie(name, clear)))
+
+
+def toggle(label: str, name: str, clear: Mapping[str, Any]) -> bool:
+    """Draw a switch for one field."""
+    return bool(st.toggle(label, **_tie(name, clear)))

@@ -1,0 +1,206 @@
+"""The selection: everything a person has chosen, as one validated object whose save format is the URL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from data.cases import LABEL_STATES, CaseFilter
+from data.diagnoses import DiagnosisSettings
+from metrics.diagnosis import PATTERNS, Cutoffs
+from metrics.registry import CONVENTIONS
+from metrics.stages import DEFAULT_ORDER, STAGES
+
+__all__ = ["Selection"]
+
+LONGEST = 500  # characters of a text taken from a URL
+MOST_VERSIONS = 20
+_WORDS: dict[str, tuple[str, ...]] = {
+    "pattern": ("", *(entry.key for entry in PATTERNS)),
+    "stage": ("", *(entry.key for entry in STAGES)),
+    "bad": ("", "yes", "no"),
+    "refused": ("", "yes", "no"),
+    "label": LABEL_STATES,
+    "convention": CONVENTIONS,
+}
+_FLAGS: dict[str, bool | None] = {"": None, "yes": True, "no": False}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is chosen, with the values that hold when nothing is.
+
+    Attributes:
+        project: the project.
+        run: run id; "" for the newest of the project.
+        baseline: run id of the baseline; "" for the project's own.
+        convention: how the undefined is treated.
+        signal: metric that speaks for the context; "" for the first available.
+        context: cut-off of the context signal.
+        faithfulness: cut-off of faithfulness.
+        relevancy: cut-off of answer relevancy.
+        order: order of the failure stages, as keys.
+        pattern: filter on the metric pattern.
+        stage: filter on the failure stage.
+        bad: "yes" for bad cases, "no" for good ones, "" for both.
+        refused: the same for refusals.
+        label: filter on what people said.
+        failure: filter on a failure label.
+        annotator: whose labels.
+        text: words to search for.
+        slices: name of a slice -> value.
+        sort: how cases are ordered.
+        descending: highest first.
+        page: page of the list, from 1.
+        case: "question_id~repeat" of the open case.
+        versions: run ids beside the baseline on the Compare page.
+        other: which of them the detail shows.
+        metric: metric whose changes are listed.
+    """
+
+    project: str = ""
+    run: str = ""
+    baseline: str = ""
+    convention: str = "default"
+    signal: str = ""
+    context: float = 0.5
+    faithfulness: float = 0.8
+    relevancy: float = 0.5
+    order: tuple[str, ...] = DEFAULT_ORDER
+    pattern: str = ""
+    stage: str = ""
+    bad: str = ""
+    refused: str = ""
+    label: str = ""
+    failure: str = ""
+    annotator: str = ""
+    text: str = ""
+    slices: Mapping[str, str] = field(default_factory=dict)
+    sort: str = ""
+    descending: bool = False
+    page: int = 1
+    case: str = ""
+    versions: tuple[str, ...] = ()
+    other: str = ""
+    metric: str = ""
+
+    def with_(self, **changes: Any) -> Selection:
+        """Give a copy with some values changed."""
+        return replace(self, **changes)
+
+    def to_params(self) -> dict[str, str]:
+        """Write the selection as URL parameters, leaving out what is at its default."""
+        plain = Selection()
+        found = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value != getattr(plain, one.name):
+                found[one.name] = _write(value)
+        return found
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> Selection:
+        """Read a selection from URL parameters; what is unknown or out of range keeps its default."""
+        plain = cls()
+        found: dict[str, Any] = {}
+        for one in fields(cls):
+            text = params.get(one.name)
+            if text is not None and len(text) <= LONGEST * 4:
+                value = _read(one.name, text, getattr(plain, one.name))
+                if value is not None:
+                    found[one.name] = value
+        return cls(**found)
+
+    def filter(self) -> CaseFilter:
+        """Give the part of the selection that says which cases to show."""
+        return CaseFilter(
+            pattern=self.pattern,
+            stage=self.stage,
+            bad=_FLAGS[self.bad],
+            refused=_FLAGS[self.refused],
+            label=self.label,  # type: ignore[arg-type] # checked against LABEL_STATES when read
+            failure=self.failure,
+            annotator=self.annotator,
+            text=self.text,
+            slices=dict(self.slices),
+            sort=self.sort,
+            descending=self.descending,
+        )
+
+    def unfiltered(self) -> Selection:
+        """Give a copy that shows every case."""
+        plain = Selection()
+        names = (
+            "pattern",
+            "stage",
+            "bad",
+            "refused",
+            "label",
+            "failure",
+            "annotator",
+            "text",
+            "slices",
+            "page",
+        )
+        return replace(self, case="", **{name: getattr(plain, name) for name in names})
+
+    def settings(self) -> DiagnosisSettings:
+        """Give the part of the selection that says how cases are diagnosed."""
+        cutoffs = Cutoffs(self.context, self.faithfulness, self.relevancy)
+        return DiagnosisSettings(cutoffs, self.signal or None, self.order)
+
+
+def _write(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), ensure_ascii=False)
+    return str(value)
+
+
+def _read(name: str, text: str, default: Any) -> Any:
+    if name in _WORDS:
+        return text if text in _WORDS[name] else None
+    if isinstance(default, bool):
+        return text == "yes"
+    if isinstance(default, float):
+        return _number(text)
+    if isinstance(default, int):
+        return int(text) if text.isdigit() and 1 <= int(text) <= 10**9 else None
+    if name == "order":
+        return _order(text)
+    if isinstance(default, tuple):
+        return tuple(part for part in text.split(",")[:MOST_VERSIONS] if part)
+    if isinstance(default, Mapping):
+        return _mapping(text)
+    return text[:LONGEST]
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0.0 <= value <= 1.0 else None
+
+
+def _order(text: str) -> tuple[str, ...] | None:
+    """Read an order of stages; keys that are missing follow in the usual order."""
+    given = [key for key in dict.fromkeys(text.split(",")) if key in DEFAULT_ORDER]
+    return (*given, *(key for key in DEFAULT_ORDER if key not in given))
+
+
+def _mapping(text: str) -> dict[str, str] | None:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        return None
+    if not isinstance(found, dict):
+        return None
+    return {str(key)[:LONGEST]: str(value)[:LONGEST] for key, value in list(found.items())[:20]}

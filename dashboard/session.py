@@ -1,0 +1,210 @@
+"""What a page is given: the workspace as it is now, the selection, and diagnoses kept between clicks."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import streamlit as st
+
+from dashboard.selection import Selection
+from data.catalogue import Catalogue
+from data.comparisons import Comparison, compare
+from data.diagnoses import Diagnosis, DiagnosisSettings, diagnose
+from data.errors import DataError
+from data.findings import check_run
+from data.scoring import DEFAULT_KS, ScoreOptions, match_of
+from data.summaries import Aggregate
+from data.tables import RunTable
+from data.workspace import Run, Workspace
+from metrics.checks import Finding
+from metrics.registry import Convention
+
+__all__ = ["View", "current_selection", "keep", "open_catalogue", "restore_selection", "save_selection"]
+
+_SELECTION, _WRITTEN, _PAGE = "selection", "written_params", "shown_page"
+
+
+@st.cache_resource(max_entries=4)
+def _catalogue(root: str) -> Catalogue:
+    return Catalogue(Workspace(root).create())
+
+
+def open_catalogue() -> Catalogue:
+    """Open the workspace that the server was started on."""
+    return _catalogue(str(Workspace.find(os.environ.get("RAGTRIAGE_WORKSPACE")).root))
+
+
+def current_selection() -> Selection:
+    """Give the selection of this browser tab."""
+    found = st.session_state.get(_SELECTION)
+    return found if isinstance(found, Selection) else Selection()
+
+
+def keep(**changes: Any) -> None:
+    """Change the selection of this tab; for callbacks, which run before the page does."""
+    st.session_state[_SELECTION] = current_selection().with_(**changes)
+
+
+def restore_selection(page: str) -> None:
+    """Follow the URL where the person changed it: a link opened, back, forward.
+
+    Another page of the navigation comes with an empty URL; there the selection stays.
+    """
+    params = st.query_params.to_dict()
+    moved = st.session_state.get(_PAGE) not in (None, page)
+    st.session_state[_PAGE] = page
+    if params != st.session_state.get(_WRITTEN, {}) and (params or not moved):
+        st.session_state[_SELECTION] = Selection.from_params(params)
+
+
+def save_selection() -> None:
+    """Write the selection into the URL."""
+    params = current_selection().to_params()
+    if params != st.query_params.to_dict():
+        st.query_params.from_dict(params)
+    st.session_state[_WRITTEN] = params
+
+
+@dataclass(frozen=True)
+class View:
+    """The workspace seen through a selection.
+
+    Attributes:
+        catalogue: of the workspace.
+        selection: what is chosen.
+        runs: the runs of the project, oldest first.
+        run: the run on display.
+        baseline: the run it is compared with, if any.
+    """
+
+    catalogue: Catalogue
+    selection: Selection
+    runs: tuple[Run, ...]
+    run: Run
+    baseline: Run | None
+
+    @classmethod
+    def of(cls, catalogue: Catalogue, selection: Selection) -> View | None:
+        """Resolve a selection; what it names and is not there gives way to the default. None without runs."""
+        runs = catalogue.runs()
+        if not runs:
+            return None
+        by_id = {run.run_id: run for run in runs}
+        chosen = by_id.get(selection.run)
+        projects = sorted({run.project for run in runs})
+        project = chosen.project if chosen and not selection.project else selection.project
+        if project not in projects:
+            project = projects[0]
+        mine = tuple(run for run in runs if run.project == project)
+        run = chosen if chosen in mine and chosen is not None else mine[-1]
+        return cls(catalogue, selection, mine, run, _baseline(catalogue, selection, mine, run))
+
+    @property
+    def project(self) -> str:
+        """The project on display."""
+        return self.run.project
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """A name for every run of the project, made different where names repeat."""
+        names = self.catalogue.names()
+        dated = {run.run_id: f"{names[run.run_id]} · {run.created_at:%Y-%m-%d %H:%M}" for run in self.runs}
+        often = Counter(names[run.run_id] for run in self.runs)
+        twice = Counter(dated.values())
+        return {
+            run.run_id: _name(names[run.run_id], dated[run.run_id], run.run_id, often, twice)
+            for run in self.runs
+        }
+
+    @property
+    def options(self) -> ScoreOptions:
+        """How runs are scored under this selection."""
+        return _options(self.run, self.selection)
+
+    def table(self, run: Run) -> RunTable:
+        """Give a run's arrays."""
+        return self.catalogue.table(run, _options(run, self.selection))
+
+    def summary(self, run: Run) -> dict[str, Aggregate]:
+        """Give a run's aggregates over all its questions."""
+        return self.catalogue.summary(run, _options(run, self.selection))
+
+    def diagnosis(self, run: Run, settings: DiagnosisSettings | None = None) -> Diagnosis:
+        """Diagnose a run under this selection; the result is kept until its labels change."""
+        table = self.table(run)
+        stamp = self.catalogue.ledger.stamp()
+        chosen = settings or self.selection.settings()
+        return _diagnosis(table, self.catalogue, table.scores_path.as_posix(), chosen, stamp)
+
+    def comparison(self, base: Run, other: Run, metrics: Sequence[str]) -> Comparison:
+        """Compare two runs under this selection."""
+        left, right = self.diagnosis(base), self.diagnosis(other)
+        key = (left.table.scores_path.as_posix(), right.table.scores_path.as_posix())
+        stamp = self.catalogue.ledger.stamp()
+        return _comparison(left, right, key, self.selection.settings(), tuple(metrics), stamp)
+
+    def findings(self, run: Run) -> list[Finding]:
+        """Give what the checks on the numbers found in a run."""
+        table = self.table(run)
+        return _findings(table, table.scores_path.as_posix(), self.selection.convention)
+
+
+def _options(run: Run, selection: Selection) -> ScoreOptions:
+    convention: Convention = "ragchecker" if selection.convention == "ragchecker" else "default"
+    return ScoreOptions(DEFAULT_KS, convention, match_of(run))
+
+
+def _name(name: str, dated: str, run_id: str, often: Counter[str], twice: Counter[str]) -> str:
+    if often[name] == 1:
+        return name
+    return dated if twice[dated] == 1 else f"{dated} · {run_id[:6]}"
+
+
+def _baseline(catalogue: Catalogue, selection: Selection, runs: tuple[Run, ...], run: Run) -> Run | None:
+    """Pick the baseline chosen, else the project's, else the run before this one."""
+    others = {one.run_id: one for one in runs if one.run_id != run.run_id}
+    wanted = selection.baseline or catalogue.ledger.baselines().get(run.project, "")
+    if wanted in others:
+        return others[wanted]
+    earlier = [one for one in runs[: runs.index(run)] if one.run_id in others]
+    return earlier[-1] if earlier else next(iter(others.values()), None)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _diagnosis(
+    _table: RunTable,
+    _catalogue: Catalogue,
+    scores: str,  # noqa: ARG001 -- part of the cache key
+    settings: DiagnosisSettings,
+    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
+) -> Diagnosis:
+    return diagnose(_table, settings, _catalogue.ledger.labels(_table.run.run_id))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _comparison(
+    _base: Diagnosis,
+    _other: Diagnosis,
+    key: tuple[str, str],  # noqa: ARG001 -- part of the cache key
+    settings: DiagnosisSettings,  # noqa: ARG001 -- part of the cache key
+    metrics: tuple[str, ...],
+    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
+) -> Comparison:
+    return compare(_base, _other, metrics)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _findings(_table: RunTable, scores: str, convention: str) -> list[Finding]:  # noqa: ARG001 -- cache key
+    return check_run(_table, "ragchecker" if convention == "ragchecker" else "default")
+
+
+def require(view: View | None) -> View:
+    """Give the view, or stop with what to do when there is none."""
+    if view is None:
+        raise DataError("the workspace holds no run yet; load one on the Runs page")
+    return view

@@ -1,0 +1,26 @@
+"""Text from outside on its way to the screen: always data, never markup."""
+
+from __future__ import annotations
+
+import html
+import re
+
+__all__ = ["chart_text", "markdown_text", "shorten"]
+
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+
+
+def markdown_text(text: str) -> str:
+    """Escape text for st.markdown, titles and labels: no link, image, directive, formula or HTML survives."""
+    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+
+
+def chart_text(text: str) -> str:
+    """Escape text for a Plotly label, which reads a part of HTML."""
+    return html.escape(text, quote=False)
+
+
+def shorten(text: str, length: int) -> str:
+    """Cut a text on one line to a length, with an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"

@@ -1,0 +1,239 @@
+"""Runs side by side: paired differences over shared questions, who got better and worse, flow of stages."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.diagnoses import Diagnosis
+from data.summaries import bounds_of, declared, ordered
+from data.tables import RunTable
+from metrics.comparison import PairedDifference, RunFacts, Verdict, comparability, holm, paired, verdict
+from metrics.stages import STAGES
+from metrics.statistics import question_means
+from metrics.values import FloatArray, IntArray
+
+__all__ = [
+    "GOOD",
+    "GOOD_SHARE",
+    "Alignment",
+    "Comparison",
+    "MetricDifference",
+    "QuestionChange",
+    "align",
+    "changes",
+    "compare",
+    "shared_metrics",
+    "stage_flow",
+]
+
+GOOD_SHARE = "pass rate"
+SHOWN_K = 5
+GOOD = "good"
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Which questions two runs share.
+
+    Attributes:
+        base: (s,) codes of the shared questions in the baseline.
+        other: (s,) codes of the same questions in the other run.
+        only_base: questions that only the baseline has.
+        only_other: questions that only the other run has.
+    """
+
+    base: IntArray
+    other: IntArray
+    only_base: int
+    only_other: int
+
+
+def align(base: RunTable, other: RunTable) -> Alignment:
+    """Match the questions of two runs by id."""
+    left, right = base.question_ids, other.question_ids
+    if len(left) == len(right) and bool((left == right).all()):
+        same = np.arange(len(left), dtype=np.int64)
+        return Alignment(same, same, 0, 0)
+    _, at_base, at_other = np.intersect1d(left, right, assume_unique=True, return_indices=True)
+    shared = len(at_base)
+    return Alignment(at_base, at_other, len(left) - shared, len(right) - shared)
+
+
+@dataclass(frozen=True)
+class MetricDifference:
+    """One metric on two sides.
+
+    Attributes:
+        metric: full name, or GOOD_SHARE.
+        base: mean over the shared questions in the baseline; NaN where not scored.
+        other: mean in the other run.
+        difference: other minus base, paired on question.
+        adjusted_p: after Holm's correction over the family on display.
+        verdict: better, worse, cannot tell or unchanged.
+    """
+
+    metric: str
+    base: float
+    other: float
+    difference: PairedDifference
+    adjusted_p: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs over one family of metrics.
+
+    Attributes:
+        warnings: what makes the sides unequal.
+        differences: one entry a metric, in the order asked for.
+        alignment: which questions are shared.
+    """
+
+    warnings: tuple[str, ...]
+    differences: tuple[MetricDifference, ...]
+    alignment: Alignment
+
+
+def shared_metrics(tables: Sequence[RunTable], k: int = SHOWN_K) -> list[str]:
+    """List the metrics that every one of the runs has values for, in the registry's order.
+
+    Of a metric with rank cut-offs one stands for all: each more would cost the others their significance.
+    """
+    common = set(tables[0].metrics).intersection(*(table.metrics for table in tables[1:]))
+    return [
+        name
+        for name in ordered(tuple(common))
+        if ("@" not in name or name.endswith(f"@{k}"))
+        and all(np.isfinite(table.values(name)).any() for table in tables)
+    ]
+
+
+def compare(base: Diagnosis, other: Diagnosis, metrics: Sequence[str]) -> Comparison:
+    """Compare two diagnosed runs on a family of metrics and on the share of good cases."""
+    alignment = align(base.table, other.table)
+    sides = [(GOOD_SHARE, _good(base), _good(other))]
+    sides += [(name, _means(base.table, name), _means(other.table, name)) for name in metrics]
+    clusters = base.table.clusters[alignment.base]
+    found = []
+    for name, before, after in sides:
+        left, right = before[alignment.base], after[alignment.other]
+        found.append(
+            (name, left, right, paired(left, right, clusters, 0, _direction(name), bounds_of_side(name)))
+        )
+    adjusted = holm([one.p for *_, one in found])
+    differences = tuple(
+        MetricDifference(
+            name, _mean(left, right), _mean(right, left), one, float(p), verdict(one, p, _direction(name))
+        )
+        for (name, left, right, one), p in zip(found, adjusted, strict=True)
+    )
+    return Comparison(tuple(comparability(_facts(base.table), _facts(other.table))), differences, alignment)
+
+
+def bounds_of_side(metric: str) -> tuple[float, float]:
+    """Give the bounds of a metric or of the pass rate."""
+    return (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric)
+
+
+def _direction(metric: str) -> bool | None:
+    if metric == GOOD_SHARE:
+        return True
+    found = declared(metric)
+    return True if found is None else found.higher_is_better
+
+
+def _good(diagnosis: Diagnosis) -> FloatArray:
+    return question_means(np.where(diagnosis.bad.bad, 0.0, 1.0), diagnosis.table.question)[0]
+
+
+def _means(table: RunTable, metric: str) -> FloatArray:
+    return question_means(table.values(metric), table.question)[0]
+
+
+def _mean(values: FloatArray, partner: FloatArray) -> float:
+    known = values[np.isfinite(values) & np.isfinite(partner)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _facts(table: RunTable) -> RunFacts:
+    digest = hashlib.sha256("\x1f".join(table.question_ids).encode("utf-8")).hexdigest()
+    run = table.run
+    judge = str(run.config.get("judge", "")) if isinstance(run.config, dict) else ""
+    return RunFacts(digest, len(table.question_ids), run.dataset, run.dataset_version, judge)
+
+
+@dataclass(frozen=True)
+class QuestionChange:
+    """One shared question on two sides.
+
+    Attributes:
+        question_id: the question.
+        row: first row of it in the other run.
+        base_row: first row of it in the baseline.
+        base: its value in the baseline.
+        other: its value in the other run.
+        change: other minus base.
+    """
+
+    question_id: str
+    row: int
+    base_row: int
+    base: float
+    other: float
+    change: float
+
+
+def changes(base: Diagnosis, other: Diagnosis, metric: str) -> list[QuestionChange]:
+    """List the shared questions by the size of their change, the largest first; only scored ones."""
+    alignment = align(base.table, other.table)
+    before = (_good(base) if metric == GOOD_SHARE else _means(base.table, metric))[alignment.base]
+    after = (_good(other) if metric == GOOD_SHARE else _means(other.table, metric))[alignment.other]
+    known = np.flatnonzero(np.isfinite(before) & np.isfinite(after))
+    first_base, first_other = _first_rows(base.table), _first_rows(other.table)
+    order = known[np.argsort(-np.abs(after - before)[known], kind="stable")]
+    return [
+        QuestionChange(
+            str(base.table.question_ids[alignment.base[at]]),
+            int(first_other[alignment.other[at]]),
+            int(first_base[alignment.base[at]]),
+            float(before[at]),
+            float(after[at]),
+            float(after[at] - before[at]),
+        )
+        for at in order
+    ]
+
+
+def _first_rows(table: RunTable) -> IntArray:
+    return np.unique(table.question, return_index=True)[1].astype(np.int64)
+
+
+def stage_flow(base: Diagnosis, other: Diagnosis) -> dict[tuple[str, str], int]:
+    """Count the shared questions by (stage in the baseline, stage in the other run); GOOD where not bad.
+
+    A question with repeats has the stage that most of its repeats have.
+    """
+    alignment = align(base.table, other.table)
+    before = _question_stage(base)[alignment.base]
+    after = _question_stage(other)[alignment.other]
+    names = [*(stage.key for stage in STAGES), GOOD]
+    pairs, counts = np.unique(np.stack([before, after]), axis=1, return_counts=True)
+    return {
+        (names[left], names[right]): int(count)
+        for left, right, count in zip(*pairs.tolist(), counts.tolist(), strict=True)
+    }
+
+
+def _question_stage(diagnosis: Diagnosis) -> IntArray:
+    """Give the most frequent code of each question; -1 (good) becomes the last code."""
+    codes = np.where(diagnosis.stages.stage < 0, len(STAGES), diagnosis.stages.stage).astype(np.int64)
+    width = len(STAGES) + 1
+    counts = np.bincount(
+        diagnosis.table.question * width + codes, minlength=len(diagnosis.table.question_ids) * width
+    )
+    return np.asarray(counts.reshape(-1, width).argmax(axis=1), dtype=np.int64)

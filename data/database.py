@@ -1,0 +1,48 @@
+"""DuckDB over the files of a workspace: one engine a process, a cursor a call, no extension from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from threading import Lock
+from typing import Any
+
+import duckdb
+
+__all__ = ["cursor", "query", "statement"]
+
+_LOCK = Lock()
+
+
+@cache
+def _engine() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(
+        config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+    )
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
+@contextmanager
+def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a cursor of its own: a connection shared between threads mixes up results."""
+    with _LOCK:
+        own = _engine().cursor()
+    try:
+        yield own
+    finally:
+        own.close()
+
+
+@cache
+def statement(name: str) -> str:
+    """Read a query from data/sql/<name>.sql."""
+    return (files("data") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def query(name: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Any:
+    """Run a stored query with bound parameters and give an Arrow table."""
+    with cursor() as own:
+        return own.sql(statement(name), params=parameters).to_arrow_table()

@@ -1,0 +1,255 @@
+"""Diagnosis of a run: the metric pattern and the failure stage of every case, and what to fix first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.ledger import Label
+from data.summaries import ordered
+from data.tables import NOT_GIVEN, RunTable
+from metrics.diagnosis import CONTEXT_SIGNALS, PATTERNS, BadCases, Cutoffs, bad_cases, context_signal, pattern
+from metrics.priorities import FixFirst, fix_first
+from metrics.slices import SliceFinding, worst_slices
+from metrics.stages import DEFAULT_ORDER, STAGES, StageEvidence, StageResult, attribute
+from metrics.statistics import Interval, interval, question_means
+from metrics.symptoms import Symptom, symptoms
+from metrics.values import BoolArray, FloatArray, Status
+
+__all__ = ["CORRECTNESS", "Diagnosis", "DiagnosisSettings", "People", "diagnose", "people_of", "signals_of"]
+
+CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # the first that a run has
+
+
+@dataclass(frozen=True)
+class DiagnosisSettings:
+    """What a person can turn.
+
+    Attributes:
+        cutoffs: below which a case counts as low.
+        signal: metric that speaks for the context; the first available when None.
+        order: in which the stages are tried.
+    """
+
+    cutoffs: Cutoffs = field(default_factory=Cutoffs)
+    signal: str | None = None
+    order: tuple[str, ...] = DEFAULT_ORDER
+
+
+@dataclass(frozen=True)
+class People:
+    """What people said of the cases of a run.
+
+    Attributes:
+        bad: (n,) True where at least as many say fail as say pass.
+        good: (n,) True where more say pass than fail.
+        labels: the labels of each labelled row.
+    """
+
+    bad: BoolArray
+    good: BoolArray
+    labels: Mapping[int, tuple[Label, ...]]
+
+
+def people_of(table: RunTable, labels: Sequence[Label]) -> People:
+    """Lay the ledger's labels beside a run's samples; labels of samples it does not have are left out."""
+    votes = np.zeros(table.n, dtype=np.int64)
+    voted = np.zeros(table.n, dtype=np.bool_)
+    by_row: dict[int, tuple[Label, ...]] = {}
+    for label in labels:
+        row = row_of(table, label.question_id, label.repeat)
+        if row is None:
+            continue
+        by_row[row] = (*by_row.get(row, ()), label)
+        if label.verdict is not None:
+            votes[row] += 1 if label.verdict == "pass" else -1
+            voted[row] = True
+    return People(voted & (votes <= 0), voted & (votes > 0), by_row)
+
+
+def row_of(table: RunTable, question_id: str, repeat: int) -> int | None:
+    """Find the row of a sample, None where the run does not have it."""
+    at = int(np.searchsorted(table.question_ids, question_id))
+    if at >= len(table.question_ids) or table.question_ids[at] != question_id:
+        return None
+    rows = np.flatnonzero((table.question == at) & (table.repeats == repeat))
+    return int(rows[0]) if len(rows) else None
+
+
+def signals_of(table: RunTable) -> list[str]:
+    """List the metrics that can speak for the context in this run, the default first."""
+    scored = [name for name in ordered(table.metrics) if _any_scored(table, name)]
+    found = [name for name in scored if name.partition("@")[0] in CONTEXT_SIGNALS]
+    default = context_signal(found)
+    return [*([default] if default else []), *(name for name in found if name != default)]
+
+
+def _any_scored(table: RunTable, name: str) -> bool:
+    column = table.column(name)
+    return column is not None and bool((column.status == Status.SCORED).any())
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Where the cases of one run went wrong.
+
+    Attributes:
+        table: the run.
+        settings: what it was made with.
+        signal: metric that spoke for the context, or None where the run has none.
+        pattern: (n,) codes into PATTERNS.
+        bad: which cases are bad and why.
+        stages: codes into STAGES of the bad ones, -1 for the others.
+        evidence: what the stages were read from.
+        people: what people said.
+    """
+
+    table: RunTable
+    settings: DiagnosisSettings
+    signal: str | None
+    pattern: NDArray[np.int8]
+    bad: BadCases
+    stages: StageResult
+    evidence: StageEvidence
+    people: People
+
+    def pattern_counts(self, keep: BoolArray | None = None) -> dict[str, int]:
+        """Count the cases of each pattern, every pattern named, among those a filter keeps."""
+        chosen = self.pattern if keep is None else self.pattern[keep]
+        counts = np.bincount(chosen, minlength=len(PATTERNS))
+        return {entry.key: int(count) for entry, count in zip(PATTERNS, counts, strict=True)}
+
+    def stage_counts(self, keep: BoolArray | None = None) -> dict[str, int]:
+        """Count the bad cases of each stage, every stage named, among those a filter keeps."""
+        chosen = self.stages.stage if keep is None else self.stages.stage[keep]
+        counts = np.bincount(chosen[chosen >= 0], minlength=len(STAGES))
+        return {entry.key: int(count) for entry, count in zip(STAGES, counts, strict=True)}
+
+    @cached_property
+    def fix_first(self) -> list[FixFirst]:
+        """Stages by how many bad cases they own."""
+        return fix_first(self.stages.stage, self.table.question)
+
+    @cached_property
+    def pass_rate(self) -> Interval:
+        """Share of good cases: repeats averaged, over questions."""
+        return pass_rate(self.bad.bad, self.table)
+
+    @cached_property
+    def worst_slices(self) -> list[SliceFinding]:
+        """Slices that do worse than the rest, corrected for looking at many."""
+        slices = {one.name: np.array([*one.labels], dtype=object)[one.codes] for one in self.table.slices}
+        blank = {name: np.where(values == NOT_GIVEN, "", values) for name, values in slices.items()}
+        return worst_slices(self.bad.bad, blank, self.table.question)
+
+    @cached_property
+    def symptoms(self) -> list[Symptom]:
+        """RAGChecker's symptoms that the run's means show."""
+        means = {}
+        for name in (
+            "answer_precision",
+            "answer_recall",
+            "context_recall",
+            "context_utilization",
+            "faithfulness",
+            "hallucination",
+            "noise_sensitivity_relevant",
+            "noise_sensitivity_irrelevant",
+        ):
+            values = question_means(self.table.values(name), self.table.question)[0]
+            means[name] = float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+        return symptoms(means)
+
+
+def pass_rate(bad: BoolArray, table: RunTable, keep: BoolArray | None = None) -> Interval:
+    """Share of good cases with its interval, repeats averaged first, over the questions a filter keeps."""
+    good = np.where(bad, 0.0, 1.0)
+    if keep is not None:
+        good = np.where(keep, good, np.nan)
+    means, _ = question_means(good, table.question)
+    scored = int(np.isfinite(means).sum())
+    return interval(means, table.clusters, scored, bool(np.isin(means[np.isfinite(means)], (0, 1)).all()))
+
+
+def diagnose(table: RunTable, settings: DiagnosisSettings, labels: Sequence[Label] = ()) -> Diagnosis:
+    """Diagnose every case of a run.
+
+    Args:
+        table: the run.
+        settings: cut-offs, context signal and order of the stages.
+        labels: what people said, from the ledger.
+    """
+    available = signals_of(table)
+    signal = settings.signal if settings.signal in available else (available[0] if available else None)
+    values = _values(table, signal)
+    people = people_of(table, labels)
+    refused, answerable = _codes(table.evidence["refused"]), _codes(table.evidence["answerable"])
+    cut = settings.cutoffs
+    bad = bad_cases(
+        _cut_values(table, values),
+        cut,
+        checks_failed=table.evidence["check_failed"] == 1,
+        human_bad=people.bad,
+        human_good=people.good,
+        refused=refused,
+        answerable=answerable,
+    )
+    evidence = _evidence(table, values, bad.bad)
+    codes = pattern(
+        values["context"],
+        values["faithfulness"],
+        values["answer_relevancy"],
+        refused,
+        cut,
+        values["correctness"],
+    )
+    stages = attribute(evidence, settings.order, cut)
+    return Diagnosis(table, settings, signal, codes, bad, stages, evidence, people)
+
+
+def _values(table: RunTable, signal: str | None) -> dict[str, FloatArray]:
+    correctness = next((name for name in CORRECTNESS if name in table.sources), "correctness")
+    return {
+        "context": table.values(signal or ""),
+        "faithfulness": table.values("faithfulness"),
+        "answer_relevancy": table.values("answer_relevancy"),
+        "correctness": table.values(correctness),
+    }
+
+
+def _cut_values(table: RunTable, values: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Give the values that make a case bad; a similarity to the reference is no verdict on correctness."""
+    found = dict(values)
+    if "correctness" not in table.sources:
+        del found["correctness"]
+    return found
+
+
+def _codes(values: FloatArray) -> NDArray[np.int8]:
+    return np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.int8)
+
+
+def _evidence(table: RunTable, values: Mapping[str, FloatArray], bad: BoolArray) -> StageEvidence:
+    known = table.evidence
+    noise = np.fmax(table.values("noise_sensitivity_relevant"), table.values("noise_sensitivity_irrelevant"))
+    return StageEvidence(
+        bad=bad,
+        refused=known["refused"],
+        answerable=known["answerable"],
+        gold_in_candidates=known["gold_in_candidates"],
+        gold_in_context=known["gold_in_context"],
+        has_candidates=known["has_candidates"],
+        noise_sensitivity=noise,
+        format_failed=known["format_failed"],
+        contradicts_itself=table.values("self_contradiction"),
+        faithfulness=values["faithfulness"],
+        context_utilization=table.values("context_utilization"),
+        omission=table.values("omission"),
+        answer_relevancy=values["answer_relevancy"],
+        correctness=values["correctness"],
+        context=values["context"],
+    )

@@ -1,0 +1,53 @@
+"""The checks on the numbers, run over a scored run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from data.summaries import bounds_of
+from data.tables import RunTable
+from metrics.checks import CheckInput, Finding, check_numbers
+from metrics.registry import Convention
+from metrics.values import FloatArray, Source
+
+__all__ = ["check_run"]
+
+
+def check_run(table: RunTable, convention: Convention = "default") -> list[Finding]:
+    """Run every rule over a run's values; rows in the findings are rows of the run."""
+    config = table.run.config
+    computed = _of(table, (Source.COMPUTED, Source.JUDGED))
+    return check_numbers(
+        CheckInput(
+            n=table.n,
+            computed=computed,
+            imported=_of(table, (Source.IMPORTED,)),
+            convention=convention,
+            has_claims=np.isfinite(computed["faithfulness"]) if "faithfulness" in computed else None,
+            bounds={name: bounds_of(name) for name in table.metrics},
+            imported_means=_reported_means(config),
+            retrieval_test_set=str(config.get("retrieval_test_set", "")),
+            generation_test_set=str(config.get("generation_test_set", "")),
+        )
+    )
+
+
+def _of(table: RunTable, sources: tuple[Source, ...]) -> dict[str, FloatArray]:
+    """Give each metric's values from the first of the sources that has it."""
+    found = {}
+    for name, present in table.sources.items():
+        source = next((one for one in sources if one in present), None)
+        column = None if source is None else table.column(name, source)
+        if column is not None:
+            found[name] = column.values
+    return found
+
+
+def _reported_means(config: Mapping[str, Any]) -> dict[str, float]:
+    means = config.get("reported_means", {})
+    if not isinstance(means, Mapping):
+        return {}
+    return {str(name): float(value) for name, value in means.items() if isinstance(value, int | float)}

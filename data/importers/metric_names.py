@@ -1,0 +1,45 @@
+"""Names of metrics in other tools, brought to ours; a name that is not ours is kept, made safe."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+__all__ = ["metric_name", "plain_name"]
+
+CUT_OFF = re.compile(
+    r"(recall|precision|hit|hit_rate|mrr|ndcg|map|all_hops_recall|wasted_context|deep_reliance)"
+    r"(?:@|_at_|_)(\d{1,4})"
+)
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])")
+MAX_LENGTH = 80
+
+
+@cache
+def _table() -> dict[str, str]:
+    text = Path(__file__).with_name("metric_names.json").read_text(encoding="utf-8")
+    aliases: dict[str, list[str]] = json.loads(text)
+    return {alias: key for key, names in aliases.items() for alias in (key, *names)}
+
+
+def plain_name(name: str) -> str:
+    """A column name in small letters, with one underscore for all that is no letter, digit or @."""
+    return re.sub(r"[^\w@]+", "_", CAMEL.sub("_", name.strip()).lower()).strip("_")
+
+
+def metric_name(name: str) -> tuple[str, bool]:
+    """The key a metric goes by here, and whether it is one of ours.
+
+    Parameters in the name count: `noise_sensitivity(mode=relevant)` is `noise_sensitivity_relevant`.
+    """
+    base, _, parameters = name.strip().partition("(")
+    values = [part.partition("=")[2] or part for part in parameters.rstrip(")").split(",")]
+    plain = plain_name("_".join([base, *values]))
+    if key := _table().get(plain):
+        return key, True
+    if cut := CUT_OFF.fullmatch(plain):
+        family = "hit" if cut[1] == "hit_rate" else cut[1]
+        return f"{family}@{int(cut[2])}", True
+    return plain[:MAX_LENGTH] or "metric", False

@@ -1,0 +1,1 @@
+SELECT DISTINCT metric, source FROM read_parquet(?) ORDER BY ALL

@@ -1,0 +1,168 @@
+"""Means of a run's metrics with intervals, over all its questions or over those a filter leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from data.tables import Column, RunTable
+from metrics.catalogue import REGISTRY, lookup
+from metrics.registry import Metric
+from metrics.statistics import intervals, missing_bounds, question_means
+from metrics.values import BoolArray, FloatArray, IntArray, MetricsError, Source, Status
+
+__all__ = ["Aggregate", "bounds_of", "declared", "summarise", "title_of"]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """The mean of one metric over questions, with all that a reader needs to weigh it.
+
+    Attributes:
+        metric: full name, e.g. "recall@5".
+        mean: over the scored questions, repeats averaged first; None when nothing is scored.
+        low: lower end of the 95 % interval; None when it cannot be given.
+        high: upper end.
+        n_scored: questions with a value.
+        n_applicable: questions for which the metric has a meaning.
+        n_failed: questions where scoring was tried and gave no number.
+        method: how the interval was obtained.
+        too_few: whether the interval rests on too little to be trusted.
+        sources: samples scored by each source, best first.
+        worst: mean if all the failed had been as bad as can be; None where nothing failed.
+        best: mean if they had been as good as can be.
+    """
+
+    metric: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    n_scored: int
+    n_applicable: int
+    n_failed: int
+    method: str
+    too_few: bool
+    sources: dict[str, int]
+    worst: float | None
+    best: float | None
+
+    @property
+    def source(self) -> str:
+        """The sources in one word or joined by +; "none" where nothing is scored."""
+        return "+".join(self.sources) or "none"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the fields as JSON values."""
+        return asdict(self)
+
+
+def declared(metric: str) -> Metric | None:
+    """Find a metric's declaration; None for one that only the imported file knows."""
+    try:
+        return lookup(metric).metric
+    except MetricsError:
+        return None
+
+
+def title_of(metric: str) -> str:
+    """Name a metric for people."""
+    try:
+        return lookup(metric).title
+    except MetricsError:
+        return metric.replace("_", " ")
+
+
+def bounds_of(metric: str) -> tuple[float, float]:
+    """Give the least and greatest value a metric can take; infinite where nobody declared any."""
+    found = declared(metric)
+    return (-np.inf, np.inf) if found is None else found.bounds
+
+
+def summarise(
+    table: RunTable,
+    metrics: Sequence[str] | None = None,
+    keep: BoolArray | None = None,
+    source: Source | None = None,
+) -> dict[str, Aggregate]:
+    """Aggregate metrics of a run over questions; all share one bootstrap.
+
+    Args:
+        table: the run.
+        metrics: which; all that the run has when left out, in the registry's order.
+        keep: (n,) samples to keep; all when left out.
+        source: take values from this source alone.
+    """
+    names = [name for name in metrics or ordered(table.metrics) if table.column(name, source) is not None]
+    if not names:
+        return {}
+    columns = [table.column(name, source) for name in names]
+    kept = [_filtered(column, keep) for column in columns if column is not None]
+    matrix = np.column_stack([column.values for column in kept])
+    means, _ = question_means(matrix, table.question)
+    applicable = [_questions(table.question, column.status != Status.NOT_APPLICABLE) for column in kept]
+    binary = [bool(np.isin(means[np.isfinite(means[:, m]), m], (0.0, 1.0)).all()) for m in range(len(names))]
+    bounds = [bounds_of(name) for name in names]
+    found = intervals(means, table.clusters, applicable, binary, bounds=bounds)
+    return {
+        name: Aggregate(
+            metric=name,
+            mean=_number(one.mean),
+            low=_number(one.low),
+            high=_number(one.high),
+            n_scored=one.n_scored,
+            n_applicable=one.n_applicable,
+            n_failed=_failed(table.question, column, means[:, m]),
+            method=one.method,
+            too_few=one.too_few,
+            sources=column.sources,
+            **_missing(means[:, m], _failed(table.question, column, means[:, m]), bounds[m]),
+        )
+        for m, (name, column, one) in enumerate(zip(names, kept, found, strict=True))
+    }
+
+
+def ordered(names: Sequence[str]) -> list[str]:
+    """Sort metric names as the registry declares them, unknown ones last by name."""
+    place = {key: at for at, key in enumerate(REGISTRY)}
+
+    def rank(name: str) -> tuple[int, int, str]:
+        found = declared(name)
+        cut = name.partition("@")[2]
+        at = len(place) if found is None else place[found.key]
+        return (at, int(cut) if cut.isdigit() else 0, name)
+
+    return sorted(names, key=rank)
+
+
+def _filtered(column: Column, keep: BoolArray | None) -> Column:
+    """Make the samples that a filter leaves out not applicable."""
+    if keep is None:
+        return column
+    return Column(
+        np.where(keep, column.values, np.nan),
+        np.where(keep, column.status, Status.NOT_APPLICABLE).astype(np.int8),
+        column.source,
+    )
+
+
+def _questions(question: IntArray, mask: BoolArray) -> int:
+    return len(np.unique(question[mask]))
+
+
+def _failed(question: IntArray, column: Column, means: FloatArray) -> int:
+    failed = np.unique(question[column.status == Status.FAILED])
+    return int(np.isnan(means[failed]).sum())
+
+
+def _missing(means: FloatArray, failed: int, bounds: tuple[float, float]) -> dict[str, float | None]:
+    if failed == 0 or not np.isfinite(bounds).all():
+        return {"worst": None, "best": None}
+    low, high = missing_bounds(means, failed, *bounds)
+    return {"worst": _number(low), "best": _number(high)}
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

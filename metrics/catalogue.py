@@ -1,0 +1,113 @@
+"""Every metric by name: look one up, compute all a batch allows, say why the others are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import get_args
+
+from metrics import alignment, claim_metrics, imported, refusal, retrieval, similarity, spans, system
+from metrics.inputs import Batch
+from metrics.registry import CONVENTIONS, Convention, Metric, MetricKey, Stage, parse_key
+from metrics.undefined import missing
+from metrics.values import MetricsError, Scores
+
+__all__ = ["DEFAULT_KS", "REGISTRY", "compute", "lookup", "metrics_table", "unavailable"]
+
+DEFAULT_KS = (1, 3, 5, 10)
+
+REGISTRY: dict[str, Metric] = {
+    metric.key: metric
+    for family in (
+        retrieval.METRICS,
+        spans.METRICS,
+        imported.CONTEXT,
+        claim_metrics.METRICS,
+        alignment.METRICS,
+        imported.ANSWERS,
+        similarity.METRICS,
+        refusal.METRICS,
+        imported.CITATIONS,
+        system.METRICS,
+        imported.FEEDBACK,
+    )
+    for metric in family
+}
+
+
+def lookup(name: str) -> MetricKey:
+    """Find a metric by key or alias, with its rank cut-off, e.g. "recall@5" or "claim_recall".
+
+    Raises:
+        MetricsError: the name is not known, or its cut-off is missing or wrong; near names are listed.
+    """
+    return parse_key(name, REGISTRY)
+
+
+def compute(
+    batch: Batch, ks: Sequence[int] = DEFAULT_KS, convention: Convention = "default"
+) -> dict[str, Scores]:
+    """Every metric that the blocks of a batch allow, by full name ("recall@5"), in registry order.
+
+    Args:
+        batch: n samples; metrics whose block is absent are left out, see `unavailable`.
+        ks: rank cut-offs of the metrics that take one.
+        convention: what to do with the undefined, see `metrics.registry.CONVENTIONS`.
+
+    Raises:
+        MetricsError: a cut-off below 1 or an unknown convention.
+    """
+    if any(k < 1 for k in ks):
+        raise MetricsError(f"rank cut-offs must be whole numbers of 1 or more, not {list(ks)}")
+    if convention not in CONVENTIONS:
+        raise MetricsError(f"unknown convention {convention!r}; known: {', '.join(CONVENTIONS)}")
+    scores: dict[str, Scores] = {}
+    for metric in REGISTRY.values():
+        if metric.compute is None or missing(metric.needs, batch):
+            continue
+        for k in ks if metric.per_k else [None]:
+            scores[MetricKey(metric, k).name] = metric.compute(batch, k or 0, convention)
+    return scores
+
+
+def unavailable(batch: Batch) -> dict[str, str]:
+    """Key -> what the batch lacks, e.g. "needs gold documents: `relevant`", of each metric left out."""
+    computable = (metric for metric in REGISTRY.values() if metric.compute is not None)
+    lacking = {metric.key: missing(metric.needs, batch) for metric in computable}
+    return {key: reason for key, reason in lacking.items() if reason}
+
+
+def metrics_table() -> str:
+    """The registry as Markdown: a heading and a table for each stage of the pipeline."""
+    return "\n\n".join(_stage_table(stage) for stage in get_args(Stage))
+
+
+def _stage_table(stage: Stage) -> str:
+    rows = [_row(metric) for metric in REGISTRY.values() if metric.stage == stage]
+    head = ["Metric", "Meaning", "Formula", "Better", "Range", "Needs", "Not applicable", "Source"]
+    lines = [head, ["---"] * len(head), *rows]
+    return f"### {stage.capitalize()}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _row(metric: Metric) -> list[str]:
+    also = f", also {', '.join(f'`{alias}`' for alias in metric.aliases)}" if metric.aliases else ""
+    caution = f" **Caution:** {metric.caution}" if metric.caution else ""
+    cells = [
+        f"`{metric.key}` {metric.title}{also}",
+        f"{metric.meaning}{caution}",
+        metric.formula if metric.compute else f"{metric.formula} (not computed here)",
+        _better(metric),
+        f"{metric.bounds[0]:g} to {metric.bounds[1]:g}".replace("to inf", "up"),
+        ", ".join(f"`{need}`" for need in metric.needs),
+        metric.undefined,
+        metric.reference,
+    ]
+    return [cell.replace("|", "\\|") for cell in cells]
+
+
+def _better(metric: Metric) -> str:
+    word = {True: "higher", False: "lower", None: "neither"}[metric.higher_is_better]
+    if metric.bands is None:
+        return word
+    good, excellent = metric.bands
+    edge = "up to" if metric.higher_is_better is False else "from"
+    return f"{word}; good {edge} {good:g}, excellent {edge} {excellent:g}"

@@ -1,0 +1,212 @@
+"""Plain lists to array inputs, slowly and obviously: the batches the metric tests are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.inputs import (
+    Answers,
+    Batch,
+    Checks,
+    Claims,
+    Rankings,
+    ReferenceClaims,
+    SpanRankings,
+    Use,
+)
+from metrics.values import FloatArray, Source, Status
+
+WIDTH = 6  # ranks in the arrays of a sample
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One claim: verdict 1, 0 or -1; 1-based ranks that support and contradict it, None when not recorded."""
+
+    verdict: int = 1
+    supported: Sequence[int] | None = ()
+    contradicted: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sample in plain words; None is "not recorded"."""
+
+    retrieved: Sequence[str] | None = None
+    gold: Mapping[str, float] | None = None
+    hops: Mapping[str, str] = field(default_factory=dict)
+    spans: Sequence[tuple[int, int]] | None = None  # (new gold, other new characters) of each chunk
+    gold_chars: int = 0
+    claims: Sequence[ClaimRow] | None = None
+    reference: Sequence[ClaimRow] | None = None
+    estimated: bool = False
+    used: Mapping[int, float] | None = None  # rank -> share, NaN when not recorded
+    refused: int = -1
+    answerable: int = -1
+    context_has_gold: int = -1
+    checks: Sequence[bool] = ()
+    labels: Sequence[int] = ()
+
+    @property
+    def documents(self) -> int:
+        return len(self.retrieved or ())
+
+
+def padded(rows: Sequence[Sequence[float]], width: int) -> FloatArray:
+    out = np.full((len(rows), width), np.nan)
+    for i, row in enumerate(rows):
+        out[i, : len(row)] = row
+    return out
+
+
+def graded(row: Row) -> list[float]:
+    seen: set[str] = set()
+    grades = []
+    for document in row.retrieved or ():
+        grades.append(0.0 if document in seen else float((row.gold or {}).get(document, 0)))
+        seen.add(document)
+    return grades
+
+
+def unit_ranks(row: Row) -> list[float]:
+    first: dict[str, float] = {}
+    for document in row.gold or {}:
+        unit = row.hops.get(document, f"document {document}")
+        place = list(row.retrieved or ()).index(document) + 1 if document in (row.retrieved or ()) else np.inf
+        first[unit] = min(first.get(unit, np.inf), place)
+    return sorted(first.values())
+
+
+def rankings(rows: Sequence[Row]) -> Rankings:
+    width = max([len(row.retrieved or ()) for row in rows] + [0])
+    gold = [sorted((row.gold or {}).values(), reverse=True) for row in rows]
+    units = [unit_ranks(row) for row in rows]
+    status = np.full(len(rows), Status.SCORED, dtype=np.int8)
+    reason = np.full(len(rows), "", dtype=object)
+    for i, row in enumerate(rows):
+        if row.retrieved is None or row.gold is None:
+            status[i], reason[i] = Status.NOT_RUN, "no list or no gold was recorded"
+        elif not row.gold:
+            status[i], reason[i] = Status.NOT_APPLICABLE, "the question has no relevant document"
+    return Rankings(
+        grades=padded([graded(row) for row in rows], width),
+        gold=padded(gold, max([len(g) for g in gold] + [0])),
+        unit_rank=padded(units, max([len(u) for u in units] + [0])),
+        status=status,
+        reason=reason,
+        has_hops=np.array([bool(row.hops) for row in rows], dtype=np.bool_),
+    )
+
+
+def span_rankings(rows: Sequence[Row]) -> SpanRankings:
+    recorded = np.array([row.spans is not None for row in rows], dtype=np.bool_)
+    return SpanRankings(
+        gold_chars=np.array([row.gold_chars for row in rows], dtype=np.float64),
+        new_gold=padded([[gold for gold, _ in row.spans or ()] for row in rows], WIDTH),
+        union_chars=padded([np.cumsum([sum(c) for c in row.spans or ()]).tolist() for row in rows], WIDTH),
+        status=np.where(recorded, np.int8(Status.SCORED), np.int8(Status.NOT_RUN)),
+        reason=np.where(recorded, "", "no spans were recorded").astype(object),
+    )
+
+
+def marks(ranks: Sequence[Sequence[int]], width: int = WIDTH) -> NDArray[np.bool_]:
+    out = np.zeros((len(ranks), width), dtype=np.bool_)
+    for i, row in enumerate(ranks):
+        out[i, [rank - 1 for rank in row]] = True
+    return out
+
+
+def sources(rows: Sequence[Row]) -> NDArray[np.int8]:
+    return np.array([Source.ESTIMATED if row.estimated else Source.COMPUTED for row in rows], dtype=np.int8)
+
+
+def recorded(blocks: Sequence[object | None]) -> NDArray[np.int8]:
+    return np.array([Status.NOT_RUN if b is None else Status.SCORED for b in blocks], dtype=np.int8)
+
+
+def answer_claims(rows: Sequence[Row], width: int = WIDTH) -> Claims:
+    flat = [(i, claim) for i, row in enumerate(rows) for claim in row.claims or ()]
+    return Claims(
+        sample=np.array([i for i, _ in flat], dtype=np.int64),
+        in_reference=np.array([claim.verdict for _, claim in flat], dtype=np.int8),
+        supported=marks([claim.supported or () for _, claim in flat], width),
+        contradicted=marks([claim.contradicted for _, claim in flat], width),
+        support_known=np.array([claim.supported is not None for _, claim in flat], dtype=np.bool_),
+        status=recorded([row.claims for row in rows]),
+        source=sources(rows),
+    )
+
+
+def reference_claims(rows: Sequence[Row], width: int = WIDTH) -> ReferenceClaims:
+    flat = [(i, claim) for i, row in enumerate(rows) for claim in row.reference or ()]
+    return ReferenceClaims(
+        sample=np.array([i for i, _ in flat], dtype=np.int64),
+        in_answer=np.array([claim.verdict for _, claim in flat], dtype=np.int8),
+        supported=marks([claim.supported or () for _, claim in flat], width),
+        support_known=np.array([claim.supported is not None for _, claim in flat], dtype=np.bool_),
+        status=recorded([row.reference for row in rows]),
+        source=np.full(len(rows), Source.COMPUTED, dtype=np.int8),
+    )
+
+
+def use(rows: Sequence[Row]) -> Use:
+    share = np.full((len(rows), WIDTH), np.nan)
+    for i, row in enumerate(rows):
+        for rank, weight in (row.used or {}).items():
+            share[i, rank - 1] = weight
+    return Use(
+        used=marks([list(row.used or ()) for row in rows]),
+        share=share,
+        documents=documents(rows),
+        refused=np.array([row.refused == 1 for row in rows], dtype=np.bool_),
+        status=recorded([row.used for row in rows]),
+        source=sources(rows),
+    )
+
+
+def answers(rows: Sequence[Row]) -> Answers:
+    return Answers(
+        refused=np.array([row.refused for row in rows], dtype=np.int8),
+        refused_source=sources(rows),
+        answerable=np.array([row.answerable for row in rows], dtype=np.int8),
+        context_has_gold=np.array([row.context_has_gold for row in rows], dtype=np.int8),
+    )
+
+
+def checks(rows: Sequence[Row]) -> Checks:
+    flat = [(i, passed) for i, row in enumerate(rows) for passed in row.checks]
+    return Checks(
+        sample=np.array([i for i, _ in flat], dtype=np.int64),
+        kind=np.full(len(flat), "format", dtype=object),
+        passed=np.array([passed for _, passed in flat], dtype=np.bool_),
+    )
+
+
+def labels(rows: Sequence[Row]) -> NDArray[np.int8]:
+    out = np.full((len(rows), WIDTH), -1, dtype=np.int8)
+    for i, row in enumerate(rows):
+        out[i, : len(row.labels)] = row.labels
+    return out
+
+
+def documents(rows: Sequence[Row]) -> NDArray[np.int64]:
+    return np.array([row.documents for row in rows], dtype=np.int64)
+
+
+def batch(rows: Sequence[Row]) -> Batch:
+    return Batch(
+        n=len(rows),
+        documents=documents(rows),
+        rankings=rankings(rows),
+        spans=span_rankings(rows),
+        claims=answer_claims(rows),
+        reference_claims=reference_claims(rows),
+        use=use(rows),
+        answers=answers(rows),
+        checks=checks(rows),
+        document_relevant=labels(rows),
+    )
