@@ -79,7 +79,7 @@ def serve(workspace: str | None, browser: bool, port: int | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Show how the files would be read; load nothing.")
 @_JSON
 @click.pass_obj
-def import_(workspace: str | None, **given: Any) -> None:
+def import_(workspace: str | None, /, **given: Any) -> None:
     """Load evaluation runs from files; all of a file or nothing of it."""
     from dashboard import import_command
 
@@ -127,7 +127,7 @@ def metrics(
 @click.option("--answer-relevancy", type=click.FloatRange(0, 1), default=0.5, show_default=True)
 @_JSON
 @click.pass_obj
-def diagnose(workspace: str | None, run: str, as_json: bool, **settings: Any) -> None:
+def diagnose(workspace: str | None, /, run: str, as_json: bool, **settings: Any) -> None:
     """Say where the cases of a run fail and what to fix first."""
     _print("run_diagnosis", as_json, workspace, run, **settings)
 

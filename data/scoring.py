@@ -92,7 +92,8 @@ def ensure_scored(
     return final
 
 
-def _match(run: Run) -> Match:
+def match_of(run: Run) -> Match:
+    """Say whether a run's gold names chunks or whole documents; its configuration has `match` for that."""
     return "doc_id" if run.config.get("match") == "doc_id" else "id"
 
 
