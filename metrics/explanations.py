@@ -36,14 +36,14 @@ def _number(row: Row, name: str) -> float | None:
 
 def _figure(row: Row, name: str) -> str:
     value = _number(row, name)
-    return "not recorded" if value is None else f"{value + 0.0:.2f}"
+    return "not recorded" if value is None else f"{round(value, 2) + 0.0:.2f}"
 
 
 def _of(row: Row, name: str, noun: str) -> str:
     """Such as "20 candidates" or, unrecorded, "candidates"."""
     count = _number(row, name)
     if count is None:
-        return f"{noun}s"
+        return f"the {noun}s"
     return f"{count:.0f} {noun}" if count == 1 else f"{count:.0f} {noun}s"
 
 

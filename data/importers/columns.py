@@ -212,8 +212,9 @@ def _guess_metrics(columns: list[_Column], fields: dict[str, str], own: Collecti
             continue
         key, known = metric_name(column.name)
         numbers = column.share(_is_score) == 1.0
+        mostly = column.share(_is_score) >= 0.5 or not column.values  # the odd word is then reported
         after = position > last and (numbers or not column.values)
-        if (known and (numbers or not column.values)) or after or (numbers and _is_share(column)):
+        if (known and mostly) or after or (numbers and _is_share(column)):
             taken = set(fields.values())
             repeat = next(n for n in range(1, len(columns) + 2) if _numbered(key, n) not in taken)
             fields[column.name] = _numbered(key, repeat)
