@@ -30,6 +30,7 @@ def choose(
     options: Sequence[str],
     titles: Mapping[str, str] | Callable[[str], str],
     clear: Mapping[str, Any] | None = None,
+    shown: str | None = None,
     **more: Any,
 ) -> str:
     """Draw a select box for one field; a selected value that is no option shows the first one.
@@ -40,11 +41,12 @@ def choose(
         options: values of the field.
         titles: what to show for each.
         clear: other fields to set when this one changes.
+        shown: what stands in the box while the selection names nothing that is there.
         more: passed on to st.selectbox.
     """
     tie = _tie(name, clear or {})
     if st.session_state[tie["key"]] not in options:
-        st.session_state[tie["key"]] = options[0]
+        st.session_state[tie["key"]] = options[0] if shown is None else shown
     show = titles if callable(titles) else titles.__getitem__
     return str(st.selectbox(label, options, format_func=show, **tie, **more))
 

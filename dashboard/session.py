@@ -24,7 +24,16 @@ from data.workspace import Run, Workspace
 from metrics.checks import Finding
 from metrics.registry import Convention
 
-__all__ = ["View", "current_selection", "keep", "open_catalogue", "restore_selection", "save_selection"]
+__all__ = [
+    "View",
+    "current_selection",
+    "current_view",
+    "keep",
+    "open_cases",
+    "open_catalogue",
+    "restore_selection",
+    "save_selection",
+]
 
 _SELECTION, _WRITTEN, _PAGE = "selection", "written_params", "shown_page"
 
@@ -101,7 +110,7 @@ class View:
         if project not in projects:
             project = projects[0]
         mine = tuple(run for run in runs if run.project == project)
-        run = chosen if chosen in mine and chosen is not None else mine[-1]
+        run = chosen if chosen is not None and chosen in mine else _newest_measured(catalogue, mine)
         return cls(catalogue, selection, mine, run, _baseline(catalogue, selection, mine, run))
 
     @property
@@ -165,6 +174,16 @@ def _name(name: str, dated: str, run_id: str, often: Counter[str], twice: Counte
     return dated if twice[dated] == 1 else f"{dated} · {run_id[:6]}"
 
 
+def _newest_measured(catalogue: Catalogue, runs: tuple[Run, ...]) -> Run:
+    """Pick the newest run with an answer-level score of its own; the newest of all where none has one."""
+    for run in reversed(runs):
+        if any(
+            name in catalogue.summary(run) for name in ("faithfulness", "answer_relevancy", "correctness")
+        ):
+            return run
+    return runs[-1]
+
+
 def _baseline(catalogue: Catalogue, selection: Selection, runs: tuple[Run, ...], run: Run) -> Run | None:
     """Pick the baseline chosen, else the project's, else the run before this one."""
     others = {one.run_id: one for one in runs if one.run_id != run.run_id}
@@ -203,8 +222,15 @@ def _findings(_table: RunTable, scores: str, convention: str) -> list[Finding]: 
     return check_run(_table, "ragchecker" if convention == "ragchecker" else "default")
 
 
-def require(view: View | None) -> View:
-    """Give the view, or stop with what to do when there is none."""
-    if view is None:
+def current_view() -> View:
+    """Give the view of this rerun; raises DataError in a workspace without runs."""
+    view = st.session_state.get("view")
+    if not isinstance(view, View):
         raise DataError("the workspace holds no run yet; load one on the Runs page")
     return view
+
+
+def open_cases(**chosen: Any) -> None:
+    """Go to the Cases page with a filter; for the main script, not for callbacks."""
+    st.session_state[_SELECTION] = current_selection().unfiltered().with_(**chosen)
+    st.switch_page("views/cases.py")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.diagnoses import Diagnosis
+from data.diagnoses import Diagnosis, good_of
 from data.summaries import bounds_of, declared, ordered
 from data.tables import RunTable
 from metrics.comparison import PairedDifference, RunFacts, Verdict, comparability, holm, paired, verdict
@@ -148,7 +148,7 @@ def _direction(metric: str) -> bool | None:
 
 
 def _good(diagnosis: Diagnosis) -> FloatArray:
-    return question_means(np.where(diagnosis.bad.bad, 0.0, 1.0), diagnosis.table.question)[0]
+    return question_means(good_of(diagnosis), diagnosis.table.question)[0]
 
 
 def _means(table: RunTable, metric: str) -> FloatArray:

@@ -20,7 +20,17 @@ from metrics.statistics import Interval, interval, question_means
 from metrics.symptoms import Symptom, symptoms
 from metrics.values import BoolArray, FloatArray, Status
 
-__all__ = ["CORRECTNESS", "Diagnosis", "DiagnosisSettings", "People", "diagnose", "people_of", "signals_of"]
+__all__ = [
+    "CORRECTNESS",
+    "Diagnosis",
+    "DiagnosisSettings",
+    "People",
+    "diagnose",
+    "good_of",
+    "pass_rate",
+    "people_of",
+    "signals_of",
+]
 
 CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # the first that a run has
 
@@ -106,6 +116,8 @@ class Diagnosis:
         stages: codes into STAGES of the bad ones, -1 for the others.
         evidence: what the stages were read from.
         people: what people said.
+        measured: (n,) True where anything says whether the case is good or bad: a value with a cut-off, a check,
+            known answerability, or a person.
     """
 
     table: RunTable
@@ -116,6 +128,7 @@ class Diagnosis:
     stages: StageResult
     evidence: StageEvidence
     people: People
+    measured: BoolArray
 
     def pattern_counts(self, keep: BoolArray | None = None) -> dict[str, int]:
         """Count the cases of each pattern, every pattern named, among those a filter keeps."""
@@ -137,7 +150,7 @@ class Diagnosis:
     @cached_property
     def pass_rate(self) -> Interval:
         """Share of good cases: repeats averaged, over questions."""
-        return pass_rate(self.bad.bad, self.table)
+        return pass_rate(self)
 
     @cached_property
     def worst_slices(self) -> list[SliceFinding]:
@@ -165,14 +178,21 @@ class Diagnosis:
         return symptoms(means)
 
 
-def pass_rate(bad: BoolArray, table: RunTable, keep: BoolArray | None = None) -> Interval:
+def pass_rate(diagnosis: Diagnosis, keep: BoolArray | None = None) -> Interval:
     """Share of good cases with its interval, repeats averaged first, over the questions a filter keeps."""
-    good = np.where(bad, 0.0, 1.0)
+    table = diagnosis.table
+    good = good_of(diagnosis)
     if keep is not None:
         good = np.where(keep, good, np.nan)
     means, _ = question_means(good, table.question)
-    scored = int(np.isfinite(means).sum())
-    return interval(means, table.clusters, scored, bool(np.isin(means[np.isfinite(means)], (0, 1)).all()))
+    applicable = len(table.question_ids) if keep is None else len(np.unique(table.question[keep]))
+    plain = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
+    return interval(means, table.clusters, applicable, plain)
+
+
+def good_of(diagnosis: Diagnosis) -> FloatArray:
+    """(n,) 1 for a good case, 0 for a bad one, NaN where nothing says which."""
+    return np.where(diagnosis.bad.bad, 0.0, np.where(diagnosis.measured, 1.0, np.nan))
 
 
 def diagnose(table: RunTable, settings: DiagnosisSettings, labels: Sequence[Label] = ()) -> Diagnosis:
@@ -208,7 +228,14 @@ def diagnose(table: RunTable, settings: DiagnosisSettings, labels: Sequence[Labe
         values["correctness"],
     )
     stages = attribute(evidence, settings.order, cut)
-    return Diagnosis(table, settings, signal, codes, bad, stages, evidence, people)
+    measured = _measured(table, values, people)
+    return Diagnosis(table, settings, signal, codes, bad, stages, evidence, people, measured)
+
+
+def _measured(table: RunTable, values: Mapping[str, FloatArray], people: People) -> BoolArray:
+    known = [np.isfinite(one) for one in _cut_values(table, values).values()]
+    known += [np.isfinite(table.evidence[name]) for name in ("check_failed", "answerable")]
+    return np.asarray(np.logical_or.reduce([*known, people.bad, people.good]), dtype=np.bool_)
 
 
 def _values(table: RunTable, signal: str | None) -> dict[str, FloatArray]:

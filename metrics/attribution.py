@@ -79,12 +79,13 @@ class _Document:
     """A document's tokens; its sentences only once it may support something."""
 
     def __init__(self, text: str) -> None:
-        self._lower = lowered(text)
-        self.tokens = content_tokens(self._lower)
+        self._text = text
+        self.tokens = content_tokens(lowered(text))
 
     @cached_property
     def sentences(self) -> list[tuple[tuple[int, int], set[str]]]:
-        return [((a, b), content_tokens(self._lower[a:b])) for a, b in split_sentences(self._lower)]
+        lower = lowered(self._text)
+        return [((a, b), content_tokens(lower[a:b])) for a, b in split_sentences(self._text)]
 
 
 class Attributor:

@@ -40,7 +40,7 @@ def _figure(row: Row, name: str) -> str:
 
 
 def _of(row: Row, name: str, noun: str) -> str:
-    """Such as "20 candidates" or, unrecorded, "candidates"."""
+    """Such as "20 candidates" or, unrecorded, "the candidates"."""
     count = _number(row, name)
     if count is None:
         return f"the {noun}s"
@@ -53,7 +53,9 @@ def _signal(row: Row) -> str:
 
 def _refused_with_context(row: Row) -> str:
     if _number(row, "gold_in_context") is not None:
-        return f"the system declined with all of the gold in its {_of(row, 'n_context', 'document')}"
+        return (
+            f"the system declined with all of the gold in {_of(row, 'n_context', 'document')} of its context"
+        )
     return f"the system declined with {_signal(row)}"
 
 
@@ -62,7 +64,7 @@ def _misranked(row: Row) -> str:
     where = "" if rank is None else f" at rank {rank:.0f}"
     return (
         f"gold document{where} of {_of(row, 'n_candidates', 'candidate')}, "
-        f"not among the {_of(row, 'n_context', 'document')} of the context"
+        f"not among {_of(row, 'n_context', 'document')} of the context"
     )
 
 

@@ -205,6 +205,17 @@ def test_latency_is_brought_to_milliseconds(column: str, value: str, expected: f
     assert record["latency_ms"] == expected
 
 
+def test_a_word_among_latencies_is_a_problem_of_its_line_only() -> None:
+    content = b"query,response_time\nq1,1.5\nq2,soon\nq3,2.5\n"
+    problems = Problems("t.csv")
+    (draft,) = read_runs(Source.from_bytes("t.csv", content), Options(), problems)
+    samples = [normalise(record, line, problems) for line, record in draft.records]
+    assert [sample and sample["latency_ms"] for sample in samples] == [1500.0, None, 2500.0]
+    assert [str(problem) for problem in problems.first] == [
+        "t.csv:3: latency_ms: found 'soon'; accepted: a finite number, or null"
+    ]
+
+
 def test_a_conversation_as_the_question_is_split() -> None:
     turns = [
         {"type": "human", "content": "hi"},

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import isfinite
 from pathlib import Path
 from statistics import median
 
@@ -14,6 +15,7 @@ from data.errors import InputError, Problem
 from data.fields import FIELDS
 from data.importers.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell, read_score
 from data.importers.metric_names import metric_name, plain_name
+from data.importers.overrides import check_overrides, is_prefixed
 from data.importers.rows import Table
 
 __all__ = ["Plan", "guessed_fields", "plan_columns"]
@@ -22,7 +24,6 @@ MAX_RUNS = 50
 MAX_TAG_LENGTH = 60
 MAX_TAG_VALUES = 20
 SECONDS_UP_TO = 300  # a median above it can only be milliseconds: no one waits five minutes for an answer
-PREFIXES = ("scores.", "tags.")
 TEXT_FIELDS = {"question", "answer", "reference_answer", "search_query", "prompt", "query_type"}
 LIST_FIELDS = {"retrieved", "candidates", "history", "relevant", "relevant_texts", "retrieved_ids"}
 NUMBER_FIELDS = {
@@ -94,7 +95,7 @@ def plan_columns(
     Raises:
         InputError: an override names a column or a field that does not exist, or one field twice.
     """
-    _check_overrides(table.columns, overrides, file)
+    check_overrides(table.columns, overrides, file)
     blank_text = table.kind == "csv"
     columns = [_head_column(table, name, blank_text) for name in table.columns]
     fields = dict(overrides)
@@ -111,24 +112,6 @@ def plan_columns(
     return Plan(ordered, shown, factors, blank_text, (*notes, *_left_over(ordered)))
 
 
-def _check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file: str) -> None:
-    known = [*FIELDS, *PSEUDO_FIELDS]
-    problems = []
-    taken: dict[str, str] = {}
-    for column, field in overrides.items():
-        if column not in columns:
-            problems.append(Problem(file, None, column, "no such column to map", ", ".join(columns)))
-        if field and field not in known and not _is_prefixed(field):
-            accepted = f"{', '.join(known)}, scores.<metric>, tags.<key>, or nothing to keep it as extra"
-            problems.append(Problem(file, None, column, f"mapped to {field!r}, which is no field", accepted))
-        if field and field in taken:
-            what = f"mapped to {field!r}, as {taken[field]!r} already is"
-            problems.append(Problem(file, None, column, what, "each field once"))
-        taken[field] = column
-    if problems:
-        raise InputError(problems)
-
-
 def _require_question(fields: Mapping[str, str], file: str) -> None:
     if "question" in fields.values():
         return
@@ -137,10 +120,6 @@ def _require_question(fields: Mapping[str, str], file: str) -> None:
     raise InputError(
         [Problem(file, None, "question", what, f"one of {names}; or a mapping of a column to it")]
     )
-
-
-def _is_prefixed(field: str) -> bool:
-    return any(field.startswith(prefix) and field != prefix for prefix in PREFIXES)
 
 
 def _head_column(table: Table, name: str, blank_text: bool) -> _Column:
@@ -164,7 +143,7 @@ def _guess_fields(columns: list[_Column], fields: dict[str, str]) -> None:
             fields[column.name] = field
             break
     for name in exact:
-        if _is_prefixed(name):
+        if is_prefixed(name):
             fields.setdefault(name, name)
     _distrust_row_numbers(exact, fields)
 
@@ -224,18 +203,28 @@ def _numbered(key: str, repeat: int) -> str:
     return f"scores.{key}" if repeat == 1 else f"scores.{key}_{repeat}"
 
 
-def _is_score(value: object) -> bool:
+def _number(value: object) -> float | None:
+    """A cell as a number; NaN where it says failed, None where it is no number."""
     try:
         found = read_score(value)
     except CellError:
-        return False
-    return isinstance(found, int | float) and not isinstance(value, bool)
+        return None
+    return float(found) if isinstance(found, int | float) and not isinstance(value, bool) else None
+
+
+def _is_score(value: object) -> bool:
+    return _number(value) is not None
 
 
 def _is_share(column: _Column) -> bool:
     """Numbers between 0 and 1 that are not all whole: the look of a metric."""
-    numbers = [float(str(read_score(value))) for value in column.values]
+    numbers = _finite_numbers(column)
     return all(0 <= number <= 1 for number in numbers) and not all(n.is_integer() for n in numbers)
+
+
+def _finite_numbers(column: _Column) -> list[float]:
+    numbers = [_number(value) for value in column.values]
+    return [number for number in numbers if number is not None and isfinite(number)]
 
 
 def _is_tag(column: _Column) -> bool:
@@ -255,9 +244,9 @@ def _units(columns: list[_Column], fields: Mapping[str, str]) -> tuple[dict[str,
         field = fields[column.name]
         if field == "latency_s":
             factors[column.name] = 1000.0
-        if field not in {"latency_ms", "retrieval_ms"} or column.name == field or not column.values:
+        numbers = _finite_numbers(column)
+        if field not in {"latency_ms", "retrieval_ms"} or column.name == field or not numbers:
             continue
-        numbers = [found for value in column.values if isinstance(found := read_score(value), int | float)]
         typical = median(numbers)
         words = plain_name(column.name).split("_")
         named_ms = bool({"ms", "millis", "milliseconds"} & set(words))

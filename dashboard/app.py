@@ -1,0 +1,60 @@
+"""The entry point of the dashboard: navigation, pickers, and one place that catches errors."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.controls import choose
+from dashboard.session import View, current_selection, open_catalogue, restore_selection, save_selection
+from dashboard.text import markdown_text
+from data.errors import DataError
+from metrics.values import MetricsError
+
+PAGES = [
+    st.Page("views/triage.py", title="Triage", default=True),
+    st.Page("views/diagnosis.py", title="Diagnosis"),
+    st.Page("views/cases.py", title="Cases"),
+    st.Page("views/compare.py", title="Compare"),
+    st.Page("views/runs.py", title="Runs"),
+]
+CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "page": 1}
+CONVENTIONS = {
+    "default": "ragtriage (undefined stays undefined)",
+    "ragchecker": "RAGChecker (empty lists give 0)",
+}
+
+
+def pick(view: View) -> View:
+    """Draw the pickers of project, run and baseline, and give the view that they choose."""
+    with st.sidebar:
+        projects = view.catalogue.projects()
+        choose("Project", "project", projects, str, {**CLEAR_RUN, "run": "", "case": ""}, shown=view.project)
+        newest = [run.run_id for run in reversed(view.runs)]
+        choose("Run", "run", newest, view.labels, {"page": 1}, shown=view.run.run_id)
+        others = [run_id for run_id in newest if run_id != view.run.run_id]
+        if others:
+            shown = view.baseline.run_id if view.baseline else others[0]
+            choose("Baseline", "baseline", others, view.labels, shown=shown)
+        with st.expander("Conventions"):
+            choose("Undefined values", "convention", list(CONVENTIONS), CONVENTIONS)
+    return view
+
+
+st.set_page_config(page_title="ragtriage", page_icon="🩺", layout="wide")
+page = st.navigation(PAGES)
+restore_selection(page.url_path)
+try:
+    catalogue = open_catalogue()
+    found = View.of(catalogue, current_selection())
+    if found is None and page.url_path != "runs":
+        st.title("No runs yet")
+        st.write(
+            "Load evaluation results on the Runs page, or start `ragtriage demo` to see the bundled samples."
+        )
+        st.page_link("views/runs.py", label="Load a run")
+    else:
+        st.session_state["view"] = pick(found) if found is not None else None
+        save_selection()
+        page.run()
+except (DataError, MetricsError) as error:
+    st.error(markdown_text(str(error)), title="This cannot be shown")

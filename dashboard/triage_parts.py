@@ -1,0 +1,284 @@
+"""The pieces of the Triage page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from dashboard.charts import Point
+from dashboard.drawing import show_table
+from dashboard.numbers import (
+    NOT_MEASURED,
+    count,
+    interval_text,
+    number,
+    p_value,
+    percent,
+    signed,
+    source_text,
+)
+from dashboard.palette import VERDICT_BADGES, VERDICT_MARKS
+from dashboard.session import View, open_cases
+from dashboard.text import markdown_text
+from data.comparisons import GOOD_SHARE, Comparison, shared_metrics
+from data.diagnoses import Diagnosis
+from data.summaries import Aggregate, declared, title_of
+from metrics.checks import Finding
+from metrics.gates import DEFAULT_GATES, GateResult, judge_gate, overall
+from metrics.slices import SliceFinding
+
+SIGNIFICANT = ("better", "worse")
+RARELY = ("system",)
+
+
+def run_facts(view: View) -> list[str]:
+    """Say in short what the run is."""
+    run = view.run
+    repeats = f" × {run.n / run.n_questions:.0f} repeats" if run.n > run.n_questions else ""
+    dataset = (
+        f"dataset {markdown_text(run.dataset)} {markdown_text(run.dataset_version)}" if run.dataset else ""
+    )
+    base = view.labels[view.baseline.run_id] if view.baseline else ""
+    return [
+        f"{count(run.n_questions, 'question')}{repeats} = {count(run.n, 'case')}",
+        f"made {run.created_at:%Y-%m-%d %H:%M} UTC",
+        dataset.strip(),
+        f"baseline: {markdown_text(base)}" if base else "",
+    ]
+
+
+def loud(findings: Sequence[Finding]) -> list[Finding]:
+    """Give the findings that must be read before the numbers: the first two errors and warnings."""
+    return [one for one in findings if one.severity in ("error", "warning")][:2]
+
+
+def measured_note(diagnosis: Diagnosis) -> str:
+    """Say what the diagnosis could not see."""
+    unseen = diagnosis.pattern_counts()["not_measured"]
+    return f"{unseen:,} not fully measured" if unseen else "every case measured"
+
+
+def gate_results(summary: Mapping[str, Aggregate]) -> list[GateResult]:
+    """Judge the default gates."""
+    found = []
+    for gate in DEFAULT_GATES:
+        one = summary.get(gate.metric)
+        if one is None:
+            found.append(judge_gate(gate, None, None, None, 0))
+        else:
+            found.append(judge_gate(gate, one.mean, one.low, one.high, one.n_scored))
+    return found
+
+
+def verdict_card(results: Sequence[GateResult]) -> None:
+    """Show the verdict of the blocking gates."""
+    verdict = overall(results)
+    with st.container(border=True, height="stretch"):
+        st.caption("Gates")
+        st.badge(verdict, color=VERDICT_BADGES[verdict])
+        passed = sum(one.verdict == "PASS" for one in results)
+        blocking = [one for one in results if one.gate.severity == "block" and one.verdict != "PASS"]
+        reasons = ", ".join(f"{title_of(one.gate.metric)}: {one.gate.reason}" for one in blocking)
+        st.caption(f"{passed} of {len(results)} pass. {reasons}")
+
+
+def gate_table(results: Sequence[GateResult]) -> None:
+    """List the gates with their numbers."""
+    show_table(
+        [
+            {
+                "Gate": f"{title_of(one.gate.metric)} {'≤' if one.gate.at_most else '≥'} {one.gate.threshold:.2f}",
+                "Verdict": one.verdict,
+                "Mean": number(one.mean),
+                "95 % interval": interval_text(one.low, one.high),
+                "n": one.n_scored,
+                "Kind": "blocks" if one.gate.severity == "block" else "warns",
+            }
+            for one in results
+        ],
+        "Gates with verdict, mean, interval and number of questions",
+    )
+
+
+def against_baseline(view: View) -> Comparison | None:
+    """Compare the run with its baseline, where there is one."""
+    if view.baseline is None:
+        return None
+    metrics = shared_metrics([view.table(view.baseline), view.table(view.run)])
+    return view.comparison(view.baseline, view.run, metrics)
+
+
+def baseline_card(view: View, comparison: Comparison | None) -> None:
+    """Show the change of the pass rate since the baseline."""
+    if comparison is None:
+        st.metric(
+            "Since the baseline",
+            NOT_MEASURED,
+            border=True,
+            delta="no other run",
+            delta_color="off",
+            delta_arrow="off",
+        )
+        return
+    one = comparison.differences[0]
+    gap = one.difference
+    points = f"{signed(100 * gap.difference, 0)} points" if gap.n_pairs else NOT_MEASURED
+    st.metric(
+        "Pass rate since the baseline",
+        points,
+        border=True,
+        delta=f"{VERDICT_MARKS[one.verdict]}, n = {count(gap.n_pairs, 'shared question')}",
+        delta_color="off",
+        delta_arrow="off",
+        help=f"Paired on question; 95 % interval {interval_text(gap.low, gap.high)}, "
+        f"p (Holm) {p_value(one.adjusted_p)}.",
+    )
+
+
+def changes(view: View, comparison: Comparison | None) -> None:
+    """Say which metrics moved, and lead to the comparison."""
+    if comparison is None:
+        st.info("There is no other run in this project to compare with.")
+        return
+    for warning in comparison.warnings:
+        st.caption(f"⚠ {markdown_text(warning)}")
+    moved = [one for one in comparison.differences if one.verdict in SIGNIFICANT]
+    family = f"{len(comparison.differences)} metrics, Holm-corrected"
+    if not moved:
+        st.write(f"No metric moved by more than chance explains ({family}).")
+    for one in moved:
+        gap = one.difference
+        st.markdown(
+            f":{VERDICT_BADGES[one.verdict]}-badge[{VERDICT_MARKS[one.verdict]}] "
+            f"{markdown_text(metric_title(one.metric))}: {number(one.base)} → {number(one.other)} "
+            f"({signed(gap.difference)}, {interval_text(gap.low, gap.high)}, n = {gap.n_pairs}; {family})"
+        )
+    if st.button("Compare in full", key="to_compare"):
+        st.switch_page("views/compare.py")
+
+
+def slices(diagnosis: Diagnosis) -> None:
+    """List the slices that do worse than the rest, each leading to its cases."""
+    found = diagnosis.worst_slices
+    if not found:
+        st.write("No slice (tag, query type, length) has enough questions and does worse than the rest.")
+        return
+    real = [one for one in found if one.adjusted_p < 0.05]
+    looked = found[0].n_looked_at
+    st.caption(
+        f"{looked} slices looked at; {len(real)} of them worse than the rest beyond chance (Holm-corrected p < 0.05)."
+    )
+    show_table([_slice_row(one) for one in found[:6]], "Slices with the highest share of bad cases")
+    titles = [f"{one.name}: {one.value}" for one in found[:6]]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        at = st.selectbox("Slice", range(len(titles)), format_func=titles.__getitem__, key="triage_slice")
+        if st.button("Open its bad cases", key="open_slice"):
+            open_cases(slices={found[at].name: found[at].value}, bad="yes")
+
+
+def _slice_row(one: SliceFinding) -> dict[str, str]:
+    return {
+        "Slice": f"{one.name}: {one.value}",
+        "Bad": f"{one.n_bad:,} of {one.n:,}",
+        "Share": percent(one.rate),
+        "The rest": percent(one.rate_rest),
+        "p (Holm)": p_value(one.adjusted_p),
+    }
+
+
+def metric_table(view: View, summary: Mapping[str, Aggregate], comparison: Comparison | None) -> None:
+    """List every metric of the run with its interval, n, source and change."""
+    moved = {one.metric: one for one in comparison.differences} if comparison else {}
+    base = view.summary(view.baseline) if view.baseline else {}
+    rows = []
+    for name, one in summary.items():
+        found, change = declared(name), moved.get(name)
+        rows.append(
+            {
+                "Metric": metric_title(name),
+                "Stage": found.stage if found else "imported",
+                "Mean": number(one.mean),
+                "95 % interval": interval_text(one.low, one.high)
+                + (" few" if one.too_few and one.n_scored else ""),
+                "n": f"{one.n_scored:,} of {one.n_applicable:,}",
+                "Obtained": source_text(one),
+                "Baseline": number(base[name].mean) if name in base else NOT_MEASURED,
+                "Change": _change(change.difference.difference, change.verdict) if change else NOT_MEASURED,
+                "Meaning": found.meaning
+                if found
+                else "a score of the imported file; nobody declared what it means",
+            }
+        )
+    show_table(rows, "Every metric with mean, interval, number of questions and source")
+    missing = view.table(view.run).missing
+    if missing:
+        with st.expander(f"Not computable from what this run records ({len(missing)})"):
+            show_table(
+                [
+                    {"Metric": title_of(name.replace("@k", "@5")).replace("@5", "@k"), "Why": why}
+                    for name, why in missing.items()
+                ],
+                "Metrics that this run does not allow, and why",
+            )
+
+
+def _change(difference: float, verdict: str) -> str:
+    return f"{signed(difference)} {VERDICT_MARKS[verdict].split(' ')[0]}"
+
+
+def finding_list(findings: Sequence[Finding]) -> None:
+    """Write out the findings of the checks."""
+    if not findings:
+        st.write("The numbers agree with each other.")
+    colours = {"error": "red", "warning": "orange", "note": "gray"}
+    for one in findings:
+        st.markdown(
+            f":{colours[one.severity]}-badge[{one.severity}] **{markdown_text(one.title)}**  \n{markdown_text(one.message)}"
+        )
+
+
+def metric_title(name: str) -> str:
+    """Name a metric or the pass rate with a capital."""
+    title = title_of(name)
+    return title[:1].upper() + title[1:]
+
+
+def trend_metrics(view: View) -> list[str]:
+    """List the metrics a trend can show: those of the run that have values, one cut-off each."""
+    return [
+        name
+        for name, one in view.summary(view.run).items()
+        if one.n_scored and ("@" not in name or name.endswith("@5"))
+    ]
+
+
+def trend_points(view: View, metric: str) -> list[Point]:
+    """Give the metric for every run of the project."""
+    points = []
+    for run in view.runs:
+        mean, low, high, n = _level(view, run.run_id, metric)
+        points.append(
+            Point(
+                view.labels[run.run_id],
+                f"{run.created_at:%Y-%m-%d %H:%M}",
+                mean,
+                low,
+                high,
+                n,
+                run == view.run,
+            )
+        )
+    return points
+
+
+def _level(view: View, run_id: str, metric: str) -> tuple[float | None, float | None, float | None, int]:
+    run = next(one for one in view.runs if one.run_id == run_id)
+    if metric != GOOD_SHARE:
+        one = view.summary(run).get(metric)
+        return (one.mean, one.low, one.high, one.n_scored) if one else (None, None, None, 0)
+    diagnosis = view.diagnosis(run)
+    if diagnosis.pattern_counts()["not_measured"] == run.n:
+        return None, None, None, 0
+    rate = diagnosis.pass_rate
+    return rate.mean, rate.low, rate.high, rate.n_scored

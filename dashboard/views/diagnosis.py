@@ -1,0 +1,80 @@
+"""Diagnosis: where do the cases go wrong, and what does the pattern of metrics say?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import diagnosis_parts as parts
+from dashboard.charts import case_map
+from dashboard.controls import choose, slide
+from dashboard.drawing import draw, facts
+from dashboard.numbers import count, interval_text, percent
+from dashboard.session import current_view
+from dashboard.text import markdown_text
+from data.diagnoses import signals_of
+
+view = current_view()
+selection = view.selection
+
+st.title(f"Where do the cases of {markdown_text(view.labels[view.run.run_id])} go wrong?")
+signals = signals_of(view.table(view.run))
+with st.container(border=True):
+    one, two, three, four = st.columns(4, gap="medium")
+    with one:
+        if signals:
+            titles = {name: parts.signal_title(name, signals[0]) for name in signals}
+            choose("Context signal", "signal", signals, titles, shown=signals[0])
+        else:
+            st.caption("Context signal")
+            st.write("none recorded")
+    with two:
+        slide("Context cut-off", "context", "A case below this has a context that lacks what it needs.")
+    with three:
+        slide(
+            "Faithfulness cut-off",
+            "faithfulness",
+            "A case below this says what its context does not support.",
+        )
+    with four:
+        slide("Answer relevancy cut-off", "relevancy", "A case below this does not address the question.")
+
+diagnosis = view.diagnosis(view.run)
+rate = diagnosis.pass_rate
+facts(
+    [
+        f"{int(diagnosis.bad.bad.sum()):,} of {count(view.run.n, 'case')} bad",
+        f"pass rate {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
+        f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}",
+        *parts.obtained(diagnosis),
+    ]
+)
+
+st.subheader("Metric pattern")
+parts.pattern_table(diagnosis)
+
+left, right = st.columns([1, 1], gap="large")
+with left:
+    st.subheader("Failure stage of the bad cases")
+    st.caption("First rule that matches wins; the order can be changed below.")
+    parts.stage_table(diagnosis)
+with right:
+    st.subheader("Where the cases lie")
+    values = diagnosis.evidence
+    context, faithful = values.known("context"), values.known("faithfulness")
+    if diagnosis.signal and parts.both_known(context, faithful):
+        signal = parts.signal_name(diagnosis.signal)
+        draw(
+            case_map(context, faithful, (selection.context, selection.faithfulness), signal),
+            "case_map",
+            "Number of cases by context signal and faithfulness, with the cut-offs",
+        )
+        n = parts.both_known(context, faithful)
+        facts([f"n = {n:,} of {count(view.run.n, 'case')} with both values", "dashed: cut-offs"])
+    else:
+        st.info("This map needs a context signal and faithfulness; the run has not both.")
+
+st.subheader("Symptoms of the means")
+parts.symptom_list(diagnosis)
+
+with st.expander("Order of the failure stages"):
+    parts.stage_order(selection.order)
