@@ -20,6 +20,7 @@ __all__ = ["Point", "case_map", "difference_forest", "fix_first_bars", "stage_sa
 
 ROW = 30  # pixels a row of a horizontal chart
 FRAME = 70
+HOVER_RUN = "%{customdata[0]}<br>%{customdata[1]}<br>%{y:.2f}, n = %{customdata[2]}<extra></extra>"
 LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0}
 
 
@@ -90,18 +91,9 @@ def trend(points: Sequence[Point], title: str, baseline: float | None) -> go.Fig
                 "size": 13 if current else 9,
                 "symbol": "diamond" if current else "circle",
             },
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": [(point.high or point.mean or 0) - (point.mean or 0) for _, point in mine],
-                "arrayminus": [
-                    (point.mean or 0) - (point.mean if point.low is None else point.low) for _, point in mine
-                ],
-                "thickness": 1.2,
-                "width": 3,
-            },
+            error_y=_error_bars([point for _, point in mine]),
             customdata=[[chart_text(point.label), point.when, point.n] for _, point in mine],
-            hovertemplate="%{customdata[0]}<br>%{customdata[1]}<br>%{y:.2f}, %{customdata[2]} questions<extra></extra>",
+            hovertemplate=HOVER_RUN,
         )
     if baseline is not None:
         figure.add_hline(
@@ -121,6 +113,14 @@ def trend(points: Sequence[Point], title: str, baseline: float | None) -> go.Fig
     )
     figure.update_yaxes(title=title, automargin=True)
     return _layout(figure, 330, showlegend=False)
+
+
+def _error_bars(points: Sequence[Point]) -> dict[str, object]:
+    """Give the arms of the intervals; none where there is no interval."""
+    middles = [point.mean or 0.0 for point in points]
+    up = [0.0 if point.high is None else point.high - at for point, at in zip(points, middles, strict=True)]
+    down = [0.0 if point.low is None else at - point.low for point, at in zip(points, middles, strict=True)]
+    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.2, "width": 3}
 
 
 def case_map(
@@ -160,7 +160,7 @@ def case_map(
 def difference_forest(
     differences: Sequence[MetricDifference], higher: Mapping[str, bool | None]
 ) -> go.Figure:
-    """Draw signed differences with intervals, a dashed line at 0; better and worse have marks of their own."""
+    """Draw signed differences with intervals and a dashed line at 0; each verdict has a mark of its own."""
     looks = {
         "better": (GREEN, "triangle-up"),
         "worse": (VERMILION, "triangle-down"),

@@ -205,7 +205,8 @@ def _diagnosis_text(found: Diagnosis) -> str:
     ]
     return "\n\n".join(
         [
-            f"{int(found.bad.bad.sum()):,} of {found.table.n:,} cases are bad; pass rate {percent(rate.mean)} "
+            f"{int(found.bad.bad.sum()):,} of {found.table.n:,} cases are bad; "
+            f"pass rate {percent(rate.mean)} "
             f"{interval_text(rate.low, rate.high)} over {rate.n_scored:,} questions. "
             f"Context signal: {found.signal or 'none recorded'}.",
             table(["pattern", "cases", "meaning"], patterns),

@@ -136,7 +136,8 @@ def stage_order(order: tuple[str, ...]) -> None:
             disabled=order == DEFAULT_ORDER,
         )
     st.caption(
-        "A case belongs to the first stage in this order whose rule its evidence meets; “Unexplained” takes the rest."
+        "A case belongs to the first stage in this order whose rule its evidence meets; "
+        "“Unexplained” takes the rest."
     )
 
 

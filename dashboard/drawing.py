@@ -34,5 +34,5 @@ def show_table(rows: Sequence[Mapping[str, Any]], alt: str, columns: Mapping[str
 
 
 def facts(parts: Sequence[str]) -> None:
-    """Write facts in a line of small print; parts are Markdown, escaped by the caller where they hold text."""
+    """Write facts in a line of small print; parts are Markdown, outside text escaped by the caller."""
     st.caption(" · ".join(part for part in parts if part))

@@ -25,8 +25,9 @@ from data.comparisons import GOOD_SHARE, Comparison, shared_metrics
 from data.diagnoses import Diagnosis
 from data.summaries import Aggregate, declared, title_of
 from metrics.checks import Finding
-from metrics.gates import DEFAULT_GATES, GateResult, judge_gate, overall
+from metrics.gates import DEFAULT_GATES, Gate, GateResult, judge_gate, overall
 from metrics.slices import SliceFinding
+from metrics.statistics import Interval
 
 SIGNIFICANT = ("better", "worse")
 RARELY = ("system",)
@@ -48,9 +49,18 @@ def run_facts(view: View) -> list[str]:
     ]
 
 
-def loud(findings: Sequence[Finding]) -> list[Finding]:
-    """Give the findings that must be read before the numbers: the first two errors and warnings."""
-    return [one for one in findings if one.severity in ("error", "warning")][:2]
+def of_questions(rate: Interval) -> str:
+    """Say on how many questions of how many a rate rests."""
+    return f"{rate.n_scored:,} of {count(rate.n_applicable, 'question')}"
+
+
+def loud(findings: Sequence[Finding]) -> None:
+    """Show in short what must be read before the numbers: the errors and warnings."""
+    found = [one for one in findings if one.severity in ("error", "warning")]
+    if found:
+        lines = "\n".join(f"- {markdown_text(one.title)}" for one in found[:4])
+        more = f"\n- and {len(found) - 4} more" if len(found) > 4 else ""
+        st.warning(f"{lines}{more}", title="Read before trusting these numbers (more under Checks, below)")
 
 
 def measured_note(diagnosis: Diagnosis) -> str:
@@ -88,17 +98,19 @@ def gate_table(results: Sequence[GateResult]) -> None:
     show_table(
         [
             {
-                "Gate": f"{title_of(one.gate.metric)} {'≤' if one.gate.at_most else '≥'} {one.gate.threshold:.2f}",
+                "Gate": _limit(one.gate),
                 "Verdict": one.verdict,
-                "Mean": number(one.mean),
-                "95 % interval": interval_text(one.low, one.high),
+                "Mean, 95 % interval": f"{number(one.mean)} {interval_text(one.low, one.high)}",
                 "n": one.n_scored,
-                "Kind": "blocks" if one.gate.severity == "block" else "warns",
             }
             for one in results
         ],
         "Gates with verdict, mean, interval and number of questions",
     )
+
+
+def _limit(gate: Gate) -> str:
+    return f"{title_of(gate.metric)} {'≤' if gate.at_most else '≥'} {gate.threshold:.2f}"
 
 
 def against_baseline(view: View) -> Comparison | None:
@@ -109,17 +121,10 @@ def against_baseline(view: View) -> Comparison | None:
     return view.comparison(view.baseline, view.run, metrics)
 
 
-def baseline_card(view: View, comparison: Comparison | None) -> None:
+def baseline_card(comparison: Comparison | None) -> None:
     """Show the change of the pass rate since the baseline."""
     if comparison is None:
-        st.metric(
-            "Since the baseline",
-            NOT_MEASURED,
-            border=True,
-            delta="no other run",
-            delta_color="off",
-            delta_arrow="off",
-        )
+        st.metric("Since the baseline", NOT_MEASURED, border=True, height="stretch")
         return
     one = comparison.differences[0]
     gap = one.difference
@@ -128,6 +133,7 @@ def baseline_card(view: View, comparison: Comparison | None) -> None:
         "Pass rate since the baseline",
         points,
         border=True,
+        height="stretch",
         delta=f"{VERDICT_MARKS[one.verdict]}, n = {count(gap.n_pairs, 'shared question')}",
         delta_color="off",
         delta_arrow="off",
@@ -136,7 +142,7 @@ def baseline_card(view: View, comparison: Comparison | None) -> None:
     )
 
 
-def changes(view: View, comparison: Comparison | None) -> None:
+def changes(comparison: Comparison | None) -> None:
     """Say which metrics moved, and lead to the comparison."""
     if comparison is None:
         st.info("There is no other run in this project to compare with.")
@@ -167,7 +173,7 @@ def slices(diagnosis: Diagnosis) -> None:
     real = [one for one in found if one.adjusted_p < 0.05]
     looked = found[0].n_looked_at
     st.caption(
-        f"{looked} slices looked at; {len(real)} of them worse than the rest beyond chance (Holm-corrected p < 0.05)."
+        f"{looked} slices looked at; {len(real)} worse than the rest beyond chance (Holm-corrected p < 0.05)."
     )
     show_table([_slice_row(one) for one in found[:6]], "Slices with the highest share of bad cases")
     titles = [f"{one.name}: {one.value}" for one in found[:6]]
@@ -192,7 +198,10 @@ def metric_table(view: View, summary: Mapping[str, Aggregate], comparison: Compa
     moved = {one.metric: one for one in comparison.differences} if comparison else {}
     base = view.summary(view.baseline) if view.baseline else {}
     rows = []
+    every = st.toggle("Every rank cut-off and every metric without a value", key="every_metric")
     for name, one in summary.items():
+        if not every and (not one.n_scored or ("@" in name and not name.endswith("@5"))):
+            continue
         found, change = declared(name), moved.get(name)
         rows.append(
             {
@@ -233,9 +242,8 @@ def finding_list(findings: Sequence[Finding]) -> None:
         st.write("The numbers agree with each other.")
     colours = {"error": "red", "warning": "orange", "note": "gray"}
     for one in findings:
-        st.markdown(
-            f":{colours[one.severity]}-badge[{one.severity}] **{markdown_text(one.title)}**  \n{markdown_text(one.message)}"
-        )
+        badge = f":{colours[one.severity]}-badge[{one.severity}]"
+        st.markdown(f"{badge} **{markdown_text(one.title)}**  \n{markdown_text(one.message)}")
 
 
 def metric_title(name: str) -> str:
@@ -278,7 +286,7 @@ def _level(view: View, run_id: str, metric: str) -> tuple[float | None, float | 
         one = view.summary(run).get(metric)
         return (one.mean, one.low, one.high, one.n_scored) if one else (None, None, None, 0)
     diagnosis = view.diagnosis(run)
-    if diagnosis.pattern_counts()["not_measured"] == run.n:
-        return None, None, None, 0
     rate = diagnosis.pass_rate
+    if not rate.n_scored:
+        return None, None, None, 0
     return rate.mean, rate.low, rate.high, rate.n_scored

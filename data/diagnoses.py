@@ -116,8 +116,8 @@ class Diagnosis:
         stages: codes into STAGES of the bad ones, -1 for the others.
         evidence: what the stages were read from.
         people: what people said.
-        measured: (n,) True where anything says whether the case is good or bad: a value with a cut-off, a check,
-            known answerability, or a person.
+        measured: (n,) True where anything says whether the case is good or bad: a value with a cut-off, a
+            check, known answerability, or a person.
     """
 
     table: RunTable

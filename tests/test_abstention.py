@@ -55,7 +55,7 @@ def test_refusals_are_told_with_the_words_that_say_so(answer: str, phrase: str |
         "The documents do not specify jail sentences, but you can ask the child support office to enforce "
         "the orders by suspending the licence of the other parent or by placing a lien on an account.",
         "В 2012 году нет информации о вводе станций. В 2014 году были введены в эксплуатацию станции "
-        "«Астраханская», «Комсомольская» и «Кропоткинская» на территории России, а в 2017 году ещё три станции.",
+        "«Астраханская», «Комсомольская» и «Кропоткинская» на территории России, а в 2017 году ещё три.",
         "根据文档，该公司成立于1998年，总部位于北京，主要业务为石油运输，员工超过一万人。文档未提及其利润。",
     ],
 )
@@ -75,19 +75,20 @@ def test_a_substantive_tail_turns_a_refusal_into_an_answer() -> None:
 @pytest.mark.parametrize(
     ("origin", "n", "wrong", "floor"),
     [
-        # Labels of mtrag: its "I don't know" judgement on unanswerable and answerable tasks. Over all 432 such
+        # Labels of mtrag: its "I don't know" judgement on all but partly answerable tasks. Over all 432 such
         # answers 13 of 13 refusals are found, with 1 false alarm (which reads as a refusal).
         ("mtrag", 21, 1, 0.95),
-        # Labels of the file's answerability_accuracy ("... Negative": the system declined). Over all 300 answers
-        # 8 of 12 are found, without a false alarm; the other 4 go on to answer or to admonish at length.
+        # Labels of the file's answerability_accuracy ("... Negative": the system declined). Over all 300 of
+        # its systems' answers 8 of 12 are found, without a false alarm; the other 4 go on at length.
         ("inspectorraget", 21, 4, 0.80),
-        # Labelled by reading. Over all 210 answers 38 of 40 are found, without a false alarm; the two missed
+        # Labelled by reading the 46 answers with a negation near their start. Over all 210 answers 38 of 40 are found, without a false alarm; the two missed
         # ones describe every document at length.
         ("iris_vector_rag", 33, 2, 0.93),
     ],
 )
 def test_refusals_agree_with_real_labels(origin: str, n: int, wrong: int, floor: float) -> None:
-    # The fixtures hold every disagreement and only a part of the agreement, so the floors are low bounds.
+    # The fixtures hold every disagreement and a part of the agreement, so agreement over all is higher. The
+    # phrases were written with these answers at hand: the figures say how well they fit, not how they carry.
     samples = json.loads((FIXTURES / origin / "refusals.json").read_text("utf-8"))
     outcome = Counter((one["refused"], detect_refusal(one["answer"]).refused) for one in samples)
     assert sum(outcome.values()) == n

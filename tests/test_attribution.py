@@ -102,6 +102,16 @@ def test_a_document_given_twice_shares_its_credit() -> None:
     assert sum(found.shares) == pytest.approx(1.0)
 
 
+def test_a_long_answer_copied_from_a_long_document_stays_quick() -> None:
+    copied = " ".join(
+        f"Station{i} of district{i % 97} reports level{i % 89} to office{i % 83}." for i in range(4_000)
+    )
+    began = time.perf_counter()
+    found = attribute_answer(copied, [copied, NILE])
+    assert time.perf_counter() - began < 5
+    assert found.shares[0] == pytest.approx(1.0)
+
+
 def test_empty_answers_and_refusals_use_nothing() -> None:
     for answer in (
         "",

@@ -1,1 +1,65 @@
-"""Placeholder."""
+"""Cases: what exactly went wrong here?"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from dashboard import case_parts as parts
+from dashboard.drawing import facts
+from dashboard.labelling import label_bar, step_bar
+from dashboard.numbers import count
+from dashboard.session import current_selection, current_view, keep
+from dashboard.text import markdown_text
+from data.cases import page_of, read_case
+from data.exports import export_rows
+
+SIZE = 25
+
+view = current_view()
+run = view.run
+diagnosis = view.diagnosis(run)
+table = diagnosis.table
+
+st.title(f"What exactly went wrong in {markdown_text(view.labels[run.run_id])}?")
+parts.filters(view, diagnosis)
+rows = parts.listed(view, diagnosis)
+at = parts.position_of(diagnosis, rows)
+
+with st.container(horizontal=True, vertical_alignment="center"):
+    bad = int(diagnosis.bad.bad[rows].sum())
+    st.markdown(f"**{count(len(rows), 'case')}** of {run.n:,}, {bad:,} bad :gray[● bad ○ not bad]")
+    if current_selection().unfiltered() != current_selection().with_(case=""):
+        st.button(
+            "Clear filters", key="clear", on_click=lambda: keep(**vars(current_selection().unfiltered()))
+        )
+    with st.popover("Export these cases", on_change="rerun") as box:
+        if box.open:
+            for form, title in (("jsonl", "JSONL, can be imported again"), ("csv", "CSV for a spreadsheet")):
+                st.download_button(
+                    title,
+                    partial(export_rows, diagnosis, rows, form),
+                    file_name=f"{run.run_id}-{len(rows)}-cases.{form}",
+                    key=f"export_{form}",
+                )
+
+if at is None:
+    st.info("No case meets all of these filters. Clear one of them.")
+else:
+    row = int(rows[at])
+    page = page_of(table, rows, at // SIZE + 1, SIZE)
+    neighbours = {step: int(rows[at + step]) for step in (-1, 1) if 0 <= at + step < len(rows)}
+    names = {step: parts.case_name(table, other) for step, other in neighbours.items()}
+    listing, detail = st.columns([2, 3], gap="medium")
+    with listing:
+        if page.pages > 1:
+            parts.pager(page, rows, table, SIZE)
+        parts.case_list(page, diagnosis, row)
+        facts([f"page {page.page:,} of {page.pages:,}", "J and K go on and back, P and F label, U undoes"])
+    with detail:
+        sample = read_case(table, row)
+        step_bar(at, len(rows), names.get(-1), names.get(1))
+        labels = diagnosis.people.labels.get(row, ())
+        label_bar(view, (run.run_id, sample["question_id"], sample["repeat"]), labels, names.get(1))
+        parts.open_case(view, diagnosis, sample)

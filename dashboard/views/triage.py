@@ -22,8 +22,7 @@ rate, bad = diagnosis.pass_rate, int(diagnosis.bad.bad.sum())
 
 st.title(f"Does {markdown_text(name)} hold up, and what should be fixed first?")
 facts(parts.run_facts(view))
-for finding in parts.loud(view.findings(view.run)):
-    st.warning(markdown_text(finding.message), title=markdown_text(finding.title))
+parts.loud(view.findings(view.run))
 
 gates = parts.gate_results(summary)
 comparison = parts.against_baseline(view)
@@ -33,30 +32,33 @@ with st.container(horizontal=True):
         "Pass rate",
         percent(rate.mean),
         border=True,
-        delta=f"95 % interval {interval_text(rate.low, rate.high)}, n = {count(rate.n_scored, 'question')}",
+        height="stretch",
+        delta=f"{interval_text(rate.low, rate.high)}, n = {parts.of_questions(rate)}",
         delta_color="off",
         delta_arrow="off",
-        help="Share of cases that miss no cut-off, fail no check and were not marked bad; repeats averaged first.",
+        help="Share of measured cases that miss no cut-off, fail no check and were not marked bad; "
+        "repeats averaged first; with its 95 % interval.",
     )
     st.metric(
         "Bad cases",
         f"{bad:,} of {view.run.n:,}",
         border=True,
+        height="stretch",
         delta=parts.measured_note(diagnosis),
         delta_color="off",
         delta_arrow="off",
     )
-    parts.baseline_card(view, comparison)
+    parts.baseline_card(comparison)
 
-left, right = st.columns([3, 2], gap="large")
+left, right = st.columns([1, 1], gap="medium")
 with left:
     st.subheader("What to fix first")
     if diagnosis.fix_first:
         draw(fix_first_bars(diagnosis.fix_first), "fix_first", "Failure stages by number of bad cases")
         top = diagnosis.fix_first[0]
         st.markdown(
-            f"**{top.title}** owns {top.n_bad:,} of {bad:,} bad cases. If that stage were perfect, "
-            f"the pass rate would be **at most {percent(top.pass_rate_if_perfect)}** (now {percent(rate.mean)}): "
+            f"**{top.title}** owns {top.n_bad:,} of {bad:,} bad cases. If that stage were perfect, the pass "
+            f"rate would be **at most {percent(top.pass_rate_if_perfect)}** (now {percent(rate.mean)}): "
             "an upper bound, since a repaired case may still fail later."
         )
         titles = {entry.key: f"{entry.title} ({entry.n_bad:,})" for entry in diagnosis.fix_first}
@@ -74,7 +76,7 @@ with right:
     st.caption("PASS and FAIL need the whole 95 % interval on one side; INCONCLUSIVE spans the threshold.")
 
 st.subheader("What changed since the baseline")
-parts.changes(view, comparison)
+parts.changes(comparison)
 
 st.subheader("Where it does worst")
 parts.slices(diagnosis)

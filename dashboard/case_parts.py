@@ -1,0 +1,319 @@
+"""The pieces of the Cases page: filters, the list, and the open case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard.case_html import STYLE, answer_html, context_html, conversation_html, evidence_of
+from dashboard.controls import choose, search, toggle
+from dashboard.drawing import facts, show_table
+from dashboard.numbers import NOT_MEASURED, number
+from dashboard.session import View, current_selection, keep
+from dashboard.text import markdown_text, shorten
+from dashboard.triage_parts import metric_title
+from data.arrays import batch_of
+from data.cases import CasePage, case_rows
+from data.diagnoses import Diagnosis, row_of
+from data.summaries import ordered
+from data.tables import RunTable
+from metrics.catalogue import compute
+from metrics.diagnosis import PATTERNS
+from metrics.explanations import evidence_sentence
+from metrics.stages import STAGES
+from metrics.values import IntArray, Source, Status
+
+__all__ = ["case_list", "case_name", "filters", "listed", "open_case", "pager", "position_of"]
+
+FIRST_PAGE = {"page": 1, "case": ""}
+ANY = "All"
+YES_NO = {"": ANY, "yes": "Yes", "no": "No"}
+LABELS = {"": ANY, "any": "Labelled", "none": "Not labelled", "pass": "Pass", "fail": "Fail"}
+HEADLINES = ("context_precision", "context_recall", "faithfulness", "answer_relevancy", "answer_correctness")
+
+
+def filters(view: View, diagnosis: Diagnosis) -> None:
+    """Draw the filters; every one of them is part of the URL."""
+    search("Search", "text", "words in question, answer, reference or id", FIRST_PAGE)
+    patterns = {"": ANY, **{entry.key: entry.title for entry in PATTERNS}}
+    stages = {"": ANY, **{stage.key: stage.title for stage in STAGES}}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        choose("Pattern", "pattern", list(patterns), patterns, FIRST_PAGE, width=190)
+        choose("Failure stage", "stage", list(stages), stages, FIRST_PAGE, width=190)
+        choose("Bad", "bad", list(YES_NO), YES_NO, FIRST_PAGE, width=90)
+        choose("Refused", "refused", list(YES_NO), YES_NO, FIRST_PAGE, width=90)
+        choose("Labels", "label", list(LABELS), LABELS, FIRST_PAGE, width=130)
+        orders = sort_options(diagnosis)
+        choose("Order", "sort", list(orders), orders, FIRST_PAGE, width=190)
+        if current_selection().sort not in ("", "worst"):
+            toggle("Highest first", "descending", FIRST_PAGE)
+    _more_filters(view, diagnosis)
+
+
+def sort_options(diagnosis: Diagnosis) -> dict[str, str]:
+    """Give the orders of a list: as imported, most reasons to be bad, or by a metric."""
+    table = diagnosis.table
+    measured = [name for name in ordered(table.metrics) if np.isfinite(table.values(name)).any()]
+    shown = [name for name in measured if "@" not in name or name.endswith("@5")]
+    return {"": "As imported", "worst": "Worst first", **{name: metric_title(name) for name in shown}}
+
+
+def _more_filters(view: View, diagnosis: Diagnosis) -> None:
+    failures = sorted(
+        {one.failure for labels in diagnosis.people.labels.values() for one in labels if one.failure}
+    )
+    people = sorted({one.annotator for labels in diagnosis.people.labels.values() for one in labels})
+    slices = [one for one in diagnosis.table.slices if len(one.labels) <= 40]
+    if not (failures or people or slices):
+        return
+    active = bool(view.selection.slices or view.selection.failure or view.selection.annotator)
+    with st.expander("More filters: tags, types, people", expanded=active), st.container(horizontal=True):
+        if failures:
+            choose("Failure label", "failure", ["", *failures], lambda key: key or ANY, FIRST_PAGE, width=190)
+        if people:
+            choose("Labelled by", "annotator", ["", *people], lambda key: key or ANY, FIRST_PAGE, width=190)
+        for one in slices[:12]:
+            _slice_filter(one.name, one.labels)
+
+
+def _slice_filter(name: str, labels: Sequence[str]) -> None:
+    key = f"slice_{name}"
+    st.session_state[key] = current_selection().slices.get(name, "")
+    if st.session_state[key] not in labels:
+        st.session_state[key] = ""
+    st.selectbox(
+        markdown_text(name),
+        ["", *labels],
+        format_func=lambda label: label or ANY,
+        key=key,
+        on_change=_take_slice,
+        args=(name, key),
+        width=190,
+    )
+
+
+def _take_slice(name: str, key: str) -> None:
+    slices = {one: value for one, value in current_selection().slices.items() if one != name}
+    if st.session_state[key]:
+        slices[name] = st.session_state[key]
+    keep(slices=slices, page=1, case="")
+
+
+def case_list(page: CasePage, diagnosis: Diagnosis, current: int | None) -> None:
+    """Draw one page of the list; a click opens the case beside it."""
+    rows = [_list_row(case, diagnosis, case["row"] == current) for case in page.cases]
+    key = f"cases_{page.page}_{current}_{len(page.cases)}"
+    at = next((place for place, case in enumerate(page.cases) if case["row"] == current), None)
+    st.dataframe(
+        rows,
+        hide_index=True,
+        key=key,
+        on_select=lambda: _take_case(key, page.cases),
+        selection_mode="single-row",
+        selection_default={"selection": {"rows": [] if at is None else [at]}},
+        height=min(38 + 35 * max(len(rows), 1), 760),
+        column_config={
+            "": st.column_config.TextColumn(width=30),
+            "Question": st.column_config.TextColumn(width="medium"),
+        },
+        alt="Cases that the filters leave",
+    )
+
+
+def _list_row(case: dict[str, Any], diagnosis: Diagnosis, open_: bool) -> dict[str, str]:
+    row = case["row"]
+    stage = int(diagnosis.stages.stage[row])
+    labels = diagnosis.people.labels.get(row, ())
+    verdicts = " ".join({"pass": "✓", "fail": "✗", None: "✎"}[one.verdict] for one in labels)
+    state = STAGES[stage].title if stage >= 0 else PATTERNS[int(diagnosis.pattern[row])].title
+    return {
+        "": "▸" if open_ else ("●" if diagnosis.bad.bad[row] else "○"),
+        "Question": shorten(case["question"], 110),
+        "State": state,
+        "Label": verdicts,
+        "Repeat": str(case["repeat"]),
+    }
+
+
+def _take_case(key: str, cases: Sequence[dict[str, Any]]) -> None:
+    chosen = st.session_state[key]["selection"]["rows"]
+    if chosen and chosen[0] < len(cases):
+        case = cases[chosen[0]]
+        keep(case=f"{case['question_id']}~{case['repeat']}")
+
+
+def position_of(diagnosis: Diagnosis, rows: IntArray) -> int | None:
+    """Find the open case among the listed rows; the first one when none is open or it is filtered away."""
+    if not len(rows):
+        return None
+    question, _, repeat = current_selection().case.rpartition("~")
+    row = row_of(diagnosis.table, question, int(repeat)) if question and repeat.isdecimal() else None
+    found = np.flatnonzero(rows == (-1 if row is None else row))
+    return int(found[0]) if len(found) else 0
+
+
+def case_name(table: RunTable, row: int) -> str:
+    """Name a case as the URL does."""
+    return f"{table.question_ids[table.question[row]]}~{table.repeats[row]}"
+
+
+def pager(page: CasePage, rows: IntArray, table: RunTable, size: int) -> None:
+    """Draw the pages of the list; turning one opens its first case."""
+    st.session_state["pager"] = page.page
+    st.pagination(page.pages, key="pager", on_change=_turn, args=(rows, table, size))
+
+
+def _turn(rows: IntArray, table: RunTable, size: int) -> None:
+    keep(case=case_name(table, int(rows[(st.session_state["pager"] - 1) * size])))
+
+
+def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
+    """Write out one case."""
+    row = int(sample["row"])
+    st.html(STYLE)
+    st.html(conversation_html(sample))
+    _diagnosis_line(diagnosis, row)
+    evidence = evidence_of(sample)
+    st.markdown("**Answer**")
+    st.html(answer_html(sample, evidence))
+    if not sample["claims"] and evidence.attribution is not None:
+        facts(
+            ["green underlined: words found in the context, orange dashed: not found", "estimated, no judge"]
+        )
+    if sample["reference_answer"]:
+        with st.expander("Reference answer", expanded=False):
+            st.text(sample["reference_answer"])
+    documents = sample["retrieved"] or ()
+    gold = f"gold named: {len(evidence.gold)}" if evidence.gold else "no gold named"
+    st.markdown(
+        f"**Context, in rank order** :gray[{len(documents)} documents · {gold}"
+        f" · use {evidence.used_how or 'unknown'}]"
+    )
+    st.html(context_html(sample, evidence))
+    with st.expander("Scores of this case, with source and reason", expanded=True):
+        _score_table(view, diagnosis, sample)
+    with st.expander("The same question in the other runs"):
+        _history(view, str(sample["question_id"]))
+    _facts_of(sample)
+
+
+def _diagnosis_line(diagnosis: Diagnosis, row: int) -> None:
+    stage = int(diagnosis.stages.stage[row])
+    entry = PATTERNS[int(diagnosis.pattern[row])]
+    parts = [f":gray-badge[pattern: {entry.title}]"]
+    if stage >= 0:
+        parts.append(f":red-badge[bad: {STAGES[stage].title}]")
+    elif diagnosis.measured[row]:
+        parts.append(":green-badge[good]")
+    refused = diagnosis.table.evidence["refused"][row]
+    if refused == 1:
+        how = Source(int(diagnosis.table.evidence["refused_source"][row])).label
+        parts.append(f":violet-badge[refusal, {how}]")
+    st.markdown(" ".join(parts))
+    if stage >= 0:
+        known = {name: float(diagnosis.evidence.known(name)[row]) for name in EVIDENCE_NAMES}
+        sentence = evidence_sentence(STAGES[stage].key, known)
+        if sentence:
+            facts([f"evidence: {sentence}"])
+
+
+EVIDENCE_NAMES = (
+    "refused", "answerable", "gold_in_candidates", "gold_in_context", "has_candidates", "noise_sensitivity",
+    "format_failed", "contradicts_itself", "faithfulness", "context_utilization", "omission",
+    "answer_relevancy", "correctness", "context",
+)  # fmt: skip
+
+
+def _score_table(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
+    """List the scores of the case; those computed here are computed again, so that reasons are at hand."""
+    row, table = int(sample["row"]), diagnosis.table
+    reasons = _reasons(sample, view)
+    rows = []
+    for name in ordered(table.metrics):
+        column = table.column(name)
+        if column is None or ("@" in name and not name.endswith(("@5", "@10"))):
+            continue
+        status = Status(int(column.status[row]))
+        scored = status == Status.SCORED
+        imported = {one["metric"]: one["reason"] for one in sample["scores"] or ()}.get(name)
+        rows.append(
+            {
+                "Metric": metric_title(name),
+                "Value": number(column.values[row]) if scored else NOT_MEASURED,
+                "Obtained": Source(int(column.source[row])).label if scored else status.label,
+                "Reason": imported or reasons.get(name, "") or "",
+            }
+        )
+    show_table(rows, "Scores of this case")
+    people = list(sample["human"] or ())
+    if people:
+        show_table(
+            [
+                {
+                    "Person": one["annotator"],
+                    "Metric": one["metric"],
+                    "Value": number(one["value"]),
+                    "Note": one["note"] or "",
+                }
+                for one in people
+            ],
+            "Labels of people in the imported file",
+        )
+
+
+def _reasons(sample: dict[str, Any], view: View) -> dict[str, str]:
+    import pyarrow as pa
+
+    from data.samples import SCHEMA
+
+    batch = batch_of(pa.Table.from_pylist([sample], schema=SCHEMA), view.options.match)
+    found = compute(batch, view.options.ks, view.options.convention)
+    return {name: str(scores.reason[0]) for name, scores in found.items()}
+
+
+def _history(view: View, question: str) -> None:
+    rows = []
+    for run in view.runs:
+        table = view.table(run)
+        at = int(np.searchsorted(table.question_ids, question))
+        if at >= len(table.question_ids) or table.question_ids[at] != question:
+            continue
+        mine = table.question == at
+        diagnosis = view.diagnosis(run)
+        measured = diagnosis.measured[mine]
+        bad = (
+            f"{int(diagnosis.bad.bad[mine].sum())} of {int(mine.sum())} bad"
+            if measured.any()
+            else NOT_MEASURED
+        )
+        values = {
+            metric_title(name): _mean(table.values(name)[mine]) for name in HEADLINES if name in table.sources
+        }
+        rows.append({"Run": view.labels[run.run_id], "Cases": bad, **values})
+    show_table(rows, "The same question in every run of the project")
+
+
+def _mean(values: Any) -> str:
+    known = values[np.isfinite(values)]
+    return number(float(known.mean())) if len(known) else NOT_MEASURED
+
+
+def _facts_of(sample: dict[str, Any]) -> None:
+    parts = [f"question id {markdown_text(str(sample['question_id']))}", f"repeat {sample['repeat']}"]
+    if sample["latency_ms"] is not None:
+        parts.append(f"latency {sample['latency_ms']:,.0f} ms")
+    if sample["cost_usd"] is not None:
+        parts.append(f"cost {sample['cost_usd']:.4f} USD")
+    parts += [
+        f"{markdown_text(tag['key'])}: {markdown_text(shorten(tag['value'], 60))}"
+        for tag in sample["tags"] or ()
+    ]
+    facts(parts)
+
+
+def listed(view: View, diagnosis: Diagnosis) -> IntArray:
+    """Give the rows that the filters leave, in order."""
+    return case_rows(diagnosis, view.selection.filter())
