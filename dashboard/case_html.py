@@ -178,7 +178,7 @@ def _document_text(text: str | None, spans: Sequence[tuple[int, int]]) -> str:
     if len(text) <= FOLD:
         return f"<p>{marked}</p>"
     start = max(0, min((span[0] for span in spans), default=0) - 80)
-    teaser = ("…" if start else "") + shorten(text[start : start + FOLD // 2], FOLD // 2)
+    teaser = ("…" if start else "") + shorten(text[start:], FOLD // 2)
     whole = f"<details><summary>all {len(text):,} characters</summary><p>{marked}</p></details>"
     return f"<p>{_safe(teaser)}</p>{whole}"
 

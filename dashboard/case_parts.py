@@ -134,7 +134,7 @@ def _list_row(case: dict[str, Any], diagnosis: Diagnosis, open_: bool) -> dict[s
         "Question": shorten(case["question"], 110),
         "State": state,
         "Label": verdicts,
-        "Repeat": str(case["repeat"]),
+        **({"Repeat": str(case["repeat"])} if diagnosis.table.n > len(diagnosis.table.question_ids) else {}),
     }
 
 
@@ -162,12 +162,12 @@ def case_name(table: RunTable, row: int) -> str:
 
 def pager(page: CasePage, rows: IntArray, table: RunTable, size: int) -> None:
     """Draw the pages of the list; turning one opens its first case."""
-    st.session_state["pager"] = page.page
-    st.pagination(page.pages, key="pager", on_change=_turn, args=(rows, table, size))
+    key = f"pager_{page.page}_{page.pages}"
+    st.pagination(page.pages, default=page.page, key=key, on_change=_turn, args=(rows, table, size, key))
 
 
-def _turn(rows: IntArray, table: RunTable, size: int) -> None:
-    keep(case=case_name(table, int(rows[(st.session_state["pager"] - 1) * size])))
+def _turn(rows: IntArray, table: RunTable, size: int, key: str) -> None:
+    keep(case=case_name(table, int(rows[(st.session_state[key] - 1) * size])))
 
 
 def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
@@ -213,11 +213,25 @@ def _diagnosis_line(diagnosis: Diagnosis, row: int) -> None:
         how = Source(int(diagnosis.table.evidence["refused_source"][row])).label
         parts.append(f":violet-badge[refusal, {how}]")
     st.markdown(" ".join(parts))
+    facts(
+        [
+            _headline(diagnosis, name, row)
+            for name in (diagnosis.signal, "faithfulness", "answer_relevancy")
+            if name
+        ]
+    )
     if stage >= 0:
         known = {name: float(diagnosis.evidence.known(name)[row]) for name in EVIDENCE_NAMES}
         sentence = evidence_sentence(STAGES[stage].key, known)
         if sentence:
             facts([f"evidence: {sentence}"])
+
+
+def _headline(diagnosis: Diagnosis, name: str, row: int) -> str:
+    column = diagnosis.table.column(name)
+    if column is None or column.status[row] != Status.SCORED:
+        return f"{metric_title(name)} {NOT_MEASURED}"
+    return f"{metric_title(name)} **{number(column.values[row])}** ({Source(int(column.source[row])).label})"
 
 
 EVIDENCE_NAMES = (

@@ -17,10 +17,10 @@ from metrics.sentences import split_clauses, split_sentences
 
 __all__ = ["Attribution", "Attributor", "Evidence", "SentenceSupport", "attribute_answer", "split_sentences"]
 
-# The thresholds were set on 108 expert answers of ScholarQABench with their citations, eight passages of other
-# answers on the same subject mixed in: 86 % of the documents found here are cited there, 79 % of those cited
-# are found. Whole sentences do as well there, but find 2 rather than 4 of the 6 documents that RAGChecker's
-# example labels as entailing a claim, because its sentences are long.
+# The thresholds were set on 108 expert answers of ScholarQABench with their citations, eight passages of
+# other answers on the same subject mixed in: 86 % of the documents found here are cited there, 79 % of those
+# cited are found. Whole sentences do as well there, but find 2 rather than 4 of the 6 documents that
+# RAGChecker's example labels as entailing a claim, because its sentences are long.
 CLAUSE_WORDS = 4  # clauses of fewer content words are joined to the next: they are found by chance
 SUPPORT = 0.4  # weighted share of a clause's content words that its evidence must hold
 RELATIVE = 0.8  # a document supports a clause only if it covers nearly as much of it as the best one does

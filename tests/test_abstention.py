@@ -81,8 +81,8 @@ def test_a_substantive_tail_turns_a_refusal_into_an_answer() -> None:
         # Labels of the file's answerability_accuracy ("... Negative": the system declined). Over all 300 of
         # its systems' answers 8 of 12 are found, without a false alarm; the other 4 go on at length.
         ("inspectorraget", 21, 4, 0.80),
-        # Labelled by reading the 46 answers with a negation near their start. Over all 210 answers 38 of 40 are found, without a false alarm; the two missed
-        # ones describe every document at length.
+        # Labelled by reading the 46 answers with a negation near their start. Over all 210 answers 38 of 40
+        # are found, without a false alarm; the two missed ones describe every document at length.
         ("iris_vector_rag", 33, 2, 0.93),
     ],
 )

@@ -90,7 +90,7 @@ def test_the_choice_of_signal_moves_the_count_of_retrieval_problems_on_iris(
     signal: str, cutoff: float, before_refusals: int, with_refusals_out: int
 ) -> None:
     # 149 and 31 of 210 are counts at the gate thresholds 0.70 and 0.80 with refusals left in; at the case
-    # cut-off of 0.5 they are 127 and 23. detect_refusal tells 38 of the answers as refusals, which the pattern routes out first.
+    # cut-off of 0.5 they are 127 and 23. detect_refusal finds 38 refusals, which are routed out first.
     iris = _iris()
     assert len(iris[signal]) == 210
     triple = iris[signal], iris["faithfulness"], iris["answer_relevancy"]

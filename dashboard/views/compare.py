@@ -1,1 +1,91 @@
-"""Placeholder."""
+"""Compare: did the change help, for whom, and at which stage?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard import compare_parts as parts
+from dashboard.charts import difference_forest, stage_sankey
+from dashboard.controls import choose
+from dashboard.drawing import draw, facts, show_table
+from dashboard.numbers import count
+from dashboard.session import current_view
+from dashboard.text import markdown_text
+from dashboard.triage_parts import metric_title
+from data.comparisons import GOOD_SHARE, changes, stage_flow
+from data.summaries import declared
+
+view = current_view()
+st.title("Did the change help, for whom, and at which stage?")
+if view.baseline is None:
+    st.info("A comparison needs two runs in this project. Load another version on the Runs page.")
+    st.stop()
+base = view.baseline
+versions = parts.versions_picker(view)
+if not versions:
+    st.info("Choose at least one version to compare with the baseline.")
+    st.stop()
+
+metrics = parts.family(view, base, versions)
+sides = [view.comparison(base, run, metrics) for run in versions]
+for run, side in zip(versions, sides, strict=True):
+    for warning in side.warnings:
+        st.warning(f"{markdown_text(view.labels[run.run_id])}: {markdown_text(warning)}")
+
+st.subheader("Metrics")
+parts.matrix(view, base, versions, sides)
+
+by_id = {run.run_id: (run, side) for run, side in zip(versions, sides, strict=True)}
+usual = view.run.run_id if view.run.run_id in by_id else versions[0].run_id
+shown = choose("In detail", "other", list(by_id), view.labels, {"case": ""}, shown=usual)
+other, side = by_id[shown]
+name, base_name = view.labels[other.run_id], view.labels[base.run_id]
+
+left, right = st.columns(2, gap="large")
+with left:
+    st.subheader("Differences")
+    higher = {one: found.higher_is_better for one in metrics if (found := declared(one)) is not None}
+    draw(
+        difference_forest(side.differences, higher),
+        "forest",
+        f"Differences of {name} to {base_name} with 95 % intervals",
+    )
+    with st.expander("The numbers"):
+        show_table(parts.detail_rows(side), "Differences in full")
+        facts(
+            [one.difference.method for one in side.differences[:1]] + ["paired on question, repeats averaged"]
+        )
+with right:
+    st.subheader("Flow of failure stages")
+    flow = stage_flow(view.diagnosis(base), view.diagnosis(other))
+    draw(stage_sankey(flow, base_name, name), "flow", "How questions moved between failure stages")
+    facts(
+        [
+            f"n = {count(sum(flow.values()), 'shared question')}",
+            "a question has the stage of most of its repeats",
+        ]
+    )
+
+st.subheader("Who got better and who got worse")
+options = [GOOD_SHARE, *metrics]
+metric = choose("Metric", "metric", options, metric_title, {"case": ""})
+direction = declared(metric)
+moved = changes(view.diagnosis(base), view.diagnosis(other), metric)
+up = direction is None or direction.higher_is_better is not False
+rises = sum(one.change > 0 for one in moved)
+falls = sum(one.change < 0 for one in moved)
+better, worse = (rises, falls) if up else (falls, rises)
+facts(
+    [
+        f"▲ {better:,} better",
+        f"▼ {worse:,} worse",
+        f"= {len(moved) - rises - falls:,} unchanged",
+        "largest change first",
+    ]
+)
+opened = parts.change_list(view, moved, other, up)
+if opened is not None:
+    parts.question_pair(view, base, other, opened)
+
+st.subheader("Configurations")
+parts.config_table(view, [base, *versions])

@@ -1,0 +1,256 @@
+"""The pieces of the Runs page: loading with a preview, the list, and one run's facts and changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+from data.previewing import computable
+
+from dashboard.compare_parts import config_table
+from dashboard.drawing import facts, show_table
+from dashboard.numbers import count, number
+from dashboard.session import View, keep
+from dashboard.text import markdown_text, shorten
+from dashboard.triage_parts import finding_list
+from data.catalogue import Catalogue
+from data.errors import DataError, InputError
+from data.exports import export_rows
+from data.importers.detect import FORMATS
+from data.importers.options import Options
+from data.importers.preview import Preview, preview
+from data.importers.source import Source
+from data.importing import Step, import_source
+from data.workspace import Run
+
+__all__ = ["loader", "run_detail", "run_table"]
+
+SHOWN = ("faithfulness", "answer_relevancy", "context_recall", "context_precision", "recall@5", "ndcg@5")
+
+
+def loader(catalogue: Catalogue, project: str) -> None:
+    """Upload files or name a path, see how they would be read, and load them."""
+    uploads = st.file_uploader("Files", accept_multiple_files=True, key="uploads")
+    path = st.text_input("or a path on this machine", key="upload_path", placeholder="/data/results.jsonl")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        target = st.text_input("Project", value=project, key="upload_project", width=200)
+        name = st.text_input("Name of the run", key="upload_name", placeholder="from the file", width=220)
+        form = st.selectbox("Format", ["auto", *FORMATS], key="upload_format", width=200)
+    sources = [Source.from_bytes(one.name, one.getvalue()) for one in uploads]
+    if path.strip():
+        sources.append(Source.from_path(Path(path.strip()).expanduser()))
+    if not sources:
+        formats = "; ".join(f"{one.title}: {one.accepts}" for one in FORMATS.values())
+        st.caption(f"Accepted: {markdown_text(formats)}. Gzip is unpacked.")
+        return
+    ready = [pair for pair in (_previewed(source, name, form) for source in sources) if pair is not None]
+    if st.button(f"Load {count(len(ready), 'file')}", type="primary", key="load", disabled=not ready):
+        _load(catalogue, ready, target.strip() or "default")
+
+
+def _previewed(source: Source, name: str, form: str) -> tuple[Source, Options] | None:
+    """Show how a file would be read; None where it cannot be."""
+    st.markdown(f"**{markdown_text(source.name)}**")
+    plain = Options(format=form, name=name.strip() or None)
+    try:
+        seen = preview(source, plain)
+        options = Options(format=form, name=plain.name, mapping=_mapping(source, seen))
+        if options.mapping:
+            seen = preview(source, options)
+    except DataError as error:
+        _problems(error)
+        return None
+    _show_preview(seen)
+    return None if seen.total_problems else (source, options)
+
+
+def _mapping(source: Source, seen: Preview) -> dict[str, str]:
+    """Let a person correct how columns were understood; gives only what was changed."""
+    if not seen.mapping:
+        return {}
+    rows = [{"Column": one.column, "Read as": one.field, "Example": one.example} for one in seen.mapping]
+    st.caption("How the columns are read; change “Read as” to correct it. Empty keeps a column as extra.")
+    edited = st.data_editor(
+        rows, hide_index=True, disabled=["Column", "Example"], key=f"mapping_{source.name}", height="content"
+    )
+    return {
+        row["Column"]: (row["Read as"] or "").strip()
+        for row, one in zip(edited, seen.mapping, strict=True)
+        if (row["Read as"] or "").strip() != one.field
+    }
+
+
+def _show_preview(seen: Preview) -> None:
+    more = "" if seen.complete else " (and more: the first records were read)"
+    runs = ", ".join(f"{markdown_text(run.name)} ({run.count:,})" for run in seen.runs[:12])
+    facts([f"format {FORMATS[seen.format].title}", f"{count(len(seen.runs), 'run')}: {runs}{more}"])
+    for note in dict.fromkeys(note for run in seen.runs for note in run.notes):
+        st.caption(f"· {markdown_text(note)}")
+    if seen.total_problems:
+        st.error(
+            "\n".join(f"- {markdown_text(str(one))}" for one in seen.problems),
+            title=f"{count(seen.total_problems, 'problem')}; nothing of this file can be loaded",
+        )
+        return
+    names, missing = computable(seen.records)
+    shown = sorted({name.partition("@")[0] for name in names})
+    st.markdown(f"**Will be measured:** {markdown_text(', '.join(shown)) or 'nothing'}")
+    with st.expander(f"Will not be computable ({len(missing)}), and why"):
+        show_table(
+            [{"Metric": key, "Why": why} for key, why in missing.items()], "Metrics that stay unmeasured"
+        )
+
+
+def _problems(error: DataError) -> None:
+    lines = [str(one) for one in error.problems] if isinstance(error, InputError) else [str(error)]
+    total = error.total if isinstance(error, InputError) else 1
+    st.error(
+        "\n".join(f"- {markdown_text(line)}" for line in lines),
+        title=f"Cannot be read ({count(total, 'problem')})",
+    )
+
+
+def _load(catalogue: Catalogue, ready: Sequence[tuple[Source, Options]], project: str) -> None:
+    bar = st.progress(0.0, "Reading …")
+
+    def watch(step: Step) -> None:
+        share = step.done / step.total if step.total else 0.0
+        bar.progress(min(share, 1.0), f"{step.doing} {markdown_text(step.run)}: {step.done:,}")
+
+    loaded: list[Run] = []
+    for source, options in ready:
+        try:
+            found = import_source(catalogue, source, options, project, watch)
+        except DataError as error:
+            _problems(error)
+            continue
+        loaded += [one.run for one in found]
+        fresh = sum(one.status == "imported" for one in found)
+        there = len(found) - fresh
+        st.success(f"{markdown_text(source.name)}: {count(fresh, 'run')} loaded, {there} there already.")
+    bar.empty()
+    if loaded:
+        last = loaded[-1]
+        st.button(
+            f"Open {markdown_text(last.name)}", key="open_loaded", on_click=keep,
+            kwargs={"project": last.project, "run": last.run_id, "baseline": "", "case": ""},
+        )  # fmt: skip
+
+
+def run_table(view: View) -> None:
+    """List the runs of the project, newest first."""
+    tags, baseline = view.catalogue.ledger.tags(), view.catalogue.ledger.baselines().get(view.project)
+    rows = []
+    for run in reversed(view.runs):
+        summary = view.summary(run)
+        rows.append(
+            {
+                "": "▸" if run == view.run else "",
+                "Run": view.labels[run.run_id],
+                "Made": f"{run.created_at:%Y-%m-%d %H:%M}",
+                "Questions": run.n_questions,
+                "Samples": run.n,
+                **{key: number(summary[key].mean) if key in summary else "–" for key in SHOWN[:4]},
+                "Tags": ", ".join(
+                    [*(["baseline"] if run.run_id == baseline else []), *tags.get(run.run_id, [])]
+                ),
+                "Format": run.origin["format"],
+                "Id": run.run_id,
+            }
+        )
+    titles = {"faithfulness": "Faithfulness", "answer_relevancy": "Relevancy", "context_recall": "Ctx recall"}
+    show_table(rows, "Runs of the project", {**titles, "context_precision": "Ctx precision"})
+    facts(["means over questions; n, interval and source of each on Triage", "– is not measured"])
+
+
+def run_detail(view: View) -> None:
+    """Show the facts of the run on display, and what can be done with it."""
+    run = view.run
+    facts(
+        [
+            f"id {run.run_id}",
+            f"from {markdown_text(shorten(run.origin['file'], 60))} ({run.origin['format']})",
+            f"loaded {run.imported_at:%Y-%m-%d %H:%M} UTC",
+            f"dataset {markdown_text(run.dataset) or 'not recorded'} {markdown_text(run.dataset_version)}",
+        ]
+    )
+    for note in run.notes:
+        st.caption(f"· {markdown_text(note)}")
+    _changes(view, run)
+    left, right = st.columns(2, gap="large")
+    with left:
+        st.markdown("**Configuration**")
+        config_table(view, [run])
+        st.markdown("**Fields recorded**")
+        st.caption(", ".join(run.fields))
+    with right:
+        st.markdown("**Checks on the numbers**")
+        finding_list(view.findings(run))
+
+
+def _changes(view: View, run: Run) -> None:
+    ledger = view.catalogue.ledger
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = st.text_input(
+            "Display name", value=view.catalogue.names()[run.run_id], key=f"name_{run.run_id}", width=220
+        )
+        st.button(
+            "Rename",
+            key="rename",
+            on_click=lambda: ledger.rename(run.run_id, name, _who()),
+            disabled=not name.strip(),
+        )
+        tag = st.text_input("Tag", key=f"tag_{run.run_id}", placeholder="release", width=140)
+        st.button(
+            "Add tag",
+            key="add_tag",
+            on_click=lambda: ledger.tag(run.run_id, tag, _who()),
+            disabled=not tag.strip(),
+        )
+        tags = ledger.tags().get(run.run_id, [])
+        if tags:
+            gone = st.selectbox("Tags", tags, key=f"tags_{run.run_id}", width=140)
+            st.button("Remove tag", key="remove_tag", on_click=lambda: ledger.untag(run.run_id, gone))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("Make it the baseline", key="set_baseline", on_click=_set_baseline, args=(view, run))
+        with st.popover("Export", on_change="rerun") as box:
+            if box.open:
+                _exports(view, run)
+        with st.popover("Delete"):
+            st.write(f"Delete {markdown_text(view.labels[run.run_id])}? Its labels stay in the ledger.")
+            st.button("Delete this run", key="delete", type="primary", on_click=_delete, args=(view, run))
+
+
+def _exports(view: View, run: Run) -> None:
+    diagnosis = view.diagnosis(run)
+    for form in ("jsonl", "csv", "parquet"):
+        st.download_button(
+            form.upper(),
+            lambda form=form: export_rows(diagnosis, np.arange(run.n), form),  # type: ignore[misc] # binds the loop's value
+            file_name=f"{run.run_id}.{form}",
+            key=f"export_run_{form}",
+        )
+    st.download_button(
+        "Facts (JSON)", json.dumps(json.loads(run.to_json()), indent=1), file_name=f"{run.run_id}.json"
+    )
+
+
+def _who() -> str:
+    name: Any = st.session_state.get("annotator_name", "")
+    return str(name)
+
+
+def _set_baseline(view: View, run: Run) -> None:
+    view.catalogue.ledger.set_baseline(run.project, run.run_id, _who())
+    keep(baseline="")
+    st.toast("This run is now the baseline of its project.")
+
+
+def _delete(view: View, run: Run) -> None:
+    view.catalogue.workspace.delete_run(run.run_id)
+    keep(run="", baseline="", case="")
+    st.toast("Deleted.")
