@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import streamlit as st
-from data.previewing import computable
 
 from dashboard.compare_parts import config_table
 from dashboard.drawing import facts, show_table
@@ -25,6 +24,7 @@ from data.importers.options import Options
 from data.importers.preview import Preview, preview
 from data.importers.source import Source
 from data.importing import Step, import_source
+from data.previewing import computable
 from data.workspace import Run
 
 __all__ = ["loader", "run_detail", "run_table"]

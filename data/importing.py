@@ -13,7 +13,7 @@ from data.importers.options import Options
 from data.importers.source import Source
 from data.runs import ImportedRun, store_run
 
-__all__ = ["Step", "import_drafts", "import_source"]
+__all__ = ["Step", "Watch", "import_drafts", "import_source"]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 
 from metrics.values import BoolArray, FloatArray, IntArray
 
-__all__ = ["ANSWERABLE", "Answers", "Batch", "Checks", "Claims", "Rankings", "ReferenceClaims", "SpanRankings", "Use"]
+__all__ = [
+    "ANSWERABLE",
+    "Answers",
+    "Batch",
+    "Checks",
+    "Claims",
+    "Rankings",
+    "ReferenceClaims",
+    "SpanRankings",
+    "Use",
+]
 
 ANSWERABLE = ("yes", "partial", "no", "conversational")  # codes 0..3 of Answers.answerable; -1 is unknown
 

@@ -155,7 +155,7 @@ def _with_options(
     name, named_by_content = draft.name, draft.named_by_content
     if options.name:
         name = f"{options.name} {draft.name}" if several else options.name
-        named_by_content = named_by_content and several
+        named_by_content = True  # a name the user chose tells two runs of the same content apart
     return replace(
         draft,
         name=name,

@@ -1,0 +1,188 @@
+"""The import command: files in, runs out, every problem of every file told."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from dashboard.commands import open_workspace
+from dashboard.terminal import plain, table
+from data.catalogue import Catalogue
+from data.errors import DataError, InputError
+from data.findings import check_run
+from data.importers.options import Options
+from data.importers.preview import preview
+from data.importers.source import Source
+from data.importing import Step, import_source
+from data.previewing import computable
+from data.runs import ImportedRun
+
+__all__ = ["run"]
+
+
+@dataclass
+class _Outcome:
+    """What became of all files."""
+
+    runs: list[ImportedRun]
+    errors: list[DataError]
+
+
+def run(
+    workspace: str | None,
+    paths: Sequence[str],
+    project: str | None,
+    name: str | None,
+    config: Mapping[str, str],
+    file_format: str,
+    mapping: Mapping[str, str],
+    qrels: str | None,
+    dataset: str,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Load files, or show how they would be read; gives the exit code.
+
+    Each file is loaded whole or not at all; one that fails does not keep the others from being loaded.
+    """
+    catalogue = open_workspace(workspace)
+    options = Options(
+        format=file_format,
+        mapping={column: field for field, column in mapping.items()},
+        name=name,
+        config={key: _value(text) for key, text in config.items()},
+        qrels=Source.from_path(qrels) if qrels else None,
+        dataset=dataset,
+    )
+    if dry_run:
+        return _preview(paths, options, as_json)
+    outcome = _import(catalogue, paths, options, project or _usual_project(catalogue))
+    findings = [
+        {"run_id": one.run.run_id, **asdict(finding)}
+        for one in outcome.runs
+        for finding in check_run(catalogue.table(one.run))
+    ]
+    _report(catalogue, outcome, findings, as_json)
+    return 2 if outcome.errors else 0
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _usual_project(catalogue: Catalogue) -> str:
+    projects = catalogue.projects()
+    return projects[0] if len(projects) == 1 else "default"
+
+
+def _import(catalogue: Catalogue, paths: Sequence[str], options: Options, project: str) -> _Outcome:
+    outcome = _Outcome([], [])
+    with tqdm(unit=" samples", disable=not sys.stderr.isatty()) as bar:
+
+        def watch(step: Step) -> None:
+            bar.set_description(f"{step.doing} {plain(step.run)}")
+            bar.total = step.total or None
+            bar.n = step.done
+            bar.refresh()
+
+        for path in paths:
+            try:
+                outcome.runs += import_source(catalogue, Source.from_path(path), options, project, watch)
+            except DataError as error:
+                outcome.errors.append(error)
+    return outcome
+
+
+def _report(catalogue: Catalogue, outcome: _Outcome, findings: list[dict[str, Any]], as_json: bool) -> None:
+    names = catalogue.names()
+    runs = [
+        {
+            "run_id": one.run.run_id,
+            "name": names[one.run.run_id],
+            "project": one.run.project,
+            "n": one.run.n,
+            "status": one.status,
+        }
+        for one in outcome.runs
+    ]
+    for error in outcome.errors:
+        click.echo(f"error: {plain_lines(str(error))}", err=True)
+    if as_json:
+        answer: dict[str, Any] = {"runs": runs, "findings": findings}
+        if outcome.errors:
+            answer["errors"] = [str(error) for error in outcome.errors]
+        click.echo(json.dumps(answer, ensure_ascii=False, indent=1, allow_nan=False, default=str))
+        return
+    if runs:
+        rows = [[str(one[key]) for key in ("run_id", "project", "name", "n", "status")] for one in runs]
+        click.echo(table(["run", "project", "name", "samples", "status"], rows))
+    for finding in findings:
+        told = f"{plain(finding['title'])}: {plain(finding['message'])}"
+        click.echo(f"{finding['severity']}: {finding['run_id']}: {told}")
+    for one in outcome.runs:
+        missing = catalogue.table(one.run).missing
+        if missing:
+            why = f"`ragtriage show {one.run.run_id}` says why"
+            click.echo(f"{one.run.run_id}: {len(missing)} metrics not computable; {why}")
+
+
+def plain_lines(text: str) -> str:
+    """Drop control characters from a message of several lines."""
+    return "\n".join(plain(line) for line in text.split("\n"))
+
+
+def _preview(paths: Sequence[str], options: Options, as_json: bool) -> int:
+    """Show how files would be read."""
+    answers, failed = [], False
+    for path in paths:
+        try:
+            seen = preview(Source.from_path(path), options)
+        except InputError as error:
+            click.echo(f"error: {plain_lines(str(error))}", err=True)
+            failed = True
+            continue
+        names, missing = computable(seen.records)
+        failed = failed or seen.total_problems > 0
+        answers.append(
+            {
+                "file": path,
+                "format": seen.format,
+                "complete": seen.complete,
+                "runs": [{"name": one.name, "n": one.count, "notes": list(one.notes)} for one in seen.runs],
+                "mapping": [asdict(one) for one in seen.mapping],
+                "fields": dict(seen.filled),
+                "computable": names,
+                "not_computable": missing,
+                "problems": [str(one) for one in seen.problems],
+            }
+        )
+    click.echo(
+        json.dumps({"files": answers}, ensure_ascii=False, indent=1) if as_json else _preview_text(answers)
+    )
+    return 2 if failed else 0
+
+
+def _preview_text(answers: Sequence[Mapping[str, Any]]) -> str:
+    parts = []
+    for one in answers:
+        runs = ", ".join(f"{plain(run['name'])} ({run['n']:,})" for run in one["runs"])
+        parts.append(f"{one['file']}: {one['format']}; runs: {runs}{'' if one['complete'] else ' ...'}")
+        if one["mapping"]:
+            rows = [
+                [cell["column"], cell["field"] or "(kept as extra)", cell["example"]]
+                for cell in one["mapping"]
+            ]
+            parts.append(table(["column", "read as", "example"], rows))
+        parts.append(f"will be measured: {', '.join(one['computable']) or 'nothing'}")
+        parts += [f"not computable: {key}: {why}" for key, why in one["not_computable"].items()]
+        parts += [f"problem: {plain(text)}" for text in one["problems"]]
+    return "\n".join(parts)

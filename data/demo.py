@@ -1,0 +1,85 @@
+"""The bundled samples: real exports, brought in by the importers like any other file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from data.catalogue import Catalogue
+from data.drafts import RunDraft
+from data.errors import Problems
+from data.importers.detect import read_runs
+from data.importers.options import Options
+from data.importers.source import Source
+from data.importing import Watch, import_drafts
+from data.runs import ImportedRun
+
+__all__ = ["FIRST_PROJECT", "FIRST_RUN", "load_samples"]
+
+FIRST_PROJECT, FIRST_RUN = "iris", "colbert"  # what the demo opens on: a run with something to find
+WHO = "bundled samples"
+
+
+@cache
+def _manifest() -> tuple[dict[str, Any], ...]:
+    return tuple(json.loads((_folder() / "manifest.json").read_text(encoding="utf-8")))
+
+
+def _folder() -> Path:
+    return Path(str(files("data"))) / "bundled"
+
+
+def load_samples(catalogue: Catalogue, watch: Watch | None = None) -> list[ImportedRun]:
+    """Load the bundled samples that are not there yet, and give each project a baseline where it has none.
+
+    Args:
+        catalogue: of the workspace.
+        watch: called as it goes.
+
+    Returns:
+        What became of each run of the samples that were read; nothing where all were there.
+    """
+    there = {run.origin["file"] for run in catalogue.runs()}
+    loaded = []
+    for entry in _manifest():
+        if Path(entry["file"]).name not in there:
+            loaded += _load(catalogue, entry, watch)
+    for entry in _manifest():
+        _set_baseline(catalogue, entry)
+    return loaded
+
+
+def _load(catalogue: Catalogue, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
+    name = Path(entry["file"]).name
+    source = Source.from_bytes(name, (_folder() / entry["file"]).read_bytes())
+    problems = Problems(name)
+    drafts = [_described(draft, entry) for draft in read_runs(source, Options(), problems)]
+    return import_drafts(catalogue, drafts, entry["project"], problems, watch)
+
+
+def _described(draft: RunDraft, entry: Mapping[str, Any]) -> RunDraft:
+    name = entry.get("names", {}).get(draft.name, draft.name)
+    made = entry.get("created_at")
+    return replace(
+        draft,
+        name=name,
+        dataset=entry["dataset"],
+        created_at=datetime.fromisoformat(made) if made else draft.created_at,
+        config={**draft.config, "pipeline": name},
+    )
+
+
+def _set_baseline(catalogue: Catalogue, entry: Mapping[str, Any]) -> None:
+    project, name = entry["project"], entry.get("baseline")
+    if name is None or project in catalogue.ledger.baselines():
+        return
+    made = datetime.fromisoformat(entry["created_at"])
+    for run in catalogue.runs(project):
+        if run.name == name and run.created_at == made:
+            catalogue.ledger.set_baseline(project, run.run_id, WHO)
