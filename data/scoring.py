@@ -23,7 +23,7 @@ from data.evidence import EVIDENCE, evidence_of
 from data.gold import Match
 from data.imported import human_scores, imported_scores
 from data.summaries import summarise
-from data.tables import RunTable
+from data.tables import Column, RunTable
 from data.workspace import Run, Workspace
 from metrics.catalogue import compute, unavailable
 from metrics.registry import CONVENTIONS, Convention
@@ -87,7 +87,9 @@ def ensure_scored(
             if progress is not None:
                 progress(gathered.rows)
         gathered.write(stage)
-        _write_summary(stage, RunTable(run, workspace.samples_path(run.run_id), stage), gathered.missing)
+        columns = {key: Column(one.values, one.status, one.source) for key, one in gathered.blocks.items()}
+        table = RunTable.of_blocks(run, workspace.samples_path(run.run_id), stage, columns)
+        _write_summary(stage, table, gathered.missing)
         workspace.publish(stage, final)
     return final
 

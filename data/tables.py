@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -71,6 +72,20 @@ class RunTable:
         self.scores_path = scores
         self._columns: dict[tuple[str, Source | None], Column | None] = {}
         self._lock = RLock()
+
+    @classmethod
+    def of_blocks(
+        cls, run: Run, samples: Path, scores: Path, blocks: Mapping[tuple[str, Source], Column]
+    ) -> RunTable:
+        """Make a table whose columns are at hand already, as they are right after scoring."""
+        table = cls(run, samples, scores)
+        sources: dict[str, list[Source]] = {}
+        for name, source in sorted(blocks):
+            sources.setdefault(name, []).append(source)
+        table.sources = {name: tuple(found) for name, found in sources.items()}
+        for name, found in table.sources.items():
+            table._columns[(name, None)] = _by_precedence([blocks[(name, source)] for source in found])
+        return table
 
     @cached_property
     def index(self) -> Any:
