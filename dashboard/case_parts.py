@@ -242,40 +242,54 @@ EVIDENCE_NAMES = (
 
 
 def _score_table(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
-    """List the scores of the case; those computed here are computed again, so that reasons are at hand."""
-    row, table = int(sample["row"]), diagnosis.table
-    reasons = _reasons(sample, view)
-    rows = []
-    for name in ordered(table.metrics):
-        column = table.column(name)
-        if column is None or ("@" in name and not name.endswith(("@5", "@10"))):
-            continue
-        status = Status(int(column.status[row]))
-        scored = status == Status.SCORED
-        imported = {one["metric"]: one["reason"] for one in sample["scores"] or ()}.get(name)
-        rows.append(
-            {
-                "Metric": metric_title(name),
-                "Value": number(column.values[row]) if scored else NOT_MEASURED,
-                "Obtained": Source(int(column.source[row])).label if scored else status.label,
-                "Reason": imported or reasons.get(name, "") or "",
-            }
-        )
-    show_table(rows, "Scores of this case")
-    people = list(sample["human"] or ())
+    """List the scores of the case; those without a value stand apart, with the reason."""
+    rows = [_score_row(name, diagnosis, sample) for name in _shown_metrics(diagnosis)]
+    scored = [one for one in rows if one["Value"] != NOT_MEASURED]
+    show_table([{key: one[key] for key in one if key != "key"} for one in scored], "Scores of this case")
+    people = [
+        {
+            "Person": one["annotator"],
+            "Metric": one["metric"],
+            "Value": number(one["value"]),
+            "Note": one["note"],
+        }
+        for one in sample["human"] or ()
+    ]
     if people:
+        show_table(people, "Labels of people in the imported file, on the scale they used")
+    absent = [one for one in rows if one["Value"] == NOT_MEASURED]
+    if absent and st.toggle(f"Show the {len(absent)} without a value, and why", key="absent_scores"):
+        reasons = _reasons(sample, view)
         show_table(
             [
                 {
-                    "Person": one["annotator"],
-                    "Metric": one["metric"],
-                    "Value": number(one["value"]),
-                    "Note": one["note"] or "",
+                    "Metric": one["Metric"],
+                    "Status": one["Obtained"],
+                    "Why": one["Reason"] or reasons.get(one["key"], ""),
                 }
-                for one in people
+                for one in absent
             ],
-            "Labels of people in the imported file",
+            "Metrics without a value for this case",
         )
+
+
+def _shown_metrics(diagnosis: Diagnosis) -> list[str]:
+    names = ordered(diagnosis.table.metrics)
+    return [name for name in names if "@" not in name or name.endswith("@5")]
+
+
+def _score_row(name: str, diagnosis: Diagnosis, sample: dict[str, Any]) -> dict[str, str]:
+    row, column = int(sample["row"]), diagnosis.table.column(name)
+    status = Status.NOT_RUN if column is None else Status(int(column.status[row]))
+    scored = column is not None and status == Status.SCORED
+    reasons = {one["metric"]: one["reason"] for one in sample["scores"] or ()}
+    return {
+        "key": name,
+        "Metric": metric_title(name),
+        "Value": number(column.values[row]) if column is not None and scored else NOT_MEASURED,
+        "Obtained": Source(int(column.source[row])).label if column is not None and scored else status.label,
+        "Reason": reasons.get(name) or "",
+    }
 
 
 def _reasons(sample: dict[str, Any], view: View) -> dict[str, str]:

@@ -16,7 +16,7 @@ from metrics.priorities import FixFirst
 from metrics.stages import STAGES
 from metrics.values import FloatArray
 
-__all__ = ["Point", "case_map", "difference_forest", "fix_first_bars", "stage_sankey", "trend"]
+__all__ = ["Point", "case_map", "difference_forest", "fix_first_bars", "stage_flow_map", "trend"]
 
 ROW = 30  # pixels a row of a horizontal chart
 FRAME = 70
@@ -203,45 +203,41 @@ def _directed(metric: str, higher: bool | None) -> str:
     return chart_text(f"{title_of(metric)[:1].upper()}{title_of(metric)[1:]}{arrow}")
 
 
-def stage_sankey(flow: Mapping[tuple[str, str], int], base: str, other: str) -> go.Figure:
-    """Draw how questions moved between failure stages from the baseline (left) to the other run (right)."""
-    titles = {**{stage.key: stage.title for stage in STAGES}, GOOD: "Good"}
-    colours = {**{stage.key: OWNER_COLOURS[stage.owner] for stage in STAGES}, GOOD: GREEN}
-    left = [key for key in titles if any(one == key for one, _ in flow)]
-    right = [key for key in titles if any(one == key for _, one in flow)]
-    place = {("left", key): at for at, key in enumerate(left)}
-    place |= {("right", key): len(left) + at for at, key in enumerate(right)}
+def stage_flow_map(flow: Mapping[tuple[str, str], int], base: str, other: str) -> go.Figure:
+    """Draw how questions moved between failure stages: rows in the baseline, columns in the other run."""
+    titles = {GOOD: "Good", **{stage.key: stage.title for stage in STAGES}}
+    rows = [key for key in titles if any(one == key for one, _ in flow)]
+    columns = [key for key in titles if any(one == key for _, one in flow)]
+    counts = [[flow.get((row, column), 0) for column in columns] for row in rows]
     figure = go.Figure(
-        go.Sankey(
-            node={
-                "label": [titles[key] for key in (*left, *right)],
-                "color": [colours[key] for key in (*left, *right)],
-                "pad": 14,
-                "thickness": 14,
-            },
-            link={
-                "source": [place[("left", one)] for one, _ in flow],
-                "target": [place[("right", one)] for _, one in flow],
-                "value": list(flow.values()),
-                "color": [_faded(colours[one]) for _, one in flow],
-            },
-            valueformat=",d",
-            valuesuffix=" questions",
+        go.Heatmap(
+            x=[_wrapped(titles[key]) for key in columns],
+            y=[titles[key] for key in rows],
+            z=[[cell or None for cell in line] for line in counts],
+            text=[[f"{cell:,}" if cell else "" for cell in line] for line in counts],
+            texttemplate="%{text}",
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            colorscale=[[0, "#cfe3f1"], [1, "#0b5e94"]],
+            hovertemplate="%{y} → %{x}: %{z:,} questions<extra></extra>",
         )
     )
-    for text, x, anchor in ((base, 0, "left"), (other, 1, "right")):
-        figure.add_annotation(
-            text=chart_text(shorten(text, 40)),
-            x=x,
-            y=1.08,
-            xanchor=anchor,
-            showarrow=False,
-            xref="paper",
-            yref="paper",
-        )
-    return _layout(figure, 120 + 34 * max(len(left), len(right)))
+    figure.update_xaxes(
+        title=f"in {chart_text(shorten(other, 40))}", side="bottom", showgrid=False, automargin=True
+    )
+    figure.update_yaxes(
+        title=f"in {chart_text(shorten(base, 40))}", autorange="reversed", showgrid=False, automargin=True
+    )
+    return _layout(figure, 150 + 42 * len(rows))
 
 
-def _faded(colour: str) -> str:
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.35)"
+def _wrapped(title: str) -> str:
+    """Break a title in lines of about 14 characters, so that columns need little room."""
+    lines = [""]
+    for word in title.split(" "):
+        if lines[-1] and len(lines[-1]) + len(word) > 13:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}".strip()
+    return "<br>".join(lines)

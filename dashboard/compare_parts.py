@@ -19,12 +19,15 @@ from dashboard.triage_parts import metric_title
 from dashboard.word_diff import diff_html
 from data.cases import page_of, read_case
 from data.comparisons import GOOD_SHARE, Comparison, MetricDifference, QuestionChange, shared_metrics
+from data.summaries import declared
 from data.workspace import Run
 
 __all__ = [
     "change_list",
     "config_table",
+    "detail_rows",
     "family",
+    "is_share",
     "matrix",
     "question_pair",
     "versions_picker",
@@ -59,6 +62,12 @@ def versions_picker(view: View) -> list[Run]:
 def family(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
     """Name the metrics that baseline and versions all have."""
     return shared_metrics([view.table(run) for run in (base, *versions)])
+
+
+def is_share(metric: str) -> bool:
+    """Say whether a metric lies on the scale from 0 to 1, as most do."""
+    found = declared(metric)
+    return metric == GOOD_SHARE or (found is not None and found.bounds == (0.0, 1.0) and metric != "win_rate")
 
 
 def matrix(view: View, base: Run, versions: Sequence[Run], sides: Sequence[Comparison]) -> None:

@@ -173,7 +173,7 @@ def run_detail(view: View) -> None:
     facts(
         [
             f"id {run.run_id}",
-            f"from {markdown_text(shorten(run.origin['file'], 60))} ({run.origin['format']})",
+            f"from {markdown_text(shorten(Path(run.origin['file']).name, 60))} ({run.origin['format']})",
             f"loaded {run.imported_at:%Y-%m-%d %H:%M} UTC",
             f"dataset {markdown_text(run.dataset) or 'not recorded'} {markdown_text(run.dataset_version)}",
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import compare_parts as parts
-from dashboard.charts import difference_forest, stage_sankey
+from dashboard.charts import difference_forest, stage_flow_map
 from dashboard.controls import choose
 from dashboard.drawing import draw, facts, show_table
 from dashboard.numbers import count
@@ -41,30 +41,23 @@ shown = choose("In detail", "other", list(by_id), view.labels, {"case": ""}, sho
 other, side = by_id[shown]
 name, base_name = view.labels[other.run_id], view.labels[base.run_id]
 
-left, right = st.columns(2, gap="large")
-with left:
-    st.subheader("Differences")
-    higher = {one: found.higher_is_better for one in metrics if (found := declared(one)) is not None}
-    draw(
-        difference_forest(side.differences, higher),
-        "forest",
-        f"Differences of {name} to {base_name} with 95 % intervals",
-    )
-    with st.expander("The numbers"):
-        show_table(parts.detail_rows(side), "Differences in full")
-        facts(
-            [one.difference.method for one in side.differences[:1]] + ["paired on question, repeats averaged"]
-        )
-with right:
-    st.subheader("Flow of failure stages")
-    flow = stage_flow(view.diagnosis(base), view.diagnosis(other))
-    draw(stage_sankey(flow, base_name, name), "flow", "How questions moved between failure stages")
-    facts(
-        [
-            f"n = {count(sum(flow.values()), 'shared question')}",
-            "a question has the stage of most of its repeats",
-        ]
-    )
+st.subheader("Differences")
+on_scale = [one for one in side.differences if parts.is_share(one.metric)]
+higher = {one: found.higher_is_better for one in metrics if (found := declared(one)) is not None}
+draw(
+    difference_forest(on_scale, higher), "forest", f"Differences of {name} to {base_name} with 95 % intervals"
+)
+left_out = len(side.differences) - len(on_scale)
+facts([f"{count(left_out, 'metric')} on another scale than 0 to 1: in the numbers below" if left_out else ""])
+with st.expander("The numbers"):
+    show_table(parts.detail_rows(side), "Differences in full")
+    facts([one.difference.method for one in side.differences[:1]] + ["paired on question, repeats averaged"])
+
+st.subheader("Flow of failure stages")
+flow = stage_flow(view.diagnosis(base), view.diagnosis(other))
+draw(stage_flow_map(flow, base_name, name), "flow", "How questions moved between failure stages")
+n = count(sum(flow.values()), "shared question")
+facts([f"n = {n}", "off the diagonal: moved", "a question has the stage of most of its repeats"])
 
 st.subheader("Who got better and who got worse")
 options = [GOOD_SHARE, *metrics]
