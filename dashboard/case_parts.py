@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.case_html import STYLE, answer_html, context_html, conversation_html, evidence_of
-from dashboard.controls import choose, search, toggle
+from dashboard.controls import choose, search, show_in, toggle
 from dashboard.drawing import facts, show_table
 from dashboard.numbers import NOT_MEASURED, number
 from dashboard.session import View, current_selection, keep
@@ -81,9 +81,8 @@ def _more_filters(view: View, diagnosis: Diagnosis) -> None:
 
 def _slice_filter(name: str, labels: Sequence[str]) -> None:
     key = f"slice_{name}"
-    st.session_state[key] = current_selection().slices.get(name, "")
-    if st.session_state[key] not in labels:
-        st.session_state[key] = ""
+    value = current_selection().slices.get(name, "")
+    show_in(key, value if value in labels else "")
     st.selectbox(
         markdown_text(name),
         ["", *labels],

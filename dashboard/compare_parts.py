@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.case_html import STYLE
+from dashboard.controls import show_in
 from dashboard.drawing import facts, show_table
 from dashboard.numbers import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
 from dashboard.palette import VERDICT_MARKS
@@ -46,7 +47,7 @@ def versions_picker(view: View) -> list[Run]:
     if not chosen:
         near = [view.run.run_id, *(run.run_id for run in view.runs if run.created_at == view.run.created_at)]
         chosen = [one for one in dict.fromkeys(near) if one in by_id][:FIRST_VERSIONS]
-    st.session_state["pick_versions"] = chosen
+    show_in("pick_versions", chosen)
     st.multiselect(
         "Versions",
         list(by_id),

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.session import current_selection, keep
 
-__all__ = ["choose", "search", "segment", "slide", "toggle"]
+__all__ = ["choose", "search", "segment", "show_in", "slide", "toggle"]
 
 
 def _take(name: str, key: str, clear: Mapping[str, Any]) -> None:
@@ -17,11 +17,21 @@ def _take(name: str, key: str, clear: Mapping[str, Any]) -> None:
     keep(**{**clear, name: "" if value is None else value})
 
 
-def _tie(name: str, clear: Mapping[str, Any]) -> dict[str, Any]:
+def _tie(
+    name: str, clear: Mapping[str, Any], options: Sequence[str] = (), shown: str | None = None
+) -> dict[str, Any]:
     """Give the widget arguments that tie it to one field of the selection."""
-    key = f"pick_{name}"
-    st.session_state[key] = getattr(current_selection(), name)
+    key, value = f"pick_{name}", getattr(current_selection(), name)
+    if options and value not in options:
+        value = options[0] if shown is None else shown
+    show_in(key, value)
     return {"key": key, "on_change": _take, "args": (name, key, clear)}
+
+
+def show_in(key: str, value: Any) -> None:
+    """Put a value into a widget, unless it is there: setting it again would undo what one is just typing."""
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
 
 
 def choose(
@@ -44,9 +54,7 @@ def choose(
         shown: what stands in the box while the selection names nothing that is there.
         more: passed on to st.selectbox.
     """
-    tie = _tie(name, clear or {})
-    if st.session_state[tie["key"]] not in options:
-        st.session_state[tie["key"]] = options[0] if shown is None else shown
+    tie = _tie(name, clear or {}, options, shown)
     show = titles if callable(titles) else titles.__getitem__
     return str(st.selectbox(label, options, format_func=show, **tie, **more))
 
@@ -59,9 +67,7 @@ def segment(
     clear: Mapping[str, Any] | None = None,
 ) -> str:
     """Draw a row of choices for one field."""
-    tie = _tie(name, clear or {})
-    if st.session_state[tie["key"]] not in options:
-        st.session_state[tie["key"]] = options[0]
+    tie = _tie(name, clear or {}, options)
     value = st.segmented_control(label, options, format_func=titles.__getitem__, required=True, **tie)
     return str(value)
 

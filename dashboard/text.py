@@ -7,12 +7,18 @@ import re
 
 __all__ = ["chart_text", "markdown_text", "shorten"]
 
+_JOINER = "\u2060"
+_ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[-.\w+])(?=@)", re.IGNORECASE)
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 def markdown_text(text: str) -> str:
-    """Escape text for st.markdown, titles and labels: no link, image, directive, formula or HTML survives."""
-    return _PUNCTUATION.sub(r"\\\1", " ".join(text.split()))
+    """Escape text for st.markdown, titles and labels: no link, image, directive, formula or HTML survives.
+
+    Bare addresses are made links after escapes are read, so an invisible word joiner keeps them apart.
+    """
+    plain = _ADDRESS.sub(_JOINER, " ".join(text.split()))
+    return _PUNCTUATION.sub(r"\\\1", plain)
 
 
 def chart_text(text: str) -> str:
