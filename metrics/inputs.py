@@ -84,7 +84,7 @@ class Claims:
         support_known: (m,) whether support was recorded for the claim.
         status: (n,) SCORED where claims were recorded (an empty list is recorded), else NOT_RUN.
         source: (n,) int8 codes of metrics.values.Source: COMPUTED for recorded labels, ESTIMATED for lexical.
-        contradiction_known: (m,) whether contradiction was recorded for the claim; None: wherever support was.
+        contradiction_known: (m,) whether contradiction was recorded; None: wherever support was.
     """
 
     sample: IntArray
@@ -128,7 +128,7 @@ class Use:
         documents: (n,) number of documents handed to the generator.
         refused: (n,) True where the answer is a refusal.
         status: (n,) SCORED where use is known, else NOT_RUN / NOT_APPLICABLE.
-        source: (n,) int8 Source: COMPUTED for recorded use (judge, citation, imported), ESTIMATED for lexical.
+        source: (n,) int8 Source: COMPUTED for recorded use, JUDGED for a judge's, ESTIMATED for lexical.
     """
 
     used: BoolArray
@@ -147,7 +147,7 @@ class Answers:
         refused: (n,) int8: 1 refused, 0 answered, -1 unknown (no answer recorded).
         refused_source: (n,) int8 Source: HUMAN/IMPORTED when recorded, ESTIMATED when detected by phrases.
         answerable: (n,) int8 code into ANSWERABLE; -1 unknown.
-        context_has_gold: (n,) int8: 1 the context handed to the generator holds the gold, 0 it does not, -1 unknown.
+        context_has_gold: (n,) int8: 1 the context holds the gold, 0 it does not, -1 unknown.
     """
 
     refused: NDArray[np.int8]
