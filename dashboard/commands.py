@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.numbers import interval_text, number, p_value, percent, signed
+from dashboard import diagnose_command
+from dashboard.diagnose_command import diagnosis_of
+from dashboard.numbers import interval_text, number, p_value, signed
 from dashboard.terminal import plain, table
 from data.catalogue import Catalogue
 from data.comparisons import Comparison, compare, shared_metrics
-from data.diagnoses import Diagnosis, DiagnosisSettings, diagnose
+from data.diagnoses import DiagnosisSettings
 from data.exports import EXPORTS, export_rows
 from data.findings import check_run
 from data.scoring import ScoreOptions, match_of
 from data.summaries import title_of
 from data.tables import RunTable
 from data.workspace import Run, Workspace
-from metrics.diagnosis import PATTERNS, Cutoffs
 from metrics.registry import Convention
-from metrics.stages import STAGES
-from metrics.statistics import Interval, question_means
+from metrics.statistics import question_means
 
 __all__ = [
     "check_numbers_of",
@@ -143,85 +143,16 @@ def _json_number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def run_diagnosis(
-    workspace: str | None,
-    wanted: str,
-    signal: str | None,
-    context: float,
-    faithfulness: float,
-    answer_relevancy: float,
-) -> Answer:
+def run_diagnosis(workspace: str | None, wanted: str, **settings: Any) -> Answer:
     """Say where the cases of a run fail."""
-    catalogue = open_workspace(workspace)
-    settings = DiagnosisSettings(Cutoffs(context, faithfulness, answer_relevancy), signal)
-    found = _diagnosis(catalogue, catalogue.find(wanted), settings)
-    answer = {
-        "run": found.table.run.run_id,
-        "n": found.table.n,
-        "signal": found.signal,
-        "cutoffs": asdict(settings.cutoffs),
-        "bad": int(found.bad.bad.sum()),
-        "pass_rate": _interval(found.pass_rate),
-        "patterns": found.pattern_counts(),
-        "stages": found.stage_counts(),
-        "fix_first": [asdict(one) for one in found.fix_first],
-        "worst_slices": [asdict(one) for one in found.worst_slices],
-        "symptoms": [one.key for one in found.symptoms],
-    }
-    return answer, lambda: _diagnosis_text(found)
-
-
-def _diagnosis(catalogue: Catalogue, run: Run, settings: DiagnosisSettings) -> Diagnosis:
-    return diagnose(catalogue.table(run), settings, catalogue.ledger.labels(run.run_id))
-
-
-def _interval(found: Interval) -> dict[str, Any]:
-    return {
-        "mean": _json_number(found.mean),
-        "low": _json_number(found.low),
-        "high": _json_number(found.high),
-        "n_questions": found.n_scored,
-        "method": found.method,
-        "too_few": found.too_few,
-    }
-
-
-def _diagnosis_text(found: Diagnosis) -> str:
-    rate = found.pass_rate
-    counts, stages = found.pattern_counts(), found.stage_counts()
-    patterns = [
-        [entry.title, f"{counts[entry.key]:,}", entry.meaning] for entry in PATTERNS if counts[entry.key]
-    ]
-    first = {one.key: one for one in found.fix_first}
-    owned = [
-        [
-            entry.title,
-            f"{stages[entry.key]:,}",
-            f"at most {percent(first[entry.key].pass_rate_if_perfect)}",
-            entry.advice,
-        ]
-        for entry in STAGES
-        if stages[entry.key]
-    ]
-    return "\n\n".join(
-        [
-            f"{int(found.bad.bad.sum()):,} of {found.table.n:,} cases are bad; "
-            f"pass rate {percent(rate.mean)} "
-            f"{interval_text(rate.low, rate.high)} over {rate.n_scored:,} questions. "
-            f"Context signal: {found.signal or 'none recorded'}.",
-            table(["pattern", "cases", "meaning"], patterns),
-            table(["failure stage", "cases", "pass rate if fixed", "what to try"], owned)
-            if owned
-            else "No bad case.",
-        ]
-    )
+    return diagnose_command.run_diagnosis(open_workspace(workspace), wanted, **settings)
 
 
 def compare_runs(workspace: str | None, base: str, others: Sequence[str]) -> Answer:
     """Compare runs with a baseline."""
     catalogue = open_workspace(workspace)
     runs = [catalogue.find(wanted) for wanted in (base, *others)]
-    found = [_diagnosis(catalogue, run, DiagnosisSettings()) for run in runs]
+    found = [diagnosis_of(catalogue, run, DiagnosisSettings()) for run in runs]
     names = catalogue.names()
     sides = [compare(found[0], one, shared_metrics([found[0].table, one.table])) for one in found[1:]]
     answer = {
@@ -296,7 +227,7 @@ def check_numbers_of(workspace: str | None, wanted: str) -> Answer:
 def export_run(workspace: str | None, wanted: str, output: str | None, kind: str | None) -> None:
     """Write the samples of a run with scores and diagnosis."""
     catalogue = open_workspace(workspace)
-    found = _diagnosis(catalogue, catalogue.find(wanted), DiagnosisSettings())
+    found = diagnosis_of(catalogue, catalogue.find(wanted), DiagnosisSettings())
     ending = Path(output).suffix.removeprefix(".") if output else "jsonl"
     form = kind or (ending if ending in EXPORTS else "jsonl")
     content = export_rows(found, np.arange(found.table.n), form)

@@ -19,7 +19,7 @@ from dashboard.text import markdown_text, shorten
 from dashboard.triage_parts import metric_title
 from dashboard.word_diff import diff_html
 from data.cases import page_of, read_case
-from data.comparisons import GOOD_SHARE, Comparison, MetricDifference, QuestionChange, shared_metrics
+from data.comparisons import GOOD_SHARE, Changes, Comparison, MetricDifference, QuestionChange, shared_metrics
 from data.summaries import declared
 from data.workspace import Run
 
@@ -165,18 +165,15 @@ def _flat(config: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def change_list(
-    view: View, found: Sequence[QuestionChange], other: Run, higher: bool
-) -> QuestionChange | None:
+def change_list(view: View, found: Changes, other: Run, higher: bool) -> QuestionChange | None:
     """Draw the shared questions by the size of their change, a page at a time; give the open one."""
-    if not found:
+    if not len(found):
         st.info("No question has this metric on both sides.")
         return None
-    open_id = current_selection().case
-    at = next((place for place, one in enumerate(found) if one.question_id == open_id), 0)
+    at = found.find(current_selection().case)
     pages = -(-len(found) // PAGE)
     page = at // PAGE + 1
-    shown = found[(page - 1) * PAGE : page * PAGE]
+    shown = [found[place] for place in range((page - 1) * PAGE, min(page * PAGE, len(found)))]
     texts = page_of(view.table(other), _rows(shown), 1, PAGE).cases
     key = f"changes_{page}_{at}_{other.run_id}"
     st.dataframe(
@@ -218,7 +215,7 @@ def _open(key: str, shown: Sequence[QuestionChange]) -> None:
         keep(case=shown[chosen[0]].question_id)
 
 
-def _turn(key: str, found: Sequence[QuestionChange]) -> None:
+def _turn(key: str, found: Changes) -> None:
     keep(case=found[(st.session_state[key] - 1) * PAGE].question_id)
 
 

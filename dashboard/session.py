@@ -13,7 +13,7 @@ import streamlit as st
 
 from dashboard.selection import Selection
 from data.catalogue import Catalogue
-from data.comparisons import Comparison, compare
+from data.comparisons import Changes, Comparison, changes, compare, stage_flow
 from data.diagnoses import Diagnosis, DiagnosisSettings, diagnose
 from data.errors import DataError
 from data.findings import check_run
@@ -157,6 +157,18 @@ class View:
         stamp = self.catalogue.ledger.stamp()
         return _comparison(left, right, key, self.selection.settings(), tuple(metrics), stamp)
 
+    def changes(self, base: Run, other: Run, metric: str) -> Changes:
+        """List the questions by their change in a metric under this selection."""
+        left, right = self.diagnosis(base), self.diagnosis(other)
+        key = (left.table.scores_path.as_posix(), right.table.scores_path.as_posix())
+        return _changes(left, right, key, self.selection.settings(), metric, self.catalogue.ledger.stamp())
+
+    def flow(self, base: Run, other: Run) -> dict[tuple[str, str], int]:
+        """Count the questions by their failure stage on both sides under this selection."""
+        left, right = self.diagnosis(base), self.diagnosis(other)
+        key = (left.table.scores_path.as_posix(), right.table.scores_path.as_posix())
+        return _flow(left, right, key, self.selection.settings(), self.catalogue.ledger.stamp())
+
     def findings(self, run: Run) -> list[Finding]:
         """Give what the checks on the numbers found in a run."""
         table = self.table(run)
@@ -215,6 +227,29 @@ def _comparison(
     stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
 ) -> Comparison:
     return compare(_base, _other, metrics)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _changes(
+    _base: Diagnosis,
+    _other: Diagnosis,
+    key: tuple[str, str],  # noqa: ARG001 -- part of the cache key
+    settings: DiagnosisSettings,  # noqa: ARG001 -- part of the cache key
+    metric: str,
+    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
+) -> Changes:
+    return changes(_base, _other, metric)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _flow(
+    _base: Diagnosis,
+    _other: Diagnosis,
+    key: tuple[str, str],  # noqa: ARG001 -- part of the cache key
+    settings: DiagnosisSettings,  # noqa: ARG001 -- part of the cache key
+    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
+) -> dict[tuple[str, str], int]:
+    return stage_flow(_base, _other)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -14,7 +14,7 @@ from typing import Any
 
 from data.errors import WorkspaceError
 from data.ledger import Ledger
-from data.scoring import ScoreOptions, ensure_scored
+from data.scoring import ScoreOptions, ensure_scored, match_of
 from data.summaries import Aggregate
 from data.tables import RunTable
 from data.workspace import Run, Workspace
@@ -80,8 +80,12 @@ class Catalogue:
         self, run: Run, options: ScoreOptions | None = None, progress: Callable[[int], None] | None = None
     ) -> RunTable:
         """Give a run's arrays, scoring it first where that has not been done."""
-        scores = ensure_scored(self.workspace, run, options, progress)
-        key = (run.run_id, scores.name)
+        wanted = options or ScoreOptions(match=match_of(run))
+        key = (run.run_id, wanted.folder)
+        with self._lock:
+            if key in self._tables:
+                return self._tables[key]
+        scores = ensure_scored(self.workspace, run, wanted, progress)
         with self._lock:
             if key not in self._tables:
                 while len(self._tables) >= KEPT_TABLES:
@@ -92,11 +96,12 @@ class Catalogue:
 
     def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, Aggregate]:
         """Give the aggregates of a run over all its questions."""
-        folder = ensure_scored(self.workspace, run, options).name
-        key = (run.run_id, folder)
+        wanted = options or ScoreOptions(match=match_of(run))
+        key = (run.run_id, wanted.folder)
         with self._lock:
             if key not in self._summaries:
-                self._summaries[key] = self._stored_summary(run, folder)
+                ensure_scored(self.workspace, run, wanted)
+                self._summaries[key] = self._stored_summary(run, wanted.folder)
             return self._summaries[key]
 
     def _stored_summary(self, run: Run, folder: str) -> dict[str, Aggregate]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from data.diagnoses import Diagnosis, good_of
 from data.summaries import bounds_of, declared, ordered
@@ -20,6 +21,7 @@ __all__ = [
     "GOOD",
     "GOOD_SHARE",
     "Alignment",
+    "Changes",
     "Comparison",
     "MetricDifference",
     "QuestionChange",
@@ -188,25 +190,62 @@ class QuestionChange:
     change: float
 
 
-def changes(base: Diagnosis, other: Diagnosis, metric: str) -> list[QuestionChange]:
-    """List the shared questions by the size of their change, the largest first; only scored ones."""
+@dataclass(frozen=True)
+class Changes:
+    """The shared questions by the size of their change, the largest first; only those scored on both sides.
+
+    Attributes:
+        question_ids: (c,) the questions.
+        rows: (c,) first row of each in the other run.
+        base_rows: (c,) first row in the baseline.
+        base: (c,) value in the baseline.
+        other: (c,) value in the other run.
+    """
+
+    question_ids: NDArray[np.object_]
+    rows: IntArray
+    base_rows: IntArray
+    base: FloatArray
+    other: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, at: int) -> QuestionChange:
+        before, after = float(self.base[at]), float(self.other[at])
+        rows = int(self.rows[at]), int(self.base_rows[at])
+        return QuestionChange(str(self.question_ids[at]), *rows, before, after, after - before)
+
+    def find(self, question_id: str) -> int:
+        """Give the place of a question; the first place where it is not among them."""
+        places = np.flatnonzero(self.question_ids == question_id)
+        return int(places[0]) if len(places) else 0
+
+    @property
+    def rises(self) -> int:
+        """Questions whose value rose."""
+        return int((self.other > self.base).sum())
+
+    @property
+    def falls(self) -> int:
+        """Questions whose value fell."""
+        return int((self.other < self.base).sum())
+
+
+def changes(base: Diagnosis, other: Diagnosis, metric: str) -> Changes:
+    """List the shared questions by the size of their change in one metric, or in the share of good cases."""
     alignment = align(base.table, other.table)
     before = (_good(base) if metric == GOOD_SHARE else _means(base.table, metric))[alignment.base]
     after = (_good(other) if metric == GOOD_SHARE else _means(other.table, metric))[alignment.other]
     known = np.flatnonzero(np.isfinite(before) & np.isfinite(after))
-    first_base, first_other = _first_rows(base.table), _first_rows(other.table)
     order = known[np.argsort(-np.abs(after - before)[known], kind="stable")]
-    return [
-        QuestionChange(
-            str(base.table.question_ids[alignment.base[at]]),
-            int(first_other[alignment.other[at]]),
-            int(first_base[alignment.base[at]]),
-            float(before[at]),
-            float(after[at]),
-            float(after[at] - before[at]),
-        )
-        for at in order
-    ]
+    return Changes(
+        base.table.question_ids[alignment.base[order]],
+        _first_rows(other.table)[alignment.other[order]],
+        _first_rows(base.table)[alignment.base[order]],
+        before[order],
+        after[order],
+    )
 
 
 def _first_rows(table: RunTable) -> IntArray:

@@ -22,6 +22,7 @@ def _engine() -> duckdb.DuckDBPyConnection:
         config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
     )
     connection.execute("SET enable_progress_bar = false")
+    connection.execute("SET parquet_metadata_cache = true")  # the files never change
     return connection
 
 

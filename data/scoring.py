@@ -8,8 +8,8 @@ All of it is disposable.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,51 +18,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from data.arrays import batch_of
-from data.evidence import EVIDENCE, evidence_of
+from data.batch_scores import DEFAULT_KS, SCORES_VERSION, BatchScores, ScoreKey, ScoreOptions
+from data.evidence import EVIDENCE
 from data.gold import Match
-from data.imported import human_scores, imported_scores
+from data.scoring_workers import scored_batches, workers_for
 from data.summaries import summarise
 from data.tables import Column, RunTable
 from data.workspace import Run, Workspace
-from metrics.catalogue import compute, unavailable
-from metrics.registry import CONVENTIONS, Convention
 from metrics.values import Scores, Source, Status
 
 __all__ = ["DEFAULT_KS", "SCORES_VERSION", "ScoreKey", "ScoreOptions", "ensure_scored", "match_of"]
 
-SCORES_VERSION = 1  # raise when a definition, an estimate or a file below changes
-DEFAULT_KS = (1, 3, 5, 10)
-BATCH_ROWS = 4096
-ScoreKey = tuple[str, Source]
 Progress = Callable[[int], None]
-
-
-@dataclass(frozen=True)
-class ScoreOptions:
-    """What the scores depend on beside the samples.
-
-    Attributes:
-        ks: rank cut-offs.
-        convention: how the undefined is treated.
-        match: whether gold is compared with chunk ids or with document ids.
-    """
-
-    ks: tuple[int, ...] = DEFAULT_KS
-    convention: Convention = "default"
-    match: Match = "id"
-
-    def __post_init__(self) -> None:
-        if self.convention not in CONVENTIONS:
-            raise ValueError(f"convention {self.convention!r}; accepted: {', '.join(CONVENTIONS)}")
-        if not self.ks or any(k < 1 for k in self.ks):
-            raise ValueError(f"cut-offs {self.ks}; accepted: whole numbers of 1 or more")
-
-    @property
-    def folder(self) -> str:
-        """Name of the folder that holds scores made this way."""
-        cuts = "-".join(str(k) for k in self.ks)
-        return f"v{SCORES_VERSION}.{self.convention}.{self.match}.k{cuts}"
 
 
 def ensure_scored(
@@ -82,13 +49,15 @@ def ensure_scored(
         return final
     with workspace.staging(final.parent) as stage:
         gathered = _Gathered(run.n)
-        for table in _batches(workspace.samples_path(run.run_id)):
-            gathered.add(table, options)
-            if progress is not None:
-                progress(gathered.rows)
+        samples = workspace.samples_path(run.run_id)
+        with closing(scored_batches(samples, options, workers_for(run.n))) as batches:
+            for batch in batches:
+                gathered.add(batch)
+                if progress is not None:
+                    progress(gathered.rows)
         gathered.write(stage)
         columns = {key: Column(one.values, one.status, one.source) for key, one in gathered.blocks.items()}
-        table = RunTable.of_blocks(run, workspace.samples_path(run.run_id), stage, columns)
+        table = RunTable.of_blocks(run, samples, stage, columns)
         _write_summary(stage, table, gathered.missing)
         workspace.publish(stage, final)
     return final
@@ -97,12 +66,6 @@ def ensure_scored(
 def match_of(run: Run) -> Match:
     """Say whether a run's gold names chunks or whole documents; its configuration has `match` for that."""
     return "doc_id" if run.config.get("match") == "doc_id" else "id"
-
-
-def _batches(path: Path) -> Iterator[Any]:
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(BATCH_ROWS):
-            yield pa.Table.from_batches([batch])
 
 
 class _Gathered:
@@ -115,18 +78,13 @@ class _Gathered:
         self.evidence = {name: np.full(n, np.nan) for name in EVIDENCE}
         self.missing: dict[str, str] = {}
 
-    def add(self, table: Any, options: ScoreOptions) -> None:
-        batch = batch_of(table, options.match)
+    def add(self, batch: BatchScores) -> None:
         at = slice(self.rows, self.rows + batch.n)
-        computed = compute(batch, options.ks, options.convention)
-        for name, scores in computed.items():
-            for source in _sources(scores):
-                self._put((name, source), at, _of_source(scores, source))
-        for key, scores in (*imported_scores(table).items(), *human_scores(table).items()):
+        for key, scores in batch.blocks.items():
             self._put(key, at, scores)
-        for name, values in evidence_of(table, batch).items():
+        for name, values in batch.evidence.items():
             self.evidence[name][at] = values
-        self.missing = self._still_missing(unavailable(batch))
+        self.missing = self._still_missing(batch.missing)
         self.rows += batch.n
 
     def _put(self, key: ScoreKey, at: slice, scores: Scores) -> None:
@@ -159,23 +117,6 @@ def _nothing_yet(n: int, source: Source) -> Scores:
         np.full(n, Status.NOT_RUN, dtype=np.int8),
         np.full(n, "not recorded for this sample", dtype=object),
         np.full(n, source, dtype=np.int8),
-    )
-
-
-def _sources(scores: Scores) -> list[Source]:
-    """Name the sources that scored something; where none did, the best one that tried."""
-    scored = np.unique(scores.source[scores.status == Status.SCORED])
-    return [Source(int(source)) for source in (scored if len(scored) else scores.source[:1])]
-
-
-def _of_source(scores: Scores, source: Source) -> Scores:
-    """Keep the values of one source; those of others belong to another block."""
-    others = (scores.source != source) & (scores.status == Status.SCORED)
-    return Scores(
-        np.where(others, np.nan, scores.values),
-        np.where(others, Status.NOT_RUN, scores.status).astype(np.int8),
-        np.where(others, "obtained in another way", scores.reason).astype(object),
-        np.full(len(scores), source, dtype=np.int8),
     )
 
 

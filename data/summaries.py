@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,7 @@ class Aggregate:
         return asdict(self)
 
 
+@cache
 def declared(metric: str) -> Metric | None:
     """Find a metric's declaration; None for one that only the imported file knows."""
     try:
@@ -67,6 +69,7 @@ def declared(metric: str) -> Metric | None:
         return None
 
 
+@cache
 def title_of(metric: str) -> str:
     """Name a metric for people."""
     try:

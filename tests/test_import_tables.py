@@ -260,7 +260,7 @@ def test_names_and_options_make_the_run() -> None:
     problems = Problems("t")
     options = Options(name="mine", config={"k": 5}, dataset="d", mapping={"version": ""})
     (draft,) = read_runs(Source.from_bytes("up/load.csv", content), options, problems)
-    assert (draft.name, draft.named_by_content, draft.config, draft.dataset) == ("mine", False, {"k": 5}, "d")
+    assert (draft.name, draft.named_by_content, draft.config, draft.dataset) == ("mine", True, {"k": 5}, "d")
     (plain,) = read_runs(
         Source.from_bytes("up/load.csv.gz", content), Options(mapping={"version": ""}), problems
     )

@@ -7,6 +7,7 @@ from functools import partial
 import streamlit as st
 
 from dashboard import case_parts as parts
+from dashboard.case_filters import filters
 from dashboard.drawing import facts
 from dashboard.labelling import label_bar, step_bar
 from dashboard.numbers import count
@@ -23,7 +24,7 @@ diagnosis = view.diagnosis(run)
 table = diagnosis.table
 
 st.title(f"What exactly went wrong in {markdown_text(view.labels[run.run_id])}?")
-parts.filters(view, diagnosis)
+filters(view, diagnosis)
 rows = parts.listed(view, diagnosis)
 at = parts.position_of(diagnosis, rows)
 

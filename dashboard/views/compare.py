@@ -12,7 +12,7 @@ from dashboard.numbers import count
 from dashboard.session import current_view
 from dashboard.text import markdown_text
 from dashboard.triage_parts import metric_title
-from data.comparisons import GOOD_SHARE, changes, stage_flow
+from data.comparisons import GOOD_SHARE
 from data.summaries import declared
 
 view = current_view()
@@ -54,7 +54,7 @@ with st.expander("The numbers"):
     facts([one.difference.method for one in side.differences[:1]] + ["paired on question, repeats averaged"])
 
 st.subheader("Flow of failure stages")
-flow = stage_flow(view.diagnosis(base), view.diagnosis(other))
+flow = view.flow(base, other)
 draw(stage_flow_map(flow, base_name, name), "flow", "How questions moved between failure stages")
 n = count(sum(flow.values()), "shared question")
 facts([f"n = {n}", "off the diagonal: moved", "a question has the stage of most of its repeats"])
@@ -63,16 +63,15 @@ st.subheader("Who got better and who got worse")
 options = [GOOD_SHARE, *metrics]
 metric = choose("Metric", "metric", options, metric_title, {"case": ""})
 direction = declared(metric)
-moved = changes(view.diagnosis(base), view.diagnosis(other), metric)
+moved = view.changes(base, other, metric)
 up = direction is None or direction.higher_is_better is not False
-rises = sum(one.change > 0 for one in moved)
-falls = sum(one.change < 0 for one in moved)
-better, worse = (rises, falls) if up else (falls, rises)
+better, worse = (moved.rises, moved.falls) if up else (moved.falls, moved.rises)
+same = len(moved) - better - worse
 facts(
     [
         f"▲ {better:,} better",
         f"▼ {worse:,} worse",
-        f"= {len(moved) - rises - falls:,} unchanged",
+        f"= {same:,} unchanged",
         "largest change first",
     ]
 )

@@ -1,0 +1,122 @@
+"""The scores of one batch of a run's samples: what the processes that share the scoring of a run do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from data.arrays import batch_of
+from data.evidence import evidence_of
+from data.gold import Match
+from data.imported import human_scores, imported_scores
+from metrics.catalogue import compute, unavailable
+from metrics.registry import CONVENTIONS, Convention
+from metrics.values import FloatArray, Scores, Source, Status
+
+__all__ = [
+    "DEFAULT_KS",
+    "SCORES_VERSION",
+    "BatchScores",
+    "ScoreKey",
+    "ScoreOptions",
+    "batches_of",
+    "score_batch",
+]
+
+SCORES_VERSION = 1  # raise when a definition, an estimate or a file of the scores changes
+DEFAULT_KS = (1, 3, 5, 10)
+BATCH_ROWS = 4096
+ScoreKey = tuple[str, Source]
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """What the scores depend on beside the samples.
+
+    Attributes:
+        ks: rank cut-offs.
+        convention: how the undefined is treated.
+        match: whether gold is compared with chunk ids or with document ids.
+    """
+
+    ks: tuple[int, ...] = DEFAULT_KS
+    convention: Convention = "default"
+    match: Match = "id"
+
+    def __post_init__(self) -> None:
+        if self.convention not in CONVENTIONS:
+            raise ValueError(f"convention {self.convention!r}; accepted: {', '.join(CONVENTIONS)}")
+        if not self.ks or any(k < 1 for k in self.ks):
+            raise ValueError(f"cut-offs {self.ks}; accepted: whole numbers of 1 or more")
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder that holds scores made this way."""
+        cuts = "-".join(str(k) for k in self.ks)
+        return f"v{SCORES_VERSION}.{self.convention}.{self.match}.k{cuts}"
+
+
+@dataclass(frozen=True)
+class BatchScores:
+    """The scores of one batch.
+
+    Attributes:
+        n: samples in it.
+        blocks: the scores by metric and source.
+        evidence: (n,) arrays by the names of data.evidence.EVIDENCE.
+        missing: metrics that the batch does not allow, and why.
+    """
+
+    n: int
+    blocks: Mapping[ScoreKey, Scores]
+    evidence: Mapping[str, FloatArray]
+    missing: Mapping[str, str]
+
+
+def batches_of(samples: Path) -> list[list[int]]:
+    """Divide the row groups of a samples file into batches of about BATCH_ROWS rows, in order."""
+    metadata = pq.read_metadata(samples)
+    found: list[list[int]] = []
+    rows = BATCH_ROWS
+    for group in range(metadata.num_row_groups):
+        if rows >= BATCH_ROWS:
+            found.append([])
+            rows = 0
+        found[-1].append(group)
+        rows += metadata.row_group(group).num_rows
+    return found
+
+
+def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> BatchScores:
+    """Score the samples of some row groups."""
+    with pq.ParquetFile(samples) as file:
+        table = file.read_row_groups(groups)
+    batch = batch_of(table, options.match)
+    blocks = {
+        (name, source): _of_source(scores, source)
+        for name, scores in compute(batch, options.ks, options.convention).items()
+        for source in _sources(scores)
+    }
+    blocks |= imported_scores(table) | human_scores(table)
+    return BatchScores(batch.n, blocks, evidence_of(table, batch), unavailable(batch))
+
+
+def _sources(scores: Scores) -> list[Source]:
+    """Name the sources that scored something; where none did, the best one that tried."""
+    scored = np.unique(scores.source[scores.status == Status.SCORED])
+    return [Source(int(source)) for source in (scored if len(scored) else scores.source[:1])]
+
+
+def _of_source(scores: Scores, source: Source) -> Scores:
+    """Keep the values of one source; those of others belong to another block."""
+    others = (scores.source != source) & (scores.status == Status.SCORED)
+    return Scores(
+        np.where(others, np.nan, scores.values),
+        np.where(others, Status.NOT_RUN, scores.status).astype(np.int8),
+        np.where(others, "obtained in another way", scores.reason).astype(object),
+        np.full(len(scores), source, dtype=np.int8),
+    )
