@@ -1,15 +1,23 @@
 # make run   installs everything and opens the dashboard on the bundled samples
 # make test  installs everything and runs every check and test, browser tests included
-PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 .PHONY: run test check bench clean
 .DEFAULT_GOAL := run
 
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "ragtriage needs Python 3.11 or newer; name one with PYTHON=python3.12"; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@set -e; \
+	for python in "$(PYTHON)" python3 python3.14 python3.13 python3.12 python3.11; do \
+	  if [ -n "$$python" ] && "$$python" -c '$(NEW_ENOUGH)' 2>/dev/null; then found="$$python"; break; fi; \
+	done; \
+	if [ -z "$${found:-}" ]; then echo "ragtriage needs Python 3.11 or newer; name one with PYTHON=/path/to/python"; exit 1; fi; \
+	if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+	  rm -rf "$(VENV)"; \
+	  "$$found" -m venv "$(VENV)" || { rm -rf "$(VENV)"; echo "no virtual environment could be made; on Debian: apt-get install python3-venv"; exit 1; }; \
+	fi; \
+	echo "Installing into $(VENV) (about half a minute, once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[judge,test]"
 	@touch $(READY)
 
@@ -23,7 +31,7 @@ check: $(READY)
 	$(BIN)/lint-imports
 
 test: check
-	$(BIN)/pytest -n auto --dist loadgroup
+	$(BIN)/pytest -rs -n auto --dist loadgroup
 
 bench: $(READY)
 	$(BIN)/python benchmarks/dashboard_speed.py

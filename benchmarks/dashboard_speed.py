@@ -81,7 +81,7 @@ def reruns(root: Path) -> dict[str, float]:
 
 
 def first_paint(root: Path) -> tuple[float, float, float]:
-    """Give seconds from start to the first heading, seconds of a second visit, and the server's memory in MB."""
+    """Give seconds from start to the first heading, of a second visit, and the memory of the server in MB."""
     from playwright.sync_api import sync_playwright
 
     with socket.socket() as probe:

@@ -49,7 +49,7 @@ def fix_first_bars(entries: Sequence[FixFirst]) -> go.Figure:
             )
     figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True, ticksuffix="  ")
     figure.update_xaxes(title="bad cases", rangemode="tozero", automargin=True, tickformat=",d")
-    return _layout(figure, FRAME + ROW * max(len(entries), 2), legend=LEGEND, bargap=0.35)
+    return _layout(figure, FRAME + ROW * max(len(entries), 3), legend=LEGEND, bargap=0.35)
 
 
 @dataclass(frozen=True)

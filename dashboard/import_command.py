@@ -22,6 +22,7 @@ from data.importers.source import Source
 from data.importing import Step, import_source
 from data.previewing import computable
 from data.runs import ImportedRun
+from metrics.values import MetricsError
 
 __all__ = ["run"]
 
@@ -31,7 +32,7 @@ class _Outcome:
     """What became of all files."""
 
     runs: list[ImportedRun]
-    errors: list[DataError]
+    errors: list[DataError | MetricsError]
 
 
 def run(
@@ -74,9 +75,11 @@ def run(
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
-    except json.JSONDecodeError:
+        value = json.loads(text)
+        json.dumps(value, allow_nan=False)
+    except ValueError:  # no JSON, or a NaN or infinity, which JSON does not know
         return text
+    return value
 
 
 def _usual_project(catalogue: Catalogue) -> str:
@@ -97,7 +100,7 @@ def _import(catalogue: Catalogue, paths: Sequence[str], options: Options, projec
         for path in paths:
             try:
                 outcome.runs += import_source(catalogue, Source.from_path(path), options, project, watch)
-            except DataError as error:
+            except (DataError, MetricsError) as error:
                 outcome.errors.append(error)
     return outcome
 
@@ -128,11 +131,33 @@ def _report(catalogue: Catalogue, outcome: _Outcome, findings: list[dict[str, An
     for finding in findings:
         told = f"{plain(finding['title'])}: {plain(finding['message'])}"
         click.echo(f"{finding['severity']}: {finding['run_id']}: {told}")
-    for one in outcome.runs:
-        missing = catalogue.table(one.run).missing
-        if missing:
-            why = f"`ragtriage show {one.run.run_id}` says why"
-            click.echo(f"{one.run.run_id}: {len(missing)} metrics not computable; {why}")
+    for line in _not_computable(catalogue, outcome.runs):
+        click.echo(line)
+
+
+def _not_computable(catalogue: Catalogue, runs: Sequence[ImportedRun]) -> list[str]:
+    """Say which metrics stay unmeasured and why; once for all runs of which the same is true."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for one in runs:
+        found = catalogue.table(one.run)
+        lines = tuple(
+            _by_reason({key: why for key, why in found.missing.items() if key not in found.metrics})
+        )
+        groups.setdefault(lines, []).append(one.run.run_id)
+    return [
+        text
+        for lines, ids in groups.items()
+        if lines
+        for text in (f"not computable in {', '.join(ids)}:", *lines)
+    ]
+
+
+def _by_reason(missing: Mapping[str, str]) -> list[str]:
+    """Give one line a reason with the metrics it keeps from being computed."""
+    reasons: dict[str, list[str]] = {}
+    for key, why in missing.items():
+        reasons.setdefault(why, []).append(key)
+    return [f"  {why}: {', '.join(keys)}" for why, keys in reasons.items()]
 
 
 def plain_lines(text: str) -> str:
@@ -182,7 +207,9 @@ def _preview_text(answers: Sequence[Mapping[str, Any]]) -> str:
                 for cell in one["mapping"]
             ]
             parts.append(table(["column", "read as", "example"], rows))
-        parts.append(f"will be measured: {', '.join(one['computable']) or 'nothing'}")
-        parts += [f"not computable: {key}: {why}" for key, why in one["not_computable"].items()]
+        measured = sorted({name.replace("@", "@k ").split(" ")[0] for name in one["computable"]})
+        parts.append(f"will be measured: {', '.join(measured) or 'nothing'}")
+        if one["not_computable"]:
+            parts += ["not computable:", *_by_reason(one["not_computable"])]
         parts += [f"problem: {plain(text)}" for text in one["problems"]]
     return "\n".join(parts)

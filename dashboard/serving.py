@@ -29,6 +29,7 @@ def demo(workspace: str | None, port: int | None, browser: bool) -> None:
     from dashboard.commands import open_workspace
     from data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
 
+    _port(port)  # a taken port is told before the samples are loaded, not after
     catalogue = open_workspace(workspace)
     with tqdm(desc="Loading samples", unit=" runs", disable=not sys.stderr.isatty()) as bar:
         load_samples(catalogue, lambda step: bar.set_postfix_str(f"{step.doing} {step.run}"))

@@ -100,8 +100,10 @@ def gate_table(results: Sequence[GateResult]) -> None:
             {
                 "Gate": _limit(one.gate),
                 "Verdict": one.verdict,
-                "Mean, 95 % interval": f"{number(one.mean)} {interval_text(one.low, one.high)}",
+                "Mean": number(one.mean),
+                "95 % interval": interval_text(one.low, one.high),
                 "n": one.n_scored,
+                "If it fails": f"{'blocks' if one.gate.severity == 'block' else 'warns'}: {one.gate.reason}",
             }
             for one in results
         ],

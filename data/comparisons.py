@@ -146,7 +146,7 @@ def _direction(metric: str) -> bool | None:
     if metric == GOOD_SHARE:
         return True
     found = declared(metric)
-    return True if found is None else found.higher_is_better
+    return None if found is None else found.higher_is_better  # nobody said which end of it is better
 
 
 def _good(diagnosis: Diagnosis) -> FloatArray:

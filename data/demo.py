@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -38,6 +39,8 @@ def _folder() -> Path:
 def load_samples(catalogue: Catalogue, watch: Watch | None = None) -> list[ImportedRun]:
     """Load the bundled samples that are not there yet, and give each project a baseline where it has none.
 
+    A sample of which only some runs are there, because an earlier load was cut off, is read again.
+
     Args:
         catalogue: of the workspace.
         watch: called as it goes.
@@ -45,10 +48,10 @@ def load_samples(catalogue: Catalogue, watch: Watch | None = None) -> list[Impor
     Returns:
         What became of each run of the samples that were read; nothing where all were there.
     """
-    there = {run.origin["file"] for run in catalogue.runs()}
+    there = Counter((run.project, run.origin["file"]) for run in catalogue.runs())
     loaded = []
     for entry in _manifest():
-        if Path(entry["file"]).name not in there:
+        if there[entry["project"], Path(entry["file"]).name] < entry["runs"]:
             loaded += _load(catalogue, entry, watch)
     for entry in _manifest():
         _set_baseline(catalogue, entry)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -126,6 +126,13 @@ def _write_samples(path: Path, samples: Iterator[Sample]) -> None:
             writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=SCHEMA))
 
 
+def _plain_json(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the configuration as run.json can hold it: no NaN or infinity, times and the like as text."""
+    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(dict(config), option=options, default=str))
+    return plain
+
+
 def _facts(draft: RunDraft, project: str, tally: _Tally) -> Run:
     content_hash = tally.digest.hexdigest()
     now = utc_now()
@@ -138,7 +145,7 @@ def _facts(draft: RunDraft, project: str, tally: _Tally) -> Run:
         created_at=draft.created_at or now,
         imported_at=now,
         origin={"file": draft.file, "format": draft.format},
-        config=dict(draft.config),
+        config=_plain_json(draft.config),
         dataset=draft.dataset,
         dataset_version=draft.dataset_version,
         corpus_version=draft.corpus_version,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from metrics.findings import CheckInput, Finding, Rule, Severity, columns, first_rows
@@ -46,20 +48,25 @@ def _zero_finding(source: str, name: str, known: BoolArray, other: str, beside: 
 
 
 def _empty_columns(given: CheckInput) -> list[Finding]:
-    return [
-        Finding(
-            "empty_column",
-            "note",
-            f"{name} was not measured",
-            f"The {source} column {name} has no value on any of {given.n} samples: it was not measured, and "
-            "nothing rests on it.",
-            (("values", 0.0),),
-            given.n,
-        )
-        for source, values in columns(given)
-        for name, column in values.items()
-        if given.n and not np.isfinite(column).any()
-    ]
+    """One finding a source, since ten like notes would drown the others."""
+    found = []
+    for source, values in columns(given):
+        empty = [name for name, column in values.items() if given.n and not np.isfinite(column).any()]
+        names = list(dict.fromkeys(re.sub(r"@\d+$", "@k", name) for name in empty))
+        if names:
+            found.append(_empty_finding(source, names, given.n))
+    return found
+
+
+def _empty_finding(source: str, names: list[str], n: int) -> Finding:
+    listed = ", ".join(names)
+    one = len(names) == 1
+    title = f"{listed} was not measured" if one else f"{len(names)} {source} metrics were not measured"
+    message = (
+        f"No value on any of {n} samples in the {source} column{'' if one else 's'} {listed}: not measured, "
+        "and nothing rests on it."
+    )
+    return Finding("empty_column", "note", title, message, (("columns", float(len(names))),), n)
 
 
 def _scale(given: CheckInput) -> list[Finding]:

@@ -7,13 +7,15 @@ import shutil
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import sync_playwright
 
 from data.catalogue import Catalogue
 from data.demo import load_samples
 from data.workspace import Workspace
 
 HOW_TO_GET_ONE = (
-    "no Chromium found: `apt-get install chromium`, or `playwright install chromium`, or RAGTRIAGE_CHROMIUM"
+    "no Chromium found: `apt-get install chromium`, or `playwright install chromium`, "
+    "or the path of one in RAGTRIAGE_CHROMIUM"
 )
 
 
@@ -35,19 +37,14 @@ def find_chromium() -> str | None:
     """Look for a Chromium: named by the environment, of the system, or Playwright's own."""
     named = os.environ.get("RAGTRIAGE_CHROMIUM")
     if named:
-        return named
+        return named if Path(named).is_file() else None
     for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
         found = shutil.which(name)
         if found:
             return found
-    folders = [Path(os.environ.get("PLAYWRIGHT_BROWSERS_PATH", "~/.cache/ms-playwright")).expanduser()]
-    own = [
-        path
-        for folder in folders
-        if folder.is_dir()
-        for path in folder.glob("chromium*/chrome-linux*/chrome")
-    ]
-    return str(own[0]) if own else None
+    with sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+    return own if Path(own).is_file() else None
 
 
 @pytest.fixture(scope="session")

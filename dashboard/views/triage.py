@@ -50,30 +50,28 @@ with st.container(horizontal=True):
     )
     parts.baseline_card(comparison)
 
-left, right = st.columns([1, 1], gap="medium")
-with left:
-    st.subheader("What to fix first")
-    if diagnosis.fix_first:
-        draw(fix_first_bars(diagnosis.fix_first), "fix_first", "Failure stages by number of bad cases")
-        top = diagnosis.fix_first[0]
-        st.markdown(
-            f"**{top.title}** owns {top.n_bad:,} of {bad:,} bad cases. If that stage were perfect, the pass "
-            f"rate would be **at most {percent(top.pass_rate_if_perfect)}** (now {percent(rate.mean)}): "
-            "an upper bound, since a repaired case may still fail later."
+st.subheader("What to fix first")
+if diagnosis.fix_first:
+    draw(fix_first_bars(diagnosis.fix_first), "fix_first", "Failure stages by number of bad cases")
+    top = diagnosis.fix_first[0]
+    st.markdown(
+        f"**{top.title}** owns {top.n_bad:,} of {bad:,} bad cases. If that stage were perfect, the pass "
+        f"rate would be **at most {percent(top.pass_rate_if_perfect)}** (now {percent(rate.mean)}): "
+        "an upper bound, since a repaired case may still fail later."
+    )
+    titles = {entry.key: f"{entry.title} ({entry.n_bad:,})" for entry in diagnosis.fix_first}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        chosen = st.selectbox(
+            "Failure stage", list(titles), format_func=titles.__getitem__, key="triage_stage"
         )
-        titles = {entry.key: f"{entry.title} ({entry.n_bad:,})" for entry in diagnosis.fix_first}
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            chosen = st.selectbox(
-                "Failure stage", list(titles), format_func=titles.__getitem__, key="triage_stage"
-            )
-            if st.button("Open these cases", type="primary", key="open_stage"):
-                open_cases(stage=chosen)
-    else:
-        st.success("No case misses a cut-off.", title="Nothing to fix at these cut-offs")
-with right:
-    st.subheader("Gates")
-    parts.gate_table(gates)
-    st.caption("PASS and FAIL need the whole 95 % interval on one side; INCONCLUSIVE spans the threshold.")
+        if st.button("Open these cases", type="primary", key="open_stage"):
+            open_cases(stage=chosen)
+else:
+    st.success("No case misses a cut-off.", title="Nothing to fix at these cut-offs")
+
+st.subheader("Gates")
+parts.gate_table(gates)
+st.caption("PASS and FAIL need the whole 95 % interval on one side; INCONCLUSIVE spans the threshold.")
 
 st.subheader("What changed since the baseline")
 parts.changes(comparison)

@@ -16,7 +16,6 @@ from data.importers.source import Source
 __all__ = ["Preview", "PreviewRun", "preview"]
 
 PREVIEW_RECORDS = 200
-SHOWN_RECORDS = 5
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Preview:
         runs: the runs found so far.
         complete: whether the whole file was read, so that runs and counts are final.
         mapping: how columns were understood, where there was something to guess.
-        records: the first records in the native form, with their lines.
+        records: the records read, in the native form, with their lines.
         filled: field of a sample -> how many of the records read fill it.
         problems: the first problems found so far.
         total_problems: how many there were so far.
@@ -78,7 +77,7 @@ def preview(source: Source, options: Options, limit: int = PREVIEW_RECORDS) -> P
         runs,
         len(records) <= limit,
         drafts[0].mapping,
-        tuple(records[:SHOWN_RECORDS]),
+        tuple(records),
         {name: count for name, count in filled.items() if count},
         tuple(problems.first),
         problems.total,
