@@ -177,8 +177,10 @@ def export(workspace: str | None, run: str, output: str | None, kind: str | None
 @click.pass_obj
 def delete(workspace: str | None, run_names: tuple[str, ...], yes: bool, as_json: bool) -> None:
     """Delete runs; labels stay in the ledger."""
-    if not yes:
-        click.confirm(f"Delete {', '.join(run_names)}?", abort=True)
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError("delete asks before it deletes, and nobody is there to ask; accepted: --yes")
+    if not yes and not click.confirm(f"Delete {', '.join(run_names)}?", err=True):
+        return
     _print("delete_runs", as_json, workspace, run_names)
 
 

@@ -17,6 +17,7 @@ from dashboard.terminal import plain, table
 from data.catalogue import Catalogue
 from data.comparisons import Comparison, compare, shared_metrics
 from data.diagnoses import DiagnosisSettings
+from data.errors import DataError
 from data.exports import EXPORTS, export_rows
 from data.findings import check_run
 from data.scoring import ScoreOptions, match_of
@@ -233,8 +234,13 @@ def export_run(workspace: str | None, wanted: str, output: str | None, kind: str
     content = export_rows(found, np.arange(found.table.n), form)
     if output is None:
         sys.stdout.buffer.write(content)
-    else:
+        return
+    try:
         Path(output).write_bytes(content)
+    except OSError as error:
+        raise DataError(
+            f"{output}: cannot be written ({error.strerror}); accepted: a file in a writable folder"
+        ) from error
 
 
 def delete_runs(workspace: str | None, wanted: Sequence[str]) -> Answer:

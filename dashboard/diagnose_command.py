@@ -11,7 +11,8 @@ import numpy as np
 from dashboard.numbers import interval_text, percent
 from dashboard.terminal import table
 from data.catalogue import Catalogue
-from data.diagnoses import Diagnosis, DiagnosisSettings, diagnose
+from data.diagnoses import Diagnosis, DiagnosisSettings, diagnose, signals_of
+from data.errors import DataError
 from data.workspace import Run
 from metrics.diagnosis import PATTERNS, Cutoffs
 from metrics.stages import STAGES
@@ -31,6 +32,9 @@ def run_diagnosis(
     """Say where the cases of a run fail."""
     settings = DiagnosisSettings(Cutoffs(context, faithfulness, answer_relevancy), signal)
     found = diagnosis_of(catalogue, catalogue.find(wanted), settings)
+    if signal is not None and found.signal != signal:
+        there = ", ".join(signals_of(found.table)) or "none, for this run has no such metric"
+        raise DataError(f"signal {signal!r} is not in this run; accepted: {there}")
     answer = {
         "run": found.table.run.run_id,
         "n": found.table.n,

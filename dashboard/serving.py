@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 import click
 
-__all__ = ["demo", "serve"]
+__all__ = ["demo", "free_port", "serve"]
 
 HOST = "127.0.0.1"
 FIRST_PORT, LAST_PORT = 8501, 8599
@@ -29,10 +29,11 @@ def demo(workspace: str | None, port: int | None, browser: bool) -> None:
     from dashboard.commands import open_workspace
     from data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
 
-    _port(port)  # a taken port is told before the samples are loaded, not after
+    free_port(port)  # a taken port is told before the samples are loaded, not after
     catalogue = open_workspace(workspace)
-    with tqdm(desc="Loading samples", unit=" runs", disable=not sys.stderr.isatty()) as bar:
-        load_samples(catalogue, lambda step: bar.set_postfix_str(f"{step.doing} {step.run}"))
+    quiet = not sys.stderr.isatty()
+    with tqdm(bar_format="Loading samples {elapsed} {desc}", leave=False, disable=quiet) as bar:
+        load_samples(catalogue, lambda step: bar.set_description_str(f"{step.doing} {step.run}"))
     runs = [run for run in catalogue.runs(FIRST_PROJECT) if run.name == FIRST_RUN and run.n > run.n_questions]
     query = urlencode({"project": FIRST_PROJECT, "run": runs[0].run_id}) if runs else ""
     _run(str(catalogue.workspace.root), port, browser, query)
@@ -48,7 +49,7 @@ def serve(workspace: str | None, port: int | None, browser: bool) -> None:
 def _run(root: str, port: int | None, browser: bool, query: str) -> None:
     from streamlit.web import cli
 
-    chosen = _port(port)
+    chosen = free_port(port)
     url = f"http://{HOST}:{chosen}/{'?' if query else ''}{query}"
     click.echo(f"ragtriage on {url}\nworkspace {root}\nCtrl+C stops it.")
     if browser:
@@ -58,7 +59,12 @@ def _run(root: str, port: int | None, browser: bool, query: str) -> None:
     cli.main_run([str(entry), "--server.port", str(chosen), "--server.address", HOST], standalone_mode=False)
 
 
-def _port(wanted: int | None) -> int:
+def free_port(wanted: int | None) -> int:
+    """Give the port wanted, else the first free one from 8501.
+
+    Raises:
+        click.UsageError: it is no port, or it is taken.
+    """
     if wanted is not None and not 1 <= wanted <= 65535:
         raise click.UsageError(f"port {wanted}; accepted: 1 to 65535")
     for port in [wanted] if wanted is not None else range(FIRST_PORT, LAST_PORT + 1):

@@ -29,6 +29,7 @@ __all__ = [
 
 LabelState = Literal["", "any", "none", "pass", "fail"]
 LABEL_STATES: tuple[LabelState, ...] = ("", "any", "none", "pass", "fail")
+LISTED = ("row", "question_id", "repeat", "question", "answer", "query_type")
 SHORT = 300  # characters of a text in a list
 
 
@@ -159,11 +160,7 @@ def page_of(table: RunTable, rows: IntArray, page: int, size: int) -> CasePage:
     pages = max(1, -(-len(rows) // size))
     page = min(max(1, page), pages)
     wanted = rows[(page - 1) * size : page * size].tolist()
-    found = (
-        query("case_page", {"samples": str(table.samples_path), "rows": wanted}).to_pylist() if wanted else []
-    )
-    by_row = {case["row"]: case for case in found}
-    cases = [by_row[row] for row in wanted]
+    cases = table.samples.read(wanted, LISTED)
     for case in cases:
         case["question"], case["answer"] = case["question"][:SHORT], (case["answer"] or "")[:SHORT]
     return CasePage(cases, len(rows), page, pages)
@@ -171,15 +168,11 @@ def page_of(table: RunTable, rows: IntArray, page: int, size: int) -> CasePage:
 
 def read_case(table: RunTable, row: int) -> dict[str, Any]:
     """Read one sample whole."""
-    found = query("case_one", {"samples": str(table.samples_path), "row": row}).to_pylist()
-    if not found:
+    if not 0 <= row < table.n:
         raise DataError(f"run {table.run.run_id} has no row {row}; accepted: 0 to {table.n - 1}")
-    return dict(found[0])
+    return table.samples.read([row])[0]
 
 
 def read_cases(table: RunTable, rows: IntArray) -> list[dict[str, Any]]:
     """Read several samples whole, in the given order."""
-    wanted = rows.tolist()
-    found = query("case_rows", {"samples": str(table.samples_path), "rows": wanted}).to_pylist()
-    by_row = {case["row"]: dict(case) for case in found}
-    return [by_row[row] for row in wanted]
+    return table.samples.read(rows.tolist())

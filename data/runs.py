@@ -19,7 +19,7 @@ from data.workspace import Run, Workspace, utc_now
 
 __all__ = ["ImportedRun", "store_run"]
 
-BATCH_ROWS = 512  # rows a row group: one case is read without its neighbours' megabytes
+BATCH_ROWS = 256  # rows a row group: one case is read without its neighbours' megabytes
 Progress = Callable[[int], None]
 
 

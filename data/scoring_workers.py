@@ -53,8 +53,8 @@ def _started(samples: Path, options: ScoreOptions, workers: int) -> Iterator[lis
     """Start the workers, none where this process does the work alone, and end them whatever happens."""
     started: list[Worker | None] = []
     try:
-        for at in range(workers if workers > 1 else 0):
-            started.append(_start(pickle.dumps((samples, options, at, workers))))
+        if workers > 1:
+            started.extend(_start(pickle.dumps((samples, options, at, workers))) for at in range(workers))
         yield started
     finally:
         for worker in filter(None, started):

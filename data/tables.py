@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from data.database import query
 from data.ragged import Ragged
+from data.stored import StoredSamples
 from data.workspace import Run
 from metrics.values import FloatArray, IntArray, Source, Status
 
@@ -91,6 +92,11 @@ class RunTable:
     def index(self) -> Any:
         """The narrow Arrow table of run_index.sql."""
         return query("run_index", [str(self.samples_path)])
+
+    @cached_property
+    def samples(self) -> StoredSamples:
+        """The samples themselves, read by row."""
+        return StoredSamples(self.samples_path)
 
     @property
     def n(self) -> int:

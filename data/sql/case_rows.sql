@@ -1,1 +1,0 @@
-SELECT * FROM read_parquet($samples) WHERE row IN (SELECT unnest($rows)) ORDER BY row

@@ -1,0 +1,73 @@
+"""The bundled samples: small, licensed, loaded once, and whole again after a load was cut off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from data.api import add_run
+from data.catalogue import Catalogue
+from data.demo import load_samples
+
+BUNDLED = Path(__file__).parent.parent / "data" / "bundled"
+
+
+def test_what_ships_is_small_and_carries_its_licence() -> None:
+    files = [path for path in BUNDLED.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 3_000_000
+    told = (BUNDLED / "ATTRIBUTION.md").read_text(encoding="utf-8")
+    for folder in (path for path in BUNDLED.iterdir() if path.is_dir()):
+        assert (folder / "LICENSE").is_file(), folder.name
+        assert f"| `{folder.name}/` |" in told
+
+
+def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: Catalogue) -> None:
+    entries = json.loads((BUNDLED / "manifest.json").read_text(encoding="utf-8"))
+    data_files = [path for path in BUNDLED.glob("*/*") if path.name not in ("LICENSE", "NOTICE")]
+    assert {BUNDLED / one["file"] for one in entries} == set(data_files)
+    for one in entries:
+        origin = Path(one["file"]).name
+        runs = [run for run in demo.runs(one["project"]) if run.origin["file"] == origin]
+        assert len(runs) == one["runs"], origin
+
+
+def test_versions_of_a_pipeline_bear_one_name_and_their_own_time(demo: Catalogue) -> None:
+    runs = demo.runs("iris")
+    versions = {
+        name: [run.created_at for run in runs if run.name == name] for name in {run.name for run in runs}
+    }
+    assert versions.keys() == {"basic", "hyde", "crag", "colbert", "noderag", "graphrag", "hybrid_ifind"}
+    assert all(len(set(made)) == 3 for made in versions.values())
+
+
+def test_each_project_with_versions_has_a_baseline(demo: Catalogue) -> None:
+    named = {run.run_id: run for run in demo.runs()}
+    found = {project: named[run_id] for project, run_id in demo.ledger.baselines().items()}
+    assert {project: run.name for project, run in found.items()} == {
+        "iris": "basic",
+        "mtrag": "Llama 3.1 (405B)",
+        "clapnq": "Llama (13b-chat)",
+    }
+    assert found["iris"].n == 30
+
+
+def test_loading_again_does_nothing_a_gap_is_filled_and_a_chosen_baseline_stays(workspace: Catalogue) -> None:
+    workspace.ledger.set_baseline("iris", "chosen", "Ann")
+    add_run([{"question": "mine?"}], "checking_outputs.json", workspace=str(workspace.workspace.root))
+    assert len(load_samples(workspace)) == 29
+    assert load_samples(workspace) == []
+    gone = workspace.runs("iris")[3]
+    workspace.workspace.delete_run(gone.run_id)
+    again = load_samples(workspace)
+    assert [one.run.run_id for one in again if one.status == "imported"] == [gone.run_id]
+    assert len(workspace.runs()) == 30
+    assert workspace.ledger.baselines()["iris"] == "chosen"
+
+
+@pytest.mark.parametrize("project", ["iris", "mtrag", "clapnq", "ragchecker"])
+def test_every_sample_tells_its_configuration_and_question_set(demo: Catalogue, project: str) -> None:
+    for run in demo.runs(project):
+        assert run.config["pipeline"] == run.name
+        assert run.dataset
