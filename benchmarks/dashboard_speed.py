@@ -1,4 +1,4 @@
-"""How fast is the dashboard on many samples? Import rate, reruns of each page, first paint, memory.
+"""How fast is the dashboard on many samples? Import rate, first paint, memory, reruns of each page.
 
 python benchmarks/dashboard_speed.py [--questions 100000] [--runs 5] [--folder /tmp/somewhere]
 """
@@ -13,62 +13,78 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))  # run as a script, beside its sibling
+from typing import TYPE_CHECKING
 
 from make_runs import make_runs
 
-REPOSITORY = Path(__file__).parent.parent
-RERUNS = 11
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from dashboard.selection import Selection
+
+APP = Path(__file__).parent.parent / "dashboard" / "app.py"
+RERUNS = 11  # the first of them is not counted
+WAIT_MS = 300_000
+QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
+Change = Callable[[int], "Selection"]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a browser saw of a server.
+
+    Attributes:
+        cold: seconds from starting the server to the first heading.
+        whole: seconds from starting the server to a page that is drawn to its end.
+        second: seconds from opening the address again to the first heading.
+        memory: resident MB of the server after every page was opened.
+    """
+
+    cold: float
+    whole: float
+    second: float
+    memory: float
 
 
 def import_rate(root: Path, files: list[Path]) -> tuple[float, float]:
-    """Give samples a second, reading alone and with scoring."""
+    """Give samples a second over all files: reading alone, and reading with scoring."""
     from data.catalogue import Catalogue
-    from data.errors import Problems
-    from data.importers.detect import read_runs
     from data.importers.options import Options
     from data.importers.source import Source
-    from data.runs import store_run
+    from data.importing import Step, import_source
     from data.workspace import Workspace
 
     catalogue = Catalogue(Workspace(root).create())
-    reading = scoring = samples = 0.0
+    samples, reading, whole = 0, 0.0, 0.0
     for file in files:
-        problems = Problems(file.name)
-        start = time.perf_counter()
-        (draft,) = read_runs(Source.from_path(file), Options(), problems)
-        run = store_run(catalogue.workspace, draft, "bench", problems).run
-        middle = time.perf_counter()
-        catalogue.summary(run)
-        reading, scoring, samples = (
-            reading + middle - start,
-            scoring + time.perf_counter() - middle,
-            samples + run.n,
-        )
-    return samples / reading, samples / (reading + scoring)
+        start = read = time.perf_counter()
+
+        def watch(step: Step) -> None:
+            nonlocal read
+            if step.doing == "reading":
+                read = time.perf_counter()
+
+        samples += import_source(catalogue, Source.from_path(file), Options(), "bench", watch)[0].run.n
+        reading, whole = reading + read - start, whole + time.perf_counter() - start
+    return samples / reading, samples / whole
 
 
 def reruns(root: Path) -> dict[str, float]:
     """Give the median server time of a rerun of each page in ms, while something changes each time."""
-    os.environ["RAGTRIAGE_WORKSPACE"] = str(root)
     from streamlit.testing.v1 import AppTest
 
-    from dashboard.selection import Selection
-
+    os.environ["RAGTRIAGE_WORKSPACE"] = str(root)
     found = {}
-    cutoffs = [0.3 + 0.05 * at for at in range(RERUNS)]
-    changes: dict[str, tuple[str, Callable[[int], Selection]]] = {
-        "Triage": ("views/triage.py", lambda at: Selection(metric=["", "faithfulness"][at % 2])),
-        "Diagnosis, a cut-off moved": ("views/diagnosis.py", lambda at: Selection(faithfulness=cutoffs[at])),
-        "Cases, a row clicked": ("views/cases.py", lambda at: Selection(case=f"q{at + 1}~0")),
-        "Compare, a question opened": ("views/compare.py", lambda at: Selection(case=f"q{at + 1}")),
-    }
-    for name, (page, change) in changes.items():
-        app = AppTest.from_file(str(REPOSITORY / "dashboard" / "app.py"), default_timeout=600).run()
-        app.switch_page(page).run()
+    for name, (page, change) in _changes().items():
+        app = AppTest.from_file(str(APP), default_timeout=600).run()
+        if page != "triage":
+            app.switch_page(f"views/{page}.py").run()
         times = []
         for at in range(RERUNS):
             app.session_state["selection"] = change(at)
@@ -76,75 +92,117 @@ def reruns(root: Path) -> dict[str, float]:
             app.run()
             times.append(1000 * (time.perf_counter() - start))
             assert not app.exception, app.exception
+            assert not app.error, app.error
         found[name] = statistics.median(times[1:])
     return found
 
 
-def first_paint(root: Path) -> tuple[float, float, float]:
-    """Give seconds from start to the first heading, of a second visit, and the memory of the server in MB."""
+def _changes() -> dict[str, tuple[str, Change]]:
+    from dashboard.selection import Selection
+
+    metrics = ("faithfulness", "answer_relevancy")
+    return {
+        "Triage, metric of the trend": ("triage", lambda at: Selection(metric=metrics[at % 2])),
+        "Triage, after a cut-off moved": ("triage", lambda at: Selection(faithfulness=0.31 + at / 20)),
+        "Diagnosis, a cut-off moved": ("diagnosis", lambda at: Selection(faithfulness=0.3 + at / 20)),
+        "Cases, a row clicked": ("cases", lambda at: Selection(case=f"q{at + 1}~0")),
+        "Cases, sorted another way": ("cases", lambda at: Selection(sort=metrics[at % 2])),
+        "Cases, words searched": ("cases", lambda at: Selection(text=f"q{at + 10}")),
+        "Compare, a question opened": ("compare", lambda at: Selection(case=f"q{at + 1}")),
+        "Compare, after a cut-off moved": ("compare", lambda at: Selection(faithfulness=0.32 + at / 20)),
+    }
+
+
+def open_pages(root: Path) -> Opened:
+    """Start a server, open it in a browser, and visit every page."""
     from playwright.sync_api import sync_playwright
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     with sync_playwright() as playwright:
         path = os.environ.get("RAGTRIAGE_CHROMIUM", "/usr/bin/chromium")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page()
         start = time.perf_counter()
-        words = ["--workspace", str(root), "serve", "--port", str(port)]
-        server = subprocess.Popen(
-            [sys.executable, "-m", "dashboard.cli", *words], cwd=REPOSITORY, stdout=subprocess.DEVNULL
-        )
-        try:
-            cold = _heading(page, f"http://127.0.0.1:{port}/", start)
-            warm = _heading(page, f"http://127.0.0.1:{port}/", time.perf_counter())
+        with _server(root) as (url, pid):
+            cold = _heading(page, url, start)
+            page.wait_for_selector(QUIET, timeout=WAIT_MS)
+            whole = time.perf_counter() - start
+            second = _heading(page, url, time.perf_counter())
             for name in ("diagnosis", "cases", "compare", "runs"):
-                _heading(page, f"http://127.0.0.1:{port}/{name}", start)
-                page.wait_for_selector(
-                    "[data-testid=stApp][data-test-script-state=notRunning]", timeout=300_000
-                )
-            status = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
-            memory = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-            return cold, warm, int(memory.split()[1]) / 1024
-        finally:
-            server.terminate()
-            server.wait(20)
-            browser.close()
+                _heading(page, url + name, start)
+                page.wait_for_selector(QUIET, timeout=WAIT_MS)
+            memory = _resident(pid)
+        browser.close()
+    return Opened(cold, whole, second, memory)
 
 
-def _heading(page: object, url: str, start: float) -> float:
-    while True:
-        try:
-            page.goto(url)  # type: ignore[attr-defined] # a Playwright page
-            break
-        except Exception:  # noqa: BLE001 -- the server is still starting
-            time.sleep(0.05)
-    page.wait_for_selector("h1", timeout=300_000)  # type: ignore[attr-defined] # a Playwright page
+def _heading(page: Page, url: str, start: float) -> float:
+    page.goto(url)
+    page.wait_for_selector("h1", timeout=WAIT_MS)
     return time.perf_counter() - start
+
+
+@contextmanager
+def _server(root: Path) -> Iterator[tuple[str, int]]:
+    """Run `streamlit run dashboard/app.py` on a free port until the block ends; gives address and process."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]
+    environment = {**os.environ, "RAGTRIAGE_WORKSPACE": str(root)}
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, cwd=APP.parent)
+    url = f"http://127.0.0.1:{port}/"
+    try:
+        _wait_until_up(f"{url}_stcore/health")
+        yield url, server.pid
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+def _wait_until_up(url: str) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        try:
+            urllib.request.urlopen(url, timeout=1).close()
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.02)
+        else:
+            return
+    raise TimeoutError(f"{url}: no answer in 60 s")
+
+
+def _resident(pid: int) -> float:
+    """Resident memory of a process in MB, as Linux tells it."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+def _row(what: str, value: float, digits: int = 0) -> None:
+    print(f"{what:44}{value:12,.{digits}f}", flush=True)
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--questions", type=int, default=100_000)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--folder", help="keep files and workspace here and use them again")
+    parser.add_argument("--folder", type=Path, help="keep files and workspace here and use them again")
     given = parser.parse_args()
-    folder = Path(given.folder or tempfile.mkdtemp(prefix="ragtriage-bench-"))
-    root = folder / "workspace"
-    if not root.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        files = make_runs(folder, given.questions, given.runs)
-        alone, scored = import_rate(root, files)
-        print(f"{'import, samples a second':40}{alone:12,.0f}")
-        print(f"{'import and scoring, samples a second':40}{scored:12,.0f}")
-    cold, warm, memory = first_paint(root)
-    print(f"{'cold start to first paint, s':40}{cold:12.1f}")
-    print(f"{'second visit to first paint, s':40}{warm:12.1f}")
-    print(f"{'memory after every page, MB':40}{memory:12,.0f}")
-    for name, median in reruns(root).items():
-        print(f"{f'{name}, ms':40}{median:12.0f}")
+    with tempfile.TemporaryDirectory(prefix="ragtriage-bench-") as temporary:
+        folder = given.folder or Path(temporary)
+        root = folder / "workspace"
+        if not root.exists():
+            alone, scored = import_rate(root, make_runs(folder, given.questions, given.runs))
+            _row("import, samples a second", alone)
+            _row("import and scoring, samples a second", scored)
+        opened = open_pages(root)
+        _row("cold start to first paint, s", opened.cold, 1)
+        _row("cold start to a finished page, s", opened.whole, 1)
+        _row("second visit to first paint, s", opened.second, 1)
+        _row("memory after every page, MB", opened.memory)
+        for name, median in reruns(root).items():
+            _row(f"{name}, ms", median)
 
 
 if __name__ == "__main__":

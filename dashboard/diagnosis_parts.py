@@ -17,7 +17,7 @@ from metrics.symptoms import SYMPTOMS
 from metrics.values import FloatArray
 
 LEVEL_MARKS = {"high": "▲ high", "low": "▼ low", "any": "any"}
-BAR = 12  # blocks in a bar of text
+BAR = 8  # blocks in a bar of text
 
 
 def signal_name(name: str) -> str:
@@ -52,15 +52,10 @@ def obtained(diagnosis: Diagnosis) -> list[str]:
 def pattern_table(diagnosis: Diagnosis) -> None:
     """Draw the pattern table: levels, diagnosis, count, and a button that opens the cases of a row."""
     counts = diagnosis.pattern_counts()
-    widths = (1.1, 1.0, 1.0, 3.6, 1.9, 1.0)
+    widths = (1.0, 1.0, 1.05, 3.2, 1.3, 1.35)
     head = st.columns(widths, vertical_alignment="bottom")
-    signal = signal_name(diagnosis.signal) if diagnosis.signal else "none"
-    for place, text in zip(
-        head,
-        (f"Context  \n*{signal}*", "Faithfulness", "Answer relevance", "Diagnosis", "Cases", ""),
-        strict=True,
-    ):
-        place.caption(f"**{text}**" if "*" not in text else text)
+    for place, text in zip(head, ("Context", "Faithful", "Relevant", "Diagnosis", "Cases", ""), strict=True):
+        place.caption(f"**{text}**" if text else "")
     for entry in PATTERNS:
         _pattern_row(entry, counts[entry.key], diagnosis.table.n, widths)
 
@@ -95,7 +90,7 @@ def stage_table(diagnosis: Diagnosis) -> None:
 
 def _stage_row(stage: FailureStage, n: int, total: int) -> None:
     with st.container(border=True):
-        text, number, button = st.columns((3.4, 1.0, 1.1), vertical_alignment="center")
+        text, number, button = st.columns((4.2, 1.0, 1.2), vertical_alignment="center")
         inferred = " :gray[inferred]" if stage.inferred else ""
         text.markdown(
             f"**{stage.title}** :gray-badge[{stage.owner}]{inferred}  \n{stage.meaning} :gray[{stage.advice}]"

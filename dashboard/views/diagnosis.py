@@ -52,26 +52,24 @@ facts(
 st.subheader("Metric pattern")
 parts.pattern_table(diagnosis)
 
-left, right = st.columns([1, 1], gap="large")
-with left:
-    st.subheader("Failure stage of the bad cases")
-    st.caption("First rule that matches wins; the order can be changed below.")
-    parts.stage_table(diagnosis)
-with right:
-    st.subheader("Where the cases lie")
-    values = diagnosis.evidence
-    context, faithful = values.known("context"), values.known("faithfulness")
-    if diagnosis.signal and parts.both_known(context, faithful):
-        signal = parts.signal_name(diagnosis.signal)
-        draw(
-            case_map(context, faithful, (selection.context, selection.faithfulness), signal),
-            "case_map",
-            "Number of cases by context signal and faithfulness, with the cut-offs",
-        )
-        n = parts.both_known(context, faithful)
-        facts([f"n = {n:,} of {count(view.run.n, 'case')} with both values", "dashed: cut-offs"])
-    else:
-        st.info("This map needs a context signal and faithfulness; the run has not both.")
+st.subheader("Failure stage of the bad cases")
+st.caption("First rule that matches wins; the order can be changed below.")
+parts.stage_table(diagnosis)
+
+st.subheader("Where the cases lie")
+values = diagnosis.evidence
+context, faithful = values.known("context"), values.known("faithfulness")
+if diagnosis.signal and parts.both_known(context, faithful):
+    signal = parts.signal_name(diagnosis.signal)
+    draw(
+        case_map(context, faithful, (selection.context, selection.faithfulness), signal),
+        "case_map",
+        "Number of cases by context signal and faithfulness, with the cut-offs",
+    )
+    n = parts.both_known(context, faithful)
+    facts([f"n = {n:,} of {count(view.run.n, 'case')} with both values", "dashed: cut-offs"])
+else:
+    st.info("This map needs a context signal and faithfulness; the run has not both.")
 
 st.subheader("Symptoms of the means")
 parts.symptom_list(diagnosis)
