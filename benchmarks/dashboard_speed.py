@@ -149,7 +149,7 @@ def _server(root: Path) -> Iterator[tuple[str, int]]:
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]
     environment = {**os.environ, "RAGTRIAGE_WORKSPACE": str(root)}
-    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, cwd=APP.parent)
+    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, cwd=APP.parent.parent)
     url = f"http://127.0.0.1:{port}/"
     try:
         _wait_until_up(f"{url}_stcore/health")

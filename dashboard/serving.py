@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import sys
@@ -56,7 +57,9 @@ def _run(root: str, port: int | None, browser: bool, query: str) -> None:
         threading.Thread(target=_open_when_ready, args=(chosen, url), daemon=True).start()
     os.environ["RAGTRIAGE_WORKSPACE"] = root
     entry = Path(__file__).with_name("app.py")
-    cli.main_run([str(entry), "--server.port", str(chosen), "--server.address", HOST], standalone_mode=False)
+    words = [str(entry), "--server.port", str(chosen), "--server.address", HOST]
+    with contextlib.suppress(click.Abort, KeyboardInterrupt):  # Ctrl+C before the server listens to it
+        cli.main_run(words, standalone_mode=False)
 
 
 def free_port(wanted: int | None) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 from data.catalogue import Catalogue
 from data.demo import load_samples
@@ -17,6 +20,22 @@ HOW_TO_GET_ONE = (
     "no Chromium found: `apt-get install chromium`, or `playwright install chromium`, "
     "or the path of one in RAGTRIAGE_CHROMIUM"
 )
+
+PLAYWRIGHTS_OWN = """
+from playwright.sync_api import sync_playwright
+with sync_playwright() as playwright:
+    print(playwright.chromium.executable_path)
+"""
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
 
 
 @pytest.fixture
@@ -42,8 +61,10 @@ def find_chromium() -> str | None:
         found = shutil.which(name)
         if found:
             return found
-    with sync_playwright() as playwright:
-        own = playwright.chromium.executable_path
+    asked = subprocess.run(  # apart, because only one Playwright can run in a process
+        [sys.executable, "-c", PLAYWRIGHTS_OWN], capture_output=True, text=True, check=True
+    )
+    own = asked.stdout.strip()
     return own if Path(own).is_file() else None
 
 
@@ -56,3 +77,12 @@ def chromium() -> str:
     if found is None:
         pytest.skip(HOW_TO_GET_ONE)
     return found
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Browser]:
+    """A Chromium that all browser tests of a process share."""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield opened
+        opened.close()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from data.catalogue import Catalogue
 from data.demo import load_samples
@@ -23,16 +23,6 @@ from data.workspace import Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 REPOSITORY = Path(__file__).parent.parent
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
 HOSTILE = (
     '<script>window.hit=1</script><img src=x onerror="window.hit=1"> [link](javascript:window.hit=1) '
@@ -108,14 +98,6 @@ def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
     pytest.fail("the dashboard did not start within a minute")
 
 
-@pytest.fixture(scope="session")
-def browser(chromium: str) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
 def site(browser: Browser, server: tuple[str, Catalogue]) -> Iterator[Site]:
     context = browser.new_context(viewport={"width": 1440, "height": 1000})
@@ -186,15 +168,15 @@ def test_labels_by_key_with_undo_and_not_while_typing(site: Site) -> None:
     site.settle()
     assert ledger.labels(run) == [], "keys fired while typing"
     site.page.locator("h1").click()
+    main = site.page.get_by_test_id("stMain")
     site.page.keyboard.press("f")
-    site.settle()
+    expect(main, "labelling goes on to the next case").to_contain_text("case 2 of 30", timeout=15_000)
     labels = ledger.labels(run)
     assert [(one.annotator, one.verdict) for one in labels] == [("pfuj", "fail")]
-    assert "case 2 of 30" in site.text(), "labelling goes on to the next case"
-    site.page.keyboard.press("u")
     site.settle()
+    site.page.keyboard.press("u")
+    expect(main, "undo goes back to the case").to_contain_text("case 1 of 30", timeout=15_000)
     assert ledger.labels(run) == []
-    assert "case 1 of 30" in site.text(), "undo goes back to the case"
 
 
 def test_filters_search_and_clear(site: Site) -> None:

@@ -336,7 +336,7 @@ def test_a_preview_shows_the_mapping_the_runs_and_what_is_filled() -> None:
     assert {column.column: column.field for column in found.mapping}["contexts"] == "retrieved"
     assert found.filled["retrieved"] == 6
     assert "human" not in found.filled
-    assert len(found.records) == 5
+    assert len(found.records) == 6
 
 
 def test_a_preview_reads_no_further_than_it_shows() -> None:

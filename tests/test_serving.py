@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import click
 import pytest
 from command_line import run
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 from dashboard.serving import FIRST_PORT, LAST_PORT, free_port
 from data.catalogue import Catalogue
@@ -107,18 +107,15 @@ def test_demo_serves_a_run_of_the_samples_on_this_machine_alone(
 
 @pytest.mark.browser
 def test_its_own_settings_hold_from_any_folder(
-    chromium: str, started: tuple[subprocess.Popen[str], str]
+    browser: Browser, started: tuple[subprocess.Popen[str], str]
 ) -> None:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page(color_scheme="light")
-        page.goto(started[1])
-        expect(page.locator("[data-testid=stApp][data-test-script-state=notRunning]")).to_be_visible(
-            timeout=60_000
-        )
-        expect(page.locator("[data-testid=stApp]")).to_have_css("background-color", "rgb(255, 255, 255)")
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-        browser.close()
+    page = browser.new_page(color_scheme="light")
+    page.goto(started[1])
+    app = page.locator("[data-testid=stApp][data-test-script-state=notRunning]")
+    expect(app).to_be_visible(timeout=60_000)
+    expect(app).to_have_css("background-color", "rgb(255, 255, 255)")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    page.close()
 
 
 def test_an_interrupt_ends_it_cleanly(started: tuple[subprocess.Popen[str], str]) -> None:
