@@ -92,8 +92,8 @@ def row_of(table: RunTable, question_id: str, repeat: int) -> int | None:
 
 def signals_of(table: RunTable) -> list[str]:
     """List the metrics that can speak for the context in this run, the default first."""
-    scored = [name for name in ordered(table.metrics) if _any_scored(table, name)]
-    found = [name for name in scored if name.partition("@")[0] in CONTEXT_SIGNALS]
+    named = [name for name in ordered(table.metrics) if name.partition("@")[0] in CONTEXT_SIGNALS]
+    found = [name for name in named if _any_scored(table, name)]
     default = context_signal(found)
     return [*([default] if default else []), *(name for name in found if name != default)]
 

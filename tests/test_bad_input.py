@@ -105,6 +105,19 @@ def test_a_bad_file_does_not_keep_a_good_one_out(capsys: Capture, tmp_path: Path
     assert len(answer.json["errors"]) == 1
 
 
+def test_a_file_of_several_runs_is_loaded_whole_or_not_at_all(capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "versions.csv"
+    rows = ["one,a?,0.5", "one,b?,0.5", "two,a?,0.5", "two,,good"]
+    path.write_text("\n".join(["pipeline_name,query,faithfulness", *rows]), encoding="utf-8")
+    answer = run(capsys, tmp_path / "ws", "import", str(path), "--json")
+    assert answer.code == 2
+    assert "versions.csv:5: " in answer.err
+    assert run(capsys, tmp_path / "ws", "runs", "--json").json == []
+    path.write_text("\n".join(["pipeline_name,query,faithfulness", *rows[:3]]), encoding="utf-8")
+    loaded = run(capsys, tmp_path / "ws", "import", str(path), "--json").json["runs"]
+    assert [one["name"] for one in loaded] == ["one", "two"]
+
+
 def test_a_byte_order_mark_and_a_failed_score_are_no_problem(capsys: Capture, tmp_path: Path) -> None:
     path = tmp_path / "bom.jsonl"
     lines = _lines(

@@ -7,7 +7,6 @@ SELECT
     query_type,
     answerable,
     context_mode,
-    len(retrieved) AS documents,
     length(question) AS question_length,
     tags
 FROM read_parquet(?)
