@@ -107,13 +107,15 @@ def test_a_bad_file_does_not_keep_a_good_one_out(capsys: Capture, tmp_path: Path
 
 def test_a_file_of_several_runs_is_loaded_whole_or_not_at_all(capsys: Capture, tmp_path: Path) -> None:
     path = tmp_path / "versions.csv"
-    rows = ["one,a?,0.5", "one,b?,0.5", "two,a?,0.5", "two,,good"]
+    rows = ["one,a?,0.5", "one,b?,0.5", "two,a?,0.5", "two,b?,good"]
     path.write_text("\n".join(["pipeline_name,query,faithfulness", *rows]), encoding="utf-8")
     answer = run(capsys, tmp_path / "ws", "import", str(path), "--json")
     assert answer.code == 2
     assert "versions.csv:5: " in answer.err
     assert run(capsys, tmp_path / "ws", "runs", "--json").json == []
-    path.write_text("\n".join(["pipeline_name,query,faithfulness", *rows[:3]]), encoding="utf-8")
+    path.write_text(
+        "\n".join(["pipeline_name,query,faithfulness", *rows[:3], "two,b?,0.5"]), encoding="utf-8"
+    )
     loaded = run(capsys, tmp_path / "ws", "import", str(path), "--json").json["runs"]
     assert [one["name"] for one in loaded] == ["one", "two"]
 
