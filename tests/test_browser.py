@@ -125,11 +125,10 @@ def test_moving_a_cutoff_changes_the_counts_and_the_address(site: Site) -> None:
     before = _cases_of(site, "hallucination")
     slider = site.page.get_by_role("slider", name="Faithfulness cut-off")
     slider.focus()
-    for _ in range(6):
+    for value in ("0.75", "0.7", "0.65", "0.6"):
         slider.press("ArrowLeft")
-        site.page.wait_for_timeout(100)
-    expect(site.page).to_have_url(re.compile("faithfulness=0.5(&|$)"), timeout=15_000)
-    site.settle()
+        expect(site.page).to_have_url(re.compile(f"faithfulness={value}(&|$)"), timeout=30_000)
+        site.settle()
     assert _cases_of(site, "hallucination") < before
     site.page.go_back()
     site.settle()
@@ -198,11 +197,9 @@ def test_three_versions_side_by_side(site: Site) -> None:
     site.open(f"compare?project=iris&versions={versions}")
     for name in ("crag", "hyde", "graphrag"):
         assert name in site.page.locator("[data-testid=stMultiSelect]").inner_text()
+    expect(site.page.locator(".rt ins").first).to_be_visible(timeout=30_000)  # answers with a word diff
     assert "12 metrics in the family" in site.text()
     assert "n = 10 shared questions" in site.text()
-    assert site.page.locator(".rt ins").count() > 0, (
-        "the answers of the open question are shown with a word diff"
-    )
 
 
 def test_an_uploaded_file_stands_beside_the_others_and_nothing_in_it_runs(site: Site, tmp_path: Path) -> None:
