@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.case_html import STYLE, answer_html, context_html, conversation_html, evidence_of
 from dashboard.drawing import facts, show_table
-from dashboard.numbers import NOT_MEASURED, number
+from dashboard.rounding import NOT_MEASURED, number
 from dashboard.session import View, current_selection, keep
 from dashboard.text import markdown_text, shorten
 from dashboard.triage_parts import metric_title

@@ -12,7 +12,7 @@ import numpy as np
 
 from dashboard import diagnose_command
 from dashboard.diagnose_command import diagnosis_of
-from dashboard.numbers import interval_text, number, p_value, signed
+from dashboard.rounding import interval_text, number, p_value, signed
 from dashboard.terminal import plain, table
 from data.catalogue import Catalogue
 from data.comparisons import Comparison, compare, shared_metrics

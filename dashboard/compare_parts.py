@@ -12,8 +12,8 @@ import streamlit as st
 from dashboard.case_html import STYLE
 from dashboard.controls import show_in
 from dashboard.drawing import facts, show_table
-from dashboard.numbers import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
 from dashboard.palette import VERDICT_MARKS
+from dashboard.rounding import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
 from dashboard.session import View, current_selection, keep
 from dashboard.text import markdown_text, shorten
 from dashboard.triage_parts import metric_title

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.numbers import interval_text, percent
+from dashboard.rounding import interval_text, percent
 from dashboard.terminal import table
 from data.catalogue import Catalogue
 from data.diagnoses import Diagnosis, DiagnosisSettings, diagnose, signals_of

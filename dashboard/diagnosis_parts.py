@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
-from dashboard.numbers import source_text
+from dashboard.rounding import source_text
 from dashboard.session import current_selection, keep, open_cases
 from dashboard.triage_parts import metric_title
 from data.diagnoses import Diagnosis

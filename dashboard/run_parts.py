@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard.compare_parts import config_table
 from dashboard.drawing import facts, show_table
-from dashboard.numbers import count, number
+from dashboard.rounding import count, number
 from dashboard.session import View, keep
 from dashboard.text import markdown_text, shorten
 from dashboard.triage_parts import finding_list

@@ -8,7 +8,8 @@ import streamlit as st
 
 from dashboard.charts import Point
 from dashboard.drawing import show_table
-from dashboard.numbers import (
+from dashboard.palette import VERDICT_BADGES, VERDICT_MARKS
+from dashboard.rounding import (
     NOT_MEASURED,
     count,
     interval_text,
@@ -18,7 +19,6 @@ from dashboard.numbers import (
     signed,
     source_text,
 )
-from dashboard.palette import VERDICT_BADGES, VERDICT_MARKS
 from dashboard.session import View, open_cases
 from dashboard.text import markdown_text
 from data.comparisons import GOOD_SHARE, Comparison, shared_metrics

@@ -173,9 +173,14 @@ def _clauses(lower: str, start: int, end: int) -> list[set[str]]:
 
 def _weights(tokens: set[str], held: list[_Document]) -> dict[str, float]:
     """Inverse document frequency over the sample's documents; a word found nowhere weighs like a rare one."""
-    by_count = [math.log1p(len(held) / max(1, count)) for count in range(len(held) + 1)]
+    by_count = [_exact(math.log1p(len(held) / max(1, count))) for count in range(len(held) + 1)]
     bags = [document.tokens for document in held]
     return {token: by_count[sum(token in bag for bag in bags)] or 1.0 for token in tokens}
+
+
+def _exact(weight: float) -> float:
+    """The weight on a grid of 2 ** -20: its sums are exact, so the order of a set does not show in them."""
+    return round(weight * 2**20) / 2**20
 
 
 def _support(words: set[str], held: list[_Document], weights: dict[str, float]) -> tuple[Evidence, ...]:
@@ -236,7 +241,7 @@ def _credit(
     total: float,
 ) -> None:
     """Add each word's part of the answer to the supporting documents that have it."""
-    for word in words:
+    for word in sorted(words):
         holders = [item.rank for item in evidence if word in held[item.rank - 1].tokens]
         for rank in holders:
             shares[rank - 1] += weights[word] / len(holders) / total

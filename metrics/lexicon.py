@@ -22,6 +22,9 @@ _HAS_CJK = re.compile(f"[{_CJK}]")
 _MIXED = re.compile(rf"[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+")
 _RUSSIAN_STEM = 5  # Russian endings fall behind the fifth letter of most content words
 _LATIN_STEM = 7  # "symbolizes" meets "symbolism"; fewer letters merge unrelated words
+_ASCII_WORDS = "".join(
+    char if (char := chr(code)).isalnum() else " " for code in range(128)
+)  # the same words
 _STOP = word_list("stop_words")
 
 
@@ -39,7 +42,9 @@ def content_tokens(lower: str) -> set[str]:
     Words without stop words, plural s and endings; overlapping character pairs of Chinese and Japanese runs
     (a single character stands for itself).
     """
-    if _HAS_CJK.search(lower) is None:
+    if lower.isascii():
+        tokens = set(map(_stem, set(lower.translate(_ASCII_WORDS).split())))
+    elif _HAS_CJK.search(lower) is None:
         tokens = set(map(_stem, set(_WORDS.findall(lower))))
     else:
         tokens = set()

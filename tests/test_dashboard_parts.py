@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dashboard.case_html import answer_html, context_html, conversation_html, evidence_of
 from dashboard.charts import Point, case_map, difference_forest, fix_first_bars, stage_flow_map, trend
-from dashboard.numbers import NOT_MEASURED, count, interval_text, number, percent, signed
+from dashboard.rounding import NOT_MEASURED, count, interval_text, number, percent, signed
 from dashboard.selection import Selection
 from dashboard.text import chart_text, markdown_text, shorten
 from dashboard.word_diff import diff_html

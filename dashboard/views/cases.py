@@ -10,7 +10,7 @@ from dashboard import case_parts as parts
 from dashboard.case_filters import filters
 from dashboard.drawing import facts
 from dashboard.labelling import label_bar, step_bar
-from dashboard.numbers import count
+from dashboard.rounding import count
 from dashboard.session import current_selection, current_view, keep
 from dashboard.text import markdown_text
 from data.cases import page_of, read_case

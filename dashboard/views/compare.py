@@ -8,7 +8,7 @@ from dashboard import compare_parts as parts
 from dashboard.charts import difference_forest, stage_flow_map
 from dashboard.controls import choose
 from dashboard.drawing import draw, facts, show_table
-from dashboard.numbers import count
+from dashboard.rounding import count
 from dashboard.session import current_view
 from dashboard.text import markdown_text
 from dashboard.triage_parts import metric_title

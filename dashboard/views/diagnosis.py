@@ -8,7 +8,7 @@ from dashboard import diagnosis_parts as parts
 from dashboard.charts import case_map
 from dashboard.controls import choose, slide
 from dashboard.drawing import draw, facts
-from dashboard.numbers import count, interval_text, percent
+from dashboard.rounding import count, interval_text, percent
 from dashboard.session import current_view
 from dashboard.text import markdown_text
 from data.diagnoses import signals_of

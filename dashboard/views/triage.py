@@ -9,7 +9,7 @@ from dashboard import triage_parts as parts
 from dashboard.charts import fix_first_bars, trend
 from dashboard.controls import choose
 from dashboard.drawing import draw, facts
-from dashboard.numbers import count, interval_text, percent
+from dashboard.rounding import count, interval_text, percent
 from dashboard.session import current_view, open_cases
 from dashboard.text import markdown_text
 from data.comparisons import GOOD_SHARE
