@@ -52,13 +52,13 @@ def _run(root: str, port: int | None, browser: bool, query: str) -> None:
 
     chosen = free_port(port)
     url = f"http://{HOST}:{chosen}/{'?' if query else ''}{query}"
-    click.echo(f"ragtriage on {url}\nworkspace {root}\nCtrl+C stops it.")
-    if browser:
-        threading.Thread(target=_open_when_ready, args=(chosen, url), daemon=True).start()
-    os.environ["RAGTRIAGE_WORKSPACE"] = root
-    entry = Path(__file__).with_name("app.py")
-    words = [str(entry), "--server.port", str(chosen), "--server.address", HOST]
     with contextlib.suppress(click.Abort, KeyboardInterrupt):  # Ctrl+C before the server listens to it
+        click.echo(f"ragtriage on {url}\nworkspace {root}\nCtrl+C stops it.")
+        if browser:
+            threading.Thread(target=_open_when_ready, args=(chosen, url), daemon=True).start()
+        os.environ["RAGTRIAGE_WORKSPACE"] = root
+        entry = Path(__file__).with_name("app.py")
+        words = [str(entry), "--server.port", str(chosen), "--server.address", HOST]
         cli.main_run(words, standalone_mode=False)
 
 
