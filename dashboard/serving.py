@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
+import signal
 import socket
 import sys
 import threading
@@ -52,14 +52,14 @@ def _run(root: str, port: int | None, browser: bool, query: str) -> None:
 
     chosen = free_port(port)
     url = f"http://{HOST}:{chosen}/{'?' if query else ''}{query}"
-    with contextlib.suppress(click.Abort, KeyboardInterrupt):  # Ctrl+C before the server listens to it
-        click.echo(f"ragtriage on {url}\nworkspace {root}\nCtrl+C stops it.")
-        if browser:
-            threading.Thread(target=_open_when_ready, args=(chosen, url), daemon=True).start()
-        os.environ["RAGTRIAGE_WORKSPACE"] = root
-        entry = Path(__file__).with_name("app.py")
-        words = [str(entry), "--server.port", str(chosen), "--server.address", HOST]
-        cli.main_run(words, standalone_mode=False)
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(0))  # Ctrl+C is the usual way to end it, at any moment
+    click.echo(f"ragtriage on {url}\nworkspace {root}\nCtrl+C stops it.")
+    if browser:
+        threading.Thread(target=_open_when_ready, args=(chosen, url), daemon=True).start()
+    os.environ["RAGTRIAGE_WORKSPACE"] = root
+    entry = Path(__file__).with_name("app.py")
+    words = [str(entry), "--server.port", str(chosen), "--server.address", HOST]
+    cli.main_run(words, standalone_mode=False)
 
 
 def free_port(wanted: int | None) -> int:
