@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.session import current_selection, keep
 
-__all__ = ["choose", "search", "segment", "show_in", "slide", "toggle"]
+__all__ = ["choose", "search", "show_in", "slide", "toggle"]
 
 
 def _take(name: str, key: str, clear: Mapping[str, Any]) -> None:
@@ -57,19 +57,6 @@ def choose(
     tie = _tie(name, clear or {}, options, shown)
     show = titles if callable(titles) else titles.__getitem__
     return str(st.selectbox(label, options, format_func=show, **tie, **more))
-
-
-def segment(
-    label: str,
-    name: str,
-    options: Sequence[str],
-    titles: Mapping[str, str],
-    clear: Mapping[str, Any] | None = None,
-) -> str:
-    """Draw a row of choices for one field."""
-    tie = _tie(name, clear or {}, options)
-    value = st.segmented_control(label, options, format_func=titles.__getitem__, required=True, **tie)
-    return str(value)
 
 
 def slide(label: str, name: str, help_text: str) -> float:
