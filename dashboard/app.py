@@ -15,9 +15,13 @@ PAGES = [
     st.Page("views/diagnosis.py", title="Diagnosis"),
     st.Page("views/cases.py", title="Cases"),
     st.Page("views/compare.py", title="Compare"),
+    st.Page("views/retrieval.py", title="Retrieval"),
+    st.Page("views/chunking.py", title="Chunking"),
+    st.Page("views/alignment.py", title="Alignment"),
+    st.Page("views/benchmarks.py", title="Benchmarks"),
     st.Page("views/runs.py", title="Runs"),
 ]
-CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "page": 1}
+CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "mark": "", "grid": "", "page": 1}
 CONVENTIONS = {
     "default": "ragtriage (undefined stays undefined)",
     "ragchecker": "RAGChecker (empty lists give 0)",

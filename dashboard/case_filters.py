@@ -12,6 +12,7 @@ from dashboard.session import View, current_selection, keep
 from dashboard.text import markdown_text
 from dashboard.triage_parts import metric_title
 from data.diagnoses import Diagnosis
+from data.marks import mark_title
 from data.summaries import ordered
 from metrics.diagnosis import PATTERNS
 from metrics.stages import STAGES
@@ -40,6 +41,10 @@ def filters(view: View, diagnosis: Diagnosis) -> None:
         if current_selection().sort not in ("", "worst"):
             toggle("Highest first", "descending", FIRST_PAGE)
     _more_filters(view, diagnosis)
+    if current_selection().mark:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"Only cases where **{markdown_text(mark_title(current_selection().mark))}**")
+            st.button("Show all", key="clear_mark", on_click=lambda: keep(mark="", **FIRST_PAGE))
 
 
 def sort_options(diagnosis: Diagnosis) -> dict[str, str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.chart_layout import FRAME, LEGEND, ROW, laid_out
 from dashboard.palette import BLUE, GREEN, GREY, OWNER_COLOURS, VERMILION
 from dashboard.text import chart_text, shorten
 from data.comparisons import GOOD, MetricDifference
@@ -18,15 +19,7 @@ from metrics.values import FloatArray
 
 __all__ = ["Point", "case_map", "difference_forest", "fix_first_bars", "stage_flow_map", "trend"]
 
-ROW = 30  # pixels a row of a horizontal chart
-FRAME = 70
 HOVER_RUN = "%{customdata[0]}<br>%{customdata[1]}<br>%{y:.2f}, n = %{customdata[2]}<extra></extra>"
-LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0}
-
-
-def _layout(figure: go.Figure, height: int, **more: object) -> go.Figure:
-    figure.update_layout(height=height, margin={"l": 8, "r": 16, "t": 28, "b": 32}, dragmode=False, **more)
-    return figure
 
 
 def fix_first_bars(entries: Sequence[FixFirst]) -> go.Figure:
@@ -49,7 +42,7 @@ def fix_first_bars(entries: Sequence[FixFirst]) -> go.Figure:
             )
     figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True, ticksuffix="  ")
     figure.update_xaxes(title="bad cases", rangemode="tozero", automargin=True, tickformat=",d")
-    return _layout(figure, FRAME + ROW * max(len(entries), 3), legend=LEGEND, bargap=0.35)
+    return laid_out(figure, FRAME + ROW * max(len(entries), 3), legend=LEGEND, bargap=0.35)
 
 
 @dataclass(frozen=True)
@@ -112,7 +105,7 @@ def trend(points: Sequence[Point], title: str, baseline: float | None) -> go.Fig
         automargin=True,
     )
     figure.update_yaxes(title=title, automargin=True)
-    return _layout(figure, 330, showlegend=False)
+    return laid_out(figure, 330, showlegend=False)
 
 
 def _error_bars(points: Sequence[Point]) -> dict[str, object]:
@@ -154,7 +147,7 @@ def case_map(
         title=f"context: {chart_text(signal)}", range=[0, 1], constrain="domain", showgrid=False
     )
     figure.update_yaxes(title="faithfulness", range=[0, 1], showgrid=False)
-    return _layout(figure, 360)
+    return laid_out(figure, 360)
 
 
 def difference_forest(
@@ -195,7 +188,7 @@ def difference_forest(
     figure.add_vline(x=0, line_dash="dash", line_color=GREY)
     figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True, ticksuffix="  ")
     figure.update_xaxes(title="difference to the baseline, 95 % interval", automargin=True)
-    return _layout(figure, FRAME + 26 * max(len(names), 3), legend=LEGEND)
+    return laid_out(figure, FRAME + 26 * max(len(names), 3), legend=LEGEND)
 
 
 def _directed(metric: str, higher: bool | None) -> str:
@@ -229,7 +222,7 @@ def stage_flow_map(flow: Mapping[tuple[str, str], int], base: str, other: str) -
     figure.update_yaxes(
         title=f"in {chart_text(shorten(base, 40))}", autorange="reversed", showgrid=False, automargin=True
     )
-    return _layout(figure, 150 + 42 * len(rows))
+    return laid_out(figure, 150 + 42 * len(rows))
 
 
 def _wrapped(title: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 
 from data.cases import LABEL_STATES, CaseFilter
 from data.diagnoses import DiagnosisSettings
+from data.errors import DataError
+from data.marks import mark_title
 from metrics.diagnosis import PATTERNS, Cutoffs
 from metrics.registry import CONVENTIONS
 from metrics.stages import DEFAULT_ORDER, STAGES
@@ -51,6 +53,7 @@ class Selection:
         annotator: whose labels.
         text: words to search for.
         slices: name of a slice -> value.
+        mark: a group of cases that a view leads to.
         sort: how cases are ordered.
         descending: highest first.
         page: page of the list, from 1.
@@ -58,6 +61,14 @@ class Selection:
         versions: run ids beside the baseline on the Compare page.
         other: which of them the detail shows.
         metric: metric whose changes are listed.
+        k: rank cut-off of the Retrieval, Chunking and Alignment pages.
+        grid: key of the grid of chunkings on display.
+        measure: metric that a heatmap or a curve shows, without its cut-off.
+        budget: tokens of context at which chunkings are compared; 0 to compare at k.
+        split: what the cases of a view are divided by.
+        against: key of the published row that ours is compared with.
+        factor: factor of the configuration whose effect is shown.
+        cost: metric on the cost axis.
     """
 
     project: str = ""
@@ -78,6 +89,7 @@ class Selection:
     annotator: str = ""
     text: str = ""
     slices: Mapping[str, str] = field(default_factory=dict)
+    mark: str = ""
     sort: str = ""
     descending: bool = False
     page: int = 1
@@ -85,6 +97,14 @@ class Selection:
     versions: tuple[str, ...] = ()
     other: str = ""
     metric: str = ""
+    k: int = 5
+    grid: str = ""
+    measure: str = ""
+    budget: int = 0
+    split: str = ""
+    against: str = ""
+    factor: str = ""
+    cost: str = ""
 
     def with_(self, **changes: Any) -> Selection:
         """Give a copy with some values changed."""
@@ -125,6 +145,7 @@ class Selection:
             annotator=self.annotator,
             text=self.text,
             slices=dict(self.slices),
+            mark=self.mark,
             sort=self.sort,
             descending=self.descending,
         )
@@ -142,6 +163,7 @@ class Selection:
             "annotator",
             "text",
             "slices",
+            "mark",
             "page",
         )
         return replace(self, case="", **{name: getattr(plain, name) for name in names})
@@ -175,11 +197,21 @@ def _read(name: str, text: str, default: Any) -> Any:
         return int(text) if text.isdigit() and 1 <= int(text) <= 10**9 else None
     if name == "order":
         return _order(text)
+    if name == "mark":
+        return _mark(text)
     if isinstance(default, tuple):
         return tuple(part for part in text.split(",")[:MOST_VERSIONS] if part)
     if isinstance(default, Mapping):
         return _mapping(text)
     return text[:LONGEST]
+
+
+def _mark(text: str) -> str | None:
+    try:
+        mark_title(text)
+    except (DataError, ValueError):
+        return None
+    return text
 
 
 def _number(text: str) -> float | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,7 +14,11 @@ from data.arrays import batch_of
 from data.evidence import evidence_of
 from data.gold import Match
 from data.imported import human_scores, imported_scores
+from data.ranked_tables import ranked_table
+from data.samples import conform
+from data.use_tables import use_table
 from metrics.catalogue import compute, unavailable
+from metrics.inputs import Batch
 from metrics.registry import CONVENTIONS, Convention
 from metrics.values import FloatArray, Scores, Source, Status
 
@@ -27,10 +32,11 @@ __all__ = [
     "score_batch",
 ]
 
-SCORES_VERSION = 2  # raise when a definition, an estimate or a file of the scores changes
+SCORES_VERSION = 3  # raise when a definition, an estimate or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]
+BESIDE: Mapping[str, Callable[[Any, Batch], Any]] = {"use": use_table, "ranked": ranked_table}
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,14 @@ class BatchScores:
         blocks: the scores by metric and source.
         evidence: (n,) arrays by the names of data.evidence.EVIDENCE.
         missing: metrics that the batch does not allow, and why.
+        tables: Arrow tables of n rows that pages read beside the scores, by name.
     """
 
     n: int
     blocks: Mapping[ScoreKey, Scores]
     evidence: Mapping[str, FloatArray]
     missing: Mapping[str, str]
+    tables: Mapping[str, Any] = field(default_factory=dict)
 
 
 def batches_of(samples: Path) -> list[list[int]]:
@@ -94,7 +102,7 @@ def batches_of(samples: Path) -> list[list[int]]:
 def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> BatchScores:
     """Score the samples of some row groups."""
     with pq.ParquetFile(samples) as file:
-        table = file.read_row_groups(groups)
+        table = conform(file.read_row_groups(groups))
     batch = batch_of(table, options.match)
     blocks = {
         (name, source): _of_source(scores, source)
@@ -102,7 +110,13 @@ def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> Batc
         for source in _sources(scores)
     }
     blocks |= imported_scores(table) | human_scores(table)
-    return BatchScores(batch.n, blocks, evidence_of(table, batch), unavailable(batch))
+    return BatchScores(batch.n, blocks, evidence_of(table, batch), unavailable(batch), _beside(table, batch))
+
+
+def _beside(table: Any, batch: Batch) -> dict[str, Any]:
+    """Give what the views read beside the scores, by the name of its file."""
+    found = {name: made(table, batch) for name, made in BESIDE.items()}
+    return {name: one for name, one in found.items() if one is not None}
 
 
 def _sources(scores: Scores) -> list[Source]:

@@ -11,6 +11,7 @@ import numpy as np
 from data.database import query
 from data.diagnoses import Diagnosis
 from data.errors import DataError
+from data.marks import mark_rows
 from data.tables import RunTable
 from metrics.diagnosis import PATTERNS
 from metrics.stages import STAGES
@@ -47,6 +48,7 @@ class CaseFilter:
         annotator: whose labels the two above mean, "" for anybody's.
         text: words to look for in question, answer, reference and id; "" for all.
         slices: name of a slice -> its value.
+        mark: a group of cases that a view leads to, see data.marks; "" for all.
         sort: "" for the order of the file, "worst" for the most cut-offs missed, or a metric's name.
         descending: highest values first.
     """
@@ -60,6 +62,7 @@ class CaseFilter:
     annotator: str = ""
     text: str = ""
     slices: Mapping[str, str] = field(default_factory=dict)
+    mark: str = ""
     sort: str = ""
     descending: bool = False
 
@@ -93,6 +96,8 @@ def keep_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
         wanted = chosen.slices.get(one.name)
         if wanted is not None:
             keep &= one.codes == (one.labels.index(wanted) if wanted in one.labels else -1)
+    if chosen.mark:
+        keep &= mark_rows(table, chosen.mark)
     if chosen.text.strip():
         keep &= _text_mask(table, chosen.text.strip())
     return keep

@@ -44,6 +44,8 @@ class RunDraft:
         created_at: when the run was made, if the file says so; naive UTC.
         mapping: how the columns were understood, where there was something to guess.
         notes: what the reader should know: assumptions made, rows left alone and why.
+        measured: what making the run took, e.g. seconds by step; no part of its identity.
+        means: metric -> mean, for a version that is known by its means alone; such a draft has no records.
     """
 
     name: str
@@ -58,3 +60,5 @@ class RunDraft:
     created_at: datetime | None = None
     mapping: tuple[MappedColumn, ...] = ()
     notes: tuple[str, ...] = ()
+    measured: Mapping[str, float] = field(default_factory=dict)
+    means: Mapping[str, float] = field(default_factory=dict)

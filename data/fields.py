@@ -301,4 +301,6 @@ FIELDS: dict[str, Read] = {
     "checks": _list_of(_CHECK),
     "scores": _scores,
     "tags": _tags,
+    "retrieved_tokens": _list_of(_whole(0)),
+    "relevant_chunks": _whole(0),
 }

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from data.drafts import RunDraft
 from data.errors import InputError, Problem, Problems
-from data.samples import SCHEMA, Sample, normalise
+from data.samples import LATER_FIELDS, SCHEMA, Sample, normalise
 from data.workspace import Run, Workspace, utc_now
 
 __all__ = ["ImportedRun", "store_run"]
@@ -54,6 +54,9 @@ class _Tally:
             problems.add(line, "question_id", what, "each question_id once for each repeat")
         self.questions.add(sample["question_id"])
         self.fields.update(name for name, value in sample.items() if value is not None)
+        for name in LATER_FIELDS:  # a run keeps the id it had before the field was known
+            if sample[name] is None:
+                del sample[name]
         self.digest.update(orjson.dumps(sample))
         sample["row"] = self.n
         self.n += 1
@@ -78,17 +81,11 @@ def store_run(
     Raises:
         InputError: the file has problems; the first twenty and a count.
     """
-    named = draft.name if draft.named_by_content else ""
-    identity = orjson.dumps(
-        [project, named, draft.config, draft.dataset, draft.dataset_version, draft.corpus_version],
-        option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS,
-        default=str,
-    )
-    tally = _Tally(hashlib.sha256(identity))
+    tally = _Tally(hashlib.sha256(_identity(draft, project)))
     with workspace.staging(workspace.runs_folder) as stage:
         _write_samples(stage / "samples.parquet", _samples(draft, tally, problems, progress))
         problems.raise_if_any()
-        if tally.n == 0:
+        if tally.n == 0 and not draft.means:
             what = "holds no sample"
             raise InputError([Problem(draft.file, None, "", what, "at least one record with `question`")])
         run = _facts(draft, project, tally)
@@ -97,6 +94,15 @@ def store_run(
     if fresh:
         return ImportedRun(run, "imported")
     return ImportedRun(workspace.read_run(run.run_id), "unchanged")
+
+
+def _identity(draft: RunDraft, project: str) -> bytes:
+    """Give what tells two runs with the same samples apart."""
+    named = draft.name if draft.named_by_content else ""
+    parts = [project, named, draft.config, draft.dataset, draft.dataset_version, draft.corpus_version]
+    if draft.means:
+        parts.append(draft.means)
+    return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
 
 
 def _samples(
@@ -152,4 +158,6 @@ def _facts(draft: RunDraft, project: str, tally: _Tally) -> Run:
         content_hash=content_hash,
         notes=draft.notes,
         fields=tuple(sorted(tally.fields - {"row"})),
+        measured=dict(draft.measured),
+        means=dict(draft.means),
     )

@@ -16,7 +16,7 @@ import pyarrow as pa
 from data.errors import Problems
 from data.fields import FIELDS, Reading, any_json
 
-__all__ = ["SCHEMA", "Sample", "document_id", "normalise", "question_key"]
+__all__ = ["LATER_FIELDS", "SCHEMA", "Sample", "conform", "document_id", "normalise", "question_key"]
 
 Sample = dict[str, Any]
 
@@ -121,8 +121,22 @@ SCHEMA = pa.schema(
         ),
         ("tags", pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))),
         ("extra", pa.string()),
+        ("retrieved_tokens", _RANKS),
+        ("relevant_chunks", pa.int32()),
     ]
 )
+
+
+LATER_FIELDS = ("retrieved_tokens", "relevant_chunks")  # absent from runs stored before they were known
+
+
+def conform(table: Any) -> Any:
+    """Give an Arrow table of samples the columns that it was stored without, all null."""
+    for name in LATER_FIELDS:
+        if name not in table.column_names:
+            field = SCHEMA.field(name)
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table
 
 
 def document_id(text: str) -> str:

@@ -1,7 +1,8 @@
 """Scoring a run: every metric its samples allow, written beside the run and rebuilt when definitions change.
 
 Under scores/<run_id>/<options>/ lie `scores.parquet` (long rows, one row group a metric and source),
-`evidence.parquet` (what stage attribution looks at, one row a sample) and `summary.json`.
+`evidence.parquet` (what stage attribution looks at, one row a sample), the tables that single views read
+(one row a sample, see data.batch_scores.BESIDE) and `summary.json`.
 All of it is disposable.
 """
 
@@ -77,6 +78,7 @@ class _Gathered:
         self.blocks: dict[ScoreKey, Scores] = {}
         self.evidence = {name: np.full(n, np.nan) for name in EVIDENCE}
         self.missing: dict[str, str] = {}
+        self.tables: dict[str, list[Any]] = {}
 
     def add(self, batch: BatchScores) -> None:
         at = slice(self.rows, self.rows + batch.n)
@@ -84,6 +86,8 @@ class _Gathered:
             self._put(key, at, scores)
         for name, values in batch.evidence.items():
             self.evidence[name][at] = values
+        for name, table in batch.tables.items():
+            self.tables.setdefault(name, []).append(table)
         self.missing = self._still_missing(batch.missing)
         self.rows += batch.n
 
@@ -103,6 +107,8 @@ class _Gathered:
                 writer.write_table(_long(name, source, scores), row_group_size=max(self.n, 1))
         columns = {"row": np.arange(self.n), **self.evidence}
         pq.write_table(pa.table(columns), stage / "evidence.parquet", compression="zstd")
+        for name, parts in self.tables.items():
+            pq.write_table(pa.concat_tables(parts), stage / f"{name}.parquet", compression="zstd")
 
 
 def _write_summary(stage: Path, table: RunTable, missing: Mapping[str, str]) -> None:

@@ -8,15 +8,20 @@ ends early, this process scores what is left.
 
 from __future__ import annotations
 
+import json
 import os
-import pickle
 import subprocess
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from data.batch_scores import BatchScores, ScoreOptions, batches_of, score_batch
+from data.score_transport import from_table, to_table
 
 __all__ = ["scored_batches", "workers_for"]
 
@@ -42,19 +47,26 @@ def scored_batches(samples: Path, options: ScoreOptions, workers: int) -> Genera
         workers: processes to share the work; 1 does it all in this one.
     """
     batches = batches_of(samples)
-    with _started(samples, options, min(workers, len(batches))) as started:
+    with _started(
+        samples, options, [batches[at::workers] for at in range(min(workers, len(batches)))]
+    ) as started:
         for at, groups in enumerate(batches):
             found = _next(started[at % len(started)]) if started else None
             yield score_batch(samples, groups, options) if found is None else found
 
 
 @contextmanager
-def _started(samples: Path, options: ScoreOptions, workers: int) -> Iterator[list[Worker | None]]:
-    """Start the workers, none where this process does the work alone, and end them whatever happens."""
+def _started(
+    samples: Path, options: ScoreOptions, shares: list[list[list[int]]]
+) -> Iterator[list[Worker | None]]:
+    """Start a worker for each share of the batches and end them whatever happens.
+
+    With one share there is no worker: this process does the work alone.
+    """
     started: list[Worker | None] = []
     try:
-        if workers > 1:
-            started.extend(_start(pickle.dumps((samples, options, at, workers))) for at in range(workers))
+        if len(shares) > 1:
+            started.extend(_start(_task(samples, options, share)) for share in shares)
         yield started
     finally:
         for worker in filter(None, started):
@@ -62,13 +74,17 @@ def _started(samples: Path, options: ScoreOptions, workers: int) -> Iterator[lis
             worker.communicate()
 
 
-def _start(task: bytes) -> Worker | None:
+def _task(samples: Path, options: ScoreOptions, share: list[list[int]]) -> str:
+    return json.dumps([str(samples), asdict(options), share])
+
+
+def _start(task: str) -> Worker | None:
     """Start one worker; None where the system does not let us."""
     here = str(
         Path(__file__).resolve().parent.parent
     )  # -P: a stray data/ folder is not taken for this package
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-P", "-m", "data.scoring_workers", task.hex()]
+    command = [sys.executable, "-P", "-m", "data.scoring_workers", task]
     try:
         return subprocess.Popen(  # noqa: S603 -- this interpreter on this module
             command,
@@ -86,18 +102,24 @@ def _next(worker: Worker | None) -> BatchScores | None:
     if worker is None or worker.stdout is None:
         return None
     try:
-        found = pickle.load(worker.stdout)  # noqa: S301 -- written by our own process
-    except (EOFError, pickle.UnpicklingError, OSError):
+        with pa.ipc.open_stream(worker.stdout) as stream:
+            return from_table(stream.read_all())
+    except (pa.ArrowInvalid, OSError):
         return None
-    return found if isinstance(found, BatchScores) else None
 
 
 def _work(task: str) -> None:
-    """Score the batches of one worker and write the results to standard output."""
-    samples, options, first, workers = pickle.loads(bytes.fromhex(task))  # noqa: S301 -- from our own process
-    for groups in batches_of(samples)[first::workers]:
-        pickle.dump(score_batch(samples, groups, options), sys.stdout.buffer, pickle.HIGHEST_PROTOCOL)
-        sys.stdout.buffer.flush()
+    """Score the batches of one worker and write each as an Arrow stream to standard output."""
+    samples, options, share = json.loads(task)
+    chosen = ScoreOptions(tuple(options["ks"]), options["convention"], options["match"])
+    for groups in share:
+        _send(to_table(score_batch(Path(samples), groups, chosen)))
+
+
+def _send(table: Any) -> None:
+    with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
+        stream.write_table(table)
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from data.database import query
@@ -72,6 +73,7 @@ class RunTable:
         self.samples_path = samples
         self.scores_path = scores
         self._columns: dict[tuple[str, Source | None], Column | None] = {}
+        self._beside: dict[str, Any] = {}
         self._lock = RLock()
 
     @classmethod
@@ -135,6 +137,14 @@ class RunTable:
         """The arrays of data.evidence by name, each (n,)."""
         table = query("evidence", [str(self.scores_path / "evidence.parquet")])
         return {name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in table.column_names}
+
+    def beside(self, name: str) -> Any:
+        """Give the Arrow table of n rows that a view reads; None where the run has nothing for it."""
+        with self._lock:
+            if name not in self._beside:
+                path = self.scores_path / f"{name}.parquet"
+                self._beside[name] = pq.read_table(path) if path.exists() else None
+            return self._beside[name]
 
     @cached_property
     def sources(self) -> dict[str, tuple[Source, ...]]:

@@ -13,7 +13,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,8 @@ class Run:
         content_hash: sha256 over the samples in the canonical form.
         notes: what the importer assumed.
         fields: sample fields that at least one sample fills.
+        measured: what making the run took, e.g. seconds by step; no part of its identity.
+        means: metric -> mean on the metric's own scale, of a version known by its means alone (then n is 0).
         format_version: of this folder.
     """
 
@@ -69,6 +71,8 @@ class Run:
     content_hash: str
     notes: tuple[str, ...]
     fields: tuple[str, ...]
+    measured: dict[str, float] = field(default_factory=dict)
+    means: dict[str, float] = field(default_factory=dict)
     format_version: int = FORMAT_VERSION
 
     def to_json(self) -> str:

@@ -1,0 +1,68 @@
+"""The scores of a batch as one Arrow table, so that they can go from one process to another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from data.batch_scores import BatchScores, ScoreKey
+from metrics.values import Scores, Source
+
+__all__ = ["from_table", "to_table"]
+
+_PARTS = ("value", "status", "reason")
+
+
+def to_table(batch: BatchScores) -> Any:
+    """Lay a batch out with one row a sample; the columns are named by what they belong to."""
+    columns: dict[str, Any] = {}
+    for (metric, source), scores in batch.blocks.items():
+        reasons = pa.array(scores.reason, pa.string()).dictionary_encode()
+        for part, values in zip(_PARTS, (scores.values, scores.status, reasons), strict=True):
+            columns[json.dumps(["score", metric, int(source), part])] = values
+    for name, values in batch.evidence.items():
+        columns[json.dumps(["evidence", name])] = values
+    for name, table in batch.tables.items():
+        for column in table.column_names:
+            columns[json.dumps(["table", name, column])] = table[column]
+    facts = json.dumps({"n": batch.n, "missing": dict(batch.missing)})
+    return pa.table(columns).replace_schema_metadata({"facts": facts})
+
+
+def from_table(table: Any) -> BatchScores:
+    """Read what to_table wrote."""
+    facts = json.loads(table.schema.metadata[b"facts"])
+    kinds: dict[str, list[tuple[list[Any], Any]]] = {"score": [], "evidence": [], "table": []}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind, *path = json.loads(name)
+        kinds[kind].append((path, column))
+    tables: dict[str, dict[str, Any]] = {}
+    for (name, part), column in kinds["table"]:
+        tables.setdefault(name, {})[part] = column
+    return BatchScores(
+        n=facts["n"],
+        blocks=dict(_blocks(kinds["score"])),
+        evidence={name: column.to_numpy() for (name,), column in kinds["evidence"]},
+        missing=facts["missing"],
+        tables={name: pa.table(columns) for name, columns in tables.items()},
+    )
+
+
+def _blocks(columns: list[tuple[list[Any], Any]]) -> Iterator[tuple[ScoreKey, Scores]]:
+    for at in range(0, len(columns), len(_PARTS)):
+        (metric, source, _), values = columns[at]
+        status, reason = columns[at + 1][1], columns[at + 2][1]
+        n = len(values)
+        yield (
+            (metric, Source(source)),
+            Scores(
+                values.to_numpy(),
+                status.to_numpy(),
+                np.array(reason.to_pylist(), dtype=object),
+                np.full(n, source, dtype=np.int8),
+            ),
+        )
