@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dashboard.text import shorten
@@ -41,6 +41,9 @@ STYLE = """<style>
 </style>"""
 
 
+Spans = tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True)
 class Evidence:
     """What is known of how an answer and its context hang together.
@@ -51,13 +54,15 @@ class Evidence:
         attribution: the lexical estimate, None where answer or texts are missing.
         gold: ids of relevant documents.
         marks: rank -> character spans of the document that support the answer.
+        gold_text: rank -> character spans of the document that are gold.
     """
 
     used: frozenset[int]
     used_how: str
     attribution: Attribution | None
     gold: frozenset[str]
-    marks: Mapping[int, tuple[tuple[int, int], ...]]
+    marks: Mapping[int, Spans]
+    gold_text: Mapping[int, Spans] = field(default_factory=dict)
 
 
 def gold_ids(sample: Mapping[str, Any]) -> frozenset[str]:
@@ -76,7 +81,24 @@ def evidence_of(sample: Mapping[str, Any]) -> Evidence:
     for sentence in found.sentences if found else ():
         for one in sentence.evidence:
             marks[one.rank] = (*marks.get(one.rank, ()), *one.spans)
-    return Evidence(used, how, found, gold_ids(sample), marks)
+    return Evidence(used, how, found, gold_ids(sample), marks, gold_text(sample))
+
+
+def gold_text(sample: Mapping[str, Any]) -> dict[int, Spans]:
+    """Find the gold spans inside each document that carries its place in the text it was cut from."""
+    found: dict[int, Spans] = {}
+    for rank, document in enumerate(sample["retrieved"] or (), 1):
+        start, end = document["start"], document["end"]
+        if start is None or end is None:
+            continue
+        inside = {
+            (max(one["start"], start) - start, min(one["end"], end) - start)
+            for one in sample["relevant_spans"] or ()
+            if one["doc_id"] == document["doc_id"] and one["start"] < end and one["end"] > start
+        }
+        if inside:
+            found[rank] = tuple(sorted(inside))
+    return found
 
 
 def conversation_html(sample: Mapping[str, Any]) -> str:
@@ -152,9 +174,10 @@ def context_html(sample: Mapping[str, Any], evidence: Evidence) -> str:
 
 
 def _document(rank: int, document: Mapping[str, Any], evidence: Evidence) -> str:
-    gold, used = document["id"] in evidence.gold, rank in evidence.used
+    in_text = evidence.gold_text.get(rank, ())
+    gold, used = document["id"] in evidence.gold or bool(in_text), rank in evidence.used
     how = "" if evidence.used_how.startswith("recorded") else " (estimated)"
-    tags = ["gold"] if gold else []
+    tags = [_gold_tag(in_text)] if gold else []
     if document["relevant"] is not None:
         tags.append("labelled relevant" if document["relevant"] else "labelled not relevant")
     if evidence.used_how:
@@ -167,11 +190,18 @@ def _document(rank: int, document: Mapping[str, Any], evidence: Evidence) -> str
     name = _safe(shorten(document["id"], 60))
     marked = "".join(f'<span class="rt-tag">{tag}</span>' for tag in tags)
     head = f'<b>{rank}</b> <span class="rt-small">{name}{score}</span> {marked}'
-    text = _document_text(document["text"], evidence.marks.get(rank, ()))
+    text = _document_text(document["text"], evidence.marks.get(rank, in_text))
     return f'<div class="rt-doc {look}{ignored}" id="document-{rank}">{head}{text}</div>'
 
 
-def _document_text(text: str | None, spans: Sequence[tuple[int, int]]) -> str:
+def _gold_tag(in_text: Spans) -> str:
+    if not in_text:
+        return "gold"
+    covered = len(set().union(*(range(start, end) for start, end in in_text)))
+    return f"gold: {covered:,} characters"
+
+
+def _document_text(text: str | None, spans: Spans) -> str:
     if not text:
         return '<p class="rt-small">text not recorded</p>'
     marked = _highlight(text, spans)
@@ -183,7 +213,7 @@ def _document_text(text: str | None, spans: Sequence[tuple[int, int]]) -> str:
     return f"<p>{_safe(teaser)}</p>{whole}"
 
 
-def _highlight(text: str, spans: Sequence[tuple[int, int]]) -> str:
+def _highlight(text: str, spans: Spans) -> str:
     parts, at = [], 0
     for start, end in sorted(spans):
         if start >= at:

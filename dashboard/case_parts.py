@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from dashboard.case_html import STYLE, answer_html, context_html, conversation_html, evidence_of
+from dashboard.case_html import STYLE, Evidence, answer_html, context_html, conversation_html, evidence_of
 from dashboard.drawing import facts, show_table
-from dashboard.rounding import NOT_MEASURED, number
+from dashboard.rounding import NOT_MEASURED, count, number
 from dashboard.session import View, current_selection, keep
 from dashboard.text import markdown_text, shorten
 from dashboard.triage_parts import metric_title
@@ -115,7 +115,7 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
         with st.expander("Reference answer", expanded=False):
             st.text(sample["reference_answer"])
     documents = sample["retrieved"] or ()
-    gold = f"gold named: {len(evidence.gold)}" if evidence.gold else "no gold named"
+    gold = _gold_named(sample, evidence)
     st.markdown(
         f"**Context, in rank order** :gray[{len(documents)} documents · {gold}"
         f" · use {evidence.used_how or 'unknown'}]"
@@ -126,6 +126,13 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     with st.expander("The same question in the other runs"):
         _history(view, str(sample["question_id"]))
     _facts_of(sample)
+
+
+def _gold_named(sample: Mapping[str, Any], evidence: Evidence) -> str:
+    if evidence.gold:
+        return f"gold named: {len(evidence.gold)}"
+    spans = sample["relevant_spans"] or ()
+    return f"gold text: {count(len(spans), 'span')}" if spans else "no gold named"
 
 
 def _diagnosis_line(diagnosis: Diagnosis, row: int) -> None:

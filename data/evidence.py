@@ -9,6 +9,7 @@ import numpy as np
 from data.gold import rankings
 from data.ragged import Ragged
 from metrics.inputs import Batch, Checks, Rankings
+from metrics.spans import span_recall
 from metrics.values import FloatArray, Status
 
 __all__ = ["EVIDENCE", "evidence_of"]
@@ -43,7 +44,7 @@ def evidence_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
         "refused": _known(answers.refused),
         "refused_source": answers.refused_source.astype(np.float64),
         "answerable": _known(answers.answerable),
-        "gold_in_context": _gold_share(batch.rankings, batch.n),
+        "gold_in_context": _gold_in_context(batch),
         "gold_in_candidates": _gold_share(rankings(table, column="candidates"), batch.n),
         "has_candidates": candidates.recorded.astype(np.float64),
         "check_failed": failed,
@@ -54,6 +55,15 @@ def evidence_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
 
 def _known(codes: Any) -> FloatArray:
     return np.where(codes < 0, np.nan, codes.astype(np.float64))
+
+
+def _gold_in_context(batch: Batch) -> FloatArray:
+    """Give the share of the gold that the context holds: of documents, else of gold text."""
+    share = _gold_share(batch.rankings, batch.n)
+    if batch.spans is None:
+        return share
+    of_text = span_recall(batch.spans, batch.spans.new_gold.shape[1])
+    return np.where(np.isnan(share), of_text.values, share)
 
 
 def _gold_share(ranked: Rankings | None, n: int) -> FloatArray:

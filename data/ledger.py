@@ -16,6 +16,7 @@ from data.workspace import utc_now
 __all__ = ["Label", "Ledger", "Verdict"]
 
 Verdict = Literal["pass", "fail"]
+JOURNAL, JOURNAL_ON_NETWORK = "PRAGMA journal_mode = WAL", "PRAGMA journal_mode = DELETE"
 BUSY_SECONDS = 15.0
 NETWORK_FILE_SYSTEMS = {
     "nfs",
@@ -105,14 +106,13 @@ class Ledger:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version >= len(_migrations()):
             return
-        connection.execute(f"PRAGMA journal_mode = {'DELETE' if self.on_network else 'WAL'}")
+        connection.execute(JOURNAL_ON_NETWORK if self.on_network else JOURNAL)
         connection.execute("BEGIN IMMEDIATE")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        for number, script in enumerate(_migrations()[version:], version + 1):
+        for script in _migrations()[version:]:  # each ends by setting its number as user_version
             for statement in script.split(";"):
                 if statement.strip():
                     connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {number}")
         connection.execute("COMMIT")
 
     def stamp(self) -> tuple[int, int]:

@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 
 from data.errors import Problems
-from data.fields import FIELDS, Reading, any_json
+from data.fields import FIELDS
+from data.reading import Reading, any_json
 
 __all__ = ["LATER_FIELDS", "SCHEMA", "Sample", "conform", "document_id", "normalise", "question_key"]
 

@@ -221,3 +221,25 @@ def test_the_flow_map_counts_every_pair() -> None:
     assert cells.shape == (2, 1)
     assert np.nansum(cells) == 10
     assert "&lt;b&gt;" in figure.layout.xaxis.title.text
+
+
+def test_gold_text_is_marked_inside_the_chunks_it_falls_into() -> None:
+    chunk = {"id": "c1", "text": "abcdefghij", "score": None, "doc_id": "d", "start": 100, "end": 110}
+    away = {"id": "c2", "text": "abcdefghij", "score": None, "doc_id": "e", "start": 100, "end": 110}
+    sample = {
+        "answer": None,
+        "used": None,
+        "relevant": None,
+        "retrieved": [{**chunk, "relevant": None}, {**away, "relevant": None}],
+        "relevant_spans": [
+            {"doc_id": "d", "start": 95, "end": 103},
+            {"doc_id": "d", "start": 108, "end": 140},
+            {"doc_id": "d", "start": 110, "end": 120},
+        ],
+    }
+    found = evidence_of(sample)
+    assert found.gold_text == {1: ((0, 3), (8, 10))}
+    html = context_html(sample, found)
+    assert "<mark>abc</mark>defgh<mark>ij</mark>" in html
+    assert "gold: 5 characters" in html
+    assert html.count(">gold") == 1

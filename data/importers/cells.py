@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from typing import Any
 
@@ -122,10 +123,8 @@ def parsed(value: object) -> object:
     text = value.strip()
     if not text.startswith(("[", "{", "(", "array(")):
         return value
-    try:
+    with suppress(ValueError, RecursionError):  # then it is a Python literal, or a broken list
         return json.loads(text)
-    except (ValueError, RecursionError):
-        pass
     try:
         return read_literal(text)
     except LiteralError as error:

@@ -31,3 +31,5 @@ CREATE TABLE labels (
     undone_at TEXT
 );
 CREATE INDEX labels_by_case ON labels (run_id, question_id, repeat);
+
+PRAGMA user_version = 1;
