@@ -1,0 +1,214 @@
+"""Cutting a text into chunks: a fixed size with overlap, or along its paragraphs, headings and sentences.
+
+Every chunk is a half-open range of characters of the text as stored, so that gold given as character spans
+holds for any way of cutting. Sizes are in tokens of the bundled tokenizer or in characters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal, get_args
+
+import numpy as np
+
+from data.errors import DataError
+from data.tokens import count_tokens, token_starts
+from metrics.values import IntArray
+
+__all__ = ["STRATEGIES", "UNITS", "Chunk", "Chunking", "Measured", "Strategy", "Unit", "chunks_of"]
+
+Strategy = Literal["fixed", "paragraph", "heading", "recursive"]
+Unit = Literal["tokens", "characters"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+UNITS: tuple[Unit, ...] = get_args(Unit)
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*")
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Chunking:
+    """One way to cut texts.
+
+    Attributes:
+        strategy: "fixed", or along "paragraph", "heading" or "recursive" borders up to the size.
+        size: largest size of a chunk.
+        overlap: what a fixed chunk repeats of the one before; 0 for the other strategies.
+        unit: what size and overlap count.
+        headings: whether title and headings stand before the text that is indexed.
+    """
+
+    strategy: Strategy
+    size: int
+    overlap: int = 0
+    unit: Unit = "tokens"
+    headings: bool = False
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            raise DataError(f"strategy {self.strategy!r}; accepted: {', '.join(STRATEGIES)}")
+        if self.unit not in UNITS:
+            raise DataError(f"unit {self.unit!r}; accepted: {', '.join(UNITS)}")
+        if self.size < 1:
+            raise DataError(f"size {self.size}; accepted: a whole number of 1 or more {self.unit}")
+        if self.overlap < 0:
+            raise DataError(f"overlap {self.overlap}; accepted: a whole number of 0 or more {self.unit}")
+        if self.overlap >= self.size:
+            raise DataError(
+                f"overlap {self.overlap} is not smaller than size {self.size}; "
+                f"accepted: an overlap from 0 to {self.size - 1} {self.unit}"
+            )
+
+    @property
+    def title(self) -> str:
+        """Name it for people, e.g. "256 / 64 tokens" or "paragraph up to 256 tokens"."""
+        named = (
+            f"{self.size} / {self.overlap} {self.unit}"
+            if self.strategy == "fixed"
+            else f"{self.strategy} up to {self.size} {self.unit}"
+        )
+        return f"{named} + headings" if self.headings else named
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A range of a text.
+
+    Attributes:
+        start: first character.
+        end: character behind the last.
+        headings: the headings above its start, outermost first.
+    """
+
+    start: int
+    end: int
+    headings: tuple[str, ...] = ()
+
+
+class Measured:
+    """A text whose tokens are found once, however often it is cut."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """(t,) first character of each token."""
+        return token_starts(self.text)
+
+    @cached_property
+    def headings(self) -> list[tuple[int, int, str]]:
+        """(character, level, words) of each Markdown heading, in order."""
+        return [(one.start(), len(one[1]), one[2]) for one in _HEADING.finditer(self.text)]
+
+    def size(self, start: int, end: int, unit: Unit) -> int:
+        """Measure a range of the text."""
+        if unit == "characters":
+            return end - start
+        return int(np.searchsorted(self.starts, end) - np.searchsorted(self.starts, start))
+
+
+def chunks_of(measured: Measured, chunking: Chunking) -> list[Chunk]:
+    """Cut a text; chunks of nothing but white space are left out.
+
+    Returns:
+        Chunks in the order of their start. Fixed chunks cover every character that is not in a chunk of
+        white space; the others do so without overlap.
+    """
+    ranges = _CUTS[chunking.strategy](measured, chunking)
+    text = measured.text
+    kept = [(start, end) for start, end in ranges if start < end and not text[start:end].isspace()]
+    return [Chunk(start, end, _path(measured.headings, start)) for start, end in kept]
+
+
+def _path(headings: list[tuple[int, int, str]], at: int) -> tuple[str, ...]:
+    """Name the headings that a character stands under."""
+    found: list[tuple[int, str]] = []
+    for start, level, words in headings:
+        if start > at:
+            break
+        found = [one for one in found if one[0] < level] + [(level, words)]
+    return tuple(words for _, words in found)
+
+
+def _fixed(measured: Measured, chunking: Chunking) -> Iterator[Range]:
+    """Cut after every `size` units, each chunk beginning `overlap` units before the last one's end."""
+    borders = _borders(measured, chunking.unit)
+    units = len(borders) - 1
+    for first in range(0, units, chunking.size - chunking.overlap):
+        last = min(first + chunking.size, units)
+        yield int(borders[first]), int(borders[last])
+        if last == units:
+            return
+
+
+def _borders(measured: Measured, unit: Unit) -> IntArray:
+    """(u + 1,) characters at which units begin, and the end of the text."""
+    if unit == "characters":
+        return np.arange(len(measured.text) + 1, dtype=np.int64)
+    return np.append(measured.starts, len(measured.text))
+
+
+def _paragraphs(measured: Measured, chunking: Chunking) -> Iterator[Range]:
+    return _packed(measured, _split_at(measured.text, _PARAGRAPH_END), chunking)
+
+
+def _sections(measured: Measured, chunking: Chunking) -> Iterator[Range]:
+    starts = [0, *(start for start, _, _ in measured.headings if start > 0), len(measured.text)]
+    for start, end in pairwise(starts):
+        if measured.size(start, end, chunking.unit) <= chunking.size:
+            yield start, end
+        else:
+            inside = _split_at(measured.text[start:end], _PARAGRAPH_END)
+            moved = [(start + one, start + other) for one, other in inside]
+            yield from _packed(measured, moved, chunking)
+
+
+def _split_at(text: str, border: re.Pattern[str]) -> list[Range]:
+    ends = [0, *(found.end() for found in border.finditer(text)), len(text)]
+    return [(start, end) for start, end in pairwise(ends) if start < end]
+
+
+def _packed(measured: Measured, parts: list[Range], chunking: Chunking) -> Iterator[Range]:
+    """Join neighbouring parts up to the size; a part that is larger by itself is cut at its sentences."""
+    start = end = None
+    for first, last in parts:
+        if start is not None and end is not None:
+            if measured.size(start, last, chunking.unit) <= chunking.size:
+                end = last
+                continue
+            yield start, end
+        if measured.size(first, last, chunking.unit) <= chunking.size:
+            start, end = first, last
+        else:
+            start = end = None
+            yield from _recursive_in(measured, first, last, chunking)
+    if start is not None and end is not None:
+        yield start, end
+
+
+def _recursive(measured: Measured, chunking: Chunking) -> Iterator[Range]:
+    return _recursive_in(measured, 0, len(measured.text), chunking)
+
+
+def _recursive_in(measured: Measured, start: int, end: int, chunking: Chunking) -> Iterator[Range]:
+    """Cut at the strongest borders that semchunk finds; the white space between goes to the chunk before."""
+    import semchunk
+
+    counter: Callable[[str], int] = count_tokens if chunking.unit == "tokens" else len
+    _, offsets = semchunk.chunk(measured.text[start:end], chunking.size, counter, offsets=True)
+    begins = [start, *(start + first for first, _ in offsets[1:]), end]
+    for first, last in pairwise(begins):
+        yield first, last
+
+
+_CUTS: dict[Strategy, Callable[[Measured, Chunking], Iterator[Range]]] = {
+    "fixed": _fixed,
+    "paragraph": _paragraphs,
+    "heading": _sections,
+    "recursive": _recursive,
+}
