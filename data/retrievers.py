@@ -1,0 +1,85 @@
+"""The retrievers that a grid can use: BM25, or an embedding model that lies on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from data.errors import DataError
+from data.search_index import Bm25Index
+from metrics.values import FloatArray, IntArray
+
+__all__ = ["EmbeddingIndex", "Retriever", "open_retriever"]
+
+ACCEPTED = "bm25, or embedding:PATH with the folder of a sentence-transformers model on this machine"
+Encode = Callable[[Sequence[str]], Any]
+
+
+class Retriever(Protocol):
+    """Texts ready to be searched."""
+
+    def search(self, queries: Sequence[str], depth: int) -> tuple[IntArray, FloatArray]:
+        """Give (q, depth) positions of the best texts, -1 where there are fewer, and their scores."""
+        ...
+
+
+class EmbeddingIndex:
+    """Texts compared by the cosine of their embeddings.
+
+    Args:
+        texts: what to index.
+        encode: texts -> (n, d) vectors.
+    """
+
+    def __init__(self, texts: Sequence[str], encode: Encode) -> None:
+        self._encode = encode
+        self._vectors = self._unit(texts) if texts else np.zeros((0, 1))
+
+    def search(self, queries: Sequence[str], depth: int) -> tuple[IntArray, FloatArray]:
+        """Find the nearest texts, equal ones in the order of the texts."""
+        places = np.full((len(queries), depth), -1, dtype=np.int64)
+        scores = np.zeros((len(queries), depth))
+        if not queries or not len(self._vectors):
+            return places, scores
+        likeness = self._unit(queries) @ self._vectors.T
+        best = np.argsort(-likeness, axis=1, kind="stable")[:, :depth]
+        places[:, : best.shape[1]] = best
+        scores[:, : best.shape[1]] = np.take_along_axis(likeness, best, axis=1)
+        return places, scores
+
+    def _unit(self, texts: Sequence[str]) -> FloatArray:
+        vectors = np.asarray(self._encode(list(texts)), dtype=np.float64)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float64)
+
+
+def open_retriever(name: str, texts: Sequence[str]) -> Retriever:
+    """Index texts with the retriever named.
+
+    Raises:
+        DataError: there is no such retriever, or its model is not on this machine; nothing is downloaded.
+    """
+    kind, _, path = name.partition(":")
+    if kind == "bm25" and not path:
+        return Bm25Index(texts)
+    if kind == "embedding" and path:
+        return EmbeddingIndex(texts, _encoder(path))
+    raise DataError(f"retriever {name!r}; accepted: {ACCEPTED}")
+
+
+def _encoder(path: str) -> Encode:
+    if not Path(path).is_dir():
+        raise DataError(f"embedding model {path!r} is no folder; accepted: {ACCEPTED}; none is downloaded")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise DataError(
+            "embedding models need an extra; accepted: pip install 'ragtriage[embedding]'"
+        ) from error
+    model = SentenceTransformer(path, local_files_only=True, device="cpu")
+    return lambda texts: model.encode(list(texts), show_progress_bar=False)
