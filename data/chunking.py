@@ -1,7 +1,8 @@
 """Cutting a text into chunks: a fixed size with overlap, or along its paragraphs, headings and sentences.
 
 Every chunk is a half-open range of characters of the text as stored, so that gold given as character spans
-holds for any way of cutting. Sizes are in tokens of the bundled tokenizer or in characters.
+holds for any way of cutting. Sizes are in tokens of the bundled tokenizer or in characters; the white space
+behind a paragraph or a sentence belongs to its chunk and is not counted.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -197,13 +198,16 @@ def _recursive(measured: Measured, chunking: Chunking) -> Iterator[Range]:
 
 def _recursive_in(measured: Measured, start: int, end: int, chunking: Chunking) -> Iterator[Range]:
     """Cut at the strongest borders that semchunk finds; the white space between goes to the chunk before."""
-    import semchunk
+    from semchunk import semchunk
 
-    counter: Callable[[str], int] = count_tokens if chunking.unit == "tokens" else len
-    _, offsets = semchunk.chunk(measured.text[start:end], chunking.size, counter, offsets=True)
-    begins = [start, *(start + first for first, _ in offsets[1:]), end]
-    for first, last in pairwise(begins):
-        yield first, last
+    counter: Callable[[str], int] = _tokens_at_least_one if chunking.unit == "tokens" else len
+    found: Any = semchunk.chunk(measured.text[start:end], chunking.size, counter, offsets=True)
+    yield from pairwise([start, *(start + first for first, _ in found[1][1:]), end])
+
+
+def _tokens_at_least_one(text: str) -> int:
+    """Count tokens, a single character as one: it cannot be cut further, however many tokens it takes."""
+    return count_tokens(text) if len(text) > 1 else 1
 
 
 _CUTS: dict[Strategy, Callable[[Measured, Chunking], Iterator[Range]]] = {

@@ -1,4 +1,4 @@
-"""A grid search over ways of chunking: each cell chunks, indexes and retrieves, and becomes a run like any other."""
+"""A grid search over chunkings: each cell chunks, indexes, retrieves, and becomes a run like any other."""
 
 from __future__ import annotations
 
@@ -111,9 +111,7 @@ def plan_cells(
     return tuple(cells), tuple(refused)
 
 
-def run_grid(
-    catalogue: Catalogue, plan: GridPlan, project: str, watch: GridWatch | None = None
-) -> list[Run]:
+def run_grid(catalogue: Catalogue, plan: GridPlan, project: str, watch: GridWatch | None = None) -> list[Run]:
     """Run the cells of a grid that are not in the project yet; each one is a finished run or nothing.
 
     Args:
@@ -128,6 +126,7 @@ def run_grid(
     Raises:
         DataError: the retriever cannot be had.
     """
+    open_retriever(plan.retriever, [])  # a wrong name is told before any work, and imports are not timed
     there = {_cell_key(run.config): run for run in catalogue.runs(project)}
     texts = {one.doc_id: Measured(one.text) for one in plan.corpus.documents}
     begun, made, found = time.monotonic(), 0, []

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from data.coverage import cover
 from data.ragged import Ragged, numbers, padded
 from metrics.inputs import Rankings, SpanRankings
 from metrics.values import BoolArray, FloatArray, IntArray, Status
@@ -155,37 +156,22 @@ def span_rankings(table: Any) -> SpanRankings | None:
     gold_chars = np.zeros(n)
     new_gold = np.full((n, width), np.nan)
     union = np.full((n, width), np.nan)
+    hits = np.zeros((n, width), dtype=np.bool_)
     for row in np.flatnonzero(gold.recorded & found.recorded):
-        spans = table["relevant_spans"][int(row)].as_py()
-        chunks = table["retrieved"][int(row)].as_py()
-        gold_chars[row], new_gold[row, : len(chunks)], union[row, : len(chunks)] = _cover(spans, chunks)
+        one = cover(table["relevant_spans"][int(row)].as_py(), table["retrieved"][int(row)].as_py())
+        long = len(one.union)
+        gold_chars[row], hits[row, :long] = one.gold, one.hits
+        new_gold[row, :long], union[row, :long] = one.new_gold, one.union
     status, reason = list_status(table, found, gold.recorded, NO_SPANS)
     nothing = (status == Status.SCORED) & (gold_chars == 0)
     status[nothing], reason[nothing] = Status.NOT_APPLICABLE, NOTHING_RELEVANT
-    return SpanRankings(gold_chars, new_gold, union, status, reason)
+    tokens, relevant = _tokens(table, width), numbers(table["relevant_chunks"].combine_chunks())
+    return SpanRankings(gold_chars, new_gold, union, status, reason, hits, tokens, relevant)
 
 
-def _cover(spans: list[dict[str, Any]], chunks: list[dict[str, Any]]) -> tuple[int, list[int], list[int]]:
-    """Count gold characters, those newly covered at each rank, and distinct characters up to each rank."""
-    gold = _characters(spans)
-    seen: dict[str, set[int]] = {}
-    new_gold, union, total = [], [], 0
-    for chunk in chunks:
-        if None in (chunk["doc_id"], chunk["start"], chunk["end"]):
-            new_gold.append(0)
-            union.append(total)
-            continue
-        covered = seen.setdefault(chunk["doc_id"], set())
-        fresh = set(range(chunk["start"], chunk["end"])) - covered
-        covered |= fresh
-        total += len(fresh)
-        new_gold.append(len(fresh & gold.get(chunk["doc_id"], set())))
-        union.append(total)
-    return sum(len(part) for part in gold.values()), new_gold, union
-
-
-def _characters(spans: list[dict[str, Any]]) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {}
-    for span in spans:
-        found.setdefault(span["doc_id"], set()).update(range(span["start"], span["end"]))
-    return found
+def _tokens(table: Any, width: int) -> FloatArray:
+    """Lay out the tokens of each chunk, NaN where they were not recorded."""
+    counts = Ragged.of(table["retrieved_tokens"])
+    inside = counts.place < width
+    sizes = numbers(counts.entries) if len(counts.sample) else np.zeros(0)
+    return padded(sizes[inside], counts.sample[inside], counts.place[inside], (table.num_rows, width), np.nan)

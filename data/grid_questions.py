@@ -146,4 +146,3 @@ def _spans_fit(sample: Mapping[str, Any], line: int, corpus: Corpus, problems: P
             what = f"ends at {span['end']:,}; {document.doc_id} has {len(document.text):,} characters"
             problems.add(line, f"relevant_spans[{at}]", what, "0 <= start < end <= length of the text")
     return problems.total == before
-

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
-from metrics import alignment, claim_metrics, imported, refusal, retrieval, similarity, spans, system
+from metrics import (
+    alignment,
+    budgets,
+    chunk_counts,
+    claim_metrics,
+    imported,
+    refusal,
+    retrieval,
+    similarity,
+    spans,
+    system,
+)
+from metrics.budgets import BUDGETS
 from metrics.inputs import Batch
 from metrics.registry import CONVENTIONS, Convention, Metric, MetricKey, Stage, parse_key
 from metrics.undefined import missing
@@ -20,6 +32,8 @@ REGISTRY: dict[str, Metric] = {
     for family in (
         retrieval.METRICS,
         spans.METRICS,
+        budgets.METRICS,
+        chunk_counts.METRICS,
         imported.CONTEXT,
         claim_metrics.METRICS,
         alignment.METRICS,
@@ -50,7 +64,7 @@ def compute(
 
     Args:
         batch: n samples; metrics whose block is absent are left out, see `unavailable`.
-        ks: rank cut-offs of the metrics that take one.
+        ks: rank cut-offs of the metrics that take one; budgets in tokens are those of metrics.budgets.
         convention: what to do with the undefined, see `metrics.registry.CONVENTIONS`.
 
     Raises:
@@ -64,9 +78,15 @@ def compute(
     for metric in REGISTRY.values():
         if metric.compute is None or missing(metric.needs, batch):
             continue
-        for k in ks if metric.per_k else [None]:
+        for k in _cuts(metric, ks):
             scores[MetricKey(metric, k).name] = metric.compute(batch, k or 0, convention)
     return scores
+
+
+def _cuts(metric: Metric, ks: Sequence[int]) -> Sequence[int | None]:
+    if not metric.per_k:
+        return [None]
+    return BUDGETS if metric.unit == "tokens" else list(ks)
 
 
 def unavailable(batch: Batch) -> dict[str, str]:

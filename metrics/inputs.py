@@ -63,6 +63,9 @@ class SpanRankings:
         union_chars: (n, K) distinct characters covered by the top c + 1 chunks; NaN past the end.
         status: (n,) as in Rankings.
         reason: (n,) as in Rankings.
+        hits: (n, K) True where the chunk at that rank holds any gold character.
+        tokens: (n, K) tokens of the chunk at that rank; NaN past the end and where not recorded.
+        relevant_chunks: (n,) chunks of the whole index that hold gold; NaN where not recorded.
     """
 
     gold_chars: FloatArray
@@ -70,6 +73,9 @@ class SpanRankings:
     union_chars: FloatArray
     status: NDArray[np.int8]
     reason: NDArray[np.object_]
+    hits: BoolArray
+    tokens: FloatArray | None = None
+    relevant_chunks: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -191,3 +197,17 @@ class Batch:
     answers: Answers | None = None
     checks: Checks | None = None
     document_relevant: NDArray[np.int8] | None = None
+
+    @property
+    def chunk_tokens(self) -> FloatArray | None:
+        """(n, K) tokens of the retrieved chunks; None where none were recorded."""
+        return _if_any(None if self.spans is None else self.spans.tokens)
+
+    @property
+    def chunk_totals(self) -> FloatArray | None:
+        """(n,) chunks of the index that hold gold; None where none were recorded."""
+        return _if_any(None if self.spans is None else self.spans.relevant_chunks)
+
+
+def _if_any(values: FloatArray | None) -> FloatArray | None:
+    return None if values is None or (values.size and np.isnan(values).all()) else values

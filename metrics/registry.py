@@ -35,7 +35,8 @@ class Metric:
         bounds: least and greatest value.
         bands: (needs work below, good from, excellent from) in the metric's own direction, or None.
         compute: function of (batch, k, convention), or None where it is only imported, judged or human.
-        per_k: whether it takes a rank cut-off.
+        per_k: whether it takes a cut-off.
+        unit: what the cut-off counts.
         aliases: other names the field uses.
         caution: a warning shown beside the number, or "".
     """
@@ -53,6 +54,7 @@ class Metric:
     bands: tuple[float, float] | None = None
     compute: Compute | None = None
     per_k: bool = False
+    unit: Literal["ranks", "tokens"] = "ranks"
     aliases: tuple[str, ...] = ()
     caution: str = ""
 
@@ -72,7 +74,11 @@ class MetricKey:
     @property
     def title(self) -> str:
         """The name for people."""
-        return self.metric.title if self.k is None else f"{self.metric.title}@{self.k}"
+        if self.k is None:
+            return self.metric.title
+        if self.metric.unit == "tokens":
+            return f"{self.metric.title} in {self.k:,} tokens"
+        return f"{self.metric.title}@{self.k}"
 
 
 def parse_key(name: str, registry: dict[str, Metric]) -> MetricKey:

@@ -19,6 +19,8 @@ Block = TypeVar("Block")
 _FIELDS: dict[str, tuple[str, str]] = {
     "relevant": ("rankings", "gold documents: `relevant`"),
     "relevant_spans": ("spans", "gold character spans: `relevant_spans`"),
+    "retrieved_tokens": ("chunk_tokens", "the tokens of each retrieved chunk: `retrieved_tokens`"),
+    "relevant_chunks": ("chunk_totals", "how many chunks of the index hold gold: `relevant_chunks`"),
     "claims": ("claims", "the claims of the answer: `claims`"),
     "reference_claims": ("reference_claims", "the claims of the reference answer: `reference_claims`"),
     "used": ("use", "the documents the answer draws on: `used`"),

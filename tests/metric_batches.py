@@ -108,9 +108,19 @@ def span_rankings(rows: Sequence[Row]) -> SpanRankings:
         gold_chars=np.array([row.gold_chars for row in rows], dtype=np.float64),
         new_gold=padded([[gold for gold, _ in row.spans or ()] for row in rows], WIDTH),
         union_chars=padded([np.cumsum([sum(c) for c in row.spans or ()]).tolist() for row in rows], WIDTH),
+        hits=padded([[float(gold > 0) for gold, _ in row.spans or ()] for row in rows], WIDTH) > 0,
         status=np.where(recorded, np.int8(Status.SCORED), np.int8(Status.NOT_RUN)),
         reason=np.where(recorded, "", "no spans were recorded").astype(object),
+        tokens=padded([[float(sum(chunk)) for chunk in row.spans or ()] for row in rows], WIDTH),
+        relevant_chunks=np.array([_relevant_chunks(row) for row in rows], dtype=np.float64),
     )
+
+
+def _relevant_chunks(row: Row) -> float:
+    """As many chunks of the index hold gold as are retrieved, and two more."""
+    if row.spans is None or not row.gold_chars:
+        return 0.0
+    return 2.0 + sum(gold > 0 for gold, _ in row.spans)
 
 
 def marks(ranks: Sequence[Sequence[int]], width: int = WIDTH) -> NDArray[np.bool_]:

@@ -174,7 +174,7 @@ def test_a_batch_without_inputs_says_what_each_metric_needs() -> None:
 
 
 def test_a_full_batch_lacks_nothing() -> None:
-    assert unavailable(batch([Row()])) == {}
+    assert unavailable(batch([Row(spans=[(1, 2)], gold_chars=2)])) == {}
 
 
 def test_a_metric_computed_without_its_block_says_so() -> None:
