@@ -43,6 +43,21 @@ def _cuts(_: click.Context, __: click.Parameter, given: str) -> tuple[int, ...]:
     return tuple(sorted({int(part) for part in parts}))
 
 
+def _wholes(_: click.Context, __: click.Parameter, given: str) -> tuple[int, ...]:
+    parts = given.split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise click.BadParameter(f"{given!r}; accepted: whole numbers of 0 or more, as in 0,32,64")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _strategies(_: click.Context, __: click.Parameter, given: str) -> tuple[str, ...]:
+    accepted = ("paragraph", "heading", "recursive")
+    parts = tuple(part.strip() for part in given.split(",") if part.strip())
+    if any(part not in accepted for part in parts):
+        raise click.BadParameter(f"{given!r}; accepted: {', '.join(accepted)}")
+    return parts
+
+
 @app.command()
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 @click.option("--port", type=int, help="Port of the dashboard; the first free one from 8501.")
@@ -140,6 +155,42 @@ def diagnose(workspace: str | None, /, run: str, as_json: bool, **settings: Any)
 def compare(workspace: str | None, base: str, others: tuple[str, ...], as_json: bool) -> None:
     """Compare runs with a baseline, paired on question."""
     _print("compare_runs", as_json, workspace, base, others)
+
+
+@app.command()
+@click.argument("corpus", nargs=-1, required=True)
+@click.option("--questions", required=True, metavar="FILE", help="Questions with gold spans in the corpus.")
+@click.option("--sizes", default="128,256,512", callback=_cuts, help="Chunk sizes.", show_default=True)
+@click.option("--overlaps", default="0,32,64", callback=_wholes, help="Overlaps.", show_default=True)
+@click.option("--unit", type=click.Choice(["tokens", "characters"]), default="tokens", show_default=True)
+@click.option(
+    "--strategies",
+    default="",
+    callback=_strategies,
+    help="Besides: paragraph,heading,recursive or some of them.",
+)
+@click.option(
+    "--headings",
+    type=click.Choice(["no", "yes", "both"]),
+    default="both",
+    show_default=True,
+    help="Whether these index title and headings with each chunk.",
+)
+@click.option(
+    "--depth", type=click.IntRange(1, 1000), default=20, show_default=True, help="Chunks retrieved."
+)
+@click.option(
+    "--retriever", default="bm25", show_default=True, help="bm25, or embedding:PATH of a local model."
+)
+@click.option("--project", help="Project of the runs; the corpus' name when left out.")
+@click.option("--title", default="", help="What to call the grid.")
+@_JSON
+@click.pass_obj
+def grid(workspace: str | None, /, as_json: bool, **given: Any) -> None:
+    """Try chunk sizes and overlaps on a corpus of .txt, .md or JSONL; goes on from finished cells."""
+    from dashboard import grid_command
+
+    sys.exit(grid_command.run(workspace, grid_command.GridOptions(**given), as_json))
 
 
 @app.command()

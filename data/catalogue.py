@@ -22,7 +22,7 @@ from data.workspace import Run, Workspace
 __all__ = ["Catalogue"]
 
 _TABLE = "CREATE TABLE IF NOT EXISTS entries (run_id TEXT, kind TEXT, body TEXT, PRIMARY KEY (run_id, kind))"
-KEPT_TABLES = 24  # runs whose arrays stay in memory
+KEPT_TABLES = 64  # runs whose arrays stay in memory
 
 
 class Catalogue:

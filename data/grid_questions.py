@@ -82,8 +82,12 @@ def _told(sample: Mapping[str, Any]) -> dict[str, Any]:
 
 def _notes(records: list[dict[str, Any]], elsewhere: int) -> tuple[str, ...]:
     bare = sum(not record["relevant_spans"] for record in records)
-    notes = [f"{elsewhere} questions about other corpora are left out"] if elsewhere else []
-    return (*notes, *([f"{bare} questions name no gold text and are not scored"] if bare else []))
+    notes = []
+    if elsewhere:
+        notes.append(f"left out because they are about other corpora: {elsewhere}")
+    if bare:
+        notes.append(f"not scored because they name no gold text: {bare}")
+    return tuple(notes)
 
 
 def _native(row: object, line: int, corpus: Corpus, problems: Problems) -> dict[str, Any] | None:

@@ -53,7 +53,9 @@ def test_tokens_of_mixed_text() -> None:
 
 def test_embeddings_are_compared_by_cosine() -> None:
     vectors = {"up": [0.0, 2.0], "right": [3.0, 0.0], "both": [1.0, 1.0], "": [0.0, 0.0]}
-    index = EmbeddingIndex(["right", "both", "up", ""], lambda texts: np.array([vectors[one] for one in texts]))
+    index = EmbeddingIndex(
+        ["right", "both", "up", ""], lambda texts: np.array([vectors[one] for one in texts])
+    )
     places, scores = index.search(["up"], 3)
     assert places.tolist() == [[2, 1, 0]]
     np.testing.assert_allclose(scores, [[1.0, 0.5**0.5, 0.0]])

@@ -1,0 +1,149 @@
+"""The grid command: a grid search over chunkings, with progress, going on from the cells that are there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from dashboard.commands import open_workspace
+from dashboard.rounding import interval_text, number
+from dashboard.terminal import plain, table
+from data.catalogue import Catalogue
+from data.chunking import Strategy, Unit
+from data.chunking_grid import GridPlan, GridStep, plan_cells, run_grid
+from data.corpora import read_corpus
+from data.grid_questions import read_questions
+from data.grids import Grid, grids_of
+from data.importers.source import Source
+from data.standings import Standings, standings
+from data.workspace import Run
+
+__all__ = ["GridOptions", "run"]
+
+HEADINGS = {"no": (False,), "yes": (True,), "both": (False, True)}
+HEADLINE = "span_recall@5"
+SHOWN = (HEADLINE, "span_precision@5", "span_iou@5", "span_ndcg@5", "span_recall_budget@1000")
+MARKS = {"best": "best", "same": "= best", "worse": "", "not measured": "not measured"}
+
+
+@dataclass(frozen=True)
+class GridOptions:
+    """What the command line asked for.
+
+    Attributes:
+        corpus: folders and files.
+        questions: file of questions with gold spans.
+        sizes: chunk sizes.
+        overlaps: overlaps.
+        unit: of both.
+        strategies: content-aware ones beside the fixed grid.
+        headings: "no", "yes" or "both".
+        depth: chunks retrieved.
+        retriever: "bm25" or "embedding:PATH".
+        project: what the runs belong to; the name of the corpus when left out.
+        title: what to call the grid.
+    """
+
+    corpus: Sequence[str]
+    questions: str
+    sizes: Sequence[int]
+    overlaps: Sequence[int]
+    unit: Unit
+    strategies: Sequence[Strategy]
+    headings: str
+    depth: int
+    retriever: str
+    project: str | None
+    title: str
+
+
+def run(workspace: str | None, given: GridOptions, as_json: bool) -> int:
+    """Run a grid and print its cells; gives the exit code."""
+    cells, refused = plan_cells(
+        given.sizes, given.overlaps, given.unit, given.strategies, HEADINGS[given.headings]
+    )
+    corpus = read_corpus(given.corpus)
+    questions = read_questions(Source.from_path(given.questions), corpus)
+    plan = GridPlan(corpus, questions, cells, given.retriever, given.depth, given.title or corpus.name)
+    for one in (*refused, *questions.notes):
+        click.echo(f"left out: {plain(one)}" if one in refused else f"note: {plain(one)}", err=True)
+    catalogue = open_workspace(workspace)
+    project = given.project or corpus.name
+    try:
+        runs = _with_progress(catalogue, plan, project)
+    except KeyboardInterrupt:
+        click.echo("Stopped. Finished cells are kept; the same command goes on from them.", err=True)
+        return 130
+    grid = next(one for one in grids_of(catalogue.runs(project)) if one.key == plan.key)
+    click.echo(_as_json(catalogue, plan, runs, refused) if as_json else _as_text(catalogue, grid))
+    return 0
+
+
+def _with_progress(catalogue: Catalogue, plan: GridPlan, project: str) -> list[Run]:
+    with tqdm(total=len(plan.chunkings), unit=" cells", disable=not sys.stderr.isatty()) as bar:
+
+        def watch(step: GridStep) -> None:
+            bar.set_description(plain(step.cell) or "done")
+            bar.n = step.done
+            bar.refresh()
+
+        return run_grid(catalogue, plan, project, watch)
+
+
+def _as_json(catalogue: Catalogue, plan: GridPlan, runs: Sequence[Run], refused: Sequence[str]) -> str:
+    names = catalogue.names()
+    answer = {
+        "grid": plan.key,
+        "left_out": list(refused),
+        "runs": [
+            {
+                "run_id": one.run_id,
+                "name": names[one.run_id],
+                "project": one.project,
+                "n": one.n,
+                "config": one.config,
+                "measured": one.measured,
+                "metrics": _means(catalogue, one),
+            }
+            for one in runs
+        ],
+    }
+    return json.dumps(answer, ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def _means(catalogue: Catalogue, run: Run) -> dict[str, Any]:
+    return {name: {**one.to_dict(), "source": one.source} for name, one in catalogue.summary(run).items()}
+
+
+def _as_text(catalogue: Catalogue, grid: Grid) -> str:
+    tables = [catalogue.table(cell.run) for cell in grid.cells]
+    by_metric = {metric: standings(grid, tables, metric) for metric in SHOWN}
+    head = by_metric[HEADLINE]
+    rows = [_row(head, by_metric, at) for at in range(len(grid.cells))]
+    header = ["run", "chunking", "chunks", *SHOWN[:1], "95 % interval", "", *SHOWN[1:]]
+    footer = (
+        f"{head.n_questions:,} questions. = best: a paired test (Holm-corrected) cannot tell the cell "
+        "from the best one. Recall is the share of gold characters covered."
+    )
+    return f"{table(header, rows)}\n{footer}"
+
+
+def _row(head: Standings, by_metric: dict[str, Standings], at: int) -> list[str]:
+    one = head.values[at]
+    run = one.cell.run
+    others = [by_metric[metric].values[at].value for metric in SHOWN[1:]]
+    return [
+        run.run_id,
+        run.name,
+        f"{run.config.get('n_chunks', '–'):,}" if isinstance(run.config.get("n_chunks"), int) else "–",
+        number(one.value.mean if one.value else None, 3),
+        interval_text(one.value.low, one.value.high, 3) if one.value else "–",
+        MARKS[one.place],
+        *(number(value.mean if value else None, 3) for value in others),
+    ]
