@@ -9,7 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-__all__ = ["draw", "facts", "show_table"]
+__all__ = ["clicked", "draw", "facts", "show_table"]
 
 CHART = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
 
@@ -23,6 +23,23 @@ def draw(figure: go.Figure, key: str, alt: str) -> None:
         alt: what it shows, for people who cannot see it.
     """
     st.plotly_chart(figure, key=key, config=CHART, alt=alt)
+
+
+def clicked(figure: go.Figure, key: str, alt: str) -> list[Any] | None:
+    """Draw a chart whose points can be clicked; give the custom data of the one that was, else None.
+
+    Args:
+        figure: the chart, with clickmode "event+select".
+        key: name of its place on the page.
+        alt: what it shows, for people who cannot see it.
+    """
+    event: Any = st.plotly_chart(
+        figure, key=key, config=CHART, alt=alt, on_select="rerun", selection_mode="points"
+    )
+    for point in event["selection"]["points"]:
+        if point.get("customdata"):
+            return list(point["customdata"])
+    return None
 
 
 def show_table(rows: Sequence[Mapping[str, Any]], alt: str, columns: Mapping[str, Any] | None = None) -> None:

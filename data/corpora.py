@@ -115,6 +115,8 @@ def corpus_of(sources: Iterable[tuple[str, Source]], name: str) -> Corpus:
 
 
 def _documents(inside: str, source: Source) -> Iterator[tuple[int | None, Document]]:
+    if not source.size:
+        return  # an empty file is an empty document
     if source.ending in TEXT_ENDINGS:
         yield None, _text_document(inside, source)
     elif source.ending in (".jsonl", ".ndjson"):

@@ -1,7 +1,80 @@
-"""Chunking."""
+"""Chunking: which way of cutting the documents serves the questions best?"""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from dashboard import chunking_parts as parts
+from dashboard.drawing import facts
+from dashboard.grid_form import grid_form, grid_progress
+from dashboard.rounding import count
+from dashboard.session import current_view
+from dashboard.text import markdown_text
+from data.grids import grids_of
+
+view = current_view()
 st.title("Which chunking serves the questions best?")
+grids = grids_of(view.runs)
+with st.expander("Run a grid", expanded=not grids, icon=":material/grid_on:"):
+    grid_form(view.catalogue, view.project)
+grid_progress(view.catalogue)
+
+if not grids:
+    st.info(
+        "No grid in this project. Run one above or with `ragtriage grid CORPUS --questions FILE`, or "
+        "load runs that say how they were chunked: `ragtriage import FILE --config chunk_size=256 "
+        "--config chunk_overlap=32`."
+    )
+    st.stop()
+
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    grid = parts.grid_picker(grids)
+    tables = parts.tables_of(view, grid)
+    parts.cut_picker(parts.measures(tables))
+    base = parts.measure_picker(tables)
+if not base:
+    st.info("No cell of this grid has a metric. Its questions need gold text, gold documents or answers.")
+    st.stop()
+found = parts.standing_of(grid, tables, parts.full_name(base, tables))
+
+for line in parts.reading(found):
+    st.markdown(line)
+for note in grid.notes:
+    st.warning(markdown_text(note))
+
+if len(grid.fixed) > 1:
+    st.subheader("Size and overlap")
+    parts.planes(grid, tables)
+    facts(
+        [
+            parts.legend(),
+            f"n = {count(found.n_questions, 'question')} that all cells share",
+            f"{found.n_left_out:,} left out" if found.n_left_out else "",
+            "blank: not run",
+            "click a cell for its cases",
+        ]
+    )
+    st.subheader("What each does by itself")
+    parts.margins(grid, found)
+
+st.subheader("All cells of size and overlap" if grid.fixed else "All cells")
+plane = [one for one in found.values if one.cell in grid.fixed] or list(found.values)
+parts.cell_table(found, plane, "cells")
+others = [one for one in found.values if one not in plane]
+if others:
+    st.subheader("Cut along the text itself")
+    parts.cell_table(found, others, "strategies")
+facts(
+    [
+        "differences to the best cell, paired on question, Holm-corrected over all cells",
+        "the best is chosen on these same questions, so its mean is a little too good",
+        "choose a row to open or compare it",
+    ]
+)
+with st.expander("Why gold characters and not chunks?"):
+    st.write(
+        "Cutting the same text smaller, or with more overlap, changes how many chunks are relevant, and "
+        "with it the denominator of recall and nDCG by chunk count: two chunkings would not share a "
+        "scale. Here recall is the share of gold characters that the chunks cover, and a character that "
+        "two chunks repeat is gained once. The chunk-count variants are in the list of metrics by name."
+    )
