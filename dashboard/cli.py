@@ -90,6 +90,8 @@ def serve(workspace: str | None, browser: bool, port: int | None) -> None:
     "--map", "mapping", multiple=True, metavar="FIELD=COLUMN", callback=_pairs, help="Read FIELD from COLUMN."
 )
 @click.option("--qrels", metavar="FILE", help="Relevance labels to join by question id.")
+@click.option("--queries", metavar="FILE", help="Texts of the questions of a TREC or BEIR run.")
+@click.option("--corpus", metavar="FILE", help="Texts of its documents.")
 @click.option("--dataset", default="", help="Name of the question set.")
 @click.option("--dry-run", is_flag=True, help="Show how the files would be read; load nothing.")
 @_JSON

@@ -16,8 +16,9 @@ from dashboard.terminal import plain, table
 from data.catalogue import Catalogue
 from data.errors import DataError, InputError
 from data.findings import check_run
+from data.importers.beir import inputs_of
 from data.importers.options import Options
-from data.importers.preview import preview
+from data.importers.preview import Preview, preview
 from data.importers.source import Source
 from data.importing import Step, import_source
 from data.previewing import computable
@@ -44,6 +45,8 @@ def run(
     file_format: str,
     mapping: Mapping[str, str],
     qrels: str | None,
+    queries: str | None,
+    corpus: str | None,
     dataset: str,
     dry_run: bool,
     as_json: bool,
@@ -58,7 +61,9 @@ def run(
         mapping={column: field for field, column in mapping.items()},
         name=name,
         config={key: _value(text) for key, text in config.items()},
-        qrels=Source.from_path(qrels) if qrels else None,
+        qrels=_source(qrels),
+        queries=_source(queries),
+        corpus=_source(corpus),
         dataset=dataset,
     )
     if dry_run:
@@ -71,6 +76,10 @@ def run(
     ]
     _report(catalogue, outcome, findings, as_json)
     return 2 if outcome.errors else 0
+
+
+def _source(path: str | None) -> Source | None:
+    return Source.from_path(path) if path else None
 
 
 def _value(text: str) -> Any:
@@ -99,7 +108,8 @@ def _import(catalogue: Catalogue, paths: Sequence[str], options: Options, projec
 
         for path in paths:
             try:
-                outcome.runs += import_source(catalogue, Source.from_path(path), options, project, watch)
+                for source, found in inputs_of(path, options):
+                    outcome.runs += import_source(catalogue, source, found, project, watch)
             except (DataError, MetricsError) as error:
                 outcome.errors.append(error)
     return outcome
@@ -170,30 +180,32 @@ def _preview(paths: Sequence[str], options: Options, as_json: bool) -> int:
     answers, failed = [], False
     for path in paths:
         try:
-            seen = preview(Source.from_path(path), options)
+            shown = [(source.name, preview(source, found)) for source, found in inputs_of(path, options)]
         except InputError as error:
             click.echo(f"error: {plain_lines(str(error))}", err=True)
             failed = True
             continue
-        names, missing = computable(seen.records)
-        failed = failed or seen.total_problems > 0
-        answers.append(
-            {
-                "file": path,
-                "format": seen.format,
-                "complete": seen.complete,
-                "runs": [{"name": one.name, "n": one.count, "notes": list(one.notes)} for one in seen.runs],
-                "mapping": [asdict(one) for one in seen.mapping],
-                "fields": dict(seen.filled),
-                "computable": names,
-                "not_computable": missing,
-                "problems": [str(one) for one in seen.problems],
-            }
-        )
+        failed = failed or any(seen.total_problems > 0 for _, seen in shown)
+        answers += [_previewed(name, seen) for name, seen in shown]
     click.echo(
         json.dumps({"files": answers}, ensure_ascii=False, indent=1) if as_json else _preview_text(answers)
     )
     return 2 if failed else 0
+
+
+def _previewed(name: str, seen: Preview) -> dict[str, Any]:
+    names, missing = computable(seen.records)
+    return {
+        "file": name,
+        "format": seen.format,
+        "complete": seen.complete,
+        "runs": [{"name": one.name, "n": one.count, "notes": list(one.notes)} for one in seen.runs],
+        "mapping": [asdict(one) for one in seen.mapping],
+        "fields": dict(seen.filled),
+        "computable": names,
+        "not_computable": missing,
+        "problems": [str(one) for one in seen.problems],
+    }
 
 
 def _preview_text(answers: Sequence[Mapping[str, Any]]) -> str:

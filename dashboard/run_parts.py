@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +41,48 @@ def loader(catalogue: Catalogue, project: str) -> None:
         target = st.text_input("Project", value=project, key="upload_project", width=200)
         name = st.text_input("Name of the run", key="upload_name", placeholder="from the file", width=220)
         form = st.selectbox("Format", ["auto", *FORMATS], key="upload_format", width=200)
-    sources = [Source.from_bytes(one.name, one.getvalue()) for one in uploads]
+    beside = _beside()
+    sources = [_uploaded(one) for one in uploads]
     if path.strip():
         sources.append(Source.from_path(Path(path.strip()).expanduser()))
     if not sources:
         formats = "; ".join(f"{one.title}: {one.accepts}" for one in FORMATS.values())
         st.caption(f"Accepted: {markdown_text(formats)}. Gzip is unpacked.")
         return
-    ready = [pair for pair in (_previewed(source, name, form) for source in sources) if pair is not None]
+    ready = [
+        pair
+        for pair in (
+            _previewed(source, replace(beside, name=name.strip() or None, format=form)) for source in sources
+        )
+        if pair is not None
+    ]
     if st.button(f"Load {count(len(ready), 'file')}", type="primary", key="load", disabled=not ready):
         _load(catalogue, ready, target.strip() or "default")
 
 
-def _previewed(source: Source, name: str, form: str) -> tuple[Source, Options] | None:
+def _beside() -> Options:
+    """Take what may come beside a run: labels, questions and documents."""
+    with st.expander("Relevance labels and texts beside the run: TREC, BEIR"):
+        boxes = {
+            "qrels": "Relevance labels (qrels)",
+            "queries": "Questions (queries.jsonl, or id and text)",
+            "corpus": "Documents (corpus.jsonl)",
+        }
+        files = {name: st.file_uploader(title, key=f"upload_{name}") for name, title in boxes.items()}
+    given = {name: None if one is None else _uploaded(one) for name, one in files.items()}
+    return Options(qrels=given["qrels"], queries=given["queries"], corpus=given["corpus"])
+
+
+def _uploaded(file: Any) -> Source:
+    return Source.from_bytes(file.name, file.getvalue())
+
+
+def _previewed(source: Source, plain: Options) -> tuple[Source, Options] | None:
     """Show how a file would be read; None where it cannot be."""
     st.markdown(f"**{markdown_text(source.name)}**")
-    plain = Options(format=form, name=name.strip() or None)
     try:
         seen = preview(source, plain)
-        options = Options(format=form, name=plain.name, mapping=_mapping(source, seen))
+        options = replace(plain, mapping=_mapping(source, seen))
         if options.mapping:
             seen = preview(source, options)
     except DataError as error:

@@ -28,6 +28,8 @@ FORMAT_OF = {
     "iris_vector_rag/detailed_small.csv": "table",
     "iris_vector_rag/pipelines_small.json": "pipeline_results",
     "tables/versions.tsv": "table",
+    "ranx/run.trec": "trec",
+    "ranx/run.json": "scores_json",
 }
 ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
     "plain": lambda content: content,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from data.drafts import Record, RunDraft
 from data.errors import InputError, Problems
-from data.importers import inspectorraget, native, pipelines, ragas, ragchecker, table
+from data.importers import inspectorraget, native, pipelines, ragas, ragchecker, table, trec
 from data.importers.columns import guessed_fields
 from data.importers.options import Options
 from data.importers.qrels import Qrels, read_qrels, with_qrels
@@ -50,6 +50,8 @@ FORMATS: Mapping[str, Importer] = {
     "pipeline_results": Importer(
         "Pipeline results", "JSON with pipeline_results: {pipeline: [rows]}", pipelines.read, True
     ),
+    "trec": Importer("TREC run", trec.ACCEPTED, trec.read),
+    "scores_json": Importer("Run as JSON, as BEIR and ranx write it", trec.JSON_ACCEPTED, trec.read_json),
     "table": Importer(
         "Table", "CSV, TSV, JSONL, JSON or Parquet with a column that reads as the question", table.read, True
     ),
@@ -57,6 +59,7 @@ FORMATS: Mapping[str, Importer] = {
 DOCUMENT_FORMATS: Mapping[str, Callable[[object], bool]] = {
     "inspectorraget": inspectorraget.is_inspectorraget,
     "pipeline_results": pipelines.is_pipelines,
+    "scores_json": trec.is_score_json,
 }
 
 
@@ -66,6 +69,8 @@ def detect(source: Source) -> str:
     Raises:
         InputError: the file cannot be opened, or nothing in it reads as a question.
     """
+    if trec.is_trec(_first_lines(source)):
+        return "trec"
     kind = container(source)
     if kind == "json":
         document = source.document()
@@ -82,6 +87,16 @@ def detect(source: Source) -> str:
     if rows and ragchecker.is_ragchecker(rows[0]):
         return "ragchecker"
     return _by_columns(found, source)
+
+
+def _first_lines(source: Source) -> list[str]:
+    """Give up to twenty lines of the beginning, all whole; none where it is no text."""
+    head = source.head(1 << 16)
+    try:
+        lines = head.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        lines = head[: head.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n")
+    return lines[:20] if len(lines) > 20 else lines
 
 
 def _by_columns(found: Table, source: Source) -> str:
@@ -152,6 +167,7 @@ def _with_options(
     draft: RunDraft, options: Options, qrels: Qrels | None, several: bool, problems: Problems
 ) -> RunDraft:
     records = draft.records if qrels is None else with_qrels(draft.records, qrels)
+    notes = draft.notes if qrels is None else (*draft.notes, *_unanswered(draft, qrels))
     name, named_by_content = draft.name, draft.named_by_content
     if options.name:
         name = f"{options.name} {draft.name}" if several else options.name
@@ -161,11 +177,27 @@ def _with_options(
         name=name,
         named_by_content=named_by_content,
         records=_not_empty(records, problems),
+        notes=notes,
         config={**draft.config, **options.config},
         dataset=options.dataset or draft.dataset,
         dataset_version=options.dataset_version or draft.dataset_version,
         corpus_version=options.corpus_version or draft.corpus_version,
     )
+
+
+def _unanswered(draft: RunDraft, qrels: Qrels) -> list[str]:
+    """Say which judged questions a ranked run leaves out, where that can be told without reading twice."""
+    if not isinstance(draft.records, list):
+        return []
+    asked = {str(record["question_id"]) for _, record in draft.records}
+    left = len(qrels.keys() - asked)
+    if not left:
+        return []
+    return [
+        f"judged questions that the run does not have: {left:,}; they are left out of the means, as "
+        f"trec_eval "
+        "does without -c"
+    ]
 
 
 def _not_empty(records: Iterable[Record], problems: Problems) -> Iterator[Record]:

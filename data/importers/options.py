@@ -21,6 +21,8 @@ class Options:
         name: what to call the run; with several runs in the file it stands before each one's own name.
         config: pipeline configuration to record beside what the file says.
         qrels: relevance labels for the questions of the file, joined by question id.
+        queries: texts of the questions, for runs that name them by id.
+        corpus: texts of the documents, likewise.
         dataset: name of the question set.
         dataset_version: its version.
         corpus_version: version of the documents.
@@ -32,6 +34,8 @@ class Options:
     name: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     qrels: Source | None = None
+    queries: Source | None = None
+    corpus: Source | None = None
     dataset: str = ""
     dataset_version: str = ""
     corpus_version: str = ""

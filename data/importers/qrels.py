@@ -9,20 +9,26 @@ from typing import Any
 from data.drafts import Record
 from data.errors import Problems
 from data.importers.source import Source
+from data.importers.trec import is_score_json
 
 __all__ = ["Qrels", "read_qrels", "with_qrels"]
 
-ACCEPTED = "lines `question_id 0 document_id grade` (TREC), or tab-separated question, document, grade (BEIR)"
+ACCEPTED = (
+    "lines `question_id 0 document_id grade` (TREC), tab-separated question, document, grade (BEIR), or JSON "
+    "{question id: {document id: grade}}"
+)
 
 Qrels = dict[str, list[dict[str, Any]]]
 
 
 def read_qrels(source: Source) -> Qrels:
-    """Read TREC qrels, or BEIR's with their header: question id -> [{id, grade}].
+    """Read TREC qrels, BEIR's with their header, or JSON: question id -> [{id, grade}].
 
     Raises:
         InputError: some line is neither.
     """
+    if source.head(64).lstrip()[:1] == b"{":
+        return _of_json(source)
     problems = Problems(source.name)
     qrels: Qrels = defaultdict(list)
     for line, text in source.lines(problems):
@@ -36,6 +42,16 @@ def read_qrels(source: Source) -> Qrels:
         qrels[parts[0].strip()].append({"id": parts[-2].strip(), "grade": grade})
     problems.raise_if_any()
     return dict(qrels)
+
+
+def _of_json(source: Source) -> Qrels:
+    document = source.document()
+    if not is_score_json(document):
+        raise source.refuse("is no JSON of relevance labels", ACCEPTED)
+    return {
+        str(question): [{"id": str(name), "grade": float(grade)} for name, grade in grades.items()]
+        for question, grades in document.items()
+    }
 
 
 def with_qrels(records: Iterable[Record], qrels: Qrels) -> Iterator[Record]:
