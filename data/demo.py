@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from data.catalogue import Catalogue
+from data.chunking_grid import GridPlan, GridStep, plan_cells, run_grid
+from data.corpora import read_corpus
 from data.drafts import RunDraft
 from data.errors import Problems
+from data.grid_questions import read_questions
 from data.importers.detect import read_runs
 from data.importers.options import Options
 from data.importers.source import Source
-from data.importing import Watch, import_drafts
+from data.importing import Step, Watch, import_drafts
 from data.runs import ImportedRun
 
 __all__ = ["FIRST_PROJECT", "FIRST_RUN", "load_samples"]
@@ -59,11 +62,28 @@ def load_samples(catalogue: Catalogue, watch: Watch | None = None) -> list[Impor
 
 
 def _load(catalogue: Catalogue, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
+    if "grid" in entry:
+        return _run_grid(catalogue, entry, watch)
     name = Path(entry["file"]).name
     source = Source.from_bytes(name, (_folder() / entry["file"]).read_bytes())
     problems = Problems(name)
     drafts = [_described(draft, entry) for draft in read_runs(source, Options(), problems)]
     return import_drafts(catalogue, drafts, entry["project"], problems, watch)
+
+
+def _run_grid(catalogue: Catalogue, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
+    """Run a bundled grid; it takes about as long as reading its cells would."""
+    given = entry["grid"]
+    corpus = read_corpus([_folder() / given["corpus"]])
+    questions = read_questions(Source.from_path(_folder() / given["questions"]), corpus)
+    cells, _ = plan_cells(given["sizes"], given["overlaps"], "tokens", given["strategies"])
+
+    def tell(step: GridStep) -> None:
+        if watch is not None:
+            watch(Step(entry["file"], step.cell, "chunking", step.done, step.total))
+
+    plan = GridPlan(corpus, questions, cells, title=entry["file"])
+    return [ImportedRun(run, "imported") for run in run_grid(catalogue, plan, entry["project"], tell)]
 
 
 def _described(draft: RunDraft, entry: Mapping[str, Any]) -> RunDraft:

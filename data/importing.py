@@ -23,7 +23,7 @@ class Step:
     Attributes:
         file: the file being read.
         run: name of the run being read or scored.
-        doing: "reading" or "scoring".
+        doing: "reading", "scoring" or "chunking".
         done: samples so far.
         total: samples in all; 0 while not known.
     """

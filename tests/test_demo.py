@@ -10,6 +10,7 @@ import pytest
 from data.api import add_run
 from data.catalogue import Catalogue
 from data.demo import load_samples
+from data.grids import grids_of
 
 BUNDLED = Path(__file__).parent.parent / "data" / "bundled"
 
@@ -26,7 +27,11 @@ def test_what_ships_is_small_and_carries_its_licence() -> None:
 def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: Catalogue) -> None:
     entries = json.loads((BUNDLED / "manifest.json").read_text(encoding="utf-8"))
     data_files = [path for path in BUNDLED.glob("*/*") if path.name not in ("LICENSE", "NOTICE")]
-    assert {BUNDLED / one["file"] for one in entries} == set(data_files)
+    named = {BUNDLED / one["file"] for one in entries if "grid" not in one}
+    named |= {
+        BUNDLED / one["grid"][part] for one in entries if "grid" in one for part in ("corpus", "questions")
+    }
+    assert named == set(data_files)
     for one in entries:
         origin = Path(one["file"]).name
         runs = [run for run in demo.runs(one["project"]) if run.origin["file"] == origin]
@@ -49,6 +54,7 @@ def test_each_project_with_versions_has_a_baseline(demo: Catalogue) -> None:
         "iris": "basic",
         "mtrag": "Llama 3.1 (405B)",
         "clapnq": "Llama (13b-chat)",
+        "musique": "BM25",
     }
     assert found["iris"].n == 30
 
@@ -56,13 +62,14 @@ def test_each_project_with_versions_has_a_baseline(demo: Catalogue) -> None:
 def test_loading_again_does_nothing_a_gap_is_filled_and_a_chosen_baseline_stays(workspace: Catalogue) -> None:
     workspace.ledger.set_baseline("iris", "chosen", "Ann")
     add_run([{"question": "mine?"}], "checking_outputs.json", workspace=str(workspace.workspace.root))
-    assert len(load_samples(workspace)) == 29
+    bundled = len(load_samples(workspace))
+    assert bundled == len(workspace.runs()) - 1
     assert load_samples(workspace) == []
     gone = workspace.runs("iris")[3]
     workspace.workspace.delete_run(gone.run_id)
     again = load_samples(workspace)
     assert [one.run.run_id for one in again if one.status == "imported"] == [gone.run_id]
-    assert len(workspace.runs()) == 30
+    assert len(workspace.runs()) == bundled + 1
     assert workspace.ledger.baselines()["iris"] == "chosen"
 
 
@@ -71,3 +78,19 @@ def test_every_sample_tells_its_configuration_and_question_set(demo: Catalogue, 
     for run in demo.runs(project):
         assert run.config["pipeline"] == run.name
         assert run.dataset
+
+
+def test_the_bundled_grid_is_finished(demo: Catalogue) -> None:
+    (grid,) = grids_of(demo.runs("state_of_the_union"))
+    assert (grid.sizes, grid.overlaps) == ([128, 256, 512], [0, 32, 64])
+    assert len(grid.cells) == 12
+    assert all((demo.summary(cell.run)["span_recall@5"].mean or 0) > 0.8 for cell in grid.cells)
+    assert {demo.summary(cell.run)["span_recall@5"].n_scored for cell in grid.cells} == {76}
+
+
+def test_the_two_hop_runs_name_both_hops(demo: Catalogue) -> None:
+    plain, expanded = demo.runs("musique")
+    assert (plain.n, expanded.n) == (68, 68)
+    sample = demo.table(expanded).samples.read([0])[0]
+    assert [one["hop"] for one in sample["relevant"]] == ["1", "2"]
+    assert len(sample["candidates"]) == 50
