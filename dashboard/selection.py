@@ -61,7 +61,7 @@ class Selection:
         versions: run ids beside the baseline on the Compare page.
         other: which of them the detail shows.
         metric: metric whose changes are listed.
-        k: rank cut-off of the Retrieval, Chunking and Alignment pages.
+        k: rank cut-off of the Retrieval, Chunking and Alignment pages; 0 for the run's own, else 5.
         grid: key of the grid of chunkings on display.
         measure: metric that a heatmap or a curve shows, without its cut-off.
         budget: tokens of context at which chunkings are compared; 0 to compare at k.
@@ -69,6 +69,7 @@ class Selection:
         against: key of the published row that ours is compared with.
         factor: factor of the configuration whose effect is shown.
         cost: metric on the cost axis.
+        kinds: query type -> kind of question, where a person said so.
     """
 
     project: str = ""
@@ -97,7 +98,7 @@ class Selection:
     versions: tuple[str, ...] = ()
     other: str = ""
     metric: str = ""
-    k: int = 5
+    k: int = 0
     grid: str = ""
     measure: str = ""
     budget: int = 0
@@ -105,6 +106,7 @@ class Selection:
     against: str = ""
     factor: str = ""
     cost: str = ""
+    kinds: Mapping[str, str] = field(default_factory=dict)
 
     def with_(self, **changes: Any) -> Selection:
         """Give a copy with some values changed."""

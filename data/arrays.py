@@ -44,6 +44,7 @@ def batch_of(table: Any, match: Match = "id") -> Batch:
         answers=answers,
         checks=_checks(table),
         document_relevant=_document_labels(retrieved, table.num_rows),
+        first_pass=rankings(table, match, column="candidates"),
     )
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from data.gold import rankings
 from data.ragged import Ragged
 from metrics.inputs import Batch, Checks, Rankings
 from metrics.spans import span_recall
@@ -45,7 +44,7 @@ def evidence_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
         "refused_source": answers.refused_source.astype(np.float64),
         "answerable": _known(answers.answerable),
         "gold_in_context": _gold_in_context(batch),
-        "gold_in_candidates": _gold_share(rankings(table, column="candidates"), batch.n),
+        "gold_in_candidates": _gold_share(batch.first_pass, batch.n),
         "has_candidates": candidates.recorded.astype(np.float64),
         "check_failed": failed,
         "format_failed": format_failed,

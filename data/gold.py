@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,7 @@ from data.ragged import Ragged, numbers, padded
 from metrics.inputs import Rankings, SpanRankings
 from metrics.values import BoolArray, FloatArray, IntArray, Status
 
-__all__ = ["Match", "list_status", "rankings", "span_rankings"]
+__all__ = ["Match", "hop_order", "list_status", "rankings", "span_rankings"]
 
 Match = Literal["id", "doc_id"]
 NO_LIST = "the run records no `retrieved` list for this sample"
@@ -114,9 +115,10 @@ def _units(
     sample: IntArray, keys: IntArray, hops: Any, ranks: FloatArray, positive: BoolArray, n: int
 ) -> FloatArray:
     """Give the first rank of each gold unit: a hop with its alternatives, or a document without a hop."""
-    hop_codes = hops.dictionary_encode().indices
+    encoded = hops.dictionary_encode()
+    hop_codes = encoded.indices
     is_hop = hop_codes.is_valid().to_numpy(zero_copy_only=False)
-    hop = pc.fill_null(hop_codes, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    hop = _hop_places(encoded)[pc.fill_null(hop_codes, 0).to_numpy(zero_copy_only=False).astype(np.int64)]
     span = int(keys.max(initial=0)) + 1
     unit = np.where(is_hop, span + sample * (int(hop.max(initial=0)) + 1) + hop, keys)[positive]
     rows, first = sample[positive], ranks[positive]
@@ -126,6 +128,21 @@ def _units(
     chosen = order[keep]
     by_row = chosen[np.lexsort((unit[chosen], rows[chosen]))]
     return _rows_to_table(rows[by_row], first[by_row], n)
+
+
+def _hop_places(encoded: Any) -> IntArray:
+    """Give each hop label its place: hops come in the order of their numbers, then by their text."""
+    labels = encoded.dictionary.to_pylist()
+    order = sorted(range(len(labels)), key=lambda at: hop_order(labels[at]))
+    places = np.zeros(max(len(labels), 1), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return places
+
+
+def hop_order(label: str) -> tuple[int, str]:
+    """Order hops: those with a number by it, the others behind, by their text."""
+    number = re.search(r"\d+", label)
+    return (int(number[0]) if number else 10**9, label)
 
 
 def list_status(

@@ -185,6 +185,7 @@ class Batch:
         n: number of samples.
         documents: (n,) number of documents handed to the generator; 0 where none or not recorded.
         document_relevant: (n, K) int8 label of each retrieved document (1 relevant, 0 not, -1 not labelled).
+        first_pass: the longer ranked lists before reranking, joined with the gold likewise.
     """
 
     n: int
@@ -197,6 +198,7 @@ class Batch:
     answers: Answers | None = None
     checks: Checks | None = None
     document_relevant: NDArray[np.int8] | None = None
+    first_pass: Rankings | None = None
 
     @property
     def chunk_tokens(self) -> FloatArray | None:
