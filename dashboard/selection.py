@@ -66,6 +66,7 @@ class Selection:
         measure: metric that a heatmap or a curve shows, without its cut-off.
         budget: tokens of context at which chunkings are compared; 0 to compare at k.
         split: what the cases of a view are divided by.
+        origin: who says what answers draw on.
         against: key of the published row that ours is compared with.
         factor: factor of the configuration whose effect is shown.
         cost: metric on the cost axis.
@@ -103,6 +104,7 @@ class Selection:
     measure: str = ""
     budget: int = 0
     split: str = ""
+    origin: str = ""
     against: str = ""
     factor: str = ""
     cost: str = ""

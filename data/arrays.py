@@ -140,6 +140,7 @@ def _use(table: Any, retrieved: Ragged, refused: BoolArray) -> Use | None:
     if retrieved.width == 0:
         return None
     stated, status, source = _stated_use(table, retrieved)
+    _use_by_claims(table, retrieved, stated[0], status)
     used, share = stated
     open_rows = np.flatnonzero((status != Status.SCORED) & (retrieved.lengths > 0) & ~refused)
     for row, marks in estimated_use(table, open_rows):
@@ -151,6 +152,19 @@ def _use(table: Any, retrieved: Ragged, refused: BoolArray) -> Use | None:
         return None
     status[refused & (retrieved.lengths > 0)] = Status.SCORED
     return Use(used, share, retrieved.lengths, refused, status, source)
+
+
+def _use_by_claims(table: Any, retrieved: Ragged, used: BoolArray, status: NDArray[np.int8]) -> None:
+    """Where nothing else says what was used, but every claim was labelled: the documents that support one."""
+    claims = _claims(table, retrieved.width)
+    if claims is None:
+        return
+    unknown = np.bincount(claims.sample[~claims.support_known], minlength=table.num_rows) > 0
+    labelled = np.bincount(claims.sample, minlength=table.num_rows) > 0
+    open_rows = labelled & ~unknown & (status != Status.SCORED) & (retrieved.lengths > 0)
+    mine = open_rows[claims.sample]
+    np.logical_or.at(used, claims.sample[mine], claims.supported[mine])
+    status[open_rows] = Status.SCORED
 
 
 def _stated_use(

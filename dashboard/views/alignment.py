@@ -1,7 +1,38 @@
-"""Alignment."""
+"""Alignment: does the answer draw on what was ranked first?"""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from dashboard import alignment_parts as parts
+from dashboard.retrieval_parts import k_picker
+from dashboard.session import current_view
+from dashboard.text import markdown_text
+
+view = current_view()
 st.title("Does the answer draw on what was ranked first?")
+table = view.table(view.run)
+found = parts.use_in(table)
+if found is None:
+    st.info(
+        f"{markdown_text(view.labels[view.run.run_id])} has no answers with retrieved texts that are "
+        f"not refusals, "
+        "so there is no use of documents to look at. Samples can carry `answer` with `retrieved` texts "
+        "(use is then "
+        "estimated from words), `used` ranks, or `citations`."
+    )
+    st.stop()
+
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    origin = parts.origin_picker(found)
+    k = k_picker(view.run)
+rates = {rate.origin: rate for rate in parts.rates_of(table)}
+parts.advice(rates[origin])
+
+st.subheader("Every version")
+parts.version_section(view)
+parts.split_section(table, found, origin)
+parts.rank_section(table, found, origin)
+parts.k_section(table, found, origin, k)
+parts.gap_section(view)
+parts.place_section(table, found)
