@@ -135,7 +135,7 @@ def version_section(view: View) -> None:
 
 def _shown(view: View) -> list[Run]:
     """Give the newest versions, the run on display among them."""
-    newest = [run for run in reversed(view.runs) if run.n][:MOST_VERSIONS]
+    newest = list(reversed(view.sampled))[:MOST_VERSIONS]
     return newest if view.run in newest else [view.run, *newest[:-1]]
 
 

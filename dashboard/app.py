@@ -21,6 +21,7 @@ PAGES = [
     st.Page("views/benchmarks.py", title="Benchmarks"),
     st.Page("views/runs.py", title="Runs"),
 ]
+KNOWN_BY_MEANS = ("benchmarks", "runs")  # pages that have something to show of a version without samples
 CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "mark": "", "grid": "", "page": 1}
 CONVENTIONS = {
     "default": "ragtriage (undefined stays undefined)",
@@ -35,7 +36,7 @@ def pick(view: View) -> View:
         choose("Project", "project", projects, str, {**CLEAR_RUN, "run": "", "case": ""}, shown=view.project)
         newest = [run.run_id for run in reversed(view.runs)]
         choose("Run", "run", newest, view.labels, {"page": 1}, shown=view.run.run_id)
-        others = [run_id for run_id in newest if run_id != view.run.run_id]
+        others = [run.run_id for run in reversed(view.sampled) if run.run_id != view.run.run_id]
         if others:
             shown = view.baseline.run_id if view.baseline else others[0]
             choose("Baseline", "baseline", others, view.labels, shown=shown)
@@ -59,6 +60,11 @@ try:
     else:
         st.session_state["view"] = pick(found) if found is not None else None
         save_selection()
-        page.run()
+        if found is not None and found.run.means and page.url_path not in KNOWN_BY_MEANS:
+            from dashboard.benchmark_parts import means_only
+
+            means_only(found)
+        else:
+            page.run()
 except (DataError, MetricsError) as error:
     st.error(markdown_text(str(error)), title="This cannot be shown")

@@ -41,11 +41,16 @@ PAGE = 15
 def versions_picker(view: View) -> list[Run]:
     """Let a person choose the versions beside the baseline; at first the run on display and its like."""
     by_id = {
-        run.run_id: run for run in reversed(view.runs) if view.baseline and run.run_id != view.baseline.run_id
+        run.run_id: run
+        for run in reversed(view.sampled)
+        if view.baseline and run.run_id != view.baseline.run_id
     }
     chosen = [one for one in view.selection.versions if one in by_id]
     if not chosen:
-        near = [view.run.run_id, *(run.run_id for run in view.runs if run.created_at == view.run.created_at)]
+        near = [
+            view.run.run_id,
+            *(run.run_id for run in view.sampled if run.created_at == view.run.created_at),
+        ]
         chosen = [one for one in dict.fromkeys(near) if one in by_id][:FIRST_VERSIONS]
     show_in("pick_versions", chosen)
     st.multiselect(

@@ -52,7 +52,15 @@ def run_diagnosis(
 
 
 def diagnosis_of(catalogue: Catalogue, run: Run, settings: DiagnosisSettings) -> Diagnosis:
-    """Diagnose a run with the labels people gave."""
+    """Diagnose a run with the labels people gave.
+
+    Raises:
+        DataError: the run is known by its means alone.
+    """
+    if run.means:
+        raise DataError(
+            f"{run.name} ({run.run_id}) is known by its means alone; accepted: a run with samples"
+        )
     return diagnose(catalogue.table(run), settings, catalogue.ledger.labels(run.run_id))
 
 

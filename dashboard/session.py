@@ -118,6 +118,11 @@ class View:
         """The project on display."""
         return self.run.project
 
+    @property
+    def sampled(self) -> tuple[Run, ...]:
+        """The runs of the project that have samples; the others are known by their means alone."""
+        return tuple(run for run in self.runs if not run.means)
+
     @cached_property
     def labels(self) -> dict[str, str]:
         """A name for every run of the project, made different where names repeat."""
@@ -188,7 +193,7 @@ def _name(name: str, dated: str, run_id: str, often: Counter[str], twice: Counte
 
 def _newest_measured(catalogue: Catalogue, runs: tuple[Run, ...]) -> Run:
     """Pick the newest run with an answer-level score of its own; the newest of all where none has one."""
-    for run in reversed(runs):
+    for run in reversed([one for one in runs if not one.means]):
         if any(
             name in catalogue.summary(run) for name in ("faithfulness", "answer_relevancy", "correctness")
         ):
@@ -198,7 +203,7 @@ def _newest_measured(catalogue: Catalogue, runs: tuple[Run, ...]) -> Run:
 
 def _baseline(catalogue: Catalogue, selection: Selection, runs: tuple[Run, ...], run: Run) -> Run | None:
     """Pick the baseline chosen, else the project's, else the run before this one."""
-    others = {one.run_id: one for one in runs if one.run_id != run.run_id}
+    others = {one.run_id: one for one in runs if one.run_id != run.run_id and not one.means}
     wanted = selection.baseline or catalogue.ledger.baselines().get(run.project, "")
     if wanted in others:
         return others[wanted]

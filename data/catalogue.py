@@ -15,7 +15,7 @@ from typing import Any
 from data.errors import WorkspaceError
 from data.ledger import Ledger
 from data.scoring import ScoreOptions, ensure_scored, match_of
-from data.summaries import Aggregate
+from data.summaries import Aggregate, stated
 from data.tables import RunTable
 from data.workspace import Run, Workspace
 
@@ -106,6 +106,8 @@ class Catalogue:
 
     def _stored_summary(self, run: Run, folder: str) -> dict[str, Aggregate]:
         body = self._read(run.run_id, folder)
+        if run.means:
+            return stated(run)
         if body is None:
             path = self.workspace.scores_folder / run.run_id / folder / "summary.json"
             body = json.loads(path.read_text(encoding="utf-8"))["aggregates"]

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 import numpy as np
 
 from data.summaries import bounds_of
 from data.tables import RunTable
+from data.workspace import Run
+from metrics.aggregates import Means, check_means
 from metrics.checks import CheckInput, Finding, check_numbers
 from metrics.registry import Convention
 from metrics.values import FloatArray, Source
 
-__all__ = ["check_run"]
+__all__ = ["check_run", "means_of"]
 
 
 def check_run(table: RunTable, convention: Convention = "default") -> list[Finding]:
     """Run every rule over a run's values; rows in the findings are rows of the run."""
+    if table.run.means:
+        return check_means(means_of(table.run))
     config = table.run.config
     computed = _of(table, (Source.COMPUTED, Source.JUDGED))
     return check_numbers(
@@ -31,8 +36,38 @@ def check_run(table: RunTable, convention: Convention = "default") -> list[Findi
             imported_means=_reported_means(config),
             retrieval_test_set=str(config.get("retrieval_test_set", "")),
             generation_test_set=str(config.get("generation_test_set", "")),
+            synthetic_share=_synthetic_share(table),
+            dataset_date=_date(config.get("dataset_date"), table.run.dataset_version),
+            corpus_date=_date(config.get("corpus_date"), table.run.corpus_version),
         )
     )
+
+
+def _synthetic_share(table: RunTable) -> float | None:
+    """Give the share of generated questions: as the configuration says, else by the tag `synthetic`."""
+    said = table.run.config.get("synthetic")
+    if isinstance(said, bool | int | float):
+        return float(said)
+    tag = next((one for one in table.slices if one.name == "synthetic"), None)
+    if tag is None:
+        return None
+    return float(np.isin(np.array(tag.labels, dtype=object)[tag.codes], ("true", "yes", "1")).mean())
+
+
+def _date(said: object, version: str) -> date | None:
+    """Read a date from the configuration, else from a version that is one."""
+    for text in (said, version):
+        try:
+            return date.fromisoformat(str(text)[:10])
+        except ValueError:
+            continue
+    return None
+
+
+def means_of(run: Run) -> Means:
+    """Give the means of a version as the checks take them."""
+    step = run.config.get("step")
+    return Means(run.means, float(step)) if isinstance(step, int | float) else Means(run.means)
 
 
 def _of(table: RunTable, sources: tuple[Source, ...]) -> dict[str, FloatArray]:

@@ -147,7 +147,7 @@ def _facts(draft: RunDraft, project: str, tally: _Tally) -> Run:
         name=draft.name,
         project=project,
         n=tally.n,
-        n_questions=len(tally.questions),
+        n_questions=len(tally.questions) or int(draft.config.get("n_questions", 0)) * bool(draft.means),
         created_at=draft.created_at or now,
         imported_at=now,
         origin={"file": draft.file, "format": draft.format},

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from data.tables import Column, RunTable
+from data.workspace import Run
 from metrics.catalogue import REGISTRY, lookup
 from metrics.registry import Metric
 from metrics.statistics import intervals, missing_bounds, question_means
 from metrics.values import BoolArray, FloatArray, IntArray, MetricsError, Source, Status
 
-__all__ = ["Aggregate", "bounds_of", "declared", "summarise", "title_of"]
+__all__ = ["Aggregate", "bounds_of", "declared", "stated", "summarise", "title_of"]
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,27 @@ def summarise(
             **_missing(means[:, m], _failed(table.question, column, means[:, m]), bounds[m]),
         )
         for m, (name, column, one) in enumerate(zip(names, kept, found, strict=True))
+    }
+
+
+def stated(run: Run) -> dict[str, Aggregate]:
+    """Give the means of a version that is known by them alone: no interval, no sample behind them."""
+    return {
+        name: Aggregate(
+            metric=name,
+            mean=run.means[name],
+            low=None,
+            high=None,
+            n_scored=run.n_questions,
+            n_applicable=run.n_questions,
+            n_failed=0,
+            method="stated",
+            too_few=False,
+            sources={Source.IMPORTED.label: run.n_questions},
+            worst=None,
+            best=None,
+        )
+        for name in ordered(tuple(run.means))
     }
 
 

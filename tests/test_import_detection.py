@@ -28,6 +28,7 @@ FORMAT_OF = {
     "iris_vector_rag/detailed_small.csv": "table",
     "iris_vector_rag/pipelines_small.json": "pipeline_results",
     "tables/versions.tsv": "table",
+    "tables/means.csv": "versions",
     "ranx/run.trec": "trec",
     "ranx/run.json": "scores_json",
 }

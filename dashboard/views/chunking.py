@@ -14,7 +14,7 @@ from data.grids import grids_of
 
 view = current_view()
 st.title("Which chunking serves the questions best?")
-grids = grids_of(view.runs)
+grids = grids_of(view.sampled)
 with st.expander("Run a grid", expanded=not grids, icon=":material/grid_on:"):
     grid_form(view.catalogue, view.project)
 grid_progress(view.catalogue)

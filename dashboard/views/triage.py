@@ -92,7 +92,7 @@ points = parts.trend_points(view, metric)
 if sum(point.mean is not None for point in points) > 1:
     base = view.baseline.run_id if view.baseline else ""
     level = next(
-        (point.mean for point, run in zip(points, view.runs, strict=True) if run.run_id == base), None
+        (point.mean for point, run in zip(points, view.sampled, strict=True) if run.run_id == base), None
     )
     draw(
         trend(points, parts.metric_title(metric), level), "trend", "The metric over runs with 95 % intervals"

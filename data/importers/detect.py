@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from data.drafts import Record, RunDraft
 from data.errors import InputError, Problems
-from data.importers import inspectorraget, native, pipelines, ragas, ragchecker, table, trec
+from data.importers import inspectorraget, native, pipelines, ragas, ragchecker, table, trec, versions
 from data.importers.columns import guessed_fields
 from data.importers.options import Options
 from data.importers.qrels import Qrels, read_qrels, with_qrels
@@ -52,6 +52,7 @@ FORMATS: Mapping[str, Importer] = {
     ),
     "trec": Importer("TREC run", trec.ACCEPTED, trec.read),
     "scores_json": Importer("Run as JSON, as BEIR and ranx write it", trec.JSON_ACCEPTED, trec.read_json),
+    "versions": Importer("Versions by their means", versions.ACCEPTED, versions.read),
     "table": Importer(
         "Table", "CSV, TSV, JSONL, JSON or Parquet with a column that reads as the question", table.read, True
     ),
@@ -100,6 +101,8 @@ def _first_lines(source: Source) -> list[str]:
 
 
 def _by_columns(found: Table, source: Source) -> str:
+    if versions.is_versions(found.columns):
+        return "versions"
     if native.is_native(found.columns):
         return "native"
     if ragas.is_ragas(found.columns):
@@ -176,7 +179,7 @@ def _with_options(
         draft,
         name=name,
         named_by_content=named_by_content,
-        records=_not_empty(records, problems),
+        records=() if draft.means else _not_empty(records, problems),
         notes=notes,
         config={**draft.config, **options.config},
         dataset=options.dataset or draft.dataset,

@@ -1,0 +1,312 @@
+"""The pieces of the Benchmarks page, and what any other page shows of a version known by its means alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from dashboard.benchmark_charts import VersionPoint, dot_plot, metric_label, progress
+from dashboard.controls import choose
+from dashboard.drawing import clicked, draw, facts, show_table
+from dashboard.rounding import count, interval_text, signed, source_text
+from dashboard.session import View, open_cases
+from dashboard.text import markdown_text
+from dashboard.triage_parts import finding_list
+from data.errors import DataError
+from data.findings import means_of
+from data.published import (
+    BAND_NAMES,
+    PublishedRow,
+    PublishedTable,
+    Targets,
+    band_of,
+    published_tables,
+    target_bands,
+)
+from data.summaries import Aggregate, declared
+from data.workspace import Run
+from metrics.aggregates import check_means, looks_uncomputed
+
+__all__ = [
+    "against_section",
+    "band_section",
+    "finding_section",
+    "means_only",
+    "progress_section",
+    "published_in",
+    "table_picker",
+    "targets_in",
+]
+
+DASH = "–"
+
+
+def means_only(view: View) -> None:
+    """Say of a version known by its means alone what is known, and where to go on."""
+    st.title(f"{markdown_text(view.labels[view.run.run_id])} is known by its means alone")
+    st.write(
+        "No sample of this version was loaded, so there are no cases, no intervals and no diagnosis of it."
+    )
+    show_table(_own_rows(view.summary(view.run)), "The means of this version")
+    finding_list(view.findings(view.run))
+    st.page_link("views/benchmarks.py", label="Its place among versions and published results: Benchmarks")
+
+
+def _own_rows(ours: Mapping[str, Aggregate]) -> list[dict[str, str]]:
+    return [
+        {"Metric": metric_label(name), "Mean, %": _percent(one.mean), "Obtained": "imported mean"}
+        for name, one in ours.items()
+    ]
+
+
+def published_in(view: View) -> list[PublishedTable]:
+    """Give the published results; a file of the user that cannot be read is told on the page."""
+    tables, errors = published_tables(view.catalogue.workspace)
+    for error in errors:
+        st.error(markdown_text(str(error)), title="A file of published results cannot be read")
+    return tables
+
+
+def measured(view: View, run: Run) -> dict[str, Aggregate]:
+    """Give the means of a run that are measured; a 0 that looks uncomputed is not."""
+    gone = uncomputed(run)
+    return {name: one for name, one in view.summary(run).items() if one.mean is not None and name not in gone}
+
+
+def uncomputed(run: Run) -> list[str]:
+    """Name the means of a version that look like 0 written for what was not computed."""
+    return looks_uncomputed(means_of(run)) if run.means else []
+
+
+def table_picker(tables: Sequence[PublishedTable]) -> tuple[PublishedTable, PublishedRow]:
+    """Let a person choose the published row to be compared with."""
+    rows = {row.key: (table, row) for table in tables for row in table.rows}
+    titles = {key: f"{table.title}: {row.name}" for key, (table, row) in rows.items()}
+    return rows[choose("Against", "against", list(rows), titles, {}, width=420)]
+
+
+def against_section(view: View, table: PublishedTable, against: PublishedRow) -> None:
+    """Show ours against every row of a table, with the difference to the chosen one."""
+    ours = measured(view, view.run)
+    shared = [name for name in ours if any(name in row.values for row in table.rows)]
+    if not shared:
+        needed = ", ".join(metric_label(name) for name in table.rows[0].values)
+        st.info(
+            f"This run has none of the metrics of {markdown_text(table.title)}: "
+            f"{markdown_text(needed)}. They need "
+            "the claims of answers and references with their labels, as RAGChecker writes them, or a judge."
+        )
+        return
+    name = view.labels[view.run.run_id]
+    hit = clicked(
+        dot_plot({one: ours[one] for one in shared}, name, table.rows),
+        "dots",
+        "Our means with intervals beside the published ones; the numbers are in the tables below",
+    )
+    facts(
+        [
+            _ours_n(ours, shared),
+            f"{markdown_text(table.source)}, {table.date}",
+            "click ours for its cases" if view.run.n else "",
+        ]
+    )
+    st.warning(
+        "A published row was measured on other questions and perhaps by another judge. Differences are shown "
+        "without a claim of significance: they cannot tell which system is better."
+    )
+    show_table(_difference_rows(ours, shared, against), f"Ours against {against.name}")
+    with st.expander("Every published row, the best of each column marked ★"):
+        show_table(_matrix(name, ours, table, shared), "All systems by metric")
+    if hit is not None and view.run.n:
+        _open_worst(str(hit[0]))
+
+
+def _open_worst(metric: str) -> None:
+    found = declared(metric)
+    falling = found is not None and found.higher_is_better is False
+    open_cases(sort=metric, descending=falling)
+
+
+def _ours_n(ours: Mapping[str, Aggregate], shared: Sequence[str]) -> str:
+    sizes = sorted({ours[name].n_scored for name in shared})
+    if sizes == [0]:
+        return "ours: means without samples"
+    span = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    return f"ours: n = {span} questions"
+
+
+def _difference_rows(
+    ours: Mapping[str, Aggregate], shared: Sequence[str], against: PublishedRow
+) -> list[dict[str, str]]:
+    rows = []
+    for name in shared:
+        one, theirs = ours[name], against.values.get(name)
+        rows.append(
+            {
+                "Metric": metric_label(name),
+                "Ours, %": _percent(one.mean),
+                "95 % interval": interval_text(_times(one.low), _times(one.high), 1),
+                "n": f"{one.n_scored:,}" if one.n_scored else "not stated",
+                "Obtained": source_text(one) if one.n_scored else "imported mean",
+                f"{against.name}, %": _percent(theirs),
+                "Difference, + is better": DASH
+                if theirs is None
+                else _difference(name, (one.mean or 0.0) - theirs),
+            }
+        )
+    return rows
+
+
+def _difference(metric: str, value: float) -> str:
+    """Write a difference turned so that plus is better, and say so in words; by the number alone."""
+    found = declared(metric)
+    if found is None or found.higher_is_better is None:
+        return f"{signed(100 * value, 1)} (no direction)"
+    turned = value if found.higher_is_better else -value
+    if abs(turned) < 5e-5:
+        return "= the same"
+    return f"{signed(100 * turned, 1)} {'▲ better' if turned > 0 else '▼ worse'} by the number"
+
+
+def _matrix(
+    name: str, ours: Mapping[str, Aggregate], table: PublishedTable, shared: Sequence[str]
+) -> list[dict[str, str]]:
+    systems = [(name, {one: ours[one].mean for one in shared})]
+    systems += [(row.name, {one: row.values.get(one) for one in shared}) for row in table.rows]
+    best = {one: _best(one, [values[one] for _, values in systems]) for one in shared}
+    return [
+        {
+            "System": system,
+            **{
+                metric_label(one): f"{_percent(values[one])}{' ★' if values[one] == best[one] else ''}"
+                for one in shared
+            },
+        }
+        for system, values in systems
+    ]
+
+
+def _best(metric: str, values: Sequence[float | None]) -> float | None:
+    found = declared(metric)
+    known = [value for value in values if value is not None]
+    pick = min if found is not None and found.higher_is_better is False else max
+    return pick(known) if known else None
+
+
+def _percent(value: float | None) -> str:
+    return DASH if value is None else f"{100 * value:.1f}"
+
+
+def _times(value: float | None) -> float | None:
+    return None if value is None else 100 * value
+
+
+def band_section(view: View, targets: Targets, against: PublishedRow) -> None:
+    """Show the target bands with ours and the chosen row in them."""
+    ours = measured(view, view.run)
+    st.subheader("Target bands")
+    rows = []
+    for name, band in targets.bands.items():
+        one = ours.get(name)
+        theirs = against.values.get(name)
+        rows.append(
+            {
+                "Metric": metric_label(name),
+                "Ours": DASH
+                if one is None or one.mean is None
+                else f"{_percent(one.mean)} · {band_of(band, one.mean)}",
+                against.name: DASH if theirs is None else f"{_percent(theirs)} · {band_of(band, theirs)}",
+                **{
+                    title: f"{100 * edge:g}"
+                    for title, edge in zip(
+                        BAND_NAMES[1:], (band.minimum, band.good, band.excellent), strict=True
+                    )
+                },
+            }
+        )
+    show_table(rows, "Target bands with ours and the published row")
+    facts(
+        [
+            f"{markdown_text(targets.title)} ({markdown_text(targets.source)})",
+            "means decide the band, intervals do not",
+        ]
+    )
+
+
+def progress_section(view: View, targets: Targets) -> None:
+    """Draw one metric over the versions of the project, those known by their means among them."""
+    names = _history_metrics(view)
+    if len(view.runs) < 2 or not names:
+        return
+    st.subheader("Progress over versions")
+    metric = choose("Metric", "measure", names, {name: metric_label(name) for name in names}, {}, width=320)
+    points = [
+        VersionPoint(view.labels[run.run_id], _of(view, run, metric), metric in uncomputed(run))
+        for run in view.runs
+    ]
+    band = targets.bands.get(metric)
+    draw(
+        progress(points, metric, band.good if band else None),
+        "progress",
+        f"{metric_label(metric)} over versions",
+    )
+    have = [point for point in points if point.one is not None and not point.uncomputed]
+    facts(
+        [
+            f"{count(len(have), 'version')} of {len(points)} measured it",
+            "means without samples have no interval" if any(run.means for run in view.runs) else "",
+            "a gap is not measured, and not 0",
+        ]
+    )
+
+
+def _of(view: View, run: Run, metric: str) -> Aggregate | None:
+    one = view.summary(run).get(metric)
+    return one if one is not None and one.mean is not None else None
+
+
+def _history_metrics(view: View) -> list[str]:
+    names = dict.fromkeys(
+        name
+        for run in view.runs
+        for name, one in view.summary(run).items()
+        if one.mean is not None and ("@" not in name or name.endswith("@5")) and _is_share(name)
+    )
+    first = [one for one in ("answer_f1", "faithfulness") if one in names]
+    return [*first, *(one for one in names if one not in first)]
+
+
+def _is_share(name: str) -> bool:
+    found = declared(name)
+    return found is not None and found.bounds == (0.0, 1.0)
+
+
+def finding_section(view: View, tables: Sequence[PublishedTable]) -> None:
+    """Write what the checks find in the history and in the published rows."""
+    st.subheader("What is wrong with these figures")
+    nothing = True
+    for run in view.runs:
+        found = view.findings(run) if run.means else []
+        if found:
+            st.markdown(f"**{markdown_text(view.labels[run.run_id])}**")
+            finding_list(found)
+            nothing = False
+    for table in tables:
+        for row in table.rows:
+            found = check_means(row.means)
+            if found:
+                st.markdown(f"**{markdown_text(table.title)}: {markdown_text(row.name)}**")
+                finding_list(found)
+                nothing = False
+    if nothing:
+        st.write("The figures agree with each other.")
+
+
+def targets_in(view: View) -> Targets:
+    """Give the target bands; those of a user that cannot be read give way to none, and are told."""
+    try:
+        return target_bands(view.catalogue.workspace)
+    except DataError as error:
+        st.error(markdown_text(str(error)), title="A file of target bands cannot be read")
+        return Targets("", "", {})
