@@ -152,11 +152,18 @@ def diagnose(workspace: str | None, /, run: str, as_json: bool, **settings: Any)
 @app.command()
 @click.argument("base")
 @click.argument("others", nargs=-1, required=True)
+@click.option(
+    "--family",
+    type=click.Choice(["headline", "retrieval", "generation", "answer", "system", "all"]),
+    default="all",
+    show_default=True,
+    help="Metrics that are compared, and over which p values are corrected.",
+)
 @_JSON
 @click.pass_obj
-def compare(workspace: str | None, base: str, others: tuple[str, ...], as_json: bool) -> None:
+def compare(workspace: str | None, base: str, others: tuple[str, ...], family: str, as_json: bool) -> None:
     """Compare runs with a baseline, paired on question."""
-    _print("compare_runs", as_json, workspace, base, others)
+    _print("compare_runs", as_json, workspace, base, others, family)
 
 
 @app.command()

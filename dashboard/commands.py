@@ -149,15 +149,19 @@ def run_diagnosis(workspace: str | None, wanted: str, **settings: Any) -> Answer
     return diagnose_command.run_diagnosis(open_workspace(workspace), wanted, **settings)
 
 
-def compare_runs(workspace: str | None, base: str, others: Sequence[str]) -> Answer:
+def compare_runs(workspace: str | None, base: str, others: Sequence[str], family: str = "all") -> Answer:
     """Compare runs with a baseline."""
     catalogue = open_workspace(workspace)
     runs = [catalogue.find(wanted) for wanted in (base, *others)]
     found = [diagnosis_of(catalogue, run, DiagnosisSettings()) for run in runs]
     names = catalogue.names()
-    sides = [compare(found[0], one, shared_metrics([found[0].table, one.table])) for one in found[1:]]
+    sides = [
+        compare(found[0], one, shared_metrics([found[0].table, one.table], family=family))
+        for one in found[1:]
+    ]
     answer = {
         "baseline": runs[0].run_id,
+        "family": family,
         "comparisons": [_comparison(run, side) for run, side in zip(runs[1:], sides, strict=True)],
     }
 

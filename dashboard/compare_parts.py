@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from dashboard.case_html import STYLE
-from dashboard.controls import show_in
+from dashboard.controls import choose, show_in
 from dashboard.drawing import facts, show_table
 from dashboard.palette import VERDICT_MARKS
 from dashboard.rounding import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
@@ -19,7 +19,16 @@ from dashboard.text import markdown_text, shorten
 from dashboard.triage_parts import metric_title
 from dashboard.word_diff import diff_html
 from data.cases import page_of, read_case
-from data.comparisons import GOOD_SHARE, Changes, Comparison, MetricDifference, QuestionChange, shared_metrics
+from data.comparisons import (
+    FAMILIES,
+    GOOD_SHARE,
+    Changes,
+    Comparison,
+    MetricDifference,
+    QuestionChange,
+    in_family,
+    shared_metrics,
+)
 from data.summaries import declared
 from data.workspace import Run
 
@@ -27,6 +36,7 @@ __all__ = [
     "change_list",
     "config_table",
     "detail_rows",
+    "everything",
     "family",
     "is_share",
     "matrix",
@@ -66,8 +76,25 @@ def versions_picker(view: View) -> list[Run]:
 
 
 def family(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
-    """Name the metrics that baseline and versions all have."""
-    return shared_metrics([view.table(run) for run in (base, *versions)])
+    """Let a person choose a family of metrics, and name those of it that baseline and versions all have."""
+    tables = [view.table(run) for run in (base, *versions)]
+    every = shared_metrics(tables)
+    offered = [one for one in FAMILIES if any(in_family(name, one) for name in every)]
+    chosen = choose(
+        "Family of metrics",
+        "family",
+        offered or ["all"],
+        FAMILIES,
+        {"metric": ""},
+        width=380,
+        help="The correction for looking at many metrics is over this family: a smaller one sees more.",
+    )
+    return [name for name in every if in_family(name, chosen)]
+
+
+def everything(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
+    """Name the metrics of any family that baseline and versions all have and that lie from 0 to 1."""
+    return [name for name in shared_metrics([view.table(run) for run in (base, *versions)]) if is_share(name)]
 
 
 def is_share(metric: str) -> bool:
@@ -86,6 +113,7 @@ def matrix(view: View, base: Run, versions: Sequence[Run], sides: Sequence[Compa
         }
         for run, side in zip(versions, sides, strict=True):
             row[view.labels[run.run_id]] = _cell(side.differences[at])
+            row[f"95 % of the difference, {view.labels[run.run_id]}"] = _span(side.differences[at])
         rows.append(row)
     show_table(rows, "Metrics by version, with differences to the baseline")
     pairs = [len(side.alignment.base) for side in sides]
@@ -103,6 +131,11 @@ def matrix(view: View, base: Run, versions: Sequence[Run], sides: Sequence[Compa
 
 def _level(metric: str, value: float) -> str:
     return percent(value) if metric == GOOD_SHARE else number(value)
+
+
+def _span(one: MetricDifference) -> str:
+    gap = one.difference
+    return interval_text(gap.low, gap.high) if gap.n_pairs else NOT_MEASURED
 
 
 def _cell(one: MetricDifference) -> str:

@@ -68,7 +68,8 @@ class Selection:
         split: what the cases of a view are divided by.
         origin: who says what answers draw on.
         against: key of the published row that ours is compared with.
-        factor: factor of the configuration whose effect is shown.
+        quality: metric that stands against cost.
+        family: group of metrics that a comparison holds.
         cost: metric on the cost axis.
         kinds: query type -> kind of question, where a person said so.
     """
@@ -106,7 +107,8 @@ class Selection:
     split: str = ""
     origin: str = ""
     against: str = ""
-    factor: str = ""
+    quality: str = ""
+    family: str = ""
     cost: str = ""
     kinds: Mapping[str, str] = field(default_factory=dict)
 

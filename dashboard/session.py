@@ -13,7 +13,7 @@ import streamlit as st
 
 from dashboard.selection import Selection
 from data.catalogue import Catalogue
-from data.comparisons import Changes, Comparison, changes, compare, stage_flow
+from data.comparisons import Changes, Comparison, Side, changes, compare, metric_sides, stage_flow
 from data.diagnoses import Diagnosis, DiagnosisSettings, diagnose
 from data.errors import DataError
 from data.findings import check_run
@@ -226,12 +226,22 @@ def _diagnosis(
 def _comparison(
     _base: Diagnosis,
     _other: Diagnosis,
-    key: tuple[str, str],  # noqa: ARG001 -- part of the cache key
+    key: tuple[str, str],
     settings: DiagnosisSettings,  # noqa: ARG001 -- part of the cache key
     metrics: tuple[str, ...],
     stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
 ) -> Comparison:
-    return compare(_base, _other, metrics)
+    return compare(_base, _other, metrics, _sides(_base.table, _other.table, key, metrics))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _sides(
+    _base: RunTable,
+    _other: RunTable,
+    key: tuple[str, str],  # noqa: ARG001 -- part of the cache key
+    metrics: tuple[str, ...],
+) -> list[Side]:
+    return metric_sides(_base, _other, metrics)
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)

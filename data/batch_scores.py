@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from data.arrays import batch_of
 from data.evidence import evidence_of
 from data.gold import Match
-from data.imported import human_scores, imported_scores
+from data.imported import human_scores, imported_scores, recorded_figures
 from data.ranked_tables import ranked_table
 from data.samples import conform
 from data.use_tables import use_table
@@ -109,7 +109,7 @@ def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> Batc
         for name, scores in compute(batch, options.ks, options.convention).items()
         for source in _sources(scores)
     }
-    blocks |= imported_scores(table) | human_scores(table)
+    blocks |= recorded_figures(table) | imported_scores(table) | human_scores(table)
     return BatchScores(batch.n, blocks, evidence_of(table, batch), unavailable(batch), _beside(table, batch))
 
 

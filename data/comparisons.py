@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ from metrics.statistics import question_means
 from metrics.values import FloatArray, IntArray
 
 __all__ = [
+    "FAMILIES",
     "GOOD",
     "GOOD_SHARE",
     "Alignment",
@@ -25,9 +26,12 @@ __all__ = [
     "Comparison",
     "MetricDifference",
     "QuestionChange",
+    "Side",
     "align",
     "changes",
     "compare",
+    "in_family",
+    "metric_sides",
     "shared_metrics",
     "stage_flow",
 ]
@@ -101,8 +105,28 @@ class Comparison:
     alignment: Alignment
 
 
-def shared_metrics(tables: Sequence[RunTable], k: int = SHOWN_K) -> list[str]:
-    """List the metrics that every one of the runs has values for, in the registry's order.
+FAMILIES: Mapping[str, str] = {
+    "headline": "Headline: without similarities and system figures",
+    "retrieval": "Retrieval",
+    "generation": "Generation",
+    "answer": "Answer",
+    "system": "System",
+    "all": "All shared metrics",
+}
+
+
+def in_family(metric: str, family: str) -> bool:
+    """Say whether a metric belongs to a family; the headline one leaves out what carries a caution."""
+    found = declared(metric)
+    if family == "all":
+        return True
+    if family != "headline":
+        return found is not None and found.stage == family
+    return found is not None and not found.caution and found.stage not in ("system", "feedback")
+
+
+def shared_metrics(tables: Sequence[RunTable], k: int = SHOWN_K, family: str = "all") -> list[str]:
+    """List the metrics of a family that every one of the runs has values for, in the registry's order.
 
     Of a metric with rank cut-offs one stands for all: each more would cost the others their significance.
     """
@@ -111,28 +135,66 @@ def shared_metrics(tables: Sequence[RunTable], k: int = SHOWN_K) -> list[str]:
         name
         for name in ordered(tuple(common))
         if ("@" not in name or name.endswith(f"@{k}"))
+        and in_family(name, family)
         and all(np.isfinite(table.values(name)).any() for table in tables)
     ]
 
 
-def compare(base: Diagnosis, other: Diagnosis, metrics: Sequence[str]) -> Comparison:
-    """Compare two diagnosed runs on a family of metrics and on the share of good cases."""
+@dataclass(frozen=True)
+class Side:
+    """One metric on two sides before the correction over a family.
+
+    Attributes:
+        metric: full name, or GOOD_SHARE.
+        base: mean over the shared questions in the baseline.
+        other: mean in the other run.
+        difference: other minus base, paired on question.
+    """
+
+    metric: str
+    base: float
+    other: float
+    difference: PairedDifference
+
+
+def metric_sides(base: RunTable, other: RunTable, metrics: Sequence[str]) -> list[Side]:
+    """Compare two runs metric by metric; nothing here depends on a cut-off, so a page can keep it."""
+    alignment = align(base, other)
+    return [_side(name, _means(base, name), _means(other, name), base, alignment) for name in metrics]
+
+
+def _side(metric: str, before: FloatArray, after: FloatArray, base: RunTable, alignment: Alignment) -> Side:
+    left, right = before[alignment.base], after[alignment.other]
+    clusters = base.clusters[alignment.base]
+    found = paired(left, right, clusters, 0, _direction(metric), bounds_of_side(metric))
+    return Side(metric, _mean(left, right), _mean(right, left), found)
+
+
+def compare(
+    base: Diagnosis, other: Diagnosis, metrics: Sequence[str], sides: Sequence[Side] | None = None
+) -> Comparison:
+    """Compare two diagnosed runs on a family of metrics and on the share of good cases.
+
+    Args:
+        base: the baseline.
+        other: the other run.
+        metrics: the family.
+        sides: what metric_sides gives for it, where that is at hand already.
+    """
     alignment = align(base.table, other.table)
-    sides = [(GOOD_SHARE, _good(base), _good(other))]
-    sides += [(name, _means(base.table, name), _means(other.table, name)) for name in metrics]
-    clusters = base.table.clusters[alignment.base]
-    found = []
-    for name, before, after in sides:
-        left, right = before[alignment.base], after[alignment.other]
-        found.append(
-            (name, left, right, paired(left, right, clusters, 0, _direction(name), bounds_of_side(name)))
-        )
-    adjusted = holm([one.p for *_, one in found])
+    found = [_side(GOOD_SHARE, _good(base), _good(other), base.table, alignment)]
+    found += metric_sides(base.table, other.table, metrics) if sides is None else sides
+    adjusted = holm([one.difference.p for one in found])
     differences = tuple(
         MetricDifference(
-            name, _mean(left, right), _mean(right, left), one, float(p), verdict(one, p, _direction(name))
+            one.metric,
+            one.base,
+            one.other,
+            one.difference,
+            float(p),
+            verdict(one.difference, p, _direction(one.metric)),
         )
-        for (name, left, right, one), p in zip(found, adjusted, strict=True)
+        for one, p in zip(found, adjusted, strict=True)
     )
     return Comparison(tuple(comparability(_facts(base.table), _facts(other.table))), differences, alignment)
 

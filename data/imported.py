@@ -12,10 +12,12 @@ from data.ragged import Ragged, numbers
 from metrics.catalogue import REGISTRY, lookup
 from metrics.values import BoolArray, FloatArray, IntArray, MetricsError, Scores, Source, Status
 
-__all__ = ["human_scores", "imported_scores", "known_name"]
+__all__ = ["human_scores", "imported_scores", "known_name", "recorded_figures"]
 
 FAILED = "the tool that scored it reported no number"
 NOT_SCORED = "not scored in the imported file"
+NOT_RECORDED = "the pipeline recorded nothing of the kind for this sample"
+FIGURES = ("latency_ms", "retrieval_ms", "input_tokens", "output_tokens", "cost_usd", "peak_memory_mb")
 NOT_LABELLED = "no person labelled this sample"
 
 
@@ -52,6 +54,19 @@ def _spread(sample: IntArray, values: FloatArray, why: NDArray[np.object_], n: i
     status = np.where(~missing, Status.SCORED, np.where(tried, Status.FAILED, Status.NOT_RUN))
     reason[~missing] = ""
     return Scores(whole, status.astype(np.int8), reason, np.full(n, Source.IMPORTED, dtype=np.int8))
+
+
+def recorded_figures(table: Any) -> dict[tuple[str, Source], Scores]:
+    """Give what the pipeline recorded of itself: latency, tokens, cost, memory, where any sample has it."""
+    found = {}
+    for name in FIGURES:
+        values = numbers(table[name].combine_chunks())
+        missing = np.isnan(values)
+        if not missing.all():
+            found[(name, Source.IMPORTED)] = Scores.build(
+                values, [(missing, Status.NOT_RUN, NOT_RECORDED)], Source.IMPORTED
+            )
+    return found
 
 
 def human_scores(table: Any) -> dict[tuple[str, Source], Scores]:

@@ -61,8 +61,8 @@ def root(demo: Catalogue) -> Path:
 
 @pytest.fixture
 def run_ids(demo: Catalogue) -> list[str]:
-    """One run of each project and the repeated ones of iris."""
-    return [run.run_id for run in demo.runs() if run.project != "iris" or run.n == 30]
+    """Every run with samples but the single ones of iris."""
+    return [run.run_id for run in demo.runs() if run.n and (run.project != "iris" or run.n == 30)]
 
 
 def test_runs_lists_every_sample_oldest_first(capsys: Capture, root: Path, demo: Catalogue) -> None:
@@ -122,7 +122,7 @@ def test_a_signal_that_the_run_lacks_is_refused_with_those_it_has(
 def test_compare_holds_every_version_against_the_first(capsys: Capture, root: Path, demo: Catalogue) -> None:
     versions = [one.run_id for one in demo.runs("iris") if one.n == 30]
     answer = run(capsys, root, "compare", *versions, "--json").json
-    assert answer.keys() == {"baseline", "comparisons"}
+    assert answer.keys() == {"baseline", "comparisons", "family"}
     assert [one["run"] for one in answer["comparisons"]] == versions[1:]
     for one in answer["comparisons"]:
         assert one.keys() == {"run", "warnings", "n_shared", "metrics"}

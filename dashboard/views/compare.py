@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import compare_parts as parts
+from dashboard.ablation_parts import cost_section, factor_section
 from dashboard.charts import difference_forest, stage_flow_map
 from dashboard.controls import choose
 from dashboard.drawing import draw, facts, show_table
@@ -58,6 +59,9 @@ flow = view.flow(base, other)
 draw(stage_flow_map(flow, base_name, name), "flow", "How questions moved between failure stages")
 n = count(sum(flow.values()), "shared question")
 facts([f"n = {n}", "off the diagonal: moved", "a question has the stage of most of its repeats"])
+
+factor_section(view, [base, *versions], metrics)
+cost_section(view, [base, *versions], parts.everything(view, base, versions))
 
 st.subheader("Who got better and who got worse")
 options = [GOOD_SHARE, *metrics]
