@@ -18,6 +18,7 @@ from metrics.values import BoolArray, FloatArray, IntArray, Status
 __all__ = ["Match", "hop_order", "list_status", "rankings", "span_rankings"]
 
 Match = Literal["id", "doc_id"]
+SMALL_PLANE = 1_024  # ranks x gold documents up to which comparing all beats sorting
 NO_LIST = "the run records no `retrieved` list for this sample"
 NO_GOLD = "the sample names no gold documents (`relevant`)"
 NO_SPANS = "the sample names no gold spans (`relevant_spans`)"
@@ -39,40 +40,100 @@ def rankings(table: Any, match: Match = "id", column: str = "retrieved") -> Rank
     gold, found = Ragged.of(table["relevant"]), Ragged.of(table[column])
     if not gold.recorded.any() or not found.recorded.any():
         return None
-    gold_keys, found_keys = _keys(gold, found, match)
+    n = table.num_rows
+    status, reason = list_status(table, found, gold.recorded, NO_GOLD)
+    gold_codes, found_codes = _codes(gold, found, match)
+    small = 0 < gold.width * found.width <= SMALL_PLANE
+    hops = gold.field("hop")
+    if small and hops.null_count == len(hops):
+        grades, ideal, units = _join_small(gold, found, gold_codes, found_codes, n)
+        has_hops = np.zeros(n, dtype=np.bool_)
+    else:
+        grades, ideal, units, has_hops = _join_large(gold, found, gold_codes, found_codes, n)
+    nothing = (status == Status.SCORED) & np.isnan(units).all(axis=1)
+    status[nothing], reason[nothing] = Status.NOT_APPLICABLE, NOTHING_RELEVANT
+    return Rankings(grades, ideal, units, status, reason, has_hops)
+
+
+def _join_small(
+    gold: Ragged, found: Ragged, gold_codes: IntArray, found_codes: IntArray, n: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Join short lists by comparing every place with every gold document, a column at a time.
+
+    Returns:
+        (n, K) grades, (n, G) ideal grades, (n, G) first ranks of the gold documents, as in Rankings.
+    """
+    lists = padded(found_codes, found.sample, found.place, (n, found.width), -1)
+    wanted = padded(gold_codes, gold.sample, gold.place, (n, gold.width), -2)
+    grade = np.maximum(numbers(gold.field("grade")), 0.0)
+    value = padded(grade, gold.sample, gold.place, (n, gold.width), 0.0)
+    _keep_highest(wanted, value)
+    grades = np.where(lists >= 0, 0.0, np.nan)
+    ranks = np.full((n, gold.width), np.inf)
+    for at in range(gold.width):
+        same = lists == wanted[:, at : at + 1]
+        hit = same.any(axis=1)
+        first = same.argmax(axis=1)
+        grades[hit, first[hit]] = value[hit, at]  # a repeat of the document further down stays at 0
+        ranks[hit, at] = first[hit] + 1
+    ranks[value <= 0] = np.nan
+    ideal = np.where(value > 0, value, np.nan)
+    return grades, _left(ideal, -np.nan_to_num(ideal)), _left(ranks, np.zeros_like(ranks))
+
+
+def _keep_highest(wanted: IntArray, value: FloatArray) -> None:
+    """Of a document that the gold of one sample names twice, keep the highest grade, once."""
+    for later in range(1, wanted.shape[1]):
+        for earlier in range(later):
+            twice = (wanted[:, later] == wanted[:, earlier]) & (wanted[:, later] >= 0)
+            if twice.any():
+                value[twice, earlier] = np.maximum(value[twice, earlier], value[twice, later])
+                value[twice, later], wanted[twice, later] = 0.0, -2
+
+
+def _left(values: FloatArray, order: FloatArray) -> FloatArray:
+    """Sort each row by an order, its NaN behind all, and cut the columns that are NaN throughout."""
+    keys = np.where(np.isnan(values), np.inf, order)
+    width = int((~np.isnan(values)).sum(axis=1).max(initial=0))
+    return np.take_along_axis(values, np.argsort(keys, axis=1, kind="stable"), axis=1)[:, :width]
+
+
+def _join_large(
+    gold: Ragged, found: Ragged, gold_codes: IntArray, found_codes: IntArray, n: int
+) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
+    """Join lists of any length, and gold with hops, by sorting (sample, document) pairs.
+
+    Returns:
+        What _join_small gives, the ranks being those of gold units, and (n,) whether the gold names hops.
+    """
+    size = int(max(gold_codes.max(initial=0), found_codes.max(initial=0))) + 1
+    gold_keys, found_keys = gold.sample * size + gold_codes, found.sample * size + found_codes
     grade = np.maximum(numbers(gold.field("grade")), 0.0)
     best_key, best_grade = _best_grades(gold_keys, grade)
     first_key, first_at = np.unique(found_keys, return_index=True)
     first = np.zeros(len(found_keys), dtype=np.bool_)
     first[first_at] = True
     found_grade = np.where(first, _look_up(found_keys, best_key, best_grade, 0.0), 0.0)
-    n = table.num_rows
     positive = grade > 0
     ranks = _look_up(gold_keys, first_key, (found.place[first_at] + 1).astype(np.float64), np.inf)
-    status, reason = list_status(table, found, gold.recorded, NO_GOLD)
-    nothing = (status == Status.SCORED) & (np.bincount(gold.sample[positive], minlength=n) == 0)
-    status[nothing], reason[nothing] = Status.NOT_APPLICABLE, NOTHING_RELEVANT
     hops = gold.field("hop")
     has_hop = hops.is_valid().to_numpy(zero_copy_only=False)
-    return Rankings(
-        grades=padded(found_grade, found.sample, found.place, (n, found.width), np.nan),
-        gold=_ideal(best_key, best_grade, gold_keys, gold.sample, n),
-        unit_rank=_units(gold.sample, gold_keys, hops, ranks, positive, n),
-        status=status,
-        reason=reason,
-        has_hops=np.bincount(gold.sample[positive & has_hop], minlength=n) > 0,
+    return (
+        padded(found_grade, found.sample, found.place, (n, found.width), np.nan),
+        _ideal(best_key, best_grade, gold_keys, gold.sample, n),
+        _units(gold.sample, gold_keys, hops, ranks, positive, n),
+        np.bincount(gold.sample[positive & has_hop], minlength=n) > 0,
     )
 
 
-def _keys(gold: Ragged, found: Ragged, match: Match) -> tuple[IntArray, IntArray]:
-    """Number each (sample, id) pair so that equal pairs have equal numbers."""
+def _codes(gold: Ragged, found: Ragged, match: Match) -> tuple[IntArray, IntArray]:
+    """Number the document ids so that equal ids have equal numbers."""
     found_ids = found.field("id")
     if match == "doc_id":
         found_ids = pc.coalesce(found.field("doc_id"), found_ids)
     encoded = pa.concat_arrays([gold.field("id"), found_ids]).dictionary_encode()
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    keys = np.concatenate([gold.sample, found.sample]) * (len(encoded.dictionary) + 1) + codes
-    return keys[: len(gold.sample)], keys[len(gold.sample) :]
+    return codes[: len(gold.sample)], codes[len(gold.sample) :]
 
 
 def _best_grades(keys: IntArray, grade: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -45,7 +45,9 @@ class Ragged:
         return cls(recorded, lengths, sample, place, array.flatten())
 
     def field(self, name: str) -> Any:
-        """Give one field of struct entries as an Arrow array."""
+        """Give one field of struct entries as an Arrow array; all null where it was not read."""
+        if self.entries.type.get_field_index(name) < 0:
+            return pa.nulls(len(self.entries), pa.string())
         return pc.struct_field(self.entries, name)
 
     @property

@@ -77,7 +77,10 @@ def from_lists(
     status = np.where(recorded & undefined, np.int8(Status.NOT_APPLICABLE), block.status)
     broken = (status == Status.SCORED) & ~np.isfinite(values)
     status = np.where(broken, np.int8(Status.FAILED), status)
-    reason = np.where(recorded, np.where(undefined, why, ""), block.reason).astype(object)
+    reason = block.reason.copy()
+    without = recorded & undefined
+    if without.any():
+        reason[without] = np.broadcast_to(np.asarray(why, dtype=object), len(values))[without]
     reason[broken] = "not a number"
     clean = np.where(status == Status.SCORED, values, np.nan)
     return Scores(clean, status, reason, np.full(len(values), Source.COMPUTED, dtype=np.int8))

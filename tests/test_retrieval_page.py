@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,14 +15,17 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.retrieval_charts import first_gold_bars, hop_bars, k_curves
 from dashboard.selection import Selection
+from data import gold as gold_module
 from data.api import add_run
 from data.cases import CaseFilter, case_rows
 from data.catalogue import Catalogue
 from data.diagnoses import DiagnosisSettings, diagnose
 from data.errors import DataError
+from data.gold import rankings
 from data.marks import MARKS, mark_rows, mark_title
 from data.ranked_tables import RankedLists, ranked_lists
 from data.retrieval_curves import curves, first_gold, hop_tallies, kind_of, reranked, type_curves
+from data.samples import SCHEMA
 from data.tables import RunTable
 from data.workspace import Workspace
 from metrics.curves import suggested_k
@@ -271,3 +275,50 @@ def test_the_two_hop_samples_show_every_section(demo: Catalogue, monkeypatch: py
     assert len(lines) == 8
     app.button(key="hops_hop_missed:2").click().run()
     assert app.session_state["selection"].mark == "hop_missed:2"
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.none() | st.lists(st.sampled_from("abcdef"), max_size=6),
+            st.none()
+            | st.lists(
+                st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([-1.0, 0.0, 1.0, 3.0])), max_size=4
+            ),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_short_and_long_lists_are_joined_alike(rows: list[tuple[Any, Any]]) -> None:
+    table = pa.Table.from_pylist(
+        [
+            {
+                "retrieved": None if found is None else [{"id": one} for one in found],
+                "relevant": None if gold is None else [{"id": one, "grade": grade} for one, grade in gold],
+                "context_mode": None,
+            }
+            for found, gold in rows
+        ],
+        schema=pa.schema([SCHEMA.field(name) for name in ("retrieved", "relevant", "context_mode")]),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gold_module, "SMALL_PLANE", 10**9)
+        short = rankings(table)
+        patch.setattr(gold_module, "SMALL_PLANE", 0)
+        long = rankings(table)
+    assert (short is None) == (long is None)
+    if short is None or long is None:
+        return
+    np.testing.assert_array_equal(short.grades, long.grades)
+    assert _listed(short.gold) == _listed(long.gold)
+    assert [sorted(row) for row in _listed(short.unit_rank)] == [
+        sorted(row) for row in _listed(long.unit_rank)
+    ]
+    assert short.status.tolist() == long.status.tolist()
+    assert short.reason.tolist() == long.reason.tolist()
+
+
+def _listed(matrix: Any) -> list[list[float]]:
+    return [row[~np.isnan(row)].tolist() for row in matrix]
