@@ -29,6 +29,7 @@ __all__ = ["GridOptions", "run"]
 HEADINGS = {"no": (False,), "yes": (True,), "both": (False, True)}
 HEADLINE = "span_recall@5"
 SHOWN = (HEADLINE, "span_precision@5", "span_iou@5", "span_ndcg@5", "span_recall_budget@1000")
+BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} cells [{elapsed}{postfix}]"
 MARKS = {"best": "best", "same": "= best", "worse": "", "not measured": "not measured"}
 
 
@@ -86,10 +87,13 @@ def run(workspace: str | None, given: GridOptions, as_json: bool) -> int:
 
 
 def _with_progress(catalogue: Catalogue, plan: GridPlan, project: str) -> list[Run]:
-    with tqdm(total=len(plan.chunkings), unit=" cells", disable=not sys.stderr.isatty()) as bar:
+    """Run a grid under a bar; the time left is the grid's own, which knows the cells that were there."""
+    with tqdm(total=len(plan.chunkings), bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
 
         def watch(step: GridStep) -> None:
             bar.set_description(plain(step.cell) or "done")
+            left = "" if step.seconds_left is None else tqdm.format_interval(step.seconds_left)
+            bar.set_postfix_str(f"about {left} left" if left and step.cell else "", refresh=False)
             bar.n = step.done
             bar.refresh()
 

@@ -19,7 +19,7 @@ from data.drafts import Record, RunDraft
 from data.errors import DataError, Problems
 from data.grid_questions import Questions
 from data.importing import import_drafts
-from data.retrievers import open_retriever
+from data.retrievers import open_retriever, retriever_name
 from data.workspace import Run
 from metrics.values import FloatArray, IntArray
 
@@ -66,7 +66,7 @@ class GridStep:
         done: cells finished.
         total: cells in all.
         cell: title of the cell being made, "" at the end.
-        seconds_left: estimated from the cells made so far; None before the first.
+        seconds_left: estimated from the cells made so far for those that are missing; None before the first.
     """
 
     done: int
@@ -129,9 +129,10 @@ def run_grid(catalogue: Catalogue, plan: GridPlan, project: str, watch: GridWatc
     open_retriever(plan.retriever, [])  # a wrong name is told before any work, and imports are not timed
     there = {_cell_key(run.config): run for run in catalogue.runs(project)}
     texts = {one.doc_id: Measured(one.text) for one in plan.corpus.documents}
+    missing = sum(_cell_key(_cell_config(plan, one)) not in there for one in plan.chunkings)
     begun, made, found = time.monotonic(), 0, []
     for at, chunking in enumerate(plan.chunkings):
-        left = (time.monotonic() - begun) / made * (len(plan.chunkings) - at) if made else None
+        left = (time.monotonic() - begun) / made * (missing - made) if made else None
         if watch is not None:
             watch(GridStep(at, len(plan.chunkings), chunking.title, left))
         run = there.get(_cell_key(_cell_config(plan, chunking)))
@@ -225,7 +226,7 @@ def _config(
     return {
         **_cell_config(plan, chunking),
         "grid_title": plan.title or plan.corpus.name,
-        "retriever": plan.retriever,
+        "retriever": retriever_name(plan.retriever),
         "depth": plan.depth,
         "corpus": plan.corpus.name,
         "n_chunks": len(pieces),

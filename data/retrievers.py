@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from data.errors import DataError
 from data.search_index import Bm25Index
 from metrics.values import FloatArray, IntArray
 
-__all__ = ["EmbeddingIndex", "Retriever", "open_retriever"]
+__all__ = ["EmbeddingIndex", "Retriever", "open_retriever", "retriever_name"]
 
 ACCEPTED = "bm25, or embedding:PATH with the folder of a sentence-transformers model on this machine"
 Encode = Callable[[Sequence[str]], Any]
@@ -71,6 +72,13 @@ def open_retriever(name: str, texts: Sequence[str]) -> Retriever:
     raise DataError(f"retriever {name!r}; accepted: {ACCEPTED}")
 
 
+def retriever_name(name: str) -> str:
+    """Name a retriever for a run: a model by its folder alone, without the path on this machine."""
+    kind, _, path = name.partition(":")
+    return f"{kind}:{Path(path).resolve().name}" if path else kind
+
+
+@lru_cache(maxsize=1)  # every cell of a grid asks for the same model
 def _encoder(path: str) -> Encode:
     if not Path(path).is_dir():
         raise DataError(f"embedding model {path!r} is no folder; accepted: {ACCEPTED}; none is downloaded")
@@ -81,5 +89,10 @@ def _encoder(path: str) -> Encode:
         raise DataError(
             "embedding models need an extra; accepted: pip install 'ragtriage[embedding]'"
         ) from error
-    model = SentenceTransformer(path, local_files_only=True, device="cpu")
+    try:
+        model = SentenceTransformer(path, local_files_only=True, device="cpu")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"embedding model {path!r} cannot be loaded ({error}); accepted: {ACCEPTED}"
+        ) from error
     return lambda texts: model.encode(list(texts), show_progress_bar=False)

@@ -8,6 +8,7 @@ not share a scale. The span metrics do.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,12 +16,13 @@ import numpy as np
 from metrics.inputs import SpanRankings
 from metrics.registry import Compute, Metric
 from metrics.undefined import from_lists, ratio, require
-from metrics.values import BoolArray, FloatArray, Scores
+from metrics.values import BoolArray, FloatArray, Scores, Status
 
 __all__ = ["METRICS", "chunk_count_ndcg", "chunk_count_precision", "chunk_count_recall"]
 
 _NO_GOLD = "the question has no gold text"
-_NO_CHUNK = "no chunk of the index holds gold, or their number was not recorded"
+_NO_CHUNK = "no chunk of the index holds gold"
+_NO_COUNT = "how many chunks of the index hold gold was not recorded"
 
 
 def _hits(spans: SpanRankings, k: int) -> BoolArray:
@@ -29,7 +31,13 @@ def _hits(spans: SpanRankings, k: int) -> BoolArray:
 
 def _scores(values: FloatArray, spans: SpanRankings) -> Scores:
     relevant = require(spans.relevant_chunks)
-    return from_lists(values, spans, ~(relevant > 0), _NO_CHUNK)
+    unknown = np.isnan(relevant) & (spans.status == Status.SCORED)
+    counted = replace(
+        spans,
+        status=np.where(unknown, Status.NOT_RUN, spans.status).astype(np.int8),
+        reason=np.where(unknown, _NO_COUNT, spans.reason).astype(object),
+    )
+    return from_lists(values, counted, ~(relevant > 0), _NO_CHUNK)
 
 
 def chunk_count_recall(spans: SpanRankings, k: int) -> Scores:

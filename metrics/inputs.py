@@ -63,7 +63,7 @@ class SpanRankings:
         union_chars: (n, K) distinct characters covered by the top c + 1 chunks; NaN past the end.
         status: (n,) as in Rankings.
         reason: (n,) as in Rankings.
-        hits: (n, K) True where the chunk at that rank holds any gold character.
+        hits: (n, K) True where the chunk at that rank holds any gold character and is no repeat.
         tokens: (n, K) tokens of the chunk at that rank; NaN past the end and where not recorded.
         relevant_chunks: (n,) chunks of the whole index that hold gold; NaN where not recorded.
     """

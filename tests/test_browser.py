@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from browser_site import Site
+from playwright.sync_api import Browser, expect
 
 from data.catalogue import Catalogue
-from data.demo import load_samples
-from data.workspace import Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 REPOSITORY = Path(__file__).parent.parent
@@ -28,89 +19,6 @@ HOSTILE = (
     '<script>window.hit=1</script><img src=x onerror="window.hit=1"> [link](javascript:window.hit=1) '
     "![pic](http://example.invalid/a.png) :red[red] $x$ <http://example.invalid>"
 )
-
-
-@dataclass
-class Site:
-    """A running dashboard with a page open on it.
-
-    Attributes:
-        page: the browser's page.
-        url: where the dashboard is.
-        catalogue: its workspace.
-        outside: requests that left this machine.
-    """
-
-    page: Page
-    url: str
-    catalogue: Catalogue
-    outside: list[str] = field(default_factory=list)
-
-    def open(self, path: str) -> None:
-        self.page.goto(f"{self.url}{path}")
-        self.settle()
-
-    def settle(self) -> None:
-        """Wait until the script has run and what it drew stands still."""
-        self.page.wait_for_timeout(250)
-        self.page.wait_for_selector(QUIET, timeout=30_000)
-        self.page.wait_for_timeout(250)
-
-    def text(self) -> str:
-        return self.page.inner_text("[data-testid=stMain]")
-
-    def run_id(self, project: str, name: str) -> str:
-        runs = [run for run in self.catalogue.runs(project) if run.name == name]
-        return max(runs, key=lambda run: run.n).run_id
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Catalogue]]:
-    root = tmp_path_factory.mktemp("browser") / "workspace"
-    catalogue = Catalogue(Workspace(root).create())
-    load_samples(catalogue)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "dashboard.cli", "--workspace", str(root), "serve", "--port", str(port)]
-    log = (root.parent / "server.log").open("w")
-    process = subprocess.Popen(
-        command, cwd=root.parent, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, stdout=log, stderr=log
-    )
-    url = f"http://127.0.0.1:{port}/"
-    try:
-        _wait_for(url, process)
-        yield url, catalogue
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(240):
-        assert process.poll() is None, "the dashboard ended while starting"
-        try:
-            urllib.request.urlopen(f"{url}_stcore/health", timeout=1).close()
-        except OSError:
-            time.sleep(0.25)
-        else:
-            return
-    pytest.fail("the dashboard did not start within a minute")
-
-
-@pytest.fixture
-def site(browser: Browser, server: tuple[str, Catalogue]) -> Iterator[Site]:
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    page = context.new_page()
-    found = Site(page, server[0], server[1])
-    inside = (server[0], server[0].replace("http", "ws", 1), "data:", "blob:")
-    page.on(
-        "request",
-        lambda request: None if request.url.startswith(inside) else found.outside.append(request.url),
-    )
-    yield found
-    assert found.outside == [], "a page asked for something outside this machine"
-    context.close()
 
 
 def _cases_of(site: Site, pattern: str) -> int:

@@ -24,11 +24,13 @@ def _spans(draw: st.DrawFn) -> list[dict[str, Any]]:
 def _slowly(spans: list[dict[str, Any]], chunks: list[dict[str, Any]]) -> Coverage:
     gold = {(one["doc_id"], at) for one in spans for at in range(one["start"], one["end"])}
     seen: set[tuple[str, int]] = set()
+    listed: list[dict[str, Any]] = []
     new_gold, union, hits = [], [], []
     for one in chunks:
         read = {(one["doc_id"], at) for at in range(one["start"], one["end"])}
         new_gold.append(len((read - seen) & gold))
-        hits.append(bool(read & gold))
+        hits.append(bool(read & gold) and one not in listed)
+        listed.append(one)
         seen |= read
         union.append(len(seen))
     return Coverage(len(gold), new_gold, union, hits)
