@@ -29,7 +29,8 @@ def _click_point(site: Site, key: str, trace: int, point: int) -> None:
     place = chart.evaluate(
         """(plot, [trace, point]) => {
             const calc = plot.calcdata[trace][point], layout = plot._fullLayout;
-            const x = layout.xaxis.c2p(calc.p ?? calc.x), y = layout.yaxis.c2p(calc.s === undefined ? calc.y : calc.s / 2);
+            const x = layout.xaxis.c2p(calc.p ?? calc.x);
+            const y = layout.yaxis.c2p(calc.s === undefined ? calc.y : calc.s / 2);
             const box = plot.querySelector('.nsewdrag').getBoundingClientRect();
             return [box.left + x, box.top + y];
         }""",
