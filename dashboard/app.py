@@ -61,7 +61,7 @@ try:
         st.session_state["view"] = pick(found) if found is not None else None
         save_selection()
         if found is not None and found.run.means and page.url_path not in KNOWN_BY_MEANS:
-            from dashboard.benchmark_parts import means_only
+            from dashboard.means_only import means_only
 
             means_only(found)
         else:

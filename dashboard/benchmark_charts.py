@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dashboard.chart_layout import FRAME, LEGEND, laid_out
 from dashboard.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
-from dashboard.text import chart_text, shorten
+from dashboard.text import capital, chart_text, shorten
 from data.published import PublishedRow
 from data.summaries import Aggregate, declared, title_of
 
@@ -31,7 +31,7 @@ def metric_label(metric: str) -> str:
     found = declared(metric)
     lower = " (lower is better)" if found is not None and found.higher_is_better is False else ""
     title = title_of(metric)
-    return f"{title[:1].upper()}{title[1:]}{lower}"
+    return f"{capital(title)}{lower}"
 
 
 def dot_plot(ours: dict[str, Aggregate], name: str, rows: Sequence[PublishedRow]) -> go.Figure:

@@ -1,4 +1,4 @@
-"""The pieces of the Benchmarks page, and what any other page shows of a version known by its means alone."""
+"""The pieces of the Benchmarks page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ __all__ = [
     "against_section",
     "band_section",
     "finding_section",
-    "means_only",
     "progress_section",
     "published_in",
     "table_picker",
@@ -40,24 +39,6 @@ __all__ = [
 ]
 
 DASH = "–"
-
-
-def means_only(view: View) -> None:
-    """Say of a version known by its means alone what is known, and where to go on."""
-    st.title(f"{markdown_text(view.labels[view.run.run_id])} is known by its means alone")
-    st.write(
-        "No sample of this version was loaded, so there are no cases, no intervals and no diagnosis of it."
-    )
-    show_table(_own_rows(view.summary(view.run)), "The means of this version")
-    finding_list(view.findings(view.run))
-    st.page_link("views/benchmarks.py", label="Its place among versions and published results: Benchmarks")
-
-
-def _own_rows(ours: Mapping[str, Aggregate]) -> list[dict[str, str]]:
-    return [
-        {"Metric": metric_label(name), "Mean, %": _percent(one.mean), "Obtained": "imported mean"}
-        for name, one in ours.items()
-    ]
 
 
 def published_in(view: View) -> list[PublishedTable]:

@@ -10,8 +10,9 @@ import plotly.graph_objects as go
 
 from dashboard.chart_layout import FRAME, LEGEND, ROW, laid_out
 from dashboard.palette import BLUE, GREEN, GREY, OWNER_COLOURS, VERMILION
-from dashboard.text import chart_text, shorten
-from data.comparisons import GOOD, MetricDifference
+from dashboard.text import capital, chart_text, shorten
+from data.comparisons import MetricDifference
+from data.flows import GOOD
 from data.summaries import title_of
 from metrics.priorities import FixFirst
 from metrics.stages import STAGES
@@ -193,7 +194,7 @@ def difference_forest(
 
 def _directed(metric: str, higher: bool | None) -> str:
     arrow = {True: "", False: " (lower is better)", None: " (no direction)"}[higher]
-    return chart_text(f"{title_of(metric)[:1].upper()}{title_of(metric)[1:]}{arrow}")
+    return chart_text(f"{capital(title_of(metric))}{arrow}")
 
 
 def stage_flow_map(flow: Mapping[tuple[str, str], int], base: str, other: str) -> go.Figure:

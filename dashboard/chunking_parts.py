@@ -11,7 +11,7 @@ from dashboard.controls import choose, show_in
 from dashboard.drawing import clicked, draw, facts
 from dashboard.rounding import count, interval_text, number, p_value, signed
 from dashboard.session import View, current_selection, keep, open_cases
-from dashboard.text import markdown_text
+from dashboard.text import capital, markdown_text
 from data.grids import Grid
 from data.standings import CellValue, Standings, grid_metrics, standings
 from data.summaries import title_of
@@ -91,7 +91,7 @@ def measure_picker(tables: Sequence[RunTable]) -> str:
 
 def _base_title(base: str) -> str:
     title = title_of(f"{base}@5").removesuffix("@5")
-    return f"{title[:1].upper()}{title[1:]}"
+    return capital(title)
 
 
 def cut_picker(measured: Sequence[str]) -> None:
@@ -145,7 +145,7 @@ def planes(grid: Grid, tables: Sequence[RunTable]) -> None:
 def _plane(grid: Grid, found: Standings, key: str) -> None:
     title = title_of(found.metric)
     alt = f"{title} by chunk size and overlap; the numbers are in the table of all cells"
-    hit = clicked(plane_map(grid, found, f"{title[:1].upper()}{title[1:]}"), key, alt)
+    hit = clicked(plane_map(grid, found, capital(title)), key, alt)
     if hit is not None:
         open_cases(run=str(hit[0]), case="")
 

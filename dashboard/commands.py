@@ -15,10 +15,11 @@ from dashboard.diagnose_command import diagnosis_of
 from dashboard.rounding import interval_text, number, p_value, signed
 from dashboard.terminal import plain, table
 from data.catalogue import Catalogue
-from data.comparisons import Comparison, compare, shared_metrics
+from data.comparisons import Comparison, compare
 from data.diagnoses import DiagnosisSettings
 from data.errors import DataError
 from data.exports import EXPORTS, export_rows
+from data.families import shared_metrics
 from data.findings import check_run
 from data.scoring import ScoreOptions, match_of
 from data.summaries import title_of

@@ -19,16 +19,8 @@ from dashboard.text import markdown_text, shorten
 from dashboard.triage_parts import metric_title
 from dashboard.word_diff import diff_html
 from data.cases import page_of, read_case
-from data.comparisons import (
-    FAMILIES,
-    GOOD_SHARE,
-    Changes,
-    Comparison,
-    MetricDifference,
-    QuestionChange,
-    in_family,
-    shared_metrics,
-)
+from data.comparisons import GOOD_SHARE, Changes, Comparison, MetricDifference, QuestionChange
+from data.families import FAMILIES, in_family, shared_metrics
 from data.summaries import declared
 from data.workspace import Run
 

@@ -13,20 +13,23 @@ import streamlit as st
 
 from dashboard.compare_parts import config_table
 from dashboard.drawing import facts, show_table
-from dashboard.rounding import count, number
+from dashboard.rounding import NOT_MEASURED, count, interval_text, number
 from dashboard.session import View, keep
 from dashboard.text import markdown_text, shorten
 from dashboard.triage_parts import finding_list
 from data.catalogue import Catalogue
 from data.errors import DataError, InputError
 from data.exports import export_rows
+from data.findings import means_of
 from data.importers.detect import FORMATS
 from data.importers.options import Options
 from data.importers.preview import Preview, preview
 from data.importers.source import Source
 from data.importing import Step, import_source
 from data.previewing import computable
+from data.summaries import Aggregate
 from data.workspace import Run
+from metrics.aggregates import looks_uncomputed
 
 __all__ = ["loader", "run_detail", "run_table"]
 
@@ -176,9 +179,9 @@ def run_table(view: View) -> None:
                 "": "▸" if run == view.run else "",
                 "Run": view.labels[run.run_id],
                 "Made": f"{run.created_at:%Y-%m-%d %H:%M}",
-                "Questions": run.n_questions,
-                "Samples": run.n,
-                **{key: number(summary[key].mean) if key in summary else "–" for key in SHOWN[:4]},
+                "Questions": f"{run.n_questions:,}" if run.n_questions else "not stated",
+                "Samples": f"{run.n:,}" if run.n else "means only",
+                **{key: _level(run, summary.get(key)) for key in SHOWN[:4]},
                 "Tags": ", ".join(
                     [*(["baseline"] if run.run_id == baseline else []), *tags.get(run.run_id, [])]
                 ),
@@ -188,7 +191,17 @@ def run_table(view: View) -> None:
         )
     titles = {"faithfulness": "Faithfulness", "answer_relevancy": "Relevancy", "context_recall": "Ctx recall"}
     show_table(rows, "Runs of the project", {**titles, "context_precision": "Ctx precision"})
-    facts(["means over questions; n, interval and source of each on Triage", "– is not measured"])
+    facts(["means over questions with 95 % intervals; n and source of each on Triage", "– is not measured"])
+
+
+def _level(run: Run, one: Aggregate | None) -> str:
+    """Write a mean with its interval; a 0 that looks uncomputed is not written as one."""
+    if one is None or one.mean is None:
+        return "–"
+    if run.means and one.metric in looks_uncomputed(means_of(run)):
+        return "not computed?"
+    span = interval_text(one.low, one.high)
+    return number(one.mean) if span == NOT_MEASURED else f"{number(one.mean)} {span}"
 
 
 def run_detail(view: View) -> None:

@@ -13,10 +13,11 @@ import streamlit as st
 
 from dashboard.selection import Selection
 from data.catalogue import Catalogue
-from data.comparisons import Changes, Comparison, Side, changes, compare, metric_sides, stage_flow
+from data.comparisons import Changes, Comparison, Side, changes, compare, metric_sides
 from data.diagnoses import Diagnosis, DiagnosisSettings, diagnose
 from data.errors import DataError
 from data.findings import check_run
+from data.flows import stage_flow
 from data.scoring import DEFAULT_KS, ScoreOptions, match_of
 from data.summaries import Aggregate
 from data.tables import RunTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-__all__ = ["chart_text", "markdown_text", "shorten"]
+__all__ = ["capital", "chart_text", "markdown_text", "shorten"]
 
 _JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[-.\w+])(?=@)", re.IGNORECASE)
@@ -24,6 +24,11 @@ def markdown_text(text: str) -> str:
 def chart_text(text: str) -> str:
     """Escape text for a Plotly label, which reads a part of HTML."""
     return html.escape(text, quote=False)
+
+
+def capital(title: str) -> str:
+    """Begin a title with a capital; one that is written as nDCG stays so."""
+    return title if title[1:2].isupper() else title[:1].upper() + title[1:]
 
 
 def shorten(text: str, length: int) -> str:

@@ -20,9 +20,10 @@ from dashboard.rounding import (
     source_text,
 )
 from dashboard.session import View, open_cases
-from dashboard.text import markdown_text
-from data.comparisons import GOOD_SHARE, Comparison, shared_metrics
+from dashboard.text import capital, markdown_text
+from data.comparisons import GOOD_SHARE, Comparison
 from data.diagnoses import Diagnosis
+from data.families import shared_metrics
 from data.summaries import Aggregate, declared, title_of
 from metrics.checks import Finding
 from metrics.gates import DEFAULT_GATES, Gate, GateResult, judge_gate, overall
@@ -251,7 +252,7 @@ def finding_list(findings: Sequence[Finding]) -> None:
 def metric_title(name: str) -> str:
     """Name a metric or the pass rate with a capital."""
     title = title_of(name)
-    return title[:1].upper() + title[1:]
+    return capital(title)
 
 
 def trend_metrics(view: View) -> list[str]:

@@ -114,13 +114,14 @@ class Measured:
 
 
 def chunks_of(measured: Measured, chunking: Chunking) -> list[Chunk]:
-    """Cut a text; chunks of nothing but white space are left out.
+    """Cut a text; chunks of nothing but white space are left out, and no two are the same.
 
     Returns:
         Chunks in the order of their start. Fixed chunks cover every character that is not in a chunk of
         white space; the others do so without overlap.
     """
-    ranges = _CUTS[chunking.strategy](measured, chunking)
+    # a character of several tokens can be all that neighbouring windows differ in: each range once
+    ranges = dict.fromkeys(_CUTS[chunking.strategy](measured, chunking))
     text = measured.text
     kept = [(start, end) for start, end in ranges if start < end and not text[start:end].isspace()]
     return [Chunk(start, end, _path(measured.headings, start)) for start, end in kept]

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from data.diagnoses import Diagnosis, good_of
-from data.summaries import bounds_of, declared, ordered
+from data.summaries import bounds_of, declared
 from data.tables import RunTable
 from metrics.comparison import PairedDifference, RunFacts, Verdict, comparability, holm, paired, verdict
-from metrics.stages import STAGES
 from metrics.statistics import question_means
 from metrics.values import FloatArray, IntArray
 
 __all__ = [
-    "FAMILIES",
-    "GOOD",
     "GOOD_SHARE",
     "Alignment",
     "Changes",
@@ -30,15 +27,10 @@ __all__ = [
     "align",
     "changes",
     "compare",
-    "in_family",
     "metric_sides",
-    "shared_metrics",
-    "stage_flow",
 ]
 
 GOOD_SHARE = "pass rate"
-SHOWN_K = 5
-GOOD = "good"
 
 
 @dataclass(frozen=True)
@@ -105,41 +97,6 @@ class Comparison:
     alignment: Alignment
 
 
-FAMILIES: Mapping[str, str] = {
-    "headline": "Headline: without similarities and system figures",
-    "retrieval": "Retrieval",
-    "generation": "Generation",
-    "answer": "Answer",
-    "system": "System",
-    "all": "All shared metrics",
-}
-
-
-def in_family(metric: str, family: str) -> bool:
-    """Say whether a metric belongs to a family; the headline one leaves out what carries a caution."""
-    found = declared(metric)
-    if family == "all":
-        return True
-    if family != "headline":
-        return found is not None and found.stage == family
-    return found is not None and not found.caution and found.stage not in ("system", "feedback")
-
-
-def shared_metrics(tables: Sequence[RunTable], k: int = SHOWN_K, family: str = "all") -> list[str]:
-    """List the metrics of a family that every one of the runs has values for, in the registry's order.
-
-    Of a metric with rank cut-offs one stands for all: each more would cost the others their significance.
-    """
-    common = set(tables[0].metrics).intersection(*(table.metrics for table in tables[1:]))
-    return [
-        name
-        for name in ordered(tuple(common))
-        if ("@" not in name or name.endswith(f"@{k}"))
-        and in_family(name, family)
-        and all(np.isfinite(table.values(name)).any() for table in tables)
-    ]
-
-
 @dataclass(frozen=True)
 class Side:
     """One metric on two sides before the correction over a family.
@@ -166,7 +123,14 @@ def metric_sides(base: RunTable, other: RunTable, metrics: Sequence[str]) -> lis
 def _side(metric: str, before: FloatArray, after: FloatArray, base: RunTable, alignment: Alignment) -> Side:
     left, right = before[alignment.base], after[alignment.other]
     clusters = base.clusters[alignment.base]
-    found = paired(left, right, clusters, 0, _direction(metric), bounds_of_side(metric))
+    found = paired(
+        left,
+        right,
+        clusters,
+        0,
+        _direction(metric),
+        (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric),
+    )
     return Side(metric, _mean(left, right), _mean(right, left), found)
 
 
@@ -197,11 +161,6 @@ def compare(
         for one, p in zip(found, adjusted, strict=True)
     )
     return Comparison(tuple(comparability(_facts(base.table), _facts(other.table))), differences, alignment)
-
-
-def bounds_of_side(metric: str) -> tuple[float, float]:
-    """Give the bounds of a metric or of the pass rate."""
-    return (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric)
 
 
 def _direction(metric: str) -> bool | None:
@@ -312,29 +271,3 @@ def changes(base: Diagnosis, other: Diagnosis, metric: str) -> Changes:
 
 def _first_rows(table: RunTable) -> IntArray:
     return np.unique(table.question, return_index=True)[1].astype(np.int64)
-
-
-def stage_flow(base: Diagnosis, other: Diagnosis) -> dict[tuple[str, str], int]:
-    """Count the shared questions by (stage in the baseline, stage in the other run); GOOD where not bad.
-
-    A question with repeats has the stage that most of its repeats have.
-    """
-    alignment = align(base.table, other.table)
-    before = _question_stage(base)[alignment.base]
-    after = _question_stage(other)[alignment.other]
-    names = [*(stage.key for stage in STAGES), GOOD]
-    pairs, counts = np.unique(np.stack([before, after]), axis=1, return_counts=True)
-    return {
-        (names[left], names[right]): int(count)
-        for left, right, count in zip(*pairs.tolist(), counts.tolist(), strict=True)
-    }
-
-
-def _question_stage(diagnosis: Diagnosis) -> IntArray:
-    """Give the most frequent code of each question; -1 (good) becomes the last code."""
-    codes = np.where(diagnosis.stages.stage < 0, len(STAGES), diagnosis.stages.stage).astype(np.int64)
-    width = len(STAGES) + 1
-    counts = np.bincount(
-        diagnosis.table.question * width + codes, minlength=len(diagnosis.table.question_ids) * width
-    )
-    return np.asarray(counts.reshape(-1, width).argmax(axis=1), dtype=np.int64)

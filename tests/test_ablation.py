@@ -19,9 +19,10 @@ from dashboard.selection import Selection
 from data.ablation import Ablation, ablation, factors_of
 from data.api import add_run
 from data.catalogue import Catalogue
-from data.comparisons import compare, in_family, metric_sides, shared_metrics
+from data.comparisons import compare, metric_sides
 from data.costs import cost_points, measured_costs, percentiles
 from data.diagnoses import DiagnosisSettings, diagnose
+from data.families import in_family, shared_metrics
 from data.workspace import Run
 from metrics.pareto import pareto_front
 from metrics.values import MetricsError

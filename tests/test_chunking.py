@@ -60,6 +60,12 @@ def test_an_emoji_of_several_tokens_is_one_place() -> None:
     assert "".join(_cut(text, Chunking("fixed", 2))) == text
 
 
+def test_windows_that_end_inside_one_character_are_one_chunk() -> None:
+    assert count_tokens("😀") == 4
+    assert _cut("😀👩😀👩", Chunking("fixed", 2, 1)) == ["😀", "👩", "😀", "👩"]
+    assert _cut("😀👩😀👩", Chunking("fixed", 8, 6)) == ["😀👩", "👩😀", "😀👩"]
+
+
 def test_long_texts_are_tokenised_in_pieces() -> None:
     text = "word " * (PIECE // 5 * 2 + 7)
     starts = token_starts(text)
@@ -111,6 +117,7 @@ def test_every_written_character_is_in_a_chunk(
     covered = {at for one in found for at in range(one.start, one.end)}
     assert all(at in covered for at, char in enumerate(text) if not char.isspace())
     assert all(one.start < one.end for one in found)
+    assert len(set(found)) == len(found)
     assert all(left.start <= right.start for left, right in pairwise(found))
     if not shared:
         assert all(left.end <= right.start for left, right in pairwise(found))
