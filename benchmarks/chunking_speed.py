@@ -1,120 +1,208 @@
-"""How long does a grid over chunkings take, and which step takes it?
+"""How long does a grid over chunkings take, in what steps, with how much memory, and twice the same?
 
-    python benchmarks/chunking_speed.py [--corpora FOLDER] [--characters 2000000]
+    python benchmarks/chunking_speed.py [--corpora FOLDER] [--characters 2000000] [--questions 500]
 
-First a grid of 3 sizes x 3 overlaps and 3 strategies over the bundled speech, and over wikitexts.md where
-FOLDER (of chunking_evaluation: corpora/*.md and questions.csv) is given; each twice, which must give the same
-numbers. Then 20 cells over a synthetic corpus: seconds a cell, the share of each step, and the greatest
-resident size.
+First a grid of 3 sizes x 3 overlaps and 3 strategies over real texts, twice in two workspaces: the bundled
+speech, or every .md file of FOLDER/corpora with FOLDER/questions.csv, laid out as chunking_evaluation is.
+Then 20 cells over a synthetic corpus. Each runs in a process of its own, so that its peak memory is its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
+import random
+import re
 import resource
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from data.catalogue import Catalogue
-from data.chunking import Chunking
+from data.chunking import Strategy
 from data.chunking_grid import GridPlan, plan_cells, run_grid
 from data.corpora import Corpus, Document, read_corpus
 from data.grid_questions import Questions, read_questions
 from data.importers.source import Source
 from data.workspace import Run, Workspace
 
-STEPS = ("chunking_s", "indexing_s", "retrieving_s")
-BUNDLED = Path(__file__).resolve().parent.parent / "data" / "bundled" / "state_of_the_union"
+BUNDLED = Path(__file__).parent.parent / "data" / "bundled"
+SPEECH = BUNDLED / "state_of_the_union"
+PASSAGES = BUNDLED / "mtrag" / "human_evaluations.json.gz"
+ALONG: tuple[Strategy, ...] = ("paragraph", "heading", "recursive")
+STEPS = ("chunking", "indexing", "retrieving", "storing", "scoring")
+DOCUMENTS = 40  # of the synthetic corpus
+Work = Callable[[], dict[str, Any]]
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--corpora", type=Path)
-    parser.add_argument("--characters", type=int, default=2_000_000)
-    parser.add_argument("--questions", type=int, default=300)
-    given = parser.parse_args()
-    files = [(BUNDLED / "state_of_the_union.md", BUNDLED / "questions.csv")]
-    if given.corpora:
-        files.append((given.corpora / "corpora" / "wikitexts.md", given.corpora / "questions.csv"))
-    for corpus, questions in files:
-        real(corpus, questions)
-    synthetic(given.characters, given.questions)
+class TimedCatalogue(Catalogue):
+    """A catalogue that knows how long it scored."""
+
+    seconds = 0.0
+
+    def table(self, *given: Any, **named: Any) -> Any:
+        """Score as always, and count the time."""
+        start = time.perf_counter()
+        found = super().table(*given, **named)
+        self.seconds += time.perf_counter() - start
+        return found
 
 
-def real(corpus_file: Path, questions_file: Path) -> None:
-    """Run a grid over a real corpus twice and compare the numbers."""
-    corpus = read_corpus([corpus_file])
-    questions = read_questions(Source.from_path(questions_file), corpus)
-    cells, _ = plan_cells((128, 256, 512), (0, 32, 64), "tokens", ("paragraph", "heading", "recursive"))
-    results = []
-    for _ in range(2):
-        with tempfile.TemporaryDirectory() as folder:
-            start = time.perf_counter()
-            catalogue = Catalogue(Workspace(folder).create())
-            runs = run_grid(catalogue, GridPlan(corpus, questions, cells), "grid")
-            seconds = time.perf_counter() - start
-            means = {
-                run.name: {name: one.mean for name, one in catalogue.summary(run).items()} for run in runs
-            }
-            results.append(([run.run_id for run in runs], means))
-    assert results[0] == results[1], "the same grid gave other numbers"
-    print(
-        f"{corpus.name}: {corpus.characters:,} characters, {len(questions.records)} questions, "
-        f"{len(cells)} cells "
-        f"in {seconds:.1f} s; twice the same numbers"
-    )
+def timed_grid(root: Path, plan: GridPlan) -> tuple[Catalogue, list[Run], dict[str, Any]]:
+    """Run a grid in a new workspace; gives its runs, and the seconds of each cell and of each step in all."""
+    catalogue = TimedCatalogue(Workspace(root).create())
+    marks = [time.perf_counter()]
+    runs = run_grid(catalogue, plan, "bench", lambda _: marks.append(time.perf_counter()))
+    start, *cells = np.diff(marks).tolist()
+    steps = {name: sum(float(run.measured[f"{name}_s"]) for run in runs) for name in STEPS[:3]}
+    steps["scoring"] = catalogue.seconds
+    steps["storing"] = sum(cells) - sum(steps.values())
+    chunks = [int(run.config["n_chunks"]) for run in runs]
+    return catalogue, runs, {"start": start, "cells": cells, "steps": steps, "chunks": chunks}
 
 
-def draw(characters: int, asked: int, seed: int = 3) -> tuple[Corpus, Questions]:
-    """Draw documents of 20,000 characters from 30,000 words, and questions about sentences of them."""
-    rng = np.random.default_rng(seed)
-    words = np.array([f"{'bcdfglmnprst'[at % 12]}{'aeiou'[at % 5]}w{at}" for at in range(30_000)])
-    documents, records = [], []
-    while sum(len(one.text) for one in documents) < characters:
-        drawn = words[np.minimum(rng.zipf(1.3, 3_000) - 1, len(words) - 1)]
-        lines = [" ".join(drawn[at : at + 15]) + "." for at in range(0, len(drawn), 15)]
-        paragraphs = ["\n".join(lines[at : at + 6]) for at in range(0, len(lines), 6)]
-        documents.append(Document(f"d{len(documents)}", "\n\n".join(paragraphs)))
-    for at in range(asked):
-        document = documents[int(rng.integers(len(documents)))]
-        sentences = document.text.split(".")
-        gold = sentences[int(rng.integers(len(sentences) - 1))].strip()
-        start = document.text.index(gold)
-        span = {"doc_id": document.doc_id, "start": start, "end": start + len(gold)}
-        picked = rng.choice(gold.split(), size=6)
-        records.append({"question_id": f"q{at}", "question": " ".join(picked), "relevant_spans": [span]})
+def real(corpus: str, questions: str) -> dict[str, Any]:
+    """Run the small grid twice and check that both are the same to the last bit."""
+    texts = read_corpus([corpus])
+    asked = read_questions(Source.from_path(questions), texts)
+    cells, _ = plan_cells((128, 256, 512), (0, 32, 64), "tokens", ALONG)
+    plan = GridPlan(texts, asked, cells)
+    with tempfile.TemporaryDirectory() as scratch:
+        first, runs, cold = timed_grid(Path(scratch) / "first", plan)
+        again, others, found = timed_grid(Path(scratch) / "again", plan)
+        assert [one.run_id for one in runs] == [one.run_id for one in others]
+        found["values"] = sum(_same(first, again, *pair) for pair in zip(runs, others, strict=True))
+    return {**found, "cold": cold["start"] + sum(cold["cells"]), **_described(texts, asked)}
+
+
+def _same(first: Catalogue, again: Catalogue, run: Run, other: Run) -> int:
+    """Check that two runs have the same scores, sample by sample; gives how many were compared."""
+    names = list(first.summary(run))
+    assert names == list(again.summary(other))
+    for name in names:
+        np.testing.assert_array_equal(first.table(run).values(name), again.table(other).values(name))
+    return len(names) * run.n
+
+
+def synthetic(characters: int, questions: int) -> dict[str, Any]:
+    """Run 20 cells over a corpus drawn from the sentences of the bundled texts."""
+    texts, asked = draw(characters, questions)
+    cells, refused = plan_cells((128, 256, 512, 1024), (0, 64, 128), "tokens", ALONG, (False, True))
+    many, _ = plan_cells((384,), (0, 64, 128), "tokens")
+    plan = GridPlan(texts, asked, (*cells, *many))
+    assert len(plan.chunkings) == 20, (len(plan.chunkings), refused)
+    with tempfile.TemporaryDirectory() as scratch:
+        _, _, found = timed_grid(Path(scratch), plan)
+    return {**found, **_described(texts, asked)}
+
+
+def draw(characters: int, questions: int, seed: int = 7) -> tuple[Corpus, Questions]:
+    """Draw Markdown documents of sections, paragraphs and sentences, and questions on sentences in them."""
+    chance, sentences = random.Random(seed), _sentences()
+    documents, places = [], []
+    for at in range(DOCUMENTS):
+        text, inside = _document(chance, sentences, characters // DOCUMENTS)
+        documents.append(Document(f"d{at:02}", text, f"Volume {at}", f"d{at:02}.md"))
+        places += [(f"d{at:02}", start, end) for start, end in inside]
+    texts = {one.doc_id: one.text for one in documents}
+    records = []
+    for at, (doc_id, start, end) in enumerate(chance.sample(places, questions)):
+        words = texts[doc_id][start:end].split()
+        asked = " ".join(chance.sample(words, min(8, len(words))))
+        span = {"doc_id": doc_id, "start": start, "end": end}
+        records.append({"question_id": f"q{at}", "question": f"{asked}?", "relevant_spans": [span]})
     return Corpus("synthetic", tuple(documents)), Questions("synthetic", tuple(records))
 
 
-def synthetic(characters: int, asked: int) -> None:
-    """Run 20 cells over a drawn corpus and print where the time goes."""
-    corpus, questions = draw(characters, asked)
-    sizes, overlaps = (64, 128, 256, 512, 1024), (0, 16, 32, 48)
-    cells = tuple(Chunking("fixed", size, overlap) for size in sizes for overlap in overlaps)
-    with tempfile.TemporaryDirectory() as folder:
-        catalogue = Catalogue(Workspace(folder).create())
-        start = time.perf_counter()
-        runs = run_grid(catalogue, GridPlan(corpus, questions, cells), "grid")
-        total = time.perf_counter() - start
+def _sentences() -> list[str]:
+    """Give the sentences of the bundled speech and passages, in order."""
+    passages = json.loads(gzip.decompress(PASSAGES.read_bytes()))["documents"]
+    speech = (SPEECH / "state_of_the_union.md").read_text(encoding="utf-8")
+    found = [one for text in (speech, *(passage["text"] for passage in passages)) for one in _cut(text)]
+    return list(dict.fromkeys(one for one in found if 40 <= len(one) <= 300))
+
+
+def _cut(text: str) -> Iterator[str]:
+    return (" ".join(one.split()) for one in re.split(r"(?<=[.!?])\s+", text))
+
+
+def _document(chance: random.Random, sentences: list[str], size: int) -> tuple[str, list[tuple[int, int]]]:
+    """Draw one document of a given length, and tell where its sentences stand."""
+    parts, places, length = [], [], 0
+
+    def add(part: str) -> None:
+        nonlocal length
+        parts.append(part)
+        length += len(part)
+
+    while length < size:
+        level = chance.choice(("#", "##", "##", "###"))
+        add(f"{level} {' '.join(chance.choice(sentences).split()[:4])}\n\n")
+        for _ in range(chance.randint(2, 6)):
+            for sentence in chance.choices(sentences, k=chance.randint(2, 6)):
+                places.append((length, length + len(sentence)))
+                add(f"{sentence} ")
+            add("\n\n")
+    return "".join(parts)[:size], [place for place in places if place[1] <= size]
+
+
+def _described(texts: Corpus, asked: Questions) -> dict[str, Any]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"{corpus.characters:,} characters, {asked} questions, {len(cells)} cells in {total:.1f} s, "
-        f"{peak:,.0f} MB at most"
-    )
-    print(json.dumps(shares(runs, total), indent=1))
+    return {"name": texts.name, "characters": texts.characters, "asked": len(asked.records), "mb": peak}
 
 
-def shares(runs: list[Run], total: float) -> dict[str, str]:
-    """Give seconds a cell and the share of each step; what is left is storing and scoring."""
-    steps = {step.removesuffix("_s"): sum(run.measured[step] for run in runs) for step in STEPS}
-    steps["storing and scoring"] = total - sum(steps.values())
-    shown = {name: f"{seconds:.2f} s, {seconds / total:.0%}" for name, seconds in steps.items()}
-    return {"a cell": f"{total / len(runs):.2f} s", **shown}
+def shown(found: dict[str, Any]) -> None:
+    """Print the figures of one grid."""
+    cells, chunks, whole = found["cells"], found["chunks"], sum(found["cells"])
+    print(f"{found['name']}: {found['characters']:,} characters, {found['asked']:,} questions")
+    print(f"  {len(cells)} cells of {min(chunks):,} to {max(chunks):,} chunks in {whole:.1f} s")
+    print(f"  a cell {min(cells):.2f} to {max(cells):.2f} s, on average {np.mean(cells):.2f} s")
+    print("  " + ", ".join(f"{name} {found['steps'][name] / whole:.0%}" for name in STEPS))
+    if "cold" in found:
+        print(f"  the same before, in a fresh process with its imports: {found['cold']:.1f} s")
+        print(f"  {found['values']:,} values of both compared: all the same")
+    else:
+        print(f"  imports before the first cell: {found['start']:.1f} s")
+    print(f"  peak memory {found['mb']:,.0f} MB", flush=True)
+
+
+def works(given: argparse.Namespace) -> dict[str, Work]:
+    """Name what is to be measured."""
+    named: dict[str, Work] = {}
+    if given.only != "synthetic":
+        folder = given.corpora
+        texts = sorted((folder / "corpora").glob("*.md")) if folder else [SPEECH / "state_of_the_union.md"]
+        questions = str((folder or SPEECH) / "questions.csv")
+        named |= {path.stem: partial(real, str(path), questions) for path in texts}
+    if given.only != "real":
+        named["synthetic"] = partial(synthetic, given.characters, given.questions)
+    return named
+
+
+def main() -> None:
+    """Measure each grid in a process of its own, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--corpora", type=Path, help="folder laid out as chunking_evaluation")
+    parser.add_argument("--characters", type=int, default=2_000_000)
+    parser.add_argument("--questions", type=int, default=500)
+    parser.add_argument("--only", choices=["real", "synthetic"])
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(works(given)[given.one]()))
+        return
+    for name in works(given):
+        command = [sys.executable, *sys.argv, "--one", name]
+        ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+        shown(json.loads(ended.stdout.splitlines()[-1]))
 
 
 if __name__ == "__main__":

@@ -133,9 +133,10 @@ def full_name(base: str, tables: Sequence[RunTable]) -> str:
     return next((name for name in wanted if name in names), base)
 
 
-def planes(grid: Grid, tables: Sequence[RunTable]) -> None:
-    """Draw the plane of size and overlap for the metrics that matter; a click opens the cases of a cell."""
-    found = [base for base in measures(tables) if base in (*HEADLINES, *OTHERS)][:MOST_PLANES]
+def planes(grid: Grid, tables: Sequence[RunTable], chosen: str) -> None:
+    """Draw size and overlap for the metrics that matter and the chosen one; a click opens the cases."""
+    usual = [base for base in measures(tables) if base in (*HEADLINES, *OTHERS)][:MOST_PLANES]
+    found = usual if chosen in usual else [chosen, *usual]
     for first in range(0, len(found), 2):
         for place, base in zip(st.columns(2, gap="medium"), found[first : first + 2], strict=False):
             with place:

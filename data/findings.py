@@ -25,6 +25,8 @@ def check_run(table: RunTable, convention: Convention = "default") -> list[Findi
         return check_means(means_of(table.run))
     config = table.run.config
     computed = _of(table, (Source.COMPUTED, Source.JUDGED))
+    stated = _reported_means(config)
+    computed |= _beyond_the_lists(table, computed, stated)
     return check_numbers(
         CheckInput(
             n=table.n,
@@ -33,7 +35,7 @@ def check_run(table: RunTable, convention: Convention = "default") -> list[Findi
             convention=convention,
             has_claims=np.isfinite(computed["faithfulness"]) if "faithfulness" in computed else None,
             bounds={name: bounds_of(name) for name in table.metrics},
-            imported_means=_reported_means(config),
+            imported_means=stated,
             retrieval_test_set=str(config.get("retrieval_test_set", "")),
             generation_test_set=str(config.get("generation_test_set", "")),
             synthetic_share=_synthetic_share(table),
@@ -41,6 +43,21 @@ def check_run(table: RunTable, convention: Convention = "default") -> list[Findi
             corpus_date=_date(config.get("corpus_date"), table.run.corpus_version),
         )
     )
+
+
+def _beyond_the_lists(
+    table: RunTable, computed: Mapping[str, FloatArray], stated: Mapping[str, float]
+) -> dict[str, FloatArray]:
+    """Give columns for stated cut-offs that are computed at a smaller one, beyond which no list goes."""
+    longest = np.nan_to_num(table.evidence["documents"]).max(initial=0)
+    found = {}
+    for name in stated.keys() - computed.keys():
+        base, _, cut = name.partition("@")
+        for other, values in computed.items():
+            k = other.removeprefix(f"{base}@")
+            if cut.isdigit() and k.isdigit() and longest <= int(k) <= int(cut):
+                found[name] = values
+    return found
 
 
 def _synthetic_share(table: RunTable) -> float | None:

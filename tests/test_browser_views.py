@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from browser_site import Site
 from playwright.sync_api import Locator, expect
 
+from data.api import add_run
 from data.catalogue import Catalogue
+from data.importers.options import Options
+from data.importers.source import Source
+from data.importing import import_source
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -171,3 +176,51 @@ def test_the_views_fit_a_narrow_window_in_both_themes(site: Site, page: str, the
     assert site.page.locator("[data-testid=stException]").count() == 0
     wide = site.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
     assert wide <= 1024
+
+
+HOSTILE = (
+    '<script>window.hit=1</script><img src=x onerror="window.hit=1"> [l](javascript:window.hit=1) :red[r] $x$'
+)
+
+
+def test_nothing_in_names_settings_types_and_files_runs(site: Site) -> None:
+    root = str(site.catalogue.workspace.root)
+    for size in (128, 256):
+        gold = {"id": HOSTILE, "hop": HOSTILE}
+        record = {
+            "question": HOSTILE,
+            "answer": HOSTILE,
+            "query_type": HOSTILE,
+            "retrieved": [{"id": HOSTILE, "text": HOSTILE}],
+            "candidates": [{"id": "a"}, {"id": HOSTILE}],
+            "relevant": [gold, {"id": "missing", "hop": f"2 {HOSTILE}"}],
+            "scores": {"faithfulness": size / 512, HOSTILE: 0.5},
+            "latency_ms": float(size),
+        }
+        others = [
+            {**record, "question": f"{HOSTILE} {at}", "query_type": f"{HOSTILE}{at % 2}"} for at in range(4)
+        ]
+        config = {"chunk_size": size, "chunk_overlap": 0, HOSTILE: f"{HOSTILE} {size}", "grid_title": HOSTILE}
+        add_run(others, f"{HOSTILE} {size}", HOSTILE, root, config, HOSTILE)
+    versions = Source.from_bytes(
+        "v.csv", f'version,f1,faithfulness\n"{HOSTILE.replace(chr(34), "")}",5,0.0\n'.encode()
+    )
+    import_source(site.catalogue, versions, Options(), HOSTILE)
+    folder = site.catalogue.workspace.root / "benchmarks"
+    folder.mkdir(exist_ok=True)
+    row = {"name": HOSTILE, "values": {"faithfulness": 50.0}}
+    told = {"title": HOSTILE, "source": HOSTILE, "date": HOSTILE, "unit": "percent", "rows": [row]}
+    (folder / "hostile.json").write_text(json.dumps(told))
+    (folder / "broken.json").write_text(json.dumps({**told, "unit": HOSTILE}))
+    try:
+        for page in ("retrieval", "chunking", "alignment", "benchmarks", "compare", "runs", ""):
+            site.open(f"{page}?project={quote(HOSTILE)}")
+            expect(site.page.get_by_role("heading", level=1).first).to_be_visible(timeout=30_000)
+            assert site.page.evaluate("window.hit") is None, page
+            assert site.page.locator("[data-testid=stException]").count() == 0, page
+            main = site.page.locator("[data-testid=stMain]")
+            assert main.locator("a[href^='javascript']").count() == 0, page
+            assert main.locator("img[src='x']").count() == 0, page
+    finally:
+        (folder / "hostile.json").unlink()
+        (folder / "broken.json").unlink()

@@ -88,3 +88,30 @@ def test_colbert_is_flagged_by_check(capsys: pytest.CaptureFixture[str], demo: C
     titles = [one["title"] for one in findings]
     assert "context_precision is 0 throughout" in titles
     assert "context_precision and context_recall disagree" in titles
+
+
+def test_a_wrongly_normalised_evaluation_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    questions = json.loads((FIXTURES / "ru_transneft" / "rankings.json").read_text(encoding="utf-8"))
+    lines = [
+        {**one, "question": one["question_id"], "retrieved": [{"id": name} for name in one["retrieved"]]}
+        for one in questions
+    ]
+    file = tmp_path / "transneft.jsonl"
+    file.write_text("\n".join(json.dumps(one) for one in lines), encoding="utf-8")
+    stated = json.dumps({"ndcg@5": 0.5326, "mrr@10": 0.5333, "map@100": 0.5972})
+    loaded = run(
+        capsys, tmp_path / "w", "import", str(file), "--config", f"reported_means={stated}", "--json"
+    ).json
+    told = {one["title"]: one["message"] for one in loaded["findings"] if one["rule"] == "recomputed_means"}
+    assert told.keys() == {
+        "ndcg@5: stated mean differs from recomputed",
+        "map@100: stated mean differs from recomputed",
+    }
+    assert (
+        "0.5326; recomputed from its samples it is 0.4745"
+        in told["ndcg@5: stated mean differs from recomputed"]
+    )
+    assert (
+        "0.5972; recomputed from its samples it is 0.4306"
+        in told["map@100: stated mean differs from recomputed"]
+    )

@@ -44,7 +44,7 @@ for note in grid.notes:
 
 if len(grid.fixed) > 1:
     st.subheader("Size and overlap")
-    parts.planes(grid, tables)
+    parts.planes(grid, tables, base)
     facts(
         [
             parts.legend(),
