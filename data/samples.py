@@ -198,10 +198,12 @@ def _fill(sample: Sample) -> None:
     sample["repeat"] = sample["repeat"] or 0
     if sample["question_id"] is None:
         sample["question_id"] = question_key(sample["question"], sample["history"])
+    gold = {one["id"] for one in sample["relevant"] or ()}
     for name in ("retrieved", "candidates"):
         for document in sample[name] or ():
             if document["id"] is None:
-                document["id"] = document_id(document["text"] or "")
+                text = document["text"] or ""
+                document["id"] = text if text in gold else document_id(text)  # a list of ids, not of texts
     if sample["used"] is not None and sample["used_source"] is None:
         sample["used_source"] = "imported"
     if sample["refused"] is not None and sample["refused_source"] is None:

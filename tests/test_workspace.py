@@ -121,3 +121,9 @@ def test_a_run_in_a_newer_format_is_left_alone(workspace: Catalogue) -> None:
     workspace.workspace.catalogue_path.unlink(missing_ok=True)
     assert Catalogue(workspace.workspace).runs() == []
     assert path.exists()
+
+
+def test_a_list_of_plain_ids_meets_the_gold_that_names_them(workspace: Catalogue) -> None:
+    record = {"question": "q?", "retrieved": ["d7", "d3", "some text"], "relevant": ["d3"]}
+    run = add_run([record], "ids", workspace=str(workspace.workspace.root))
+    assert workspace.summary(run)["mrr@5"].mean == 0.5
