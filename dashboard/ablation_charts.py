@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.chart_layout import FRAME, LEGEND, laid_out
+from dashboard.chart_layout import FRAME, LEGEND, arms, laid_out
 from dashboard.palette import BLUE, GREEN, GREY, VERMILION
 from dashboard.text import chart_text, shorten
 from data.ablation import Effect
@@ -42,13 +42,9 @@ def effect_forest(effects: Sequence[Effect], title: str) -> go.Figure:
                 mode="markers",
                 name=name,
                 marker={"color": colour, "symbol": symbol, "size": 11},
-                error_x={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [one.high - one.difference for one in gaps],
-                    "arrayminus": [one.difference - one.low for one in gaps],
-                    "thickness": 1.4,
-                },
+                error_x=arms(
+                    [one.difference for one in gaps], [one.low for one in gaps], [one.high for one in gaps]
+                ),
                 customdata=[
                     [one.n_pairs, len(effect.pairs)] for (_, effect), one in zip(mine, gaps, strict=True)
                 ],
@@ -107,22 +103,20 @@ def _versions(
         text=[chart_text(shorten(name, 24)) for _, name in mine],
         textposition=_positions(np.array([one.mean for one in costs]), np.array(means)),
         marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2}},
-        error_x={
-            "type": "data",
-            "symmetric": False,
-            "array": [one.high - one.mean for one in costs],
-            "arrayminus": [one.mean - one.low for one in costs],
-            "thickness": 0.8,
-            "color": GREY,
-        },
-        error_y={
-            "type": "data",
-            "symmetric": False,
-            "array": [0.0 if one.high is None else one.high - (one.mean or 0.0) for one in quality],
-            "arrayminus": [0.0 if one.low is None else (one.mean or 0.0) - one.low for one in quality],
-            "thickness": 0.8,
-            "color": GREY,
-        },
+        error_x=arms(
+            [one.mean for one in costs],
+            [one.low for one in costs],
+            [one.high for one in costs],
+            thickness=0.8,
+            color=GREY,
+        ),
+        error_y=arms(
+            [one.mean for one in quality],
+            [one.low for one in quality],
+            [one.high for one in quality],
+            thickness=0.8,
+            color=GREY,
+        ),
         customdata=[[one.n_scored, other.n_scored] for one, other in zip(costs, quality, strict=True)],
         hovertemplate="%{text}: %{x:,.4g} (n = %{customdata[0]:,}), %{y:.3f} (n = %{customdata[1]:,})"
         "<extra></extra>",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboard.chart_layout import FRAME, LEGEND, ROW, laid_out
+from dashboard.chart_layout import FRAME, LEGEND, ROW, arms, laid_out
 from dashboard.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from dashboard.text import chart_text, shorten
 from data.alignments import ALERT, PUBLISHED, Group, Rate
@@ -112,11 +113,9 @@ def _row(one: VersionRate) -> str:
     return chart_text(f"{mark}{shorten(one.label, 40)}")
 
 
-def _arms(values: Sequence[Interval]) -> dict[str, object]:
-    """Give the arms of intervals."""
-    up = [one.high - one.mean for one in values]
-    down = [one.mean - one.low for one in values]
-    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.3}
+def _arms(values: Sequence[Interval], **look: Any) -> dict[str, object]:
+    lows, highs = [one.low for one in values], [one.high for one in values]
+    return arms([one.mean for one in values], lows, highs, **look)
 
 
 def group_bars(groups: Sequence[Group], mark: str, axis: str) -> go.Figure:
@@ -138,7 +137,7 @@ def _bars(groups: Sequence[Group], mark: str, axis: str) -> go.Figure:
             y=[one.value.mean for one in groups],
             marker_color=BLUE,
             width=min(0.7, 0.2 * max(len(groups), 1)),
-            error_y=_arms([one.value for one in groups]) | {"color": GREY},
+            error_y=_arms([one.value for one in groups], color=GREY),
             text=[f"{one.value.mean:.0%}" for one in groups],
             textposition="inside",
             insidetextanchor="start",
@@ -164,7 +163,7 @@ def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str],
             name=titles[metric],
             line={"color": colour},
             marker={"symbol": symbol, "size": 8},
-            error_y=_arms([one.value for one in groups]) | {"color": GREY},
+            error_y=_arms([one.value for one in groups], color=GREY),
             customdata=[[one.value.n_scored] for one in groups],
             hovertemplate=f"{titles[metric]}@%{{x}}: %{{y:.0%}}, n = %{{customdata[0]:,}}<extra></extra>",
         )

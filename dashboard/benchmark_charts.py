@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from dashboard.chart_layout import FRAME, LEGEND, laid_out
+from dashboard.chart_layout import FRAME, LEGEND, arms, laid_out
 from dashboard.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from dashboard.text import capital, chart_text, shorten
 from data.published import PublishedRow
@@ -68,16 +68,11 @@ def dot_plot(ours: dict[str, Aggregate], name: str, rows: Sequence[PublishedRow]
     return laid_out(figure, FRAME + 20 + ROW * max(len(metrics), 2), legend=LEGEND, clickmode="event+select")
 
 
-def _arms(values: Sequence[Aggregate]) -> dict[str, object]:
-    """Give the arms of our intervals in percent; none where there is no interval."""
-    up = [
-        100 * (one.high - one.mean) if one.high is not None and one.mean is not None else 0.0
-        for one in values
-    ]
-    down = [
-        100 * (one.mean - one.low) if one.low is not None and one.mean is not None else 0.0 for one in values
-    ]
-    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.4}
+def _arms(values: Sequence[Aggregate | None]) -> dict[str, object]:
+    """Give the arms of our intervals in percent."""
+    ends = [(None, None, None) if one is None else (one.mean, one.low, one.high) for one in values]
+    middles, lows, highs = zip(*ends, strict=True) if ends else ((), (), ())
+    return arms(middles, lows, highs, 100)
 
 
 @dataclass(frozen=True)
@@ -108,7 +103,7 @@ def progress(points: Sequence[VersionPoint], metric: str, target: float | None) 
             connectgaps=False,
             line={"color": BLUE},
             marker={"color": BLUE, "size": 10},
-            error_y=_arms_or_none(shown),
+            error_y=_arms(shown),
             hovertemplate="%{x}: %{y:.2f} %<extra></extra>",
         )
     )
@@ -135,15 +130,3 @@ def progress(points: Sequence[VersionPoint], metric: str, target: float | None) 
     figure.update_xaxes(categoryorder="array", categoryarray=labels, type="category", automargin=True)
     figure.update_yaxes(title=f"{chart_text(metric_label(metric))}, %", rangemode="tozero", automargin=True)
     return laid_out(figure, 330, legend=LEGEND, showlegend=bool(crosses))
-
-
-def _arms_or_none(values: Sequence[Aggregate | None]) -> dict[str, object]:
-    up = [
-        0.0 if one is None or one.high is None or one.mean is None else 100 * (one.high - one.mean)
-        for one in values
-    ]
-    down = [
-        0.0 if one is None or one.low is None or one.mean is None else 100 * (one.mean - one.low)
-        for one in values
-    ]
-    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.3}

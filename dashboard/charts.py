@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.chart_layout import FRAME, LEGEND, ROW, laid_out
+from dashboard.chart_layout import FRAME, LEGEND, ROW, arms, laid_out
 from dashboard.palette import BLUE, GREEN, GREY, OWNER_COLOURS, VERMILION
 from dashboard.text import capital, chart_text, shorten
 from data.comparisons import MetricDifference
@@ -110,11 +110,8 @@ def trend(points: Sequence[Point], title: str, baseline: float | None) -> go.Fig
 
 
 def _error_bars(points: Sequence[Point]) -> dict[str, object]:
-    """Give the arms of the intervals; none where there is no interval."""
-    middles = [point.mean or 0.0 for point in points]
-    up = [0.0 if point.high is None else point.high - at for point, at in zip(points, middles, strict=True)]
-    down = [0.0 if point.low is None else at - point.low for point, at in zip(points, middles, strict=True)]
-    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.2, "width": 3}
+    middles = [point.mean for point in points]
+    return arms(middles, [point.low for point in points], [point.high for point in points], width=3)
 
 
 def case_map(
@@ -176,13 +173,11 @@ def difference_forest(
                 mode="markers",
                 name=verdict,
                 marker={"color": colour, "symbol": symbol, "size": 11},
-                error_x={
-                    "type": "data",
-                    "symmetric": False,
-                    "array": [one.high - one.difference for _, one in mine],
-                    "arrayminus": [one.difference - one.low for _, one in mine],
-                    "thickness": 1.4,
-                },
+                error_x=arms(
+                    [one.difference for _, one in mine],
+                    [one.low for _, one in mine],
+                    [one.high for _, one in mine],
+                ),
                 customdata=[[one.n_pairs] for _, one in mine],
                 hovertemplate="%{y}: %{x:+.3f}, %{customdata[0]} pairs<extra></extra>",
             )

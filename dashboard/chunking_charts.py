@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from dashboard.chart_layout import laid_out
+from dashboard.chart_layout import arms, laid_out
 from dashboard.palette import BLUE, GREY, ORANGE
 from dashboard.text import chart_text
 from data.grids import Grid
@@ -112,13 +112,9 @@ def margin_curve(margin: Margin, unit: str, title: str, span: tuple[float, float
             textposition="top center",
             line={"color": GREY},
             marker={"color": BLUE, "size": 10},
-            error_y={
-                "type": "data",
-                "symmetric": False,
-                "array": [one.high - one.mean for _, one in margin.points],
-                "arrayminus": [one.mean - one.low for _, one in margin.points],
-                "thickness": 1.2,
-            },
+            error_y=arms(
+                spots, [one.low for _, one in margin.points], [one.high for _, one in margin.points]
+            ),
             customdata=[[one.n_scored] for _, one in margin.points],
             hovertemplate=f"{margin.axis} %{{x}}: %{{y:.3f}}, n = %{{customdata[0]}}<extra></extra>",
         )

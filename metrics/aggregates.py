@@ -6,13 +6,13 @@ metric's own scale from 0 to 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from metrics.findings import ZERO_IS_FINE, Finding, Severity
+from metrics.findings import ZERO_IS_FINE, Finding, Rule, Severity
 
-__all__ = ["MEAN_RULES", "MeanRule", "Means", "check_means", "looks_uncomputed"]
+__all__ = ["MEAN_RULES", "Means", "check_means", "looks_uncomputed"]
 
 _SLIGHT = 0.01  # a sum that is off by no more than this misleads little; by more it cannot be right
 _THIRDS = ("faithfulness", "self_knowledge", "hallucination")
@@ -40,23 +40,6 @@ class Means:
         """Write a share as it was printed, in percent."""
         digits = max(0, len(f"{self.step * 100:.6f}".rstrip("0").partition(".")[2]))
         return f"{100 * value:.{digits}f}"
-
-
-@dataclass(frozen=True)
-class MeanRule:
-    """A check on means, declared once.
-
-    Attributes:
-        key: name in files and links.
-        title: name for people.
-        condition: when it reports, in words.
-        run: finds what there is to report.
-    """
-
-    key: str
-    title: str
-    condition: str
-    run: Callable[[Means], list[Finding]]
 
 
 def looks_uncomputed(given: Means) -> list[str]:
@@ -191,11 +174,11 @@ def _scale(given: Means) -> list[Finding]:
     return [Finding("scale_of_means", "warning", "Means outside their scale", message)]
 
 
-MEAN_RULES: Mapping[str, MeanRule] = MappingProxyType(
+MEAN_RULES: Mapping[str, Rule[Means]] = MappingProxyType(
     {
         rule.key: rule
         for rule in (
-            MeanRule(
+            Rule(
                 "zero_mean",
                 "0 written for what was not computed",
                 "a mean is exactly 0 beside others that are not, where 0 is no ordinary result; or "
@@ -203,7 +186,7 @@ MEAN_RULES: Mapping[str, MeanRule] = MappingProxyType(
                 "hallucination are both 0",
                 _zero_means,
             ),
-            MeanRule(
+            Rule(
                 "claim_shares_of_means",
                 "Claim shares add up, and leave room",
                 "faithfulness + self-knowledge + hallucination is not 100 within rounding; without "
@@ -211,20 +194,20 @@ MEAN_RULES: Mapping[str, MeanRule] = MappingProxyType(
                 "what the other two leave exceeds precision",
                 _shares,
             ),
-            MeanRule(
+            Rule(
                 "precision_parts_of_means",
                 "Precision, noise and hallucination add up",
                 "precision + both noise sensitivities + hallucination is not 100 within rounding",
                 _parts,
             ),
-            MeanRule("f1_of_the_means", "F1 of the means", "mean F1 exceeds the F1 of the means", _f1),
-            MeanRule(
+            Rule("f1_of_the_means", "F1 of the means", "mean F1 exceeds the F1 of the means", _f1),
+            Rule(
                 "self_knowledge_of_means",
                 "Self-knowledge within precision",
                 "mean self-knowledge exceeds mean precision",
                 _self_knowledge,
             ),
-            MeanRule("scale_of_means", "Scale", "a mean lies outside 0 to 1", _scale),
+            Rule("scale_of_means", "Scale", "a mean lies outside 0 to 1", _scale),
         )
     }
 )

@@ -12,7 +12,9 @@ from metrics.values import MetricsError
 
 __all__ = ["RULES", "CheckInput", "Finding", "Rule", "Severity", "check_numbers", "find_rule"]
 
-RULES: Mapping[str, Rule] = MappingProxyType({rule.key: rule for rule in (*IDENTITY_RULES, *COLUMN_RULES)})
+RULES: Mapping[str, Rule[CheckInput]] = MappingProxyType(
+    {rule.key: rule for rule in (*IDENTITY_RULES, *COLUMN_RULES)}
+)
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
@@ -22,7 +24,7 @@ def check_numbers(given: CheckInput) -> list[Finding]:
     return sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))
 
 
-def find_rule(key: str) -> Rule:
+def find_rule(key: str) -> Rule[CheckInput]:
     """The rule with this key.
 
     Raises:

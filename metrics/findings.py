@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -96,9 +96,12 @@ class CheckInput:
                 raise MetricsError(f"metric {source!r} has {len(values)} values for {self.n} samples")
 
 
+Given = TypeVar("Given")
+
+
 @dataclass(frozen=True)
-class Rule:
-    """A check, declared once.
+class Rule(Generic[Given]):
+    """A check on something given, declared once.
 
     Attributes:
         key: name in files and links.
@@ -110,7 +113,7 @@ class Rule:
     key: str
     title: str
     condition: str
-    run: Callable[[CheckInput], list[Finding]]
+    run: Callable[[Given], list[Finding]]
 
 
 def columns(given: CheckInput) -> list[tuple[str, Mapping[str, FloatArray]]]:
