@@ -257,9 +257,9 @@ def test_compare_with_one_run_two_and_many(
 
 
 def test_confounded_factors_are_warned_of(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
-    _run(workspace, {"prompt": "a", "model": "m", "top_k": 1})
-    _run(workspace, {"prompt": "b", "model": "n", "top_k": 1})
-    _run(workspace, {"prompt": "b", "model": "o", "top_k": 1})
-    app = _open(workspace, monkeypatch, project="p")
+    settings = (("a", "m"), ("b", "n"), ("b", "o"))
+    runs = [_run(workspace, {"prompt": prompt, "model": model, "top_k": 1}) for prompt, model in settings]
+    first, *others = (run.run_id for run in runs)
+    app = _open(workspace, monkeypatch, project="p", baseline=first, run=others[0], versions=tuple(others))
     assert not app.exception
     assert "in no pair of the chosen runs alone" in _words(app)
