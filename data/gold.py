@@ -175,19 +175,25 @@ def _rows_to_table(rows: IntArray, values: FloatArray, n: int) -> FloatArray:
 def _units(
     sample: IntArray, keys: IntArray, hops: Any, ranks: FloatArray, positive: BoolArray, n: int
 ) -> FloatArray:
-    """Give the first rank of each gold unit: a hop with its alternatives, or a document without a hop."""
+    """Give the first rank of each gold unit: a hop with its alternatives, or a document without a hop.
+
+    Documents come in the order in which the gold names them, hops behind them in that of hop_order, so that
+    the units of two joins of the same gold stand in the same columns.
+    """
     encoded = hops.dictionary_encode()
     hop_codes = encoded.indices
     is_hop = hop_codes.is_valid().to_numpy(zero_copy_only=False)
     hop = _hop_places(encoded)[pc.fill_null(hop_codes, 0).to_numpy(zero_copy_only=False).astype(np.int64)]
     span = int(keys.max(initial=0)) + 1
     unit = np.where(is_hop, span + sample * (int(hop.max(initial=0)) + 1) + hop, keys)[positive]
+    named, at = np.unique(keys, return_index=True)
+    place = np.where(is_hop, len(keys) + hop, at[np.searchsorted(named, keys)])[positive]
     rows, first = sample[positive], ranks[positive]
     order = np.lexsort((first, unit))
     keep = np.ones(len(order), dtype=np.bool_)
     keep[1:] = unit[order][1:] != unit[order][:-1]
     chosen = order[keep]
-    by_row = chosen[np.lexsort((unit[chosen], rows[chosen]))]
+    by_row = chosen[np.lexsort((place[chosen], rows[chosen]))]
     return _rows_to_table(rows[by_row], first[by_row], n)
 
 
