@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import plotly.graph_objects as go
 
 from dashboard.chart_layout import FRAME, LEGEND, ROW, laid_out
 from dashboard.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from dashboard.text import chart_text, shorten
-from data.retrieval_curves import Curve, HopTally
+from data.hop_tallies import HopTally
+from data.question_types import TypeCurve
+from data.retrieval_curves import HOPS, Curve
 from data.summaries import title_of
 
-__all__ = ["first_gold_bars", "hop_bars", "k_curves", "move_bars"]
+__all__ = ["first_gold_bars", "hop_bars", "hop_lines", "k_curves", "move_bars", "type_lines"]
 
 LOOKS = (
     (BLUE, "circle"),
@@ -24,41 +26,124 @@ LOOKS = (
 Bar = tuple[str, int, str]  # what it says, how many, the mark it leads to
 
 
-def k_curves(ours: Sequence[Curve], base: Sequence[Curve], k: int, base_name: str) -> go.Figure:
-    """Draw metrics over the rank cut-off; the k in use is a vertical line, the baseline dashed."""
+def k_curves(
+    ours: Sequence[Curve], base: Sequence[Curve], k: int, base_name: str, ends_from: int = 0
+) -> go.Figure:
+    """Draw metrics over the rank cut-off; the k in use is a vertical line, the baseline dashed.
+
+    Args:
+        ours: of the run on display; their intervals are drawn at k.
+        base: of the baseline.
+        k: the cut-off in use.
+        base_name: name of the baseline.
+        ends_from: length of the shortest list; behind it the ground is shaded, since lists have ended.
+    """
     figure = go.Figure()
     by_metric = {curve.metric: curve for curve in base}
-    for (colour, symbol), curve in zip(LOOKS, ours, strict=False):
-        title = _title(curve.metric)
-        figure.add_scatter(
-            x=curve.ks,
-            y=[point.mean for point in curve.points],
-            mode="lines+markers",
-            name=title,
-            line={"color": colour},
-            marker={"symbol": symbol, "size": 7},
-            customdata=[[point.low, point.high, point.n_scored] for point in curve.points],
-            hovertemplate=f"{title}@%{{x}}: %{{y:.3f}} [%{{customdata[0]:.3f}}, %{{customdata[1]:.3f}}], "
-            "n = %{customdata[2]:,}<extra></extra>",
-        )
+    named = chart_text(shorten(base_name, 40))
+    for look, curve in zip(LOOKS, ours, strict=False):
+        _add_curve(figure, curve, look, _title(curve.metric), k)
         if curve.metric in by_metric:
-            other = by_metric[curve.metric]
-            named = chart_text(shorten(base_name, 40))
-            figure.add_scatter(
-                x=other.ks,
-                y=[point.mean for point in other.points],
-                mode="lines",
-                name=f"{title}, {named}",
-                line={"color": colour, "dash": "dash", "width": 1.5},
-                showlegend=False,
-                hovertemplate=f"{title}@%{{x}} of {named}: %{{y:.3f}}<extra></extra>",
-            )
-    figure.add_vline(
-        x=k, line_color=GREY, line_dash="dot", annotation_text=f"k = {k}", annotation_position="bottom right"
+            _add_baseline(figure, by_metric[curve.metric], look[0], named)
+    longest = max((curve.longest for curve in [*ours, *base]), default=1)
+    if 0 < ends_from < max((curve.longest for curve in ours), default=0):
+        figure.add_vrect(
+            x0=ends_from + 0.5,
+            x1=longest + 0.5,
+            fillcolor=GREY,
+            opacity=0.1,
+            line_width=0,
+            layer="below",
+            annotation_text="some lists have ended",
+            annotation_position="bottom right",
+        )
+    return _over_k(figure, k, longest, 400)
+
+
+def _over_k(figure: go.Figure, k: int, longest: int, height: int) -> go.Figure:
+    """Give a figure over k its axes, and a line at the k in use."""
+    if k <= longest:
+        figure.add_vline(
+            x=k,
+            line_color=GREY,
+            line_dash="dot",
+            annotation_text=f"k = {k}",
+            annotation_position="bottom right" if k < 0.9 * longest else "bottom left",
+        )
+    figure.update_xaxes(
+        title="k: documents from the top",
+        range=[0.5, max(longest, 2) + 0.5],
+        automargin=True,
+        tickformat="d",
+        dtick=1 if longest <= 15 else 5,
     )
-    figure.update_xaxes(title="k: documents from the top", automargin=True, tickformat="d")
     figure.update_yaxes(title="mean over questions", range=[0, 1.02], automargin=True)
-    return laid_out(figure, 400, legend=LEGEND)
+    return laid_out(figure, height, legend=LEGEND)
+
+
+def _add_curve(figure: go.Figure, curve: Curve, look: tuple[str, str], title: str, k: int) -> None:
+    """Add a curve up to the longest list, its interval drawn at k."""
+    points = curve.points[: curve.longest]
+    up = [point.high - point.mean if at == k else None for at, point in enumerate(points, 1)]
+    down = [point.mean - point.low if at == k else None for at, point in enumerate(points, 1)]
+    figure.add_scatter(
+        x=curve.ks[: curve.longest],
+        y=[point.mean for point in points],
+        mode="lines+markers",
+        name=title,
+        line={"color": look[0]},
+        marker={"symbol": look[1], "size": 7 if len(points) <= 20 else 4},
+        error_y={"type": "data", "symmetric": False, "array": up, "arrayminus": down, "width": 5},
+        customdata=[[point.low, point.high, point.n_scored] for point in points],
+        hovertemplate=f"{title}, k = %{{x}}: %{{y:.3f}} [%{{customdata[0]:.3f}}, %{{customdata[1]:.3f}}], "
+        "n = %{customdata[2]:,}<extra></extra>",
+    )
+
+
+def _add_baseline(figure: go.Figure, curve: Curve, colour: str, named: str) -> None:
+    title = _title(curve.metric)
+    figure.add_scatter(
+        x=curve.ks[: curve.longest],
+        y=[point.mean for point in curve.points[: curve.longest]],
+        mode="lines",
+        name=f"{title}, {named}",
+        line={"color": colour, "dash": "dash", "width": 1.5},
+        showlegend=False,
+        hovertemplate=f"{title}, k = %{{x}}, of {named}: %{{y:.3f}}<extra></extra>",
+    )
+
+
+def type_lines(types: Sequence[TypeCurve], k: int) -> go.Figure:
+    """Draw the primary metric of each type of question over k; a ring stands at the suggested k."""
+    figure = go.Figure()
+    measured = [one for one in types if one.curve is not None][: len(LOOKS)]
+    for (colour, symbol), one in zip(LOOKS, measured, strict=False):
+        assert one.curve is not None  # noqa: S101 -- those without are left out above
+        title = chart_text(f"{shorten(one.name, 30)}: {_title(one.curve.metric)}")
+        _add_curve(figure, one.curve, (colour, symbol), title, k)
+        if one.suggested is not None:
+            figure.add_scatter(
+                x=[one.suggested],
+                y=[one.curve.at(one.suggested).mean],
+                mode="markers",
+                showlegend=False,
+                marker={"symbol": "circle-open", "size": 18, "color": colour, "line": {"width": 2}},
+                hovertemplate=f"{title}: suggested k = {one.suggested}<extra></extra>",
+            )
+    longest = max((one.curve.longest for one in measured if one.curve), default=1)
+    return _over_k(figure, k, longest, 340)
+
+
+def hop_lines(curves: Sequence[Curve], k: int) -> go.Figure:
+    """Draw how many questions have each hop, and all of them, in the top k."""
+    figure = go.Figure()
+    looks = [*LOOKS[1 : len(curves)], LOOKS[0]]  # all hops together in the first colour, heaviest
+    for look, curve in zip(looks, curves, strict=False):
+        title = "all hops" if curve.metric == HOPS else chart_text(shorten(curve.metric, 30))
+        _add_curve(figure, curve, look, title, k)
+    figure.data[-1].line.width = 3
+    longest = max((curve.longest for curve in curves), default=1)
+    return _over_k(figure, k, longest, 320).update_yaxes(title="share of questions", tickformat=".0%")
 
 
 def _title(metric: str) -> str:
@@ -84,13 +169,18 @@ def first_gold_bars(counts: Mapping[str, int]) -> go.Figure:
         )
     )
     figure.update_xaxes(title="rank of the first gold document", type="category", automargin=True)
-    figure.update_yaxes(title="cases", tickformat=",d", rangemode="tozero", automargin=True)
+    figure.update_yaxes(title="cases", rangemode="tozero", automargin=True, **_whole(counts.values()))
     return laid_out(figure, 300, showlegend=False, clickmode="event+select", bargap=0.3)
 
 
 def move_bars(bars: Sequence[Bar]) -> go.Figure:
     """Draw what became of the gold between first pass and final list, in cases."""
-    return _bars(bars, (GREY, GREEN, VERMILION, ORANGE, PURPLE), ("", "", "/", "", "x"))
+    return _bars(bars, (GREY, GREEN, VERMILION, ORANGE, PURPLE), ("", ".", "/", "x", "\\"))
+
+
+def _whole(counts: Iterable[int]) -> dict[str, object]:
+    """Tick an axis of counts at whole numbers, also where all are small."""
+    return {"tickformat": ",d", "dtick": 1 if max(counts, default=0) <= 5 else None}
 
 
 def hop_bars(tallies: Sequence[HopTally]) -> go.Figure:
@@ -117,7 +207,7 @@ def _bars(bars: Sequence[Bar], colours: Sequence[str], shapes: Sequence[str]) ->
         )
     )
     figure.update_yaxes(autorange="reversed", automargin=True, ticksuffix="  ")
-    figure.update_xaxes(title="cases", tickformat=",d", rangemode="tozero", automargin=True)
+    figure.update_xaxes(title="cases", rangemode="tozero", automargin=True, **_whole([n for _, n, _ in bars]))
     return laid_out(
         figure, FRAME + ROW * max(len(bars), 2), showlegend=False, clickmode="event+select", bargap=0.35
     )

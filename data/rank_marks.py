@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from data.hop_tallies import missed_names
 from data.ranked_tables import RankedLists, ranked_lists
-from data.retrieval_curves import missed_names
+from data.reranking import misranked, nowhere
+from data.retrieval_curves import first_ranks
 from data.tables import RunTable
 from metrics.hops import hop_outcomes
 from metrics.inputs import Rankings
 from metrics.reranking import moves
-from metrics.values import BoolArray, FloatArray, Status
+from metrics.values import BoolArray
 
 __all__ = ["RANK_MARKS"]
 
@@ -21,14 +23,15 @@ Made = tuple[Callable[[str], str], Callable[[RunTable, str], BoolArray]]
 
 def _lists(table: RunTable) -> RankedLists:
     found = ranked_lists(table)
-    if found is None or found.documents is None:
-        raise ValueError("the run names no gold documents")
+    if found is None:
+        raise ValueError("the run names no gold")
     return found
 
 
 def _documents(table: RunTable) -> Rankings:
     found = _lists(table).documents
-    assert found is not None  # noqa: S101 -- _lists has looked
+    if found is None:
+        raise ValueError("the run names no gold documents")
     return found
 
 
@@ -38,24 +41,25 @@ def _rank(value: str) -> int:
     return int(value)
 
 
-def _first(lists: Rankings) -> FloatArray:
-    """(n,) rank of the first gold unit, inf where none was found, NaN where not known."""
-    known = (lists.status == Status.SCORED) & (~np.isnan(lists.unit_rank)).any(axis=1)
-    first = np.min(np.where(np.isnan(lists.unit_rank), np.inf, lists.unit_rank), axis=1, initial=np.inf)
-    return np.where(known, first, np.nan)
-
-
 def _gold_at(table: RunTable, value: str) -> BoolArray:
-    return np.asarray(_first(_documents(table)) == _rank(value))
+    return np.asarray(first_ranks(_lists(table)) == _rank(value))
 
 
 def _gold_below(table: RunTable, value: str) -> BoolArray:
-    first = _first(_documents(table))
+    first = first_ranks(_lists(table))
     return np.asarray(np.isfinite(first) & (first > _rank(value)))
 
 
 def _gold_missed(table: RunTable, _value: str) -> BoolArray:
-    return np.asarray(np.isinf(_first(_documents(table))))
+    return np.asarray(np.isinf(first_ranks(_lists(table))))
+
+
+def _misranked(table: RunTable, _value: str) -> BoolArray:
+    return misranked(_lists(table))
+
+
+def _nowhere(table: RunTable, _value: str) -> BoolArray:
+    return nowhere(_lists(table))
 
 
 def _moved(part: str) -> Callable[[RunTable, str], BoolArray]:
@@ -66,6 +70,10 @@ def _moved(part: str) -> Callable[[RunTable, str], BoolArray]:
         return np.asarray(getattr(moves(lists.first_pass, lists.documents, _rank(value)), part) > 0)
 
     return rows
+
+
+def _unit_missed(table: RunTable, _value: str) -> BoolArray:
+    return _moved("missed")(table, "1")  # what neither pass found is missed at every k
 
 
 def _hop_missed(table: RunTable, value: str) -> BoolArray:
@@ -86,9 +94,13 @@ RANK_MARKS: dict[str, Made] = {
     "gold_at": (lambda rank: f"the first gold document is at rank {rank}", _gold_at),
     "gold_below": (lambda rank: f"the first gold document is below rank {rank}", _gold_below),
     "gold_missed": (lambda _: "no gold document was retrieved", _gold_missed),
+    "misranked": (lambda _: "gold is among the candidates and not in the list", _misranked),
+    "nowhere": (lambda _: "gold is neither in the list nor among the candidates", _nowhere),
+    "kept": (lambda k: f"gold stays in the top {k}", _moved("kept")),
     "lifted": (lambda k: f"the reranker lifted gold into the top {k}", _moved("lifted")),
     "pushed_out": (lambda k: f"the reranker pushed gold out of the top {k}", _moved("pushed_out")),
     "left_below": (lambda k: f"gold was found and stays below rank {k}", _moved("left_below")),
+    "unit_missed": (lambda _: "some gold was found by neither pass", _unit_missed),
     "hop_missed": (lambda hops: f"hop {hops.replace('+', ' and ')} was not found", _hop_missed),
     "hops_below": (lambda k: f"every hop was found, some below rank {k}", _hops_below),
     "hops_complete": (lambda k: f"every hop is in the top {k}", _hops_complete),

@@ -6,7 +6,9 @@ Written once at scoring, so that a page neither joins ids nor reads texts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -39,9 +41,10 @@ class RankedLists:
 
 
 def ranked_table(table: Any, batch: Batch) -> Any:
-    """Lay out lists, gold and units as list columns; null where a sample has none. None without gold."""
-    if batch.rankings is None and batch.spans is None:
-        return None
+    """Lay out lists, gold and units as list columns; null where a sample has none.
+
+    A batch without any gold has its rows too: other batches of the run may have some.
+    """
     columns = _document_columns(batch.rankings, "", batch.n) | _document_columns(
         batch.first_pass, "first_", batch.n
     )
@@ -102,14 +105,24 @@ def _hops(table: Any, n: int) -> Any:
 
 
 def ranked_lists(table: RunTable) -> RankedLists | None:
-    """Read the ranked lists of a run; None where it has no gold."""
-    stored = table.beside("ranked")
+    """Read the ranked lists of a run, and keep them while the run is in use; None where it has no gold."""
+    with _lock:
+        if table not in _read:
+            _read[table] = _ranked_lists(table.beside("ranked"))
+        return _read[table]
+
+
+_lock = Lock()
+_read: WeakKeyDictionary[RunTable, RankedLists | None] = WeakKeyDictionary()
+
+
+def _ranked_lists(stored: Any) -> RankedLists | None:
     if stored is None:
         return None
-    documents = _documents(stored, "")
-    return RankedLists(
-        documents, _documents(stored, "first_"), _hop_labels(stored, documents), _spans(stored)
-    )
+    documents, spans = _documents(stored, ""), _spans(stored)
+    if documents is None and spans is None:
+        return None
+    return RankedLists(documents, _documents(stored, "first_"), _hop_labels(stored, documents), spans)
 
 
 def _hop_labels(stored: Any, documents: Rankings | None) -> NDArray[np.object_]:

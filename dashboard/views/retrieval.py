@@ -5,25 +5,34 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import retrieval_parts as parts
+from dashboard.retrieval_pass_parts import hop_section, rerank_section
+from dashboard.retrieval_type_parts import type_section
 from dashboard.session import current_view
 from dashboard.text import markdown_text
+from data.retrieval_curves import list_lengths
 
 view = current_view()
 st.title("Does retrieval find what the answers need?")
+name = markdown_text(view.labels[view.run.run_id])
 lists = parts.lists_of(view, view.run)
 if lists is None:
     st.info(
-        f"{markdown_text(view.labels[view.run.run_id])} names no gold documents, so there is nothing to "
-        f"find. "
-        "Samples can carry `relevant` (document ids) or `relevant_spans` (characters), or labels can "
-        "come from "
-        "a file: `ragtriage import RUN --qrels FILE`, in the TREC or BEIR form."
+        f"{name} names no gold documents, so there is nothing to find. Samples can carry `relevant` "
+        "(document ids) or `relevant_spans` (characters), or labels can come from a file: "
+        "`ragtriage import RUN --qrels FILE`, in the TREC or BEIR form."
+    )
+    st.stop()
+if not len(list_lengths(lists)):
+    st.info(
+        f"{name} names gold, and no sample has both gold and a list that was retrieved. Samples carry what "
+        "was retrieved in `retrieved`; a context that was given (`context_mode` oracle or closed_book) and a "
+        "question without any relevant document are left out."
     )
     st.stop()
 
 k = parts.k_picker(view.run)
 parts.curve_section(view, lists, k)
 parts.first_gold_section(lists)
-parts.type_section(view, lists)
-parts.rerank_section(view, lists, k)
-parts.hop_section(lists, k)
+type_section(view, lists, k)
+rerank_section(view, lists, k)
+hop_section(view, lists, k)
