@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.chart_layout import FRAME, LEGEND, ROW, arms, laid_out
 from dashboard.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
+from dashboard.rounding import interval_text, percent
 from dashboard.text import chart_text, shorten
-from data.alignments import ALERT, PUBLISHED, Group, Rate
+from data.alignments import ALERT, GOLD_PLACES, PUBLISHED, Group, Rate
+from data.use_tables import ORIGINS
 from metrics.statistics import Interval
 
 __all__ = [
-    "ORIGIN_TITLES",
+    "MOST_COUNTED",
     "VersionRate",
     "group_bars",
     "k_lines",
@@ -24,13 +28,6 @@ __all__ = [
     "version_rates",
 ]
 
-ORIGIN_TITLES = {
-    "judge": "judged",
-    "claims": "from claim labels",
-    "citation": "cited",
-    "imported": "imported",
-    "lexical": "estimated from words",
-}
 _LOOKS = {
     "judge": (GREEN, "circle"),
     "claims": (BLUE, "square"),
@@ -38,6 +35,13 @@ _LOOKS = {
     "imported": (ORANGE, "triangle-up"),
     "lexical": (GREY, "circle-open"),
 }
+PUBLISHED_ROW = "Randl et al. 2026<br>arXiv 2601.21803"
+PUBLISHED_TEXT = "published; Shapley attribution on two datasets;<br>not comparable with estimates from words"
+BETWEEN = " "  # an empty row that sets the published range apart
+LONGEST_NAME = 40
+_PLACED = {"marker": {"color": BLUE, "symbol": "circle", "size": 11}}
+_UNPLACED = {"marker": {"color": VERMILION, "symbol": "x", "size": 11}}
+MOST_COUNTED = 10  # groups whose n stands under the bar
 
 
 @dataclass(frozen=True)
@@ -60,44 +64,39 @@ class VersionRate:
 def version_rates(rates: Sequence[VersionRate]) -> go.Figure:
     """Draw the rate of ignored first documents of each version with its interval, one mark an origin.
 
-    The published range has a row of its own below the versions, and no other row has it: it was measured in
-    another way.
+    The published range has a row of its own, an empty row below the versions, and no other row has it: it was
+    measured in another way. The alert line ends above it.
     """
     figure = go.Figure()
-    names = list(dict.fromkeys(_row(one) for one in rates))
-    published = f"published: {PUBLISHED.source}"
-    for origin, title in ORIGIN_TITLES.items():
-        mine = [one for one in rates if one.rate.origin == origin]
+    rows = _rows(rates)
+    for origin, title in ORIGINS.items():
+        mine = [(row, one) for row, one in zip(rows, rates, strict=True) if one.rate.origin == origin]
         if mine:
             colour, symbol = _LOOKS[origin]
+            values = [one.rate.value for _, one in mine]
             figure.add_scatter(
-                x=[one.rate.value.mean for one in mine],
-                y=[_row(one) for one in mine],
+                x=[value.mean for value in values],
+                y=[row for row, _ in mine],
                 mode="markers",
                 name=title,
                 marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2, "color": colour}},
-                error_x=_arms([one.rate.value for one in mine]),
-                customdata=[[one.run_id, one.rate.value.n_scored, title] for one in mine],
-                hovertemplate="%{y}: %{x:.0%}, n = %{customdata[1]:,}, %{customdata[2]}<extra></extra>",
+                error_x=_arms(values),
+                customdata=[
+                    [one.run_id, one.rate.value.n_scored, title, origin, *_ends(one.rate.value)]
+                    for _, one in mine
+                ],
+                hovertemplate="%{y}: %{x:.0%} (%{customdata[4]} to %{customdata[5]}), "
+                "n = %{customdata[1]:,}, %{customdata[2]}<extra></extra>",
             )
-    figure.add_scatter(
-        x=[PUBLISHED.low, PUBLISHED.high],
-        y=[published, published],
-        mode="lines+markers",
-        name="published, not comparable",
-        line={"color": GREY, "width": 3, "dash": "dot"},
-        marker={"symbol": "line-ns-open", "size": 14, "color": GREY},
-        hovertemplate=f"{PUBLISHED.low:.0%} to {PUBLISHED.high:.0%}, {PUBLISHED.caution}<extra></extra>",
-    )
-    figure.add_vline(
-        x=ALERT,
-        line_dash="dash",
-        line_color=VERMILION,
-        annotation_text=f"alert from {ALERT:.0%}",
-        annotation_position="bottom right",
-    )
+    _add_published(figure)
+    _add_alert(figure, len(rows))
     figure.update_yaxes(
-        categoryorder="array", categoryarray=[published, *names[::-1]], automargin=True, ticksuffix="  "
+        type="category",  # also where versions are named by numbers
+        categoryorder="array",
+        categoryarray=[PUBLISHED_ROW, BETWEEN, *rows[::-1]],
+        range=[-1.3, len(rows) + 1.6],
+        automargin=True,
+        ticksuffix="  ",
     )
     figure.update_xaxes(
         title="answers that pass over the first document, 95 % interval",
@@ -105,12 +104,71 @@ def version_rates(rates: Sequence[VersionRate]) -> go.Figure:
         tickformat=".0%",
         automargin=True,
     )
-    return laid_out(figure, FRAME + 40 + ROW * (len(names) + 1), legend=LEGEND, clickmode="event+select")
+    height = FRAME + 40 + ROW * (len(rows) + 3)
+    return laid_out(figure, height, legend=LEGEND, clickmode="event+select")
 
 
-def _row(one: VersionRate) -> str:
-    mark = "▸ " if one.current else ""
-    return chart_text(f"{mark}{shorten(one.label, 40)}")
+def _add_published(figure: go.Figure) -> None:
+    figure.add_scatter(
+        x=[PUBLISHED.low, PUBLISHED.high],
+        y=[PUBLISHED_ROW, PUBLISHED_ROW],
+        mode="lines+markers",
+        name="published, not comparable",
+        line={"color": GREY, "width": 3, "dash": "dot"},
+        marker={"symbol": "line-ns-open", "size": 14, "color": GREY},
+        hovertemplate=f"{PUBLISHED.low:.0%} to {PUBLISHED.high:.0%}, {PUBLISHED.caution}<extra></extra>",
+    )
+    figure.add_annotation(
+        x=(PUBLISHED.low + PUBLISHED.high) / 2,
+        y=PUBLISHED_ROW,
+        text=PUBLISHED_TEXT,
+        showarrow=False,
+        yshift=-24,
+        font={"size": 11, "color": GREY},
+    )
+
+
+def _add_alert(figure: go.Figure, n: int) -> None:
+    """Draw the alert line over the rows of the versions alone, its words below it."""
+    line = {"dash": "dash", "color": VERMILION}
+    figure.add_shape(type="line", x0=ALERT, x1=ALERT, y0=BETWEEN, y1=n + 1.6, line=line)
+    figure.add_annotation(
+        x=ALERT,
+        y=BETWEEN,
+        text=f"alert above {percent(ALERT)}",
+        showarrow=False,
+        xanchor="left",
+        yanchor="top",
+    )
+
+
+def _rows(rates: Sequence[VersionRate]) -> list[str]:
+    """Name a row for each rate: by version, with the origin where a version has several, never one twice."""
+    often = Counter(one.run_id for one in rates)
+    names = [
+        ("▸ " if one.current else "")
+        + chart_text(_short(one.label))
+        + (f" · {ORIGINS[one.rate.origin]}" if often[one.run_id] > 1 else "")
+        for one in rates
+    ]
+    twice = Counter(names)
+    return [
+        name if twice[name] == 1 else f"{name} · {one.run_id[:6]}"
+        for name, one in zip(names, rates, strict=True)
+    ]
+
+
+def _short(label: str) -> str:
+    """Cut a long name in its middle: versions often differ at the end."""
+    line = " ".join(label.split())
+    if len(line) <= LONGEST_NAME:
+        return line
+    half = LONGEST_NAME // 2
+    return f"{line[:half].rstrip()}…{line[1 - half :].lstrip()}"
+
+
+def _ends(value: Interval) -> list[str]:
+    return [percent(value.low), percent(value.high)]
 
 
 def _arms(values: Sequence[Interval], **look: Any) -> dict[str, object]:
@@ -122,6 +180,10 @@ def group_bars(groups: Sequence[Group], mark: str, axis: str) -> go.Figure:
     """Draw the rate of ignored first documents by group; a bar carries the mark that leads to its cases."""
     figure = _bars(groups, mark, axis)
     figure.add_hline(y=ALERT, line_dash="dash", line_color=VERMILION)
+    figure.add_annotation(
+        xref="paper", x=1, y=ALERT, xanchor="right", yanchor="bottom", showarrow=False,
+        text=f"alert above {percent(ALERT)}",
+    )  # fmt: skip
     return figure.update_yaxes(title="pass over the first document")
 
 
@@ -131,27 +193,41 @@ def rank_bars(groups: Sequence[Group]) -> go.Figure:
 
 
 def _bars(groups: Sequence[Group], mark: str, axis: str) -> go.Figure:
+    places = list(range(len(groups)))
     figure = go.Figure(
         go.Bar(
-            x=[chart_text(shorten(one.label, 24)) for one in groups],
+            x=places,
             y=[one.value.mean for one in groups],
             marker_color=BLUE,
             width=min(0.7, 0.2 * max(len(groups), 1)),
             error_y=_arms([one.value for one in groups], color=GREY),
-            text=[f"{one.value.mean:.0%}" for one in groups],
-            textposition="inside",
-            insidetextanchor="start",
-            customdata=[[f"{mark}:{one.key}", one.value.n_scored] for one in groups],
-            hovertemplate="%{x}: %{y:.0%}, n = %{customdata[1]:,}<extra></extra>",
+            customdata=[
+                [f"{mark}:{one.key}", one.value.n_scored, chart_text(one.label), *_ends(one.value)]
+                for one in groups
+            ],
+            hovertemplate="%{customdata[2]}: %{y:.0%} (%{customdata[3]} to %{customdata[4]}), "
+            "n = %{customdata[1]:,}<extra></extra>",
         )
     )
-    figure.update_xaxes(title=axis, type="category", automargin=True)
+    figure.update_xaxes(
+        title=axis,
+        tickvals=places,
+        ticktext=[_under(one, len(groups)) for one in groups],
+        range=[-0.6, len(groups) - 0.4],
+        automargin=True,
+    )
     figure.update_yaxes(range=[0, 1.05], tickformat=".0%", automargin=True)
     return laid_out(figure, 320, showlegend=False, clickmode="event+select", bargap=0.3)
 
 
+def _under(one: Group, n: int) -> str:
+    """Write below a bar what it stands for, its value, and n where there is room."""
+    name = f"<b>{chart_text(shorten(one.label, 24))}</b><br>{percent(one.value.mean)}"
+    return f"{name}<br>n = {one.value.n_scored:,}" if n <= MOST_COUNTED else name
+
+
 def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str], k: int) -> go.Figure:
-    """Draw wasted context and deep reliance over k; the k in use is a vertical line."""
+    """Draw wasted context and deep reliance over k; a point carries its metric and its k."""
     figure = go.Figure()
     for (metric, groups), (colour, symbol) in zip(
         by_metric.items(), ((BLUE, "circle"), (VERMILION, "square")), strict=False
@@ -162,33 +238,55 @@ def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str],
             mode="lines+markers",
             name=titles[metric],
             line={"color": colour},
-            marker={"symbol": symbol, "size": 8},
+            marker={"symbol": symbol, "size": 9},
             error_y=_arms([one.value for one in groups], color=GREY),
-            customdata=[[one.value.n_scored] for one in groups],
-            hovertemplate=f"{titles[metric]}@%{{x}}: %{{y:.0%}}, n = %{{customdata[0]:,}}<extra></extra>",
+            customdata=[[metric, int(one.key), one.value.n_scored, *_ends(one.value)] for one in groups],
+            hovertemplate=f"{titles[metric]}@%{{x}}: %{{y:.0%}} (%{{customdata[3]}} to %{{customdata[4]}}), "
+            "n = %{customdata[2]:,}<extra></extra>",
         )
     figure.add_vline(
         x=k, line_dash="dot", line_color=GREY, annotation_text=f"k = {k}", annotation_position="top right"
     )
-    figure.update_xaxes(title="k", tickformat="d", automargin=True)
-    figure.update_yaxes(range=[0, 1.05], tickformat=".0%", automargin=True)
-    return laid_out(figure, 320, legend=LEGEND)
+    figure.update_xaxes(title="k", tickformat="d", dtick=1, automargin=True)
+    figure.update_yaxes(range=[-0.03, 1.08], tickformat=".0%", automargin=True)
+    return laid_out(figure, 320, legend=LEGEND, clickmode="event+select")
 
 
 def place_points(groups: Sequence[Group], title: str) -> go.Figure:
-    """Draw an answer metric by the rank of the first gold document, with intervals."""
-    figure = go.Figure(
-        go.Scatter(
-            x=[one.label for one in groups],
-            y=[one.value.mean for one in groups],
-            mode="markers+lines",
-            line={"color": GREY, "width": 1},
-            marker={"color": BLUE, "size": 11},
-            error_y=_arms([one.value for one in groups]),
-            customdata=[[f"gold_place:{one.key}", one.value.n_scored] for one in groups],
-            hovertemplate="gold at %{x}: %{y:.3f}, n = %{customdata[1]:,}<extra></extra>",
-        )
+    """Draw an answer metric by the rank of the first gold document; where there is none stands apart."""
+    figure = go.Figure()
+    ranked = [one for one in groups if one.key != GOLD_PLACES[-1]]
+    without = [one for one in groups if one.key == GOLD_PLACES[-1]]
+    if ranked:
+        _add_places(figure, ranked, mode="markers+lines", line={"color": GREY, "width": 1}, **_PLACED)
+    if without:
+        _add_places(figure, without, mode="markers", **_UNPLACED)
+    labels = [one.label for one in groups]
+    figure.update_xaxes(
+        title="rank of the first gold document",
+        type="category",
+        categoryorder="array",
+        categoryarray=labels,
+        tickvals=labels,
+        ticktext=[
+            f"<b>{one.label}</b><br>{one.value.mean:.2f}<br>n = {one.value.n_scored:,}" for one in groups
+        ],
+        automargin=True,
     )
-    figure.update_xaxes(title="rank of the first gold document", type="category", automargin=True)
-    figure.update_yaxes(title=chart_text(title), rangemode="tozero", automargin=True)
+    highs = [one.value.high for one in groups if np.isfinite(one.value.high)]
+    figure.update_yaxes(title=chart_text(title), range=[0, 1.05 * max([1.0, *highs])], automargin=True)
     return laid_out(figure, 320, showlegend=False, clickmode="event+select")
+
+
+def _add_places(figure: go.Figure, groups: Sequence[Group], **look: Any) -> None:
+    figure.add_scatter(
+        x=[one.label for one in groups],
+        y=[one.value.mean for one in groups],
+        error_y=_arms([one.value for one in groups], color=GREY),
+        customdata=[
+            [f"gold_place:{one.key}", one.value.n_scored, interval_text(one.value.low, one.value.high)]
+            for one in groups
+        ],
+        hovertemplate="gold at %{x}: %{y:.2f} %{customdata[2]}, n = %{customdata[1]:,}<extra></extra>",
+        **look,
+    )

@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from data.summaries import bounds_of
 from data.tables import RunTable
 from data.use_tables import ORIGINS, UseOfRun
-from metrics.alignment import deep_reliance, ignored_top_ranked, used_nothing, wasted_context
+from metrics.alignment import (
+    deep_reliance,
+    ignored_top_ranked,
+    rank_use_gap,
+    used_nothing,
+    wasted_context,
+)
 from metrics.inputs import Use
 from metrics.statistics import Interval, interval, question_means
 from metrics.values import BoolArray, FloatArray, Scores
@@ -27,6 +33,7 @@ __all__ = [
     "Rate",
     "by_k",
     "by_rank",
+    "gap_of",
     "gold_place",
     "ignored",
     "length_band",
@@ -36,7 +43,7 @@ __all__ = [
     "split",
 ]
 
-ALERT = 0.30  # from this share of ignored first documents on, the gate warns
+ALERT = 0.30  # above this share of ignored first documents the gate warns
 DEEPEST = 20  # ranks drawn
 LENGTHS = ("under 300", "300 to 799", "800 to 1,999", "2,000 or more")
 _LENGTH_EDGES = (300, 800, 2000)
@@ -114,6 +121,12 @@ def rate_of(table: RunTable, found: UseOfRun, origin: str) -> Rate:
     mine = found.answered & (found.origin == origin)
     nothing = int((used_nothing(found.use) & mine).sum())
     return Rate(origin, _mean(table, _ignored(found), mine), nothing)
+
+
+def gap_of(table: RunTable, found: UseOfRun, origin: str) -> Interval:
+    """Give the rank-use gap among the answers whose use has one origin; n_scored is 0 without shares."""
+    mine = found.answered & (found.origin == origin)
+    return _mean(table, rank_use_gap(found.use).values, mine)
 
 
 def ignored(found: UseOfRun) -> BoolArray:

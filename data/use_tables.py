@@ -5,6 +5,7 @@ Written once at scoring, so that a page never estimates use anew.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,13 @@ from metrics.values import BoolArray, FloatArray, Source, Status
 
 __all__ = ["ORIGINS", "UseOfRun", "use_of", "use_table"]
 
-ORIGINS = ("judge", "claims", "citation", "imported", "lexical")  # the more trusted first
+ORIGINS: Mapping[str, str] = {  # the more trusted first
+    "judge": "judged",
+    "claims": "from claim labels",
+    "citation": "cited",
+    "imported": "imported",
+    "lexical": "estimated from words",
+}
 
 
 @dataclass(frozen=True)

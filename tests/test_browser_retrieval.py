@@ -38,6 +38,6 @@ def test_the_kind_of_a_type_moves_its_metric_and_lives_in_the_address(site: Site
     expect(chart).to_contain_text("MRR", timeout=30_000)
     other = site.page.context.new_page()
     other.goto(site.page.url)
-    shown = other.locator(".st-key-type_lines .js-plotly-plot").last.last
+    shown = other.locator(".st-key-type_lines .js-plotly-plot").last
     expect(shown).to_contain_text("MRR", timeout=30_000)
     other.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import alignment_parts as parts
+from dashboard.alignment_versions import advice, rates_of, version_section
 from dashboard.retrieval_parts import k_picker
 from dashboard.session import current_view
 from dashboard.text import markdown_text
@@ -26,13 +27,13 @@ if found is None:
 with st.container(horizontal=True, vertical_alignment="bottom"):
     origin = parts.origin_picker(found)
     k = k_picker(view.run)
-rates = {rate.origin: rate for rate in parts.rates_of(table)}
-parts.advice(rates[origin])
+rates = {rate.origin: rate for rate in rates_of(table)}
+advice(found, rates[origin])
 
 st.subheader("Every version")
-parts.version_section(view)
+version_section(view)
 parts.split_section(table, found, origin)
 parts.rank_section(table, found, origin)
 parts.k_section(table, found, origin, k)
-parts.gap_section(view)
+parts.gap_section(table, found, origin)
 parts.place_section(table, found)
