@@ -31,7 +31,9 @@ def test_a_missed_hop_opens_its_cases_without_a_pointer_on_the_chart(site: Site)
 def test_the_kind_of_a_type_moves_its_metric_and_lives_in_the_address(site: Site) -> None:
     site.open("retrieval?project=musique&k=3")
     site.page.get_by_text("What kind of question each type is").click()
-    site.page.locator(".st-key-kind_multi-hop input").click()
+    picker = site.page.locator(".st-key-kind_multi-hop input")
+    picker.scroll_into_view_if_needed()
+    picker.fill("single fact")
     site.page.get_by_role("option", name="single fact").click()
     expect(site.page).to_have_url(re.compile("kinds="), timeout=30_000)
     chart = site.page.locator(".st-key-type_lines .js-plotly-plot").last
