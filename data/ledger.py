@@ -86,7 +86,8 @@ class Ledger:
         return _file_system(self.path.parent) in NETWORK_FILE_SYSTEMS
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def open(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection with the newest tables; a statement on it is a transaction of its own."""
         try:
             with closing(
                 sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
@@ -119,7 +120,7 @@ class Ledger:
         """A value that changes when anything in the ledger changes, for caches."""
         if not self.path.exists():
             return (0, 0)
-        with self._open() as connection:
+        with self.open() as connection:
             (labels,) = connection.execute(
                 "SELECT coalesce(max(label_id), 0) + count(undone_at) * 1000000007 FROM labels"
             ).fetchone()
@@ -150,7 +151,7 @@ class Ledger:
         """
         if not annotator.strip():
             raise WorkspaceError("a label needs the name of who gives it; accepted: any text")
-        with self._open() as connection:
+        with self.open() as connection:
             cursor = connection.execute(
                 "INSERT INTO labels (run_id, question_id, repeat, annotator, verdict, failure, note, at)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -160,7 +161,7 @@ class Ledger:
 
     def undo_label(self, run_id: str, annotator: str) -> Label | None:
         """Take back the person's newest label in a run; gives what was taken back, None if nothing was."""
-        with self._open() as connection:
+        with self.open() as connection:
             row = connection.execute(_UNDO, (utc_now().isoformat(), run_id, annotator.strip())).fetchone()
         return Label(*row) if row else None
 
@@ -168,14 +169,14 @@ class Ledger:
         """List the labels of a run that stand: the newest of each person for each case."""
         if not self.path.exists():
             return []
-        with self._open() as connection:
+        with self.open() as connection:
             return [Label(*row) for row in connection.execute(_CURRENT, (run_id,))]
 
     def failure_labels(self) -> list[str]:
         """List the failure labels in use, most used first."""
         if not self.path.exists():
             return []
-        with self._open() as connection:
+        with self.open() as connection:
             rows = connection.execute(
                 "SELECT failure FROM labels WHERE failure <> '' AND undone_at IS NULL"
                 " GROUP BY failure ORDER BY count(*) DESC, failure LIMIT 50"
@@ -207,7 +208,7 @@ class Ledger:
 
     def untag(self, run_id: str, tag: str) -> None:
         """Remove a tag from a run."""
-        with self._open() as connection:
+        with self.open() as connection:
             connection.execute("DELETE FROM run_tags WHERE run_id = ? AND tag = ?", (run_id, tag))
 
     def tags(self) -> dict[str, list[str]]:
@@ -218,13 +219,13 @@ class Ledger:
         return found
 
     def _insert(self, statement: str, first: str, second: str, who: str) -> None:
-        with self._open() as connection:
+        with self.open() as connection:
             connection.execute(statement, (first, second, who, utc_now().isoformat()))
 
     def _newest(self, query: str) -> Sequence[tuple[str, str]]:
         if not self.path.exists():
             return []
-        with self._open() as connection:
+        with self.open() as connection:
             return [(row[0], row[1]) for row in connection.execute(query)]
 
 
