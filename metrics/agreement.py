@@ -1,34 +1,27 @@
-"""How far a judge, or any metric, agrees with people: rates, kappa, alpha, rank correlation, intervals."""
+"""How far a judge, or any metric, agrees with people: rates, kappa and rank correlation with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics.raters import spearman
 from metrics.statistics import FEW_CLUSTERS, Interval, Method, intervals
 from metrics.values import BoolArray, FloatArray, IntArray, MetricsError
 
 __all__ = [
     "Agreement",
     "Confusion",
-    "Level",
-    "Weights",
     "agreement",
     "binary_agreement",
     "bootstrap_interval",
-    "cohen_kappa",
     "confusion",
-    "krippendorff_alpha",
     "rate_intervals",
-    "spearman",
 ]
 
-Level = Literal["nominal", "ordinal", "interval"]
-Weights = Literal["linear", "quadratic"]
 _ALPHA = 0.05
 
 
@@ -70,7 +63,7 @@ class Confusion:
 
     @property
     def kappa(self) -> float:
-        """Cohen's kappa; NaN where both give one and the same verdict throughout. See cohen_kappa."""
+        """Cohen's kappa; NaN where both give one and the same verdict throughout. See metrics.raters."""
         chance = (self.tp + self.fp) * (self.fp + self.tn) + (self.tp + self.fn) * (self.fn + self.tn)
         return _ratio(2 * (self.tp * self.tn - self.fp * self.fn), chance)
 
@@ -135,85 +128,6 @@ def rate_intervals(
     return positive, negative
 
 
-def cohen_kappa(a: IntArray, b: IntArray, weights: Weights | None = None) -> float:
-    """Cohen's kappa: the share of the disagreement expected by chance that two raters avoid, at most 1.
-
-    1 - mean d of the pairs / mean d of every rating of a with every rating of b, where d is 1 for differing
-    codes, or their distance ("linear"), or its square ("quadratic"). Distances are those of the codes
-    themselves, so that a category nobody uses keeps its place. Cohen 1960 (nominal) and 1968 (weighted).
-
-    Args:
-        a: (n,) codes of the categories that one rater gives.
-        b: (n,) those of the other.
-        weights: left out for nominal categories.
-
-    Returns:
-        Kappa; NaN where both raters use a single, same category, or without ratings.
-
-    Raises:
-        MetricsError: where the lengths differ, or for unknown weights.
-    """
-    _same_length(a, b)
-    if weights not in (None, *get_args(Weights)):
-        raise MetricsError(f"unknown weights {weights!r}; known: {', '.join(get_args(Weights))}, None")
-    if not len(a) or min(a.min(), b.min()) == max(a.max(), b.max()):
-        return np.nan
-    observed, expected = _disagreement(a, b, weights)
-    return 1.0 - observed / expected
-
-
-def krippendorff_alpha(ratings: FloatArray, level: Level) -> float:
-    """Krippendorff's alpha: 1 - observed / expected disagreement of any number of raters, with gaps.
-
-    Krippendorff 2011, "Computing Krippendorff's alpha-reliability". The sums over his coincidence matrix are
-    taken in closed form, without the matrix, so that continuous values cost no more than categories: his
-    ordinal difference is the squared difference of average ranks, hence the interval one on these.
-
-    Args:
-        ratings: (units, annotators) values or codes, NaN where missing; units with one rating do not count.
-        level: "nominal" (codes differ or not), "ordinal" (their order counts), "interval" (their distance).
-
-    Returns:
-        Alpha, at most 1; NaN with fewer than two pairable ratings, or where these do not vary.
-
-    Raises:
-        MetricsError: for an unknown level.
-    """
-    if level not in get_args(Level):
-        raise MetricsError(f"unknown level {level!r}; known: {', '.join(get_args(Level))}")
-    known = np.isfinite(ratings)
-    paired = known.sum(axis=1) >= 2
-    unit = np.nonzero(known[paired])[0].astype(np.int64)
-    values = ratings[paired][known[paired]]
-    if not len(values) or values.min() == values.max():
-        return np.nan
-    if level == "nominal":
-        within, total = (_differing(_codes(values), groups) for groups in (unit, np.zeros_like(unit)))
-    else:
-        scale = _average_ranks(_codes(values)) if level == "ordinal" else values
-        within, total = (_squared(scale, groups) for groups in (unit, np.zeros_like(unit)))
-    observed = float((within / (np.bincount(unit) - 1)).sum())
-    return 1.0 - (len(values) - 1) * observed / float(total[0])
-
-
-def spearman(a: FloatArray, b: FloatArray) -> float:
-    """Spearman's rank correlation, tied values sharing their average rank (Spearman 1904).
-
-    Args:
-        a: (n,) values; pairs with a NaN on either side are left out.
-        b: (n,) values.
-
-    Returns:
-        Correlation in [-1, 1]; NaN where either side is constant or empty.
-
-    Raises:
-        MetricsError: where the lengths differ.
-    """
-    _same_length(a, b)
-    known = ~(np.isnan(a) | np.isnan(b))
-    return _rank_correlation(_codes(a[known]), _codes(b[known]))
-
-
 def bootstrap_interval(
     statistic: Callable[..., float],
     columns: Sequence[NDArray[np.generic]],
@@ -238,7 +152,7 @@ def bootstrap_interval(
     """
     for column in columns:
         _same_length(column, clusters)
-    codes = _codes(clusters)
+    codes = np.asarray(np.unique(clusters, return_inverse=True)[1], dtype=np.int64)
     if not len(codes) or int(codes.max()) + 1 < FEW_CLUSTERS:
         return np.nan, np.nan
     order = np.argsort(codes, kind="stable")
@@ -273,7 +187,7 @@ def agreement(
     _same_length(judge, clusters)
     known = ~(np.isnan(judge) | np.isnan(human))
     judge, human, clusters = judge[known], human[known], clusters[known]
-    ranked = _bootstrapped("spearman", _rank_correlation, (_codes(judge), _codes(human)), clusters)
+    ranked = _bootstrapped("spearman", spearman, (judge, human), clusters)
     if thresholds is None:
         return (ranked,)
     return ranked, *binary_agreement(judge >= thresholds[0], human >= thresholds[1], clusters)
@@ -312,57 +226,8 @@ def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else np.nan
 
 
-def _codes(values: NDArray[np.generic]) -> IntArray:
-    """Codes 0..k-1 of the values, in their order."""
-    return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)
-
-
-def _average_ranks(codes: IntArray) -> FloatArray:
-    counts = np.bincount(codes)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes], dtype=np.float64)
-
-
-def _rank_correlation(a: IntArray, b: IntArray) -> float:
-    """Spearman of codes; it needs no sorting, which is what makes its bootstrap cheap."""
-    middle = (len(a) + 1) / 2
-    x, y = _average_ranks(a) - middle, _average_ranks(b) - middle
-    spread = float(np.sqrt((x @ x) * (y @ y)))
-    return float(x @ y) / spread if spread else np.nan
-
-
 def _verdict_kappa(judge: BoolArray, human: BoolArray) -> float:
     return confusion(judge, human).kappa
-
-
-def _disagreement(a: IntArray, b: IntArray, weights: Weights | None) -> tuple[float, float]:
-    """Mean disagreement of the pairs, and of every rating of a with every rating of b."""
-    x, y = a.astype(np.float64), b.astype(np.float64)
-    if weights == "quadratic":
-        return float(np.mean((x - y) ** 2)), float(x.var() + y.var() + (x.mean() - y.mean()) ** 2)
-    categories, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
-    shares = [np.bincount(part, minlength=len(categories)) / len(a) for part in np.split(codes, 2)]
-    if weights is None:
-        return float(np.mean(a != b)), 1.0 - float(shares[0] @ shares[1])
-    below, other = (np.cumsum(share)[:-1] for share in shares)
-    apart = below * (1 - other) + other * (1 - below)  # chance that a pair has the gap after k between it
-    return float(np.mean(np.abs(x - y))), float(apart @ np.diff(categories))
-
-
-def _differing(codes: IntArray, groups: IntArray) -> FloatArray:
-    """Ordered pairs of differing codes within each group."""
-    many = int(codes.max()) + 1
-    cells, counts = np.unique(groups * many + codes, return_counts=True)
-    same = np.bincount(cells // many, weights=counts.astype(np.float64) ** 2)
-    return np.asarray(np.bincount(groups).astype(np.float64) ** 2 - same, dtype=np.float64)
-
-
-def _squared(values: FloatArray, groups: IntArray) -> FloatArray:
-    """Squared differences summed over the ordered pairs within each group."""
-    sizes = np.bincount(groups)
-    means = np.bincount(groups, weights=values) / sizes
-    return np.asarray(
-        2 * sizes * np.bincount(groups, weights=(values - means[groups]) ** 2), dtype=np.float64
-    )
 
 
 def _resamples(codes: IntArray, rng: np.random.Generator, draws: int) -> Iterator[IntArray]:
