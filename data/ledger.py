@@ -46,6 +46,7 @@ class Label:
         failure: short failure label, or "".
         note: free text, or "".
         at: when, ISO time in UTC.
+        queue_id: the random queue that the case was drawn by; None where it was found by browsing.
     """
 
     label_id: int
@@ -57,10 +58,12 @@ class Label:
     failure: str
     note: str
     at: str
+    queue_id: int | None = None
 
 
 _CURRENT = """
-    SELECT label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at FROM labels AS given
+    SELECT label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at, queue_id
+    FROM labels AS given
     WHERE run_id = ? AND undone_at IS NULL AND label_id = (
         SELECT max(label_id) FROM labels AS later
         WHERE later.run_id = given.run_id AND later.question_id = given.question_id
@@ -70,7 +73,7 @@ _CURRENT = """
 _UNDO = """
     UPDATE labels SET undone_at = ? WHERE label_id = (
         SELECT max(label_id) FROM labels WHERE run_id = ? AND annotator = ? AND undone_at IS NULL)
-    RETURNING label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at
+    RETURNING label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at, queue_id
 """
 
 
@@ -111,9 +114,8 @@ class Ledger:
         connection.execute("BEGIN IMMEDIATE")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         for script in _migrations()[version:]:  # each ends by setting its number as user_version
-            for statement in script.split(";"):
-                if statement.strip():
-                    connection.execute(statement)
+            for statement in _statements(script):
+                connection.execute(statement)
         connection.execute("COMMIT")
 
     def stamp(self) -> tuple[int, int]:
@@ -127,7 +129,10 @@ class Ledger:
             (others,) = connection.execute(
                 "SELECT (SELECT count(*) FROM display_names) + (SELECT count(*) FROM baselines) * 100003"
             ).fetchone()
-        return (labels, others)
+            (ratings,) = connection.execute(
+                "SELECT coalesce(max(rating_id), 0) + count(undone_at) * 1000003 FROM ratings"
+            ).fetchone()
+        return (labels, others + ratings * 10**12)
 
     def add_label(
         self,
@@ -136,6 +141,7 @@ class Ledger:
         verdict: Verdict | None,
         failure: str = "",
         note: str = "",
+        queue_id: int | None = None,
     ) -> int:
         """Record a label; it replaces the same person's earlier one of the case until undone.
 
@@ -145,6 +151,7 @@ class Ledger:
             verdict: "pass", "fail" or None for a note alone.
             failure: short failure label.
             note: free text.
+            queue_id: the random queue that the case was drawn by; None where it was found by browsing.
 
         Returns:
             The label's number.
@@ -153,9 +160,9 @@ class Ledger:
             raise WorkspaceError("a label needs the name of who gives it; accepted: any text")
         with self.open() as connection:
             cursor = connection.execute(
-                "INSERT INTO labels (run_id, question_id, repeat, annotator, verdict, failure, note, at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (*case, annotator.strip(), verdict, failure.strip(), note, utc_now().isoformat()),
+                "INSERT INTO labels (run_id, question_id, repeat, annotator, verdict, failure, note, at,"
+                " queue_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*case, annotator.strip(), verdict, failure.strip(), note, utc_now().isoformat(), queue_id),
             )
             return int(cursor.lastrowid or 0)
 
@@ -234,11 +241,18 @@ def _migrations() -> list[str]:
     scripts = sorted(
         (item for item in folder.iterdir() if item.name.startswith("ledger_")), key=lambda item: item.name
     )
-    return ["\n".join(_without_comments(script.read_text(encoding="utf-8"))) for script in scripts]
+    return [script.read_text(encoding="utf-8") for script in scripts]
 
 
-def _without_comments(script: str) -> list[str]:
-    return [line for line in script.split("\n") if not line.lstrip().startswith("--")]
+def _statements(script: str) -> list[str]:
+    """Divide a script where SQLite says that a statement is complete; a comment may hold a semicolon."""
+    found, begun = [], ""
+    for line in script.splitlines(keepends=True):
+        begun += line
+        if sqlite3.complete_statement(begun):
+            found.append(begun)
+            begun = ""
+    return found
 
 
 def _file_system(folder: Path) -> str:
