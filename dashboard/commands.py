@@ -21,7 +21,6 @@ from data.errors import DataError
 from data.exports import EXPORTS, export_rows
 from data.families import shared_metrics
 from data.findings import check_run
-from data.scoring import ScoreOptions, match_of
 from data.summaries import title_of
 from data.tables import RunTable
 from data.workspace import Run, Workspace
@@ -104,7 +103,7 @@ def run_metrics(
     """Give every metric of a run."""
     catalogue = open_workspace(workspace)
     run = catalogue.find(wanted)
-    options = ScoreOptions(ks, convention, match_of(run))
+    options = catalogue.options(run, ks, convention)
     summary = catalogue.summary(run, options)
     answer: dict[str, Any] = {
         "run": run.run_id,

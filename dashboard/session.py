@@ -18,7 +18,7 @@ from data.diagnoses import Diagnosis, DiagnosisSettings, diagnose
 from data.errors import DataError
 from data.findings import check_run
 from data.flows import stage_flow
-from data.scoring import DEFAULT_KS, ScoreOptions, match_of
+from data.scoring import DEFAULT_KS, ScoreOptions
 from data.summaries import Aggregate
 from data.tables import RunTable
 from data.workspace import Run, Workspace
@@ -139,15 +139,19 @@ class View:
     @property
     def options(self) -> ScoreOptions:
         """How runs are scored under this selection."""
-        return _options(self.run, self.selection)
+        return self._options(self.run)
+
+    def _options(self, run: Run) -> ScoreOptions:
+        convention: Convention = "ragchecker" if self.selection.convention == "ragchecker" else "default"
+        return self.catalogue.options(run, DEFAULT_KS, convention)
 
     def table(self, run: Run) -> RunTable:
         """Give a run's arrays."""
-        return self.catalogue.table(run, _options(run, self.selection))
+        return self.catalogue.table(run, self._options(run))
 
     def summary(self, run: Run) -> dict[str, Aggregate]:
         """Give a run's aggregates over all its questions."""
-        return self.catalogue.summary(run, _options(run, self.selection))
+        return self.catalogue.summary(run, self._options(run))
 
     def diagnosis(self, run: Run, settings: DiagnosisSettings | None = None) -> Diagnosis:
         """Diagnose a run under this selection; the result is kept until its labels change."""
@@ -179,11 +183,6 @@ class View:
         """Give what the checks on the numbers found in a run."""
         table = self.table(run)
         return _findings(table, table.scores_path.as_posix(), self.selection.convention)
-
-
-def _options(run: Run, selection: Selection) -> ScoreOptions:
-    convention: Convention = "ragchecker" if selection.convention == "ragchecker" else "default"
-    return ScoreOptions(DEFAULT_KS, convention, match_of(run))
 
 
 def _name(name: str, dated: str, run_id: str, often: Counter[str], twice: Counter[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +16,8 @@ from data.arrays import batch_of
 from data.evidence import evidence_of
 from data.gold import Match
 from data.imported import human_scores, imported_scores, recorded_figures
+from data.judge_reading import READING
+from data.judged_scores import EVALUATOR, JudgedBatch, evaluator_scores, judged_scores, overlaid
 from data.ranked_tables import ranked_table
 from data.samples import conform
 from data.use_tables import use_table
@@ -47,11 +51,13 @@ class ScoreOptions:
         ks: rank cut-offs.
         convention: how the undefined is treated.
         match: whether gold is compared with chunk ids or with document ids.
+        judgements: (kind, digest) of what judges said of the run, see data.judgements.
     """
 
     ks: tuple[int, ...] = DEFAULT_KS
     convention: Convention = "default"
     match: Match = "id"
+    judgements: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.convention not in CONVENTIONS:
@@ -63,7 +69,11 @@ class ScoreOptions:
     def folder(self) -> str:
         """Name of the folder that holds scores made this way."""
         cuts = "-".join(str(k) for k in self.ks)
-        return f"v{SCORES_VERSION}.{self.convention}.{self.match}.k{cuts}"
+        plain = f"v{SCORES_VERSION}.{self.convention}.{self.match}.k{cuts}"
+        if not self.judgements:
+            return plain
+        judged = hashlib.sha256(json.dumps(self.judgements).encode()).hexdigest()[:12]
+        return f"{plain}.judged-{judged}"
 
 
 @dataclass(frozen=True)
@@ -101,16 +111,39 @@ def batches_of(samples: Path) -> list[list[int]]:
 
 def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> BatchScores:
     """Score the samples of some row groups."""
-    with pq.ParquetFile(samples) as file:
-        table = conform(file.read_row_groups(groups))
+    table, judged = _judged(samples, _recorded(samples, groups), options)
     batch = batch_of(table, options.match)
+    recorded = batch if not judged else batch_of(_recorded(samples, groups), options.match)
     blocks = {
         (name, source): _of_source(scores, source)
-        for name, scores in compute(batch, options.ks, options.convention).items()
+        for name, scores in compute(recorded, options.ks, options.convention).items()
         for source in _sources(scores)
     }
-    blocks |= recorded_figures(table) | imported_scores(table) | human_scores(table)
-    return BatchScores(batch.n, blocks, evidence_of(table, batch), unavailable(batch), _beside(table, batch))
+    blocks |= recorded_figures(table) | imported_scores(table) | human_scores(table) | judged
+    missing = {name: why for name, why in unavailable(batch).items() if (name, Source.JUDGED) not in judged}
+    return BatchScores(batch.n, blocks, evidence_of(table, batch), missing, _beside(table, batch))
+
+
+def _recorded(samples: Path, groups: list[int]) -> Any:
+    with pq.ParquetFile(samples) as file:
+        return conform(file.read_row_groups(groups))
+
+
+def _judged(samples: Path, table: Any, options: ScoreOptions) -> tuple[Any, dict[ScoreKey, Scores]]:
+    """Lay what judges said over the samples: (table, scores)."""
+    blocks: dict[ScoreKey, Scores] = {}
+    rows = np.asarray(table["row"].to_numpy(), dtype=np.int64)
+    for kind, digest in options.judgements:
+        path = samples.parents[2] / "judgements" / samples.parent.name / f"{digest}.parquet"
+        if not path.exists():
+            continue
+        found = JudgedBatch(path, rows)
+        if kind.startswith(EVALUATOR):
+            blocks |= evaluator_scores(kind, found)
+        elif kind == READING:
+            table, readings = overlaid(table, found)
+            blocks |= judged_scores(table, readings, found, (options.ks, options.convention, options.match))
+    return table, blocks
 
 
 def _beside(table: Any, batch: Batch) -> dict[str, Any]:

@@ -9,15 +9,18 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from data.errors import WorkspaceError
+from data.judgements import standing
 from data.ledger import Ledger
-from data.scoring import ScoreOptions, ensure_scored, match_of
+from data.scoring import DEFAULT_KS, ScoreOptions, ensure_scored, match_of
 from data.summaries import Aggregate, stated
 from data.tables import RunTable
 from data.workspace import Run, Workspace
+from metrics.registry import Convention
 
 __all__ = ["Catalogue"]
 
@@ -34,6 +37,8 @@ class Catalogue:
         self._runs: dict[str, Run] = {}
         self._summaries: dict[tuple[str, str], dict[str, Aggregate]] = {}
         self._tables: dict[tuple[str, str], RunTable] = {}
+        self._judged: dict[str, dict[str, str]] = {}
+        self._judged_stamp: tuple[int, ...] = ()
         self._lock = RLock()
 
     def runs(self, project: str | None = None) -> list[Run]:
@@ -76,11 +81,27 @@ class Catalogue:
         renamed = self.ledger.display_names()
         return {run.run_id: renamed.get(run.run_id, run.name) for run in self.runs()}
 
+    def options(
+        self, run: Run, ks: tuple[int, ...] = DEFAULT_KS, convention: Convention = "default"
+    ) -> ScoreOptions:
+        """Say how a run is scored: with what judges said of it, where they did."""
+        judged = tuple(sorted(self._judgements().get(run.run_id, {}).items()))
+        return ScoreOptions(ks, convention, match_of(run), judged)
+
+    def _judgements(self) -> dict[str, dict[str, str]]:
+        """Give the judgements that stand; read again when the ledger was written to."""
+        stamp = _file_stamp(self.ledger.path)
+        with self._lock:
+            if stamp != self._judged_stamp:
+                self._judged = standing(self.ledger)
+                self._judged_stamp = stamp
+            return self._judged
+
     def table(
         self, run: Run, options: ScoreOptions | None = None, progress: Callable[[int], None] | None = None
     ) -> RunTable:
         """Give a run's arrays, scoring it first where that has not been done."""
-        wanted = options or ScoreOptions(match=match_of(run))
+        wanted = options or self.options(run)
         key = (run.run_id, wanted.folder)
         with self._lock:
             if key in self._tables:
@@ -96,7 +117,7 @@ class Catalogue:
 
     def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, Aggregate]:
         """Give the aggregates of a run over all its questions."""
-        wanted = options or ScoreOptions(match=match_of(run))
+        wanted = options or self.options(run)
         key = (run.run_id, wanted.folder)
         with self._lock:
             if key not in self._summaries:
@@ -156,6 +177,19 @@ class Catalogue:
             connection = _connect(":memory:")
         with closing(connection):
             yield connection
+
+
+def _file_stamp(path: Path) -> tuple[int, ...]:
+    """A value that changes when a SQLite file or its write-ahead log is written to."""
+    stamp: list[int] = []
+    for one in (path, path.with_name(f"{path.name}-wal")):
+        try:
+            found = one.stat()
+        except OSError:
+            stamp += [0, 0]
+        else:
+            stamp += [found.st_mtime_ns, found.st_size]
+    return tuple(stamp)
 
 
 def _connect(path: str) -> sqlite3.Connection:

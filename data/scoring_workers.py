@@ -111,7 +111,8 @@ def _next(worker: Worker | None) -> BatchScores | None:
 def _work(task: str) -> None:
     """Score the batches of one worker and write each as an Arrow stream to standard output."""
     samples, options, share = json.loads(task)
-    chosen = ScoreOptions(tuple(options["ks"]), options["convention"], options["match"])
+    judgements = tuple((kind, digest) for kind, digest in options["judgements"])
+    chosen = ScoreOptions(tuple(options["ks"]), options["convention"], options["match"], judgements)
     for groups in share:
         _send(to_table(score_batch(Path(samples), groups, chosen)))
 

@@ -120,21 +120,6 @@ CONTEXT: tuple[Metric, ...] = (
 
 ANSWERS: tuple[Metric, ...] = (
     _supplied(
-        key="answer_relevancy",
-        title="Answer relevancy",
-        meaning="Whether the answer speaks to the question that was asked, right or wrong.",
-        formula="judged 0 to 1; Ragas: mean cosine of the question and questions made from the answer",
-        reference=_RAGAS,
-        aliases=("answer_relevance", "response_relevancy"),
-    ),
-    _supplied(
-        key="correctness",
-        title="Correctness",
-        meaning="Whether the answer agrees with the reference answer.",
-        formula="judged 1 correct, 0.5 partly correct, 0 incorrect",
-        reference="graded answer accuracy against a reference",
-    ),
-    _supplied(
         key="answer_correctness",
         title="Answer correctness",
         meaning="Whether the answer agrees with the reference answer in facts and in wording.",
@@ -190,7 +175,6 @@ ANSWERS: tuple[Metric, ...] = (
             caution=_RATED,
         )
         for title, meaning in (
-            ("Completeness", "Whether the answer says everything the question and the context call for."),
             ("Appropriateness", "Whether the answer fits the question and the turn of the conversation."),
             ("Naturalness", "Whether the answer reads like something a person would say."),
             ("Fluency", "Whether the answer is grammatical and easy to read."),

@@ -20,6 +20,7 @@ __all__ = [
     "Batch",
     "Checks",
     "Claims",
+    "Judgement",
     "Rankings",
     "ReferenceClaims",
     "SpanRankings",
@@ -163,6 +164,27 @@ class Answers:
 
 
 @dataclass(frozen=True)
+class Judgement:
+    """What a judge says of n answers as a whole.
+
+    Attributes:
+        addresses: (n,) 1 fully, 0.5 partly, 0 not: whether the answer speaks to the question; NaN unknown.
+        complete: (n,) 1, 2/3, 1/3 or 0: how much of what is called for it says; NaN unknown.
+        agrees: (n,) 1 correct, 0.5 partly, 0 incorrect against the reference; NaN without one.
+        contradicts_itself: (n,) 1 or 0; NaN unknown.
+        injections: (n,) attempts to instruct the judge found in the sample; NaN unknown.
+        has_answer: (n,) whether an answer was recorded.
+    """
+
+    addresses: FloatArray
+    complete: FloatArray
+    agrees: FloatArray
+    contradicts_itself: FloatArray
+    injections: FloatArray
+    has_answer: BoolArray
+
+
+@dataclass(frozen=True)
 class Checks:
     """The m expected-against-actual checks of n samples.
 
@@ -186,6 +208,7 @@ class Batch:
         documents: (n,) number of documents handed to the generator; 0 where none or not recorded.
         document_relevant: (n, K) int8 label of each retrieved document (1 relevant, 0 not, -1 not labelled).
         first_pass: the longer ranked lists before reranking, joined with the gold likewise.
+        judgement: what a judge says of the answers as a whole.
     """
 
     n: int
@@ -199,6 +222,7 @@ class Batch:
     checks: Checks | None = None
     document_relevant: NDArray[np.int8] | None = None
     first_pass: Rankings | None = None
+    judgement: Judgement | None = None
 
     @property
     def chunk_tokens(self) -> FloatArray | None:

@@ -19,9 +19,9 @@ __all__ = [
     "COMPLETE",
     "Form",
     "Injection",
-    "Reading",
     "ReadClaim",
     "ReadStatement",
+    "Reading",
     "further_schema",
     "join_further",
     "parse_reading",
@@ -255,8 +255,8 @@ def parse_reading(reply: object, form: Form) -> Reading:
     """Check a reply against the form and give the reading.
 
     Raises:
-        MetricsError: a field is missing, unknown or not as accepted, a rank was not sent, or a claim's verdict
-            does not follow from its ranks.
+        MetricsError: a field is missing, unknown or not as accepted, a rank was not sent, or the verdict on a
+            claim does not follow from its ranks.
     """
     schema = reading_schema(form)
     given, context = _Given(reply, "", _names(schema)), bool(form.ranks)

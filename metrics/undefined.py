@@ -26,6 +26,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "used": ("use", "the documents the answer draws on: `used`"),
     "refused": ("answers", "answers, or whether they are refusals: `answer`, `refused`"),
     "answerable": ("answers", "whether the question can be answered: `answerable`"),
+    "judged": ("judgement", "a judge's reading: `ragtriage judge`"),
     "checks": ("checks", "expected-against-actual checks: `checks`"),
     "retrieved.relevant": (
         "document_relevant",

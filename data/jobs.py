@@ -1,0 +1,176 @@
+"""Jobs that ask a model: what they are about, how far they are, and whether they still live.
+
+A job is a process of its own; it says so by its heartbeat. Closing the dashboard does not end it, and one
+that was killed is known by a heartbeat that stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from data.errors import DataError
+from data.ledger import Ledger
+from data.workspace import utc_now
+
+__all__ = [
+    "Job",
+    "JobState",
+    "ask_to_stop",
+    "begin_job",
+    "end_job",
+    "job_of",
+    "jobs_of",
+    "pulse",
+    "stamp_of_jobs",
+]
+
+JobState = Literal["running", "done", "stopped", "failed", "died"]
+SILENT_SECONDS = 20.0  # a heartbeat older than this belongs to a job that is no more
+_ROW = (
+    "job_id, kind, run_id, spec, state, progress, message, host, pid, started_at, heartbeat, ended_at,"
+    " stop_asked"
+)
+_LIST = f"SELECT {_ROW} FROM jobs WHERE ? IN ('', run_id) ORDER BY job_id DESC LIMIT 50"  # noqa: S608 -- constant
+_ONE = f"SELECT {_ROW} FROM jobs WHERE job_id = ?"  # noqa: S608 -- constant
+_BEGIN = (
+    "INSERT INTO jobs (kind, run_id, spec, state, host, pid, started_at, heartbeat)"
+    " VALUES (?, ?, ?, 'running', ?, ?, ?, ?)"
+)
+_PULSE = "UPDATE jobs SET heartbeat = ?, progress = ? WHERE job_id = ? RETURNING stop_asked"
+_END = "UPDATE jobs SET state = ?, message = ?, progress = ?, heartbeat = ?, ended_at = ? WHERE job_id = ?"
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as the ledger has it.
+
+    Attributes:
+        job_id: its number.
+        kind: what it does, e.g. "reading".
+        run_id: the run it works on.
+        spec: what it was asked for.
+        state: "died" where it says running and its heartbeat stopped.
+        progress: what data.judge_job.Progress holds.
+        message: why it ended, "" where nothing needs saying.
+        host: machine it runs on.
+        pid: its process there.
+        started_at: ISO time in UTC.
+        heartbeat: seconds since 1970.
+        ended_at: ISO time in UTC, None while it runs.
+        stop_asked: whether somebody asked it to stop.
+    """
+
+    job_id: int
+    kind: str
+    run_id: str
+    spec: Mapping[str, Any]
+    state: JobState
+    progress: Mapping[str, Any]
+    message: str
+    host: str
+    pid: int
+    started_at: str
+    heartbeat: float
+    ended_at: str | None
+    stop_asked: bool
+
+
+def begin_job(ledger: Ledger, kind: str, run_id: str, spec: Mapping[str, Any]) -> int:
+    """Write down that this process begins a job; gives its number.
+
+    Raises:
+        DataError: a job of that kind lives on that run; two would ask the same questions twice.
+    """
+    entry = (kind, run_id, json.dumps(dict(spec)), socket.gethostname(), os.getpid())
+    with ledger.open() as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        others = [_job(row) for row in connection.execute(_LIST, (run_id,))]
+        living = next((job for job in others if job.kind == kind and job.state == "running"), None)
+        if living is not None:
+            raise DataError(
+                f"job {living.job_id} of this kind runs on this run already (started {living.started_at}); "
+                "wait for it, or stop it on the Judge page"
+            )
+        cursor = connection.execute(_BEGIN, (*entry, utc_now().isoformat(), time.time()))
+        connection.execute("COMMIT")
+        return int(cursor.lastrowid or 0)
+
+
+def pulse(ledger: Ledger, job_id: int, progress: Mapping[str, Any]) -> bool:
+    """Say that a job lives and how far it is; True where it was asked to stop."""
+    with ledger.open() as connection:
+        row = connection.execute(_PULSE, (time.time(), json.dumps(dict(progress)), job_id)).fetchone()
+    return bool(row and row[0])
+
+
+def end_job(ledger: Ledger, job_id: int, state: JobState, message: str, progress: Mapping[str, Any]) -> None:
+    """Write down how a job ended."""
+    entry = (state, message, json.dumps(dict(progress)), time.time(), utc_now().isoformat(), job_id)
+    with ledger.open() as connection:
+        connection.execute(_END, entry)
+
+
+def ask_to_stop(ledger: Ledger, job_id: int) -> None:
+    """Ask a job to stop; it ends when what is in flight has come back."""
+    with ledger.open() as connection:
+        connection.execute("UPDATE jobs SET stop_asked = 1 WHERE job_id = ?", (job_id,))
+
+
+def jobs_of(ledger: Ledger, run_id: str = "") -> list[Job]:
+    """List the jobs of a run, or of all, newest first."""
+    if not ledger.path.exists():
+        return []
+    with ledger.open() as connection:
+        return [_job(row) for row in connection.execute(_LIST, (run_id,))]
+
+
+def job_of(ledger: Ledger, job_id: int) -> Job | None:
+    """Give one job."""
+    with ledger.open() as connection:
+        row = connection.execute(_ONE, (job_id,)).fetchone()
+    return _job(row) if row else None
+
+
+def stamp_of_jobs(ledger: Ledger) -> str:
+    """A value that changes when a job begins, moves on or ends."""
+    return "|".join(f"{job.job_id}:{job.state}:{job.heartbeat}" for job in jobs_of(ledger)[:5])
+
+
+def _job(row: tuple[Any, ...]) -> Job:
+    number, kind, run_id, spec, state, progress, message, host, pid, started, beat, ended, stop = row
+    job = Job(
+        number,
+        kind,
+        run_id,
+        json.loads(spec),
+        state,
+        json.loads(progress),
+        message,
+        host,
+        pid,
+        started,
+        beat,
+        ended,
+        bool(stop),
+    )
+    return replace(job, state="died") if job.state == "running" and not _lives(job) else job
+
+
+def _lives(job: Job) -> bool:
+    if time.time() - job.heartbeat > SILENT_SECONDS:
+        return False
+    if job.host != socket.gethostname():
+        return True
+    try:
+        os.kill(job.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,81 @@
+"""How fast a service may be asked: requests in flight, slowed down for everybody when it says so."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from types import TracebackType
+
+__all__ = ["Pace"]
+
+BACKOFF_SECONDS, LONGEST_SECONDS = 0.5, 60.0
+EASE_AFTER = 20  # answers in a row behind which one more request may be in flight
+
+
+class Pace:
+    """A gate for requests: at most so many in flight, none while the service asks for a pause.
+
+    A refusal to serve halves the number in flight and pauses everybody; answers raise it again.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.allowed = float(most)
+        self._flying = 0
+        self._answers = 0
+        self._strikes = 0
+        self._until = 0.0
+        self._free = asyncio.Condition()
+
+    async def __aenter__(self) -> None:
+        async with self._free:
+            while True:
+                wait = self._until - _now()
+                if wait > 0:
+                    self._free.release()
+                    try:
+                        await asyncio.sleep(wait)
+                    finally:
+                        await self._free.acquire()
+                elif self._flying < max(int(self.allowed), 1):
+                    break
+                else:
+                    await self._free.wait()
+            self._flying += 1
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        async with self._free:
+            self._flying -= 1
+            self._free.notify()
+
+    def answered(self) -> None:
+        """Note that the service served a request."""
+        self._strikes = 0
+        self._answers += 1
+        if self._answers >= EASE_AFTER and self.allowed < self.most:
+            self._answers, self.allowed = 0, min(self.allowed + 1, float(self.most))
+
+    def slow_down(self, seconds: float | None) -> None:
+        """Note that the service would not serve.
+
+        Args:
+            seconds: for how long it asks to be left alone; None where it does not say.
+        """
+        if self._until <= _now():  # refusals of one burst count once
+            self._strikes += 1
+            self.allowed = max(self.allowed / 2, 1.0)
+        self._answers = 0
+        pause = seconds if seconds is not None else backoff(self._strikes)
+        self._until = max(self._until, _now() + min(pause, LONGEST_SECONDS))
+
+
+def backoff(tries: int) -> float:
+    """Seconds to wait behind the given number of failures: doubling, with a random half."""
+    longest = min(BACKOFF_SECONDS * 2.0 ** max(tries - 1, 0), LONGEST_SECONDS)
+    return longest * (0.5 + random.random() / 2)  # noqa: S311 -- spreads requests, guards nothing
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
