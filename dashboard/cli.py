@@ -204,6 +204,37 @@ def grid(workspace: str | None, /, as_json: bool, **given: Any) -> None:
 
 @app.command()
 @_RUN
+@click.option("--model", help="Model that judges; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
+@click.option("--limit", type=click.IntRange(1), help="Judge the first so many samples.")
+@click.option("--sample", type=click.IntRange(1), help="Judge so many drawn at random, by type of question.")
+@click.option(
+    "--repeats", type=click.IntRange(1, 20), default=1, show_default=True, help="Readings a sample."
+)
+@click.option(
+    "--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Limit that is not passed."
+)
+@click.option("--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="In flight.")
+@click.option(
+    "--timeout", type=click.FloatRange(1), default=120, show_default=True, help="Seconds a request."
+)
+@click.option("--effort", type=click.Choice(["low", "medium", "high"]), default="low", show_default=True)
+@click.option("--batch", is_flag=True, help="Through message batches: half the price, hours of time.")
+@click.option("--evaluator", metavar="NAME", help="Run an evaluator of the project in place of the reading.")
+@click.option("--prompts", metavar="FOLDER", help="Prompts of your own; the workspace's prompts/ otherwise.")
+@click.option("--base-url", metavar="URL", help="Of the service; ANTHROPIC_BASE_URL does the same.")
+@click.option("--dry-run", is_flag=True, help="Show what it would take; ask nobody.")
+@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@_JSON
+@click.pass_obj
+def judge(workspace: str | None, /, run: str, as_json: bool, **given: Any) -> None:
+    """Let Claude read the answers of a run; goes on from what was judged before."""
+    from dashboard import judge_command
+
+    sys.exit(judge_command.run(workspace, run, judge_command.JudgeOptions(**given), as_json))
+
+
+@app.command()
+@_RUN
 @_JSON
 @click.pass_obj
 def check(workspace: str | None, run: str, as_json: bool) -> None:

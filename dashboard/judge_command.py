@@ -1,0 +1,203 @@
+"""The judge command: a plan, then the job with its progress, then what the verdicts say."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from dashboard.commands import open_workspace
+from dashboard.rounding import interval_text, number
+from dashboard.terminal import plain, table
+from data.catalogue import Catalogue
+from data.errors import DataError
+from data.evaluators import EvaluatorWork, find_evaluator
+from data.job_progress import Progress
+from data.judge_calls import Work
+from data.judge_client import ClientSettings
+from data.judge_job import JobResult, JobSpec, run_work
+from data.judge_plan import JudgePlan, choose_rows, plan_work
+from data.judge_reading import ReadingWork
+from data.model_prices import PriceTable, read_prices
+from data.workspace import Run
+from metrics.values import Source
+
+__all__ = ["JudgeOptions", "plan_text", "run"]
+
+SHOWN = (
+    "faithfulness",
+    "answer_relevancy",
+    "context_recall",
+    "context_precision",
+    "context_relevance",
+    "correctness",
+    "hallucination",
+    "refused",
+    "ignored_top_ranked",
+    "injection",
+)
+BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}{postfix}]"
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """What the command line asked for.
+
+    Attributes:
+        model: whom to ask; the default of the price table when left out.
+        limit: the first so many samples.
+        sample: so many drawn at random.
+        repeats: how often each is judged.
+        budget: in USD.
+        concurrency: requests in flight.
+        timeout: seconds that a request may take.
+        effort: how much the model thinks.
+        batch: through message batches.
+        evaluator: name of an evaluator to run in place of the reading.
+        prompts: folder with prompts of one's own.
+        base_url: of the service.
+        dry_run: plan only.
+        yes: do not ask.
+    """
+
+    model: str | None
+    limit: int | None
+    sample: int | None
+    repeats: int
+    budget: float | None
+    concurrency: int
+    timeout: float
+    effort: str
+    batch: bool
+    evaluator: str | None
+    prompts: str | None
+    base_url: str | None
+    dry_run: bool
+    yes: bool
+
+
+def run(workspace: str | None, wanted: str, given: JudgeOptions, as_json: bool) -> int:
+    """Judge a run; gives the exit code."""
+    catalogue = open_workspace(workspace)
+    chosen = catalogue.find(wanted)
+    if chosen.means:
+        raise DataError(f"run {chosen.run_id}: known by its means alone; accepted: a run with samples")
+    prices = read_prices(catalogue.workspace.root)
+    settings = _settings(given, prices)
+    work = _work(catalogue, chosen, given, settings)
+    rows = choose_rows(catalogue.table(chosen), given.limit, given.sample)
+    spec = JobSpec(rows, given.repeats, given.budget, given.batch)
+    plan = plan_work(catalogue.workspace, chosen, work, settings, spec, prices)
+    if given.dry_run:
+        click.echo(json.dumps(plan.to_dict(), indent=1) if as_json else plan_text(plan))
+        return 0
+    click.echo(plan_text(plan), err=True)
+    if sys.stdin.isatty() and not given.yes and plan.calls and not click.confirm("Go on?", err=True):
+        return 0
+    result = _with_bar(catalogue, chosen, work, settings, spec)
+    click.echo(_as_json(catalogue, chosen, plan, result) if as_json else _as_text(catalogue, chosen, result))
+    return 2 if result.state == "failed" else 0
+
+
+def _settings(given: JudgeOptions, prices: PriceTable) -> ClientSettings:
+    model = prices.model(given.model)
+    return ClientSettings(model, given.base_url, given.concurrency, given.timeout, given.effort)
+
+
+def _work(catalogue: Catalogue, run: Run, given: JudgeOptions, settings: ClientSettings) -> Work:
+    folder = Path(given.prompts) if given.prompts else catalogue.workspace.root / "prompts"
+    if given.prompts and not folder.is_dir():
+        raise DataError(
+            f"prompts {given.prompts}: no such folder; accepted: one with reading.md and the like"
+        )
+    if given.evaluator:
+        return EvaluatorWork.of(find_evaluator(catalogue.ledger, run.project, given.evaluator), folder)
+    return ReadingWork.of(settings.model.window, folder)
+
+
+def plan_text(plan: JudgePlan) -> str:
+    """Write a plan for people."""
+    cost = (
+        "unknown: the model is not in the price table" if plan.cost_usd is None else f"${plan.cost_usd:.4f}"
+    )
+    half = ", at the price of batches" if plan.batch else ""
+    nothing = f", {plan.nothing:,} with nothing to judge" if plan.nothing else ""
+    return "\n".join(
+        [
+            f"{plan.kind} by {plan.model}, prompt {plan.prompt}",
+            f"samples  {plan.samples:,}, {plan.cached:,} of them judged already{nothing}",
+            f"calls    {plan.calls:,}",
+            f"tokens   {plan.input_tokens:,} in, {plan.output_tokens:,} out ({plan.method})",
+            f"cost     about {cost}{half} (prices of {plan.price_date})",
+        ]
+    )
+
+
+def _with_bar(
+    catalogue: Catalogue, run: Run, work: Work, settings: ClientSettings, spec: JobSpec
+) -> JobResult:
+    total = len(spec.rows) * spec.repeats
+    with tqdm(total=total, desc="judged", bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
+
+        def watch(progress: Progress) -> None:
+            bar.n = progress.done
+            bar.set_postfix_str(_state(progress), refresh=False)
+            bar.refresh()
+
+        return run_work(catalogue.workspace, run, work, settings, spec, watch)
+
+
+def _state(progress: Progress) -> str:
+    left = progress.seconds_left
+    cost = "" if progress.cost_usd is None else f", ${progress.cost_usd:.4f}"
+    rate = "" if progress.rate is None else f", {progress.rate:.1f} calls/s"
+    return f"{rate}{cost}" + ("" if left is None else f", about {tqdm.format_interval(left)} left")
+
+
+def _as_json(catalogue: Catalogue, run: Run, plan: JudgePlan, result: JobResult) -> str:
+    answer: dict[str, Any] = {
+        "run": run.run_id,
+        "job": result.job_id,
+        "state": result.state,
+        "message": result.message,
+        "plan": plan.to_dict(),
+        "progress": result.progress.to_dict(),
+        "judge": None if result.judgement is None else result.judgement.judge,
+        "metrics": {name: one.to_dict() for name, one in _judged(catalogue, run).items()},
+    }
+    return json.dumps(answer, ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def _judged(catalogue: Catalogue, run: Run) -> dict[str, Any]:
+    summary = catalogue.summary(run)
+    return {name: one for name, one in summary.items() if Source.JUDGED.label in one.sources}
+
+
+def _as_text(catalogue: Catalogue, run: Run, result: JobResult) -> str:
+    done = result.progress
+    lines = [f"{result.state}: {plain(result.message)}" if result.message else result.state]
+    lines.append(
+        f"{done.scored:,} of {done.total:,} samples have a verdict; {done.cached:,} calls were cached"
+    )
+    lines += [f"{count:,} {status.replace('_', ' ')}" for status, count in sorted(done.failed.items())]
+    summary = _judged(catalogue, run)
+    rows = [
+        [
+            name,
+            number(one.mean, 3),
+            interval_text(one.low, one.high, 3),
+            f"{one.n_scored:,} of {one.n_applicable:,}",
+            "" if one.worst is None else f"{number(one.worst, 3)} to {number(one.best, 3)}",
+        ]
+        for name, one in summary.items()
+        if name in SHOWN or name.startswith("evaluator_")
+    ]
+    if rows:
+        header = ["metric", "mean", "95 % interval", "questions", "if the failed were worst / best"]
+        lines.append(table(header, rows))
+    return "\n".join(lines)
