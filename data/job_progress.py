@@ -1,13 +1,31 @@
-"""How far a job that asks a model is: what came back, what went wrong, what it cost, and the time left."""
+"""What a job that asks a model has to do, and how far it is: what came back, its cost, the time left."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from data.judge_calls import Call, Outcome
 
-__all__ = ["Progress"]
+__all__ = ["JobSpec", "Progress"]
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """What a job is asked to do.
+
+    Attributes:
+        rows: rows of the run, in the order of the work.
+        repeats: how often each is done.
+        budget_usd: limit that is not passed; None for none.
+        batch: through message batches, at half the price.
+    """
+
+    rows: Sequence[int]
+    repeats: int = 1
+    budget_usd: float | None = None
+    batch: bool = False
 
 
 @dataclass

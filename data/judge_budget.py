@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from data.judge_calls import Request, Usage
-from data.judge_client import reply_limit
+from data.judge_messages import reply_limit
 from data.model_prices import Model
 
 __all__ = ["Budget", "most_cost"]

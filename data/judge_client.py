@@ -9,62 +9,30 @@ never written, logged or shown.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from data.errors import DataError
-from data.judge_calls import Call, CallStatus, Request, Usage, request_key
+from data.judge_calls import Call, CallStatus, Request, Usage
+from data.judge_messages import ClientSettings, call_of, mended, message_params, read_message, usage_of
 from data.judge_pace import Pace, backoff
-from data.model_prices import Model
-from metrics.values import MetricsError
 
-__all__ = [
-    "Claude",
-    "ClientSettings",
-    "JudgeStoppedError",
-    "message_params",
-    "read_message",
-    "reply_limit",
-    "service_host",
-]
+__all__ = ["Claude", "ClientSettings", "JudgeStoppedError", "Tried", "service_host"]
 
 TRIES = 6
-REPLY_FACTOR, LEAST_REPLY, MOST_REPLY = 4, 4_000, 20_000  # of what is expected; thinking counts as well
 NO_KEY = (
     "no API key: set ANTHROPIC_API_KEY in the environment of the command or of the dashboard; "
     "everything but judging works without one"
-)
-REPAIR = (
-    "The reply does not fit the form: {problem}. Send the whole reply again, corrected, as JSON of the form."
 )
 
 
 class JudgeStoppedError(DataError):
     """Nothing more can be asked: the message says why, and what would help."""
-
-
-@dataclass(frozen=True)
-class ClientSettings:
-    """How to reach the service.
-
-    Attributes:
-        model: whom to ask.
-        base_url: of the service; None for ANTHROPIC_BASE_URL, else Anthropic's own.
-        concurrency: requests in flight.
-        timeout: seconds that a request may take.
-        effort: how much the model thinks, where it takes the setting.
-    """
-
-    model: Model
-    base_url: str | None = None
-    concurrency: int = 8
-    timeout: float = 120.0
-    effort: str = "low"
 
 
 def service_host(settings: ClientSettings) -> str:
@@ -73,45 +41,21 @@ def service_host(settings: ClientSettings) -> str:
     return urlsplit(given).netloc.rpartition("@")[2]
 
 
-def message_params(request: Request, settings: ClientSettings) -> dict[str, Any]:
-    """Give the parameters of the message that asks a request."""
-    model = settings.model
-    config: dict[str, Any] = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
-    if model.effort:
-        config["effort"] = settings.effort
-    return {
-        "model": model.name,
-        "max_tokens": reply_limit(request, model),
-        "system": [{"type": "text", "text": request.system, "cache_control": {"type": "ephemeral"}}],
-        "messages": [{"role": "user", "content": request.user}],
-        "output_config": config,
-    }
+@dataclass(frozen=True)
+class Tried:
+    """What asking the service came to.
 
+    Attributes:
+        found: what it gave; None where it failed.
+        status: "scored" where it gave something, else what went wrong.
+        reason: in words.
+        times: requests sent.
+    """
 
-def reply_limit(request: Request, model: Model) -> int:
-    """Tokens that a reply may have."""
-    wished = max(REPLY_FACTOR * request.expected_tokens, LEAST_REPLY)
-    return min(wished, MOST_REPLY, model.most_output)
-
-
-def read_message(message: Mapping[str, Any], request: Request) -> tuple[CallStatus, str, Any]:
-    """Give status, reason and checked reply of a message of the service, as JSON values."""
-    stop = message.get("stop_reason")
-    if stop == "refusal":
-        details = message.get("stop_details") or {}
-        return "refused", str(details.get("explanation") or "the model declined to read this sample"), None
-    if stop == "max_tokens":
-        return "truncated", "the reply was cut off at its longest allowed length", None
-    if stop == "model_context_window_exceeded":
-        return "context_exceeded", "the sample does not fit the model's context window", None
-    text = "".join(one.get("text", "") for one in message.get("content", ()) if one.get("type") == "text")
-    try:
-        reply = json.loads(text)
-        request.check(reply)
-    except (ValueError, RecursionError) as error:  # MetricsError is a ValueError
-        problem = str(error) if isinstance(error, MetricsError) else f"no JSON ({error})"
-        return "invalid", problem, None
-    return "scored", "", reply
+    found: Any
+    status: CallStatus
+    reason: str
+    times: int
 
 
 class Claude:
@@ -149,22 +93,18 @@ class Claude:
         params = message_params(request, self.settings)
         usage, asked = Usage(), 0
         for mending in (False, True):
-            message, status, reason, sent = await self._send(params)
-            asked += sent
-            if message is not None:
-                usage += _usage(message)
+            sent = await self.tried(partial(self.client.messages.create, **params))
+            asked += sent.times
+            status, reason, payload = sent.status, sent.reason, None
+            message: dict[str, Any] = {} if sent.found is None else sent.found.to_dict()
+            if message:
+                usage += usage_of(message)
                 status, reason, payload = read_message(message, request)
-            else:
-                payload = None
             if status != "invalid" or mending:
                 break
-            params = _mended(params, message or {}, reason)
-        if status == "invalid":
-            reason = f"no valid reply after a second attempt: {reason}"
-        key = request_key(request, self.settings.model.name)
+            params = mended(params, message, reason)
         seconds = time.monotonic() - started
-        cost = self.settings.model.cost(usage)
-        return Call(key, status, reason, payload, usage, seconds, asked, False, cost)
+        return call_of(request, self.settings.model, (status, reason, payload), usage, seconds, asked)
 
     async def count_tokens(self, request: Request) -> int:
         """Ask the service how many tokens a request has; costs nothing."""
@@ -177,25 +117,29 @@ class Claude:
             raise JudgeStoppedError(self._sentence(error)) from error
         return int(found.input_tokens)
 
-    async def _send(self, params: Mapping[str, Any]) -> tuple[dict[str, Any] | None, CallStatus, str, int]:
-        """Send one message, again where the failure may pass: (message, status, reason, requests sent)."""
+    async def tried(self, ask: Callable[[], Awaitable[Any]]) -> Tried:
+        """Ask the service something, again where the failure may pass.
+
+        Raises:
+            JudgeStoppedError: no further request can succeed.
+        """
         status: CallStatus = "error"
         reason = ""
         for tried in range(1, TRIES + 1):
             try:
-                message = await self.client.messages.create(**params)
+                found = await ask()
             except self._errors.APIError as error:
                 status, reason, again = self._judge_error(error)
                 if not again:
-                    return None, status, reason, tried
+                    return Tried(None, status, reason, tried)
             except ValueError as error:  # a reply of the service that is no JSON
                 status, reason = "error", f"the service sent what is no message ({type(error).__name__})"
             else:
                 self.pace.answered()
-                return message.to_dict(), "scored", "", tried
+                return Tried(found, "scored", "", tried)
             if tried < TRIES:
                 await asyncio.sleep(0 if status == "overloaded" else backoff(tried))
-        return None, status, f"{reason}, {TRIES} times", TRIES
+        return Tried(None, status, f"{reason}, {TRIES} times", TRIES)
 
     def _judge_error(self, error: Exception) -> tuple[CallStatus, str, bool]:
         """Say what an error means for the request, and whether to try again."""
@@ -248,24 +192,6 @@ def _paced(pace: Pace, limits: Any) -> Any:
                 return response
 
     return Paced(limits=limits)
-
-
-def _mended(params: Mapping[str, Any], message: Mapping[str, Any], problem: str) -> dict[str, Any]:
-    """Ask for a corrected reply."""
-    text = "".join(one.get("text", "") for one in message.get("content", ()) if one.get("type") == "text")
-    turns = [{"role": "assistant", "content": text}] if text.strip() else []
-    ask = {"role": "user", "content": REPAIR.format(problem=problem[:500])}
-    return {**params, "messages": [*params["messages"], *turns, ask]}
-
-
-def _usage(message: Mapping[str, Any]) -> Usage:
-    found = message.get("usage") or {}
-    return Usage(
-        int(found.get("input_tokens") or 0),
-        int(found.get("output_tokens") or 0),
-        int(found.get("cache_creation_input_tokens") or 0),
-        int(found.get("cache_read_input_tokens") or 0),
-    )
 
 
 def _retry_after(error: Exception) -> float | None:

@@ -140,7 +140,7 @@ def test_a_killed_job_resumed_five_times_equals_one_that_was_left_alone(tmp_path
         for _ in range(5):
             before = len(server.served())
             job = _command(tmp_path / "shaken", same.run_id, server.url)
-            _until(lambda seen=before: len(server.served()) >= seen + 8)  # type: ignore[misc] # bound early
+            _until(lambda seen=before: len(server.served()) >= seen + 8)
             job.kill()
             job.wait()
             assert jobs_of(shaken.ledger)[0].state == "died"

@@ -1,0 +1,247 @@
+"""One job while it runs: samples taken through their steps, many at once or in batches, until it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from data.job_progress import JobSpec, Progress
+from data.jobs import JobState, pulse
+from data.judge_batches import BatchRound
+from data.judge_budget import Budget, most_cost
+from data.judge_calls import FINAL, Call, Outcome, Request, Steps, Work, WorkSample, request_key
+from data.judge_client import Claude, ClientSettings, JudgeStoppedError
+from data.judgements import Judgement, publish
+from data.ledger import Ledger
+from data.stored import StoredSamples
+from data.verdicts import Verdicts
+from data.workspace import Run, Workspace
+
+__all__ = ["Place", "Session", "Watch"]
+
+READ_AT_ONCE = 64
+BEAT_SECONDS = 1.0
+OUT_OF_BUDGET = "the budget is spent; what is finished is kept, and the same command goes on from there"
+Watch = Callable[[Progress], None]
+Place = tuple[int, int]  # row, attempt
+
+
+class Session:
+    """One job while it runs."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        run: Run,
+        work: Work,
+        settings: ClientSettings,
+        spec: JobSpec,
+        job_id: int,
+        watch: Watch | None,
+    ) -> None:
+        self.workspace, self.the_run, self.work = workspace, run, work
+        self.settings, self.spec, self.job_id, self.watch = settings, spec, job_id, watch
+        self.ledger = Ledger(workspace.ledger_path)
+        self.progress = Progress(len(spec.rows) * spec.repeats)
+        self.outcomes: dict[tuple[int, int], Outcome] = {}
+        self.began = time.monotonic()
+        self.stop_asked = False
+        self.out_of_budget = False
+        self.sdk = ""
+        self._flying: dict[str, asyncio.Future[Call]] = {}
+
+    def run(self) -> tuple[JobState, str]:
+        """Work until the end, a stop, or the budget: (state, message)."""
+        with Verdicts.open(self.ledger) as verdicts:
+            asyncio.run(self._all(verdicts))
+        if self.out_of_budget:
+            return "stopped", OUT_OF_BUDGET
+        if not self.stop_asked:
+            return "done", ""
+        later = "; a batch goes on at the service, and the same command collects it"
+        return "stopped", f"stopped on request{later if self.spec.batch else ''}"
+
+    def publish(self, ledger: Ledger) -> Judgement:
+        """Make what came of it stand beside the run."""
+        made = Judgement(
+            self.the_run.run_id,
+            self.work.kind,
+            self.settings.model.name,
+            self.work.prompt,
+            self.sdk,
+            "",
+            0,
+            0,
+            "",
+        )
+        return publish(self.workspace, ledger, made, self.outcomes)
+
+    async def _all(self, verdicts: Verdicts) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with suppress(NotImplementedError, RuntimeError, ValueError):  # not the main thread, not here
+                loop.add_signal_handler(number, self._stop)
+        async with Claude(self.settings) as claude:
+            self.sdk = claude.sdk
+            beat = asyncio.create_task(self._beat())
+            try:
+                await (self._rounds if self.spec.batch else self._workers)(claude, verdicts)
+            finally:
+                beat.cancel()
+
+    def _stop(self) -> None:
+        self.stop_asked = True
+
+    async def _workers(self, claude: Claude, verdicts: Verdicts) -> None:
+        todo, budget = self._todo(), Budget(self.spec.budget_usd)
+        workers = min(2 * self.settings.concurrency, max(self.progress.total, 1))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(workers):
+                    group.create_task(self._worker(todo, _Asking(claude, verdicts, budget)))
+        except* JudgeStoppedError as errors:
+            raise errors.exceptions[0] from None
+
+    async def _rounds(self, claude: Claude, verdicts: Verdicts) -> None:
+        """Take all samples through their steps together, a batch for each step that many of them take."""
+
+        def keep(request: Request, call: Call, batch: str) -> None:
+            origin = {"model": self.settings.model.name, "sdk": self.sdk, "batch": batch}
+            verdicts.keep(request, call, origin)
+            self.progress.pay(call)
+
+        rounds = BatchRound(claude, self.ledger, keep, lambda: self.stop_asked)
+        waiting = {(one.row, one.attempt): self.work.steps(one) for one in self._todo()}
+        sent: dict[Place, Call | None] = dict.fromkeys(waiting)
+        while waiting and not self.stop_asked:
+            asked = self._advance(waiting, sent)
+            wanted = {request_key(one, self.settings.model.name): one for one in asked.values()}
+            known = {key: one for key, one in verdicts.find(wanted).items() if one.status in FINAL}
+            self.progress.cached += len(known)
+            fresh = self._affordable({key: one for key, one in wanted.items() if key not in known})
+            known |= await rounds.ask(fresh) if fresh else {}
+            keys = {place: request_key(one, self.settings.model.name) for place, one in asked.items()}
+            sent = {place: known[key] for place, key in keys.items() if key in known}
+            waiting = {place: waiting[place] for place in sent}
+
+    def _advance(
+        self, waiting: dict[Place, Steps], sent: Mapping[Place, Call | None]
+    ) -> dict[Place, Request]:
+        """Give each sample its call and take its next request; those that are finished are noted."""
+        asked = {}
+        for place, steps in waiting.items():
+            call = sent[place]
+            try:
+                asked[place] = next(steps) if call is None else steps.send(call)
+            except StopIteration as end:
+                self.outcomes[place] = end.value
+                self.progress.note(end.value)
+        return asked
+
+    def _affordable(self, fresh: dict[str, Request]) -> dict[str, Request]:
+        """Keep the requests that the budget allows at the most they can cost."""
+        if self.spec.budget_usd is None:
+            return fresh
+        model, kept = self.settings.model, {}
+        left = self.spec.budget_usd - (self.progress.cost_usd or 0.0)
+        for key, request in fresh.items():
+            left -= most_cost(request, model) * model.batch_factor
+            if left < 0:
+                self.out_of_budget = True
+                break
+            kept[key] = request
+        return kept
+
+    def _todo(self) -> Iterator[WorkSample]:
+        stored = StoredSamples(self.workspace.samples_path(self.the_run.run_id))
+        for start in range(0, len(self.spec.rows), READ_AT_ONCE):
+            rows = [int(row) for row in self.spec.rows[start : start + READ_AT_ONCE]]
+            for row, sample in zip(rows, stored.read(rows, self.work.columns), strict=True):
+                yield from (WorkSample(row, attempt, sample) for attempt in range(self.spec.repeats))
+
+    async def _beat(self) -> None:
+        while True:
+            self.progress.seconds = time.monotonic() - self.began
+            if pulse(self.ledger, self.job_id, self.progress.to_dict()):
+                self.stop_asked = True
+            if self.watch is not None:
+                self.watch(self.progress)
+            await asyncio.sleep(BEAT_SECONDS)
+
+    async def _worker(self, todo: Iterator[WorkSample], asking: _Asking) -> None:
+        for given in todo:
+            if self.stop_asked or self.out_of_budget:
+                return
+            outcome = await self._drive(given, asking)
+            if outcome is None:
+                self.out_of_budget = True
+                return
+            self.outcomes[(given.row, given.attempt)] = outcome
+            self.progress.note(outcome)
+
+    async def _drive(self, given: WorkSample, asking: _Asking) -> Outcome | None:
+        """Take a sample through its steps; None where the budget does not allow one."""
+        steps = self.work.steps(given)
+        try:
+            request = next(steps)
+            while True:
+                call = await self._answer(request, asking)
+                if call is None:
+                    return None
+                request = steps.send(call)
+        except StopIteration as end:
+            found: Outcome = end.value
+            return found
+
+    async def _answer(self, request: Request, asking: _Asking) -> Call | None:
+        """Give the call of a request: from the ledger, from a like one in flight, or by asking."""
+        key = request_key(request, self.settings.model.name)
+        flying = self._flying.get(key)
+        if flying is not None:
+            self.progress.cached += 1
+            return await flying
+        known = asking.verdicts.find([key]).get(key)
+        if known is not None and known.status in FINAL:
+            self.progress.cached += 1
+            return known
+        amount = most_cost(request, self.settings.model)
+        if not await asking.budget.reserve(amount):
+            return None
+        self._flying[key] = asyncio.get_running_loop().create_future()
+        return await self._ask(request, key, amount, asking)
+
+    async def _ask(self, request: Request, key: str, amount: float, asking: _Asking) -> Call:
+        cost = 0.0
+        future = self._flying[key]
+        try:
+            call = await asking.claude.ask(request)
+            cost = call.cost_usd or 0.0
+            origin = {"model": self.settings.model.name, "sdk": self.sdk, "batch": ""}
+            asking.verdicts.keep(request, call, origin)
+            self.progress.pay(call)
+            future.set_result(call)
+            return call
+        finally:
+            del self._flying[key]
+            if not future.done():
+                future.cancel()
+            await asking.budget.settle(amount, cost)
+
+
+@dataclass(frozen=True)
+class _Asking:
+    """What asking takes.
+
+    Attributes:
+        claude: the client.
+        verdicts: the cache.
+        budget: the limit.
+    """
+
+    claude: Claude
+    verdicts: Verdicts
+    budget: Budget
