@@ -16,13 +16,14 @@ from dashboard.text import markdown_text
 from dashboard.triage_parts import metric_title
 from data.ablation import Ablation, Effect, ablation
 from data.costs import COSTS, PERCENTILES, CostPoint, cost_points, measured_costs, percentiles
-from data.summaries import declared
+from data.summaries import Aggregate, declared
 from data.tables import RunTable
 from data.workspace import Run
 
 __all__ = ["cost_section", "factor_section"]
 
 MATRIX_METRICS = 4
+MOST_PAIRS = 6  # pairs of runs offered for one effect
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -123,9 +124,11 @@ def _effect_row(one: Effect) -> dict[str, str]:
 
 def _pair_buttons(view: View, one: Effect) -> None:
     with st.container(horizontal=True):
-        for left, right in one.pairs[:6]:
+        for left, right in one.pairs[:MOST_PAIRS]:
             title = f"{markdown_text(view.labels[left])} → {markdown_text(view.labels[right])}"
             st.button(title, key=f"pair_{left}_{right}", on_click=_open_pair, args=(left, right))
+    if len(one.pairs) > MOST_PAIRS:
+        st.caption(f"The first {MOST_PAIRS} of {len(one.pairs)} pairs; the effect is that of all.")
 
 
 def _open_pair(left: str, right: str) -> None:
@@ -137,13 +140,7 @@ def _matrix(view: View, runs: Sequence[Run], found: Ablation, metrics: Sequence[
     rows = []
     for run in runs:
         summary = view.summary(run)
-        values = {
-            metric_title(name): f"{number(one.mean, 3)} {interval_text(one.low, one.high)}"
-            if one
-            else NOT_MEASURED
-            for name in shown
-            for one in [summary.get(name)]
-        }
+        values = {metric_title(name): _mean_text(summary.get(name)) for name in shown}
         settings = {
             f"{one.key} ({one.kind})" if one.kind and one.kind not in one.key else one.key: one.values.get(
                 run.run_id, NOT_MEASURED
@@ -152,6 +149,13 @@ def _matrix(view: View, runs: Sequence[Run], found: Ablation, metrics: Sequence[
         }
         rows.append({"Run": view.labels[run.run_id], **settings, **values})
     show_table(rows, "Runs by factor with their metrics")
+
+
+def _mean_text(one: Aggregate | None) -> str:
+    """Write a mean over questions with its interval and n."""
+    if one is None or one.mean is None:
+        return NOT_MEASURED
+    return f"{number(one.mean, 3)} {interval_text(one.low, one.high, 3)}, n = {one.n_scored:,}"
 
 
 def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
@@ -186,7 +190,8 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
         [
             f"on the Pareto front: {markdown_text(', '.join(front)) or 'none'}",
             f"not measured: {markdown_text(', '.join(missing))}" if missing else "",
-            "means over questions with 95 % intervals; the front goes by means alone",
+            "means over questions with 95 % intervals, percentiles over samples",
+            "the front goes by means alone",
         ]
     )
     show_table(
@@ -200,16 +205,15 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
 
 def _cost_row(view: View, run: Run, table: RunTable, point: CostPoint, cost: str) -> dict[str, str]:
     n, found = percentiles(table, cost)
-    span, one = point.cost, point.quality
+    span = point.cost
     digits = 4 if cost == "cost_usd" else 0
     return {
         "Version": view.labels[run.run_id],
         "": "on the front" if point.front else "",
-        "Quality": NOT_MEASURED
-        if one is None
-        else f"{number(one.mean, 3)} {interval_text(one.low, one.high)}",
+        "Quality": _mean_text(point.quality),
         "Mean": number(span.mean if span else None, digits),
         "95 % interval": NOT_MEASURED if span is None else interval_text(span.low, span.high, digits),
+        "Questions": NOT_MEASURED if span is None else f"{span.n_scored:,}",
         **{f"p{p}": number(found.get(p), digits) for p in PERCENTILES},
-        "n": f"{n:,}" if n else NOT_MEASURED,
+        "Samples": f"{n:,}" if n else NOT_MEASURED,
     }

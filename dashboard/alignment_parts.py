@@ -12,9 +12,9 @@ from dashboard.alignment_words import methods, narrowed, open_bar, span
 from dashboard.controls import choose
 from dashboard.drawing import clicked, facts
 from dashboard.rounding import count, interval_text, number, percent, source_text
-from dashboard.session import current_selection
 from dashboard.text import markdown_text
 from data.alignments import (
+    DEEPEST,
     SPLITS,
     Group,
     by_k,
@@ -59,8 +59,8 @@ def _use(_table: RunTable, scores: str) -> UseOfRun | None:  # noqa: ARG001 -- c
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _by_k(_table: RunTable, _found: UseOfRun, scores: str, origin: str) -> dict[str, list[Group]]:  # noqa: ARG001 -- cache key
-    return by_k(_table, _found, origin)
+def _by_k(_table: RunTable, _found: UseOfRun, scores: str, origin: str, k: int) -> dict[str, list[Group]]:  # noqa: ARG001 -- cache key
+    return by_k(_table, _found, origin, k)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -72,6 +72,11 @@ def _splits(_table: RunTable, _found: UseOfRun, scores: str, origin: str) -> dic
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _by_rank(_table: RunTable, _found: UseOfRun, scores: str, origin: str) -> list[Group]:  # noqa: ARG001 -- cache key
     return by_rank(_table, _found, origin)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _places(_table: RunTable, _found: UseOfRun, scores: str, metric: str) -> list[Group]:  # noqa: ARG001 -- cache key
+    return quality_by_place(_table, _found, metric)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -156,7 +161,7 @@ def rank_section(table: RunTable, found: UseOfRun, origin: str) -> None:
 def k_section(table: RunTable, found: UseOfRun, origin: str, k: int) -> None:
     """Draw what is wasted in the top k, and what a cut at k would lose; a point opens its cases."""
     st.subheader("What a cut at k wastes and loses")
-    lines = _by_k(table, found, table.scores_path.as_posix(), origin)
+    lines = _by_k(table, found, table.scores_path.as_posix(), origin, max(k, DEEPEST))
     hit = clicked(k_lines(lines, K_TITLES, k), "k_lines", "Wasted context and deep reliance over k")
     at = {name: groups[min(k, len(groups)) - 1].value for name, groups in lines.items() if groups}
     facts(
@@ -215,8 +220,8 @@ def place_section(table: RunTable, found: UseOfRun) -> None:
         st.caption(f"This curve needs {lacking}; the run has none.")
         return
     titles = {name: title_of(name) for name in known}
-    metric = choose("Quality", "measure", known, titles, {}, shown=_usual(known), width=260)
-    groups = quality_by_place(table, found, metric)
+    metric = choose("Quality", "measure", known, titles, {}, width=260)
+    groups = _places(table, found, table.scores_path.as_posix(), metric)
     if not groups:
         st.caption(f"No case has both {titles[metric]} and a known place of the gold.")
         return
@@ -240,7 +245,3 @@ def place_section(table: RunTable, found: UseOfRun) -> None:
 
 def _place_title(place: str) -> str:
     return "no gold in the context" if place == "none" else f"gold at rank {place}"
-
-
-def _usual(known: Sequence[str]) -> str:
-    return current_selection().measure if current_selection().measure in known else known[0]

@@ -19,6 +19,7 @@ PAGES = [
     st.Page("views/chunking.py", title="Chunking"),
     st.Page("views/alignment.py", title="Alignment"),
     st.Page("views/benchmarks.py", title="Benchmarks"),
+    st.Page("views/judge.py", title="Judge"),
     st.Page("views/runs.py", title="Runs"),
 ]
 KNOWN_BY_MEANS = ("benchmarks", "runs")  # pages that have something to show of a version without samples

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from dashboard.benchmark_charts import VersionPoint, dot_plot, metric_label, progress
+from dashboard.benchmark_rows import band_rows, difference_rows, matrix_rows
 from dashboard.controls import choose
 from dashboard.drawing import clicked, draw, facts, show_table
-from dashboard.rounding import count, interval_text, signed, source_text
+from dashboard.rounding import count
 from dashboard.session import View, open_cases
 from dashboard.text import markdown_text
 from dashboard.triage_parts import finding_list
-from data.errors import DataError
 from data.findings import means_of
 from data.published import (
-    BAND_NAMES,
+    Band,
+    Published,
     PublishedRow,
     PublishedTable,
-    Targets,
-    band_of,
-    published_tables,
-    target_bands,
+    read_published,
 )
-from data.summaries import Aggregate, declared
+from data.summaries import Aggregate, declared, is_share
 from data.workspace import Run
 from metrics.aggregates import check_means, looks_uncomputed
 
@@ -35,18 +34,15 @@ __all__ = [
     "progress_section",
     "published_in",
     "table_picker",
-    "targets_in",
 ]
 
-DASH = "–"
 
-
-def published_in(view: View) -> list[PublishedTable]:
-    """Give the published results; a file of the user that cannot be read is told on the page."""
-    tables, errors = published_tables(view.catalogue.workspace)
-    for error in errors:
-        st.error(markdown_text(str(error)), title="A file of published results cannot be read")
-    return tables
+def published_in(view: View) -> Published:
+    """Give published results and target bands; a file of the user that cannot be read is told on the page."""
+    found = read_published(view.catalogue.workspace)
+    for error in found.errors:
+        st.error(markdown_text(str(error)), title="A file of published results or targets cannot be read")
+    return found
 
 
 def measured(view: View, run: Run) -> dict[str, Aggregate]:
@@ -64,6 +60,8 @@ def table_picker(tables: Sequence[PublishedTable]) -> tuple[PublishedTable, Publ
     """Let a person choose the published row to be compared with."""
     rows = {row.key: (table, row) for table in tables for row in table.rows}
     titles = {key: f"{table.title}: {row.name}" for key, (table, row) in rows.items()}
+    shown = Counter(titles.values())
+    titles = {key: f"{title} ({key})" if shown[title] > 1 else title for key, title in titles.items()}
     return rows[choose("Against", "against", list(rows), titles, {}, width=420)]
 
 
@@ -80,15 +78,14 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
         )
         return
     name = view.labels[view.run.run_id]
-    hit = clicked(
-        dot_plot({one: ours[one] for one in shared}, name, table.rows),
-        "dots",
-        "Our means with intervals beside the published ones; the numbers are in the tables below",
-    )
+    shares = {one: ours[one] for one in shared if is_share(one)}
+    alt = "Our means with intervals beside the published ones; the numbers are in the tables below"
+    hit = clicked(dot_plot(shares, name, table.rows), "dots", alt) if shares else None
     facts(
         [
             _ours_n(ours, shared),
-            f"{markdown_text(table.source)}, {table.date}",
+            f"{markdown_text(table.source)}, {markdown_text(table.date)}",
+            "shares in percent",
             "click ours for its cases" if view.run.n else "",
         ]
     )
@@ -96,9 +93,9 @@ def against_section(view: View, table: PublishedTable, against: PublishedRow) ->
         "A published row was measured on other questions and perhaps by another judge. Differences are shown "
         "without a claim of significance: they cannot tell which system is better."
     )
-    show_table(_difference_rows(ours, shared, against), f"Ours against {against.name}")
+    show_table(difference_rows(ours, shared, against), f"Ours against {against.name}")
     with st.expander("Every published row, the best of each column marked ★"):
-        show_table(_matrix(name, ours, table, shared), "All systems by metric")
+        show_table(matrix_rows(name, ours, table, shared), "All systems by metric")
     if hit is not None and view.run.n:
         _open_worst(str(hit[0]))
 
@@ -117,105 +114,18 @@ def _ours_n(ours: Mapping[str, Aggregate], shared: Sequence[str]) -> str:
     return f"ours: n = {span} questions"
 
 
-def _difference_rows(
-    ours: Mapping[str, Aggregate], shared: Sequence[str], against: PublishedRow
-) -> list[dict[str, str]]:
-    rows = []
-    for name in shared:
-        one, theirs = ours[name], against.values.get(name)
-        rows.append(
-            {
-                "Metric": metric_label(name),
-                "Ours, %": _percent(one.mean),
-                "95 % interval": interval_text(_times(one.low), _times(one.high), 1),
-                "n": f"{one.n_scored:,}" if one.n_scored else "not stated",
-                "Obtained": source_text(one) if one.n_scored else "imported mean",
-                f"{against.name}, %": _percent(theirs),
-                "Difference, + is better": DASH
-                if theirs is None
-                else _difference(name, (one.mean or 0.0) - theirs),
-            }
-        )
-    return rows
-
-
-def _difference(metric: str, value: float) -> str:
-    """Write a difference turned so that plus is better, and say so in words; by the number alone."""
-    found = declared(metric)
-    if found is None or found.higher_is_better is None:
-        return f"{signed(100 * value, 1)} (no direction)"
-    turned = value if found.higher_is_better else -value
-    if abs(turned) < 5e-5:
-        return "= the same"
-    return f"{signed(100 * turned, 1)} {'▲ better' if turned > 0 else '▼ worse'} by the number"
-
-
-def _matrix(
-    name: str, ours: Mapping[str, Aggregate], table: PublishedTable, shared: Sequence[str]
-) -> list[dict[str, str]]:
-    systems = [(name, {one: ours[one].mean for one in shared})]
-    systems += [(row.name, {one: row.values.get(one) for one in shared}) for row in table.rows]
-    best = {one: _best(one, [values[one] for _, values in systems]) for one in shared}
-    return [
-        {
-            "System": system,
-            **{
-                metric_label(one): f"{_percent(values[one])}{' ★' if values[one] == best[one] else ''}"
-                for one in shared
-            },
-        }
-        for system, values in systems
-    ]
-
-
-def _best(metric: str, values: Sequence[float | None]) -> float | None:
-    found = declared(metric)
-    known = [value for value in values if value is not None]
-    pick = min if found is not None and found.higher_is_better is False else max
-    return pick(known) if known else None
-
-
-def _percent(value: float | None) -> str:
-    return DASH if value is None else f"{100 * value:.1f}"
-
-
-def _times(value: float | None) -> float | None:
-    return None if value is None else 100 * value
-
-
-def band_section(view: View, targets: Targets, against: PublishedRow) -> None:
+def band_section(view: View, bands: Mapping[str, Band], against: PublishedRow) -> None:
     """Show the target bands with ours and the chosen row in them."""
-    ours = measured(view, view.run)
     st.subheader("Target bands")
-    rows = []
-    for name, band in targets.bands.items():
-        one = ours.get(name)
-        theirs = against.values.get(name)
-        rows.append(
-            {
-                "Metric": metric_label(name),
-                "Ours": DASH
-                if one is None or one.mean is None
-                else f"{_percent(one.mean)} · {band_of(band, one.mean)}",
-                against.name: DASH if theirs is None else f"{_percent(theirs)} · {band_of(band, theirs)}",
-                **{
-                    title: f"{100 * edge:g}"
-                    for title, edge in zip(
-                        BAND_NAMES[1:], (band.minimum, band.good, band.excellent), strict=True
-                    )
-                },
-            }
-        )
+    rows = band_rows(measured(view, view.run), bands, against)
     show_table(rows, "Target bands with ours and the published row")
-    facts(
-        [
-            f"{markdown_text(targets.title)} ({markdown_text(targets.source)})",
-            "means decide the band, intervals do not",
-        ]
+    origins = dict.fromkeys(
+        f"{markdown_text(band.title)} ({markdown_text(band.source)})" for band in bands.values()
     )
+    facts([*origins, "shares in percent", "means decide the band, intervals do not"])
 
 
-def progress_section(view: View, targets: Targets) -> None:
+def progress_section(view: View, bands: Mapping[str, Band]) -> None:
     """Draw one metric over the versions of the project, those known by their means among them."""
     names = _history_metrics(view)
     if len(view.runs) < 2 or not names:
@@ -226,7 +136,7 @@ def progress_section(view: View, targets: Targets) -> None:
         VersionPoint(view.labels[run.run_id], _of(view, run, metric), metric in uncomputed(run))
         for run in view.runs
     ]
-    band = targets.bands.get(metric)
+    band = bands.get(metric)
     draw(
         progress(points, metric, band.good if band else None),
         "progress",
@@ -252,15 +162,10 @@ def _history_metrics(view: View) -> list[str]:
         name
         for run in view.runs
         for name, one in view.summary(run).items()
-        if one.mean is not None and ("@" not in name or name.endswith("@5")) and _is_share(name)
+        if one.mean is not None and ("@" not in name or name.endswith("@5")) and is_share(name)
     )
     first = [one for one in ("answer_f1", "faithfulness") if one in names]
     return [*first, *(one for one in names if one not in first)]
-
-
-def _is_share(name: str) -> bool:
-    found = declared(name)
-    return found is not None and found.bounds == (0.0, 1.0)
 
 
 def finding_section(view: View, tables: Sequence[PublishedTable]) -> None:
@@ -282,12 +187,3 @@ def finding_section(view: View, tables: Sequence[PublishedTable]) -> None:
                 nothing = False
     if nothing:
         st.write("The figures agree with each other.")
-
-
-def targets_in(view: View) -> Targets:
-    """Give the target bands; those of a user that cannot be read give way to none, and are told."""
-    try:
-        return target_bands(view.catalogue.workspace)
-    except DataError as error:
-        st.error(markdown_text(str(error)), title="A file of target bands cannot be read")
-        return Targets("", "", {})

@@ -9,13 +9,15 @@ import numpy as np
 import streamlit as st
 
 from dashboard.case_html import STYLE, Evidence, answer_html, context_html, conversation_html, evidence_of
+from dashboard.case_judgement import judge_line
 from dashboard.drawing import facts, show_table
+from dashboard.loss_cases import filtered_rows
 from dashboard.rounding import NOT_MEASURED, count, number
 from dashboard.session import View, current_selection, keep
 from dashboard.text import markdown_text, shorten
 from dashboard.triage_parts import metric_title
 from data.arrays import batch_of
-from data.cases import CasePage, case_rows
+from data.cases import CasePage
 from data.diagnoses import Diagnosis, row_of
 from data.summaries import ordered
 from data.tables import RunTable
@@ -107,6 +109,7 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     evidence = evidence_of(sample)
     st.markdown("**Answer**")
     st.html(answer_html(sample, evidence))
+    judge_line(view, sample)
     if not sample["claims"] and evidence.attribution is not None:
         facts(
             ["green underlined: words found in the context, orange dashed: not found", "estimated, no judge"]
@@ -279,4 +282,4 @@ def _facts_of(sample: dict[str, Any]) -> None:
 
 def listed(view: View, diagnosis: Diagnosis) -> IntArray:
     """Give the rows that the filters leave, in order."""
-    return case_rows(diagnosis, view.selection.filter())
+    return filtered_rows(view, diagnosis)

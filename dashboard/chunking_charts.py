@@ -14,7 +14,7 @@ from data.standings import CellValue, Margin, Standings
 
 __all__ = ["PLACE_MARKS", "margin_curve", "plane_map"]
 
-PLACE_MARKS = {"best": "★", "same": "≈", "worse": "", "not measured": ""}
+PLACE_MARKS = {"best": "★", "same": "≈", "worse": "", "no direction": "", "not measured": ""}
 CELL = 46  # pixels a row of the plane
 HOVER = "size %{customdata[1]}, overlap %{customdata[2]}<br>%{customdata[3]}<extra></extra>"
 
@@ -53,11 +53,15 @@ def plane_map(grid: Grid, found: Standings, title: str) -> go.Figure:
     )
     for one in there:
         _outline(figure, one, x.index(str(one.cell.overlap)), y.index(str(one.cell.size)))
-    unit = f" ({grid.unit})" if grid.unit else ""
+    unit = _in(grid.unit)
     figure.update_xaxes(title=f"overlap{unit}", type="category", showgrid=False, automargin=True)
     figure.update_yaxes(title=f"size{unit}", type="category", showgrid=False, automargin=True)
     laid_out(figure, 120 + CELL * len(y), clickmode="event+select")
     return figure.update_layout(title={"text": chart_text(title), "font": {"size": 15}}, margin={"t": 42})
+
+
+def _in(unit: str) -> str:
+    return f" ({chart_text(unit)})" if unit else ""
 
 
 def _mean(one: CellValue | None) -> float | None:
@@ -119,8 +123,6 @@ def margin_curve(margin: Margin, unit: str, title: str, span: tuple[float, float
             hovertemplate=f"{margin.axis} %{{x}}: %{{y:.3f}}, n = %{{customdata[0]}}<extra></extra>",
         )
     )
-    figure.update_xaxes(
-        title=f"{margin.axis}{f' ({unit})' if unit else ''}", type="category", automargin=True
-    )
+    figure.update_xaxes(title=f"{margin.axis}{_in(unit)}", type="category", automargin=True)
     figure.update_yaxes(title=chart_text(title), range=span, automargin=True)
     return laid_out(figure, 300, showlegend=False)

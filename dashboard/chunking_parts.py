@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.chunking_charts import PLACE_MARKS, margin_curve, plane_map
+from dashboard.chunking_charts import margin_curve, plane_map
+from dashboard.chunking_words import alike, grid_titles
 from dashboard.controls import choose, show_in
 from dashboard.drawing import clicked, draw, facts
-from dashboard.rounding import count, interval_text, number, p_value, signed
+from dashboard.rounding import interval_text, p_value, signed
 from dashboard.session import View, current_selection, keep, open_cases
 from dashboard.text import capital, markdown_text
-from data.grids import Grid
-from data.standings import CellValue, Standings, grid_metrics, standings
+from data.grids import Cell, Grid
+from data.standings import CellValue, Standings, grid_metrics, same_chunks, standings
 from data.summaries import title_of
 from data.tables import RunTable
 from metrics.budgets import BUDGETS
@@ -24,14 +25,13 @@ __all__ = [
     "cut_picker",
     "full_name",
     "grid_picker",
-    "legend",
     "margins",
     "measure_picker",
     "measures",
     "planes",
-    "reading",
     "standing_of",
     "tables_of",
+    "twins",
 ]
 
 HEADLINES = ("span_recall", "span_precision", "span_iou", "span_ndcg")
@@ -45,7 +45,17 @@ OTHERS = (
     "answer_f1",
 )
 MOST_PLANES = 4
-STANDING = {"best": "★ best", "same": "≈ cannot tell", "worse": "worse", "not measured": "not measured"}
+STANDING = {
+    "best": "★ best",
+    "same": "≈ cannot tell",
+    "worse": "worse",
+    "no direction": "no direction",
+    "not measured": "not measured",
+}
+
+
+def _paths(tables: Sequence[RunTable]) -> tuple[str, ...]:
+    return tuple(table.scores_path.as_posix() for table in tables)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
@@ -60,7 +70,7 @@ def tables_of(view: View, grid: Grid) -> list[RunTable]:
 
 def standing_of(grid: Grid, tables: Sequence[RunTable], metric: str) -> Standings:
     """Compare the cells under a metric; kept until a run changes."""
-    return _standings(grid, tables, tuple(table.scores_path.as_posix() for table in tables), metric)
+    return _standings(grid, tables, _paths(tables), metric)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -70,17 +80,26 @@ def _metrics(_tables: Sequence[RunTable], paths: tuple[str, ...]) -> list[str]: 
 
 def measures(tables: Sequence[RunTable]) -> list[str]:
     """Name the metrics of the grid without their cut-offs, those of chunking first."""
-    names = _metrics(tables, tuple(table.scores_path.as_posix() for table in tables))
+    names = _metrics(tables, _paths(tables))
     bases = dict.fromkeys(name.partition("@")[0].removesuffix("_budget") for name in names)
     first = [one for one in (*HEADLINES, *OTHERS) if one in bases]
     return [*first, *(one for one in bases if one not in first)]
 
 
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _twins(_grid: Grid, _tables: Sequence[RunTable], paths: tuple[str, ...]) -> list[tuple[Cell, ...]]:  # noqa: ARG001 -- cache key
+    return same_chunks(_grid, _tables)
+
+
+def twins(grid: Grid, tables: Sequence[RunTable]) -> list[str]:
+    """Say which strategies gave the same chunks, so that nobody reads anything into their standing."""
+    return [alike(cells) for cells in _twins(grid, tables, _paths(tables))]
+
+
 def grid_picker(grids: Sequence[Grid]) -> Grid:
     """Let a person choose the grid, the newest first."""
-    by_key = {grid.key: grid for grid in reversed(grids)}
-    titles = {key: f"{grid.title} · {count(len(grid.cells), 'cell')}" for key, grid in by_key.items()}
-    return by_key[choose("Grid", "grid", list(by_key), titles, {"measure": ""})]
+    by_key = {grid.key: grid for grid in sorted(grids, key=lambda one: one.newest, reverse=True)}
+    return by_key[choose("Grid", "grid", list(by_key), grid_titles(grids), {"measure": ""})]
 
 
 def measure_picker(tables: Sequence[RunTable]) -> str:
@@ -126,7 +145,7 @@ def _take_cut() -> None:
 def full_name(base: str, tables: Sequence[RunTable]) -> str:
     """Give a metric with the cut-off that is chosen; one without cut-offs as it is."""
     selection = current_selection()
-    names = _metrics(tables, tuple(table.scores_path.as_posix() for table in tables))
+    names = _metrics(tables, _paths(tables))
     k = selection.k if selection.k in DEFAULT_KS else 5
     wanted = [f"{base}_budget@{selection.budget}"] if selection.budget in BUDGETS else []
     wanted += [base, f"{base}@{k}"]
@@ -149,35 +168,6 @@ def _plane(grid: Grid, found: Standings, key: str) -> None:
     hit = clicked(plane_map(grid, found, capital(title)), key, alt)
     if hit is not None:
         open_cases(run=str(hit[0]), case="")
-
-
-def reading(found: Standings) -> list[str]:
-    """Say in words what the comparison shows."""
-    best = found.best
-    if best is None or best.value is None:
-        return ["No cell has a value for this metric."]
-    like = [one for one in found.values if one.place == "same"]
-    value = f"{number(best.value.mean, 3)} {interval_text(best.value.low, best.value.high, 3)}"
-    head = f"**{markdown_text(best.cell.run.name)}** has the best mean: {value}, n = {best.value.n_scored:,}."
-    if not like:
-        return [head, "Every other cell is worse by a paired test."]
-    smallest = min(like, key=_index_size)
-    names = ", ".join(markdown_text(one.cell.run.name) for one in like[:6])
-    more = f" and {len(like) - 6} more" if len(like) > 6 else ""
-    lines = [head, f"A paired test cannot tell it from {names}{more}."]
-    if _index_size(smallest) < _index_size(best):
-        lines.append(f"Of these, **{markdown_text(smallest.cell.run.name)}** has the smallest index.")
-    return lines
-
-
-def _index_size(one: CellValue) -> tuple[float, float]:
-    """Tokens in the index, then chunks; what was not recorded counts as large."""
-    config = one.cell.run.config
-    tokens, chunks = (config.get(name) for name in ("index_tokens", "n_chunks"))
-    return (
-        float(tokens) if isinstance(tokens, int | float) else float("inf"),
-        float(chunks) if isinstance(chunks, int | float) else float("inf"),
-    )
 
 
 def margins(grid: Grid, found: Standings) -> None:
@@ -203,9 +193,10 @@ def margins(grid: Grid, found: Standings) -> None:
             )
 
 
-def cell_table(found: Standings, cells: Sequence[CellValue], key: str) -> None:
+def cell_table(found: Standings, cells: Sequence[CellValue], key: str, unit: str) -> None:
     """List cells with all their numbers; the chosen one can be opened or compared with the best."""
     rows = [_row(one) for one in cells]
+    in_units = f", in {markdown_text(unit)}" if unit else ""
     event = st.dataframe(
         rows,
         hide_index=True,
@@ -216,6 +207,8 @@ def cell_table(found: Standings, cells: Sequence[CellValue], key: str) -> None:
         placeholder="–",
         alt=f"Cells with {title_of(found.metric)}, differences to the best, and index sizes",
         column_config={
+            "Size": st.column_config.NumberColumn(format="localized", help=f"largest chunk{in_units}"),
+            "Overlap": st.column_config.NumberColumn(format="localized", help=f"of neighbours{in_units}"),
             "Mean": st.column_config.NumberColumn(format="%.3f"),
             "Chunks": st.column_config.NumberColumn(format="localized"),
             "Tokens": st.column_config.NumberColumn(format="localized", help="tokens in the index"),
@@ -235,6 +228,9 @@ def _row(one: CellValue) -> dict[str, object]:
     steps = [measured[step] for step in ("chunking_s", "indexing_s", "retrieving_s") if step in measured]
     return {
         "Chunking": one.cell.run.name,
+        "Cut": f"{one.cell.strategy} + headings" if one.cell.headings else one.cell.strategy,
+        "Size": one.cell.size,
+        "Overlap": one.cell.overlap,
         "": STANDING[one.place],
         "Mean": None if value is None else value.mean,
         "95 % interval": "–" if value is None else interval_text(value.low, value.high, 3),
@@ -260,10 +256,3 @@ def _actions(found: Standings, one: CellValue, key: str) -> None:
             ):
                 keep(**against, other=run.run_id, case="", metric=found.metric)
                 st.switch_page("views/compare.py")
-
-
-def legend() -> str:
-    """Explain the marks of the planes."""
-    return (
-        f"{PLACE_MARKS['best']} best mean, {PLACE_MARKS['same']} not distinguishable from it (outlined too)"
-    )

@@ -235,6 +235,34 @@ def judge(workspace: str | None, /, run: str, as_json: bool, **given: Any) -> No
 
 @app.command()
 @_RUN
+@click.option(
+    "--context",
+    type=click.Choice(["oracle", "retrieved", "none"]),
+    default="oracle",
+    show_default=True,
+    help="What the answers are given: the gold documents, those that the run retrieved, or none.",
+)
+@click.option("--corpus", multiple=True, metavar="PATH", help="Texts of gold documents: .txt, .md, JSONL.")
+@click.option("--model", help="Model that answers; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
+@click.option("--limit", type=click.IntRange(1), help="Answer the first so many samples.")
+@click.option(
+    "--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Limit that is not passed."
+)
+@click.option("--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="In flight.")
+@click.option("--base-url", metavar="URL", help="Of the service; ANTHROPIC_BASE_URL does the same.")
+@click.option("--dry-run", is_flag=True, help="Show what it would take; ask nobody.")
+@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@_JSON
+@click.pass_obj
+def generate(workspace: str | None, /, run: str, as_json: bool, **given: Any) -> None:
+    """Let Claude answer a run's questions anew: a run beside it that parts retrieval from generation."""
+    from dashboard import generate_command
+
+    sys.exit(generate_command.run(workspace, run, generate_command.GenerateOptions(**given), as_json))
+
+
+@app.command()
+@_RUN
 @_JSON
 @click.pass_obj
 def check(workspace: str | None, run: str, as_json: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from dashboard.word_diff import diff_html
 from data.cases import page_of, read_case
 from data.comparisons import GOOD_SHARE, Changes, Comparison, MetricDifference, QuestionChange
 from data.families import FAMILIES, in_family, shared_metrics
+from data.settings import flat_settings, setting_text
 from data.summaries import declared
 from data.workspace import Run
 
@@ -162,7 +162,7 @@ def _counts(one: MetricDifference) -> str:
 
 def config_table(view: View, runs: Sequence[Run]) -> None:
     """List the configurations side by side, keys that differ first."""
-    flat = [_flat(run.config) for run in runs]
+    flat = [{path: setting_text(value) for path, value in flat_settings(run.config).items()} for run in runs]
     keys = sorted(
         {key for one in flat for key in one}, key=lambda key: (len({one.get(key) for one in flat}) == 1, key)
     )
@@ -185,14 +185,6 @@ def config_table(view: View, runs: Sequence[Run]) -> None:
         ],
         "Configuration of each version",
     )
-
-
-def _flat(config: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        str(key): value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-        for key, value in config.items()
-        if key != "reported_means"
-    }
 
 
 def change_list(view: View, found: Changes, other: Run, higher: bool) -> QuestionChange | None:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.session import current_selection, keep
 
-__all__ = ["choose", "search", "show_in", "slide", "toggle"]
+__all__ = ["choose", "pick", "search", "show_in", "slide", "toggle"]
 
 
 def _take(name: str, key: str, clear: Mapping[str, Any]) -> None:
@@ -72,3 +72,12 @@ def search(label: str, name: str, placeholder: str, clear: Mapping[str, Any]) ->
 def toggle(label: str, name: str, clear: Mapping[str, Any]) -> bool:
     """Draw a switch for one field."""
     return bool(st.toggle(label, **_tie(name, clear)))
+
+
+def pick(name: str, titles: Mapping[str, str]) -> str:
+    """Draw one field as a row of words, of which one is always chosen; the first stands for the default."""
+    tie = _tie(name, {}, list(titles))
+    chosen = st.segmented_control(
+        name, list(titles), format_func=titles.__getitem__, label_visibility="collapsed", required=True, **tie
+    )
+    return str(chosen or "")

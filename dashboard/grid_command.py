@@ -30,7 +30,13 @@ HEADINGS = {"no": (False,), "yes": (True,), "both": (False, True)}
 HEADLINE = "span_recall@5"
 SHOWN = (HEADLINE, "span_precision@5", "span_iou@5", "span_ndcg@5", "span_recall_budget@1000")
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} cells [{elapsed}{postfix}]"
-MARKS = {"best": "best", "same": "= best", "worse": "", "not measured": "not measured"}
+MARKS = {
+    "best": "best",
+    "same": "= best",
+    "worse": "",
+    "no direction": "",
+    "not measured": "not measured",
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ def run(workspace: str | None, given: GridOptions, as_json: bool) -> int:
     corpus = read_corpus(given.corpus)
     questions = read_questions(Source.from_path(given.questions), corpus)
     plan = GridPlan(corpus, questions, cells, given.retriever, given.depth, given.title or corpus.name)
-    for one in (*refused, *questions.notes):
+    for one in (*refused, *corpus.notes, *questions.notes):
         click.echo(f"left out: {plain(one)}" if one in refused else f"note: {plain(one)}", err=True)
     catalogue = open_workspace(workspace)
     project = given.project or corpus.name

@@ -81,7 +81,7 @@ def _begin(catalogue: Catalogue) -> None:
     except DataError as error:
         st.error(markdown_text(str(error)), title="This grid cannot run")
         return
-    for one in (*refused, *plan.questions.notes):
+    for one in (*refused, *corpus.notes, *plan.questions.notes):
         st.info(markdown_text(one))
     if not start(catalogue, plan, state["grid_project"].strip() or corpus.name):
         st.warning("This grid is running already.")
@@ -117,18 +117,19 @@ def grid_progress(catalogue: Catalogue) -> None:
     """Show the grids that run; the page around them is drawn anew when one ends."""
     found = jobs(catalogue)
     if any(not job.done for job in found):
-        st.fragment(run_every=EVERY)(_watch)(catalogue)
+        st.fragment(run_every=EVERY)(_watch)(catalogue, frozenset(job.name for job in found if job.done))
     for job in found:
         if job.done:
             _ended(catalogue, job)
 
 
-def _watch(catalogue: Catalogue) -> None:
+def _watch(catalogue: Catalogue, ended: frozenset[str]) -> None:
+    """Draw the grids that run; the whole page again when one has ended that it does not show as ended."""
     found = jobs(catalogue)
     for job in found:
         if not job.done:
             _bar(job)
-    if all(job.done for job in found):
+    if any(job.done and job.name not in ended for job in found):
         st.rerun()
 
 
@@ -152,4 +153,4 @@ def _ended(catalogue: Catalogue, job: GridJob) -> None:
             st.error(markdown_text(job.error), title=f"The grid over {markdown_text(job.title)} stopped")
         else:
             st.success(f"The grid over {markdown_text(job.title)} is finished.")
-        st.button("Dismiss", key=f"dismiss_{job.key}", on_click=lambda: dismiss(catalogue, job.key))
+        st.button("Dismiss", key=f"dismiss_{job.name}", on_click=dismiss, args=(catalogue, job))

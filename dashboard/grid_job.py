@@ -33,6 +33,11 @@ class GridJob:
     error: str = ""
     done: bool = False
 
+    @property
+    def name(self) -> str:
+        """What tells it from the others of a workspace: one plan may run in several projects."""
+        return f"{self.project}/{self.key}"
+
 
 _JOBS: dict[tuple[str, str], GridJob] = {}
 _LOCK = Lock()
@@ -47,23 +52,23 @@ def jobs(catalogue: Catalogue) -> list[GridJob]:
 
 def start(catalogue: Catalogue, plan: GridPlan, project: str) -> bool:
     """Begin a grid; False when that grid is running already."""
-    place = (str(catalogue.workspace.root), f"{project}/{plan.key}")
+    job = GridJob(plan.key, plan.title or plan.corpus.name, project)
+    place = (str(catalogue.workspace.root), job.name)
     with _LOCK:
         running = _JOBS.get(place)
         if running is not None and not running.done:
             return False
-        _JOBS[place] = GridJob(plan.key, plan.title or plan.corpus.name, project)
+        _JOBS[place] = job
     Thread(target=_work, args=(place, catalogue, plan, project), daemon=True).start()
     return True
 
 
-def dismiss(catalogue: Catalogue, key: str) -> None:
-    """Forget a grid that has ended."""
-    root = str(catalogue.workspace.root)
+def dismiss(catalogue: Catalogue, job: GridJob) -> None:
+    """Forget a grid that has ended; the same plan in another project stays."""
+    place = (str(catalogue.workspace.root), job.name)
     with _LOCK:
-        for place, job in list(_JOBS.items()):
-            if place[0] == root and job.key == key and job.done:
-                del _JOBS[place]
+        if place in _JOBS and _JOBS[place].done:
+            del _JOBS[place]
 
 
 def _work(place: tuple[str, str], catalogue: Catalogue, plan: GridPlan, project: str) -> None:

@@ -91,7 +91,7 @@ def run(workspace: str | None, wanted: str, given: JudgeOptions, as_json: bool) 
     settings = _settings(given, prices)
     work = _work(catalogue, chosen, given, settings)
     rows = choose_rows(catalogue.table(chosen), given.limit, given.sample)
-    spec = JobSpec(rows, given.repeats, given.budget, given.batch)
+    spec = JobSpec(rows, given.repeats, given.budget, given.batch, given.limit, given.sample)
     plan = plan_work(catalogue.workspace, chosen, work, settings, spec, prices)
     if given.dry_run:
         click.echo(json.dumps(plan.to_dict(), indent=1) if as_json else plan_text(plan))

@@ -6,15 +6,30 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from dashboard.person import attempt, name_box, person
 from dashboard.session import View, keep
 from dashboard.text import markdown_text
 from data.ledger import Label, Verdict
+from data.taxonomy import offered_labels
+from data.traces import mark_read
 
 __all__ = ["label_bar", "step_bar"]
 
 
-def step_bar(position: int, total: int, before: str | None, after: str | None) -> None:
-    """Draw previous and next; the keys K and J do the same unless one is typing."""
+def step_bar(
+    view: View, case: tuple[str, str, int], place: tuple[int, int], before: str | None, after: str | None
+) -> None:
+    """Draw previous and next; the keys K and J do the same unless one is typing.
+
+    Going on under a name marks the case as read.
+
+    Args:
+        view: of the page.
+        case: the open one.
+        place: its position in the list, from 0, and how many there are.
+        before: name of the case before it.
+        after: name of the one after it.
+    """
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             "Previous",
@@ -25,23 +40,48 @@ def step_bar(position: int, total: int, before: str | None, after: str | None) -
             kwargs={"case": before},
         )
         st.button(
-            "Next", key="step_on", shortcut="J", disabled=after is None, on_click=keep, kwargs={"case": after}
+            "Next",
+            key="step_on",
+            shortcut="J",
+            disabled=after is None,
+            on_click=_step_on,
+            args=(view, case, after),
         )
-        st.caption(f"case {position + 1:,} of {total:,}")
+        st.caption(f"case {place[0] + 1:,} of {place[1]:,}")
 
 
-def label_bar(view: View, case: tuple[str, str, int], labels: Sequence[Label], after: str | None) -> None:
-    """Draw the label controls; P and F label and go on, U takes the newest label back."""
+def _step_on(view: View, case: tuple[str, str, int], after: str) -> None:
+    keep(case=after)  # first: a ledger that cannot be written does not keep one from reading on
+    if person():
+        attempt(lambda: mark_read(view.catalogue.ledger, case, person()))
+
+
+def label_bar(
+    view: View,
+    case: tuple[str, str, int],
+    labels: Sequence[Label],
+    after: str | None,
+    queue_id: int | None = None,
+) -> None:
+    """Draw the label controls; P and F label and go on, U takes the newest label back.
+
+    Args:
+        view: of the page.
+        case: the open one.
+        labels: that stand.
+        after: name of the case that comes next.
+        queue_id: the random queue that drew the case; None where it was found by browsing.
+    """
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.text_input("Your name", key="annotator_name", persist_state="session", width=150, max_chars=60)
-            known = view.catalogue.ledger.failure_labels()
+            name_box()
+            known = offered_labels(view.catalogue.ledger, view.project)
             st.selectbox(
                 "Failure label", known, index=None, key="failure_label", accept_new_options=True, width=190,
                 placeholder="optional",
             )  # fmt: skip
             st.text_input("Note", key="label_note", placeholder="optional", width=220, max_chars=2000)
-        named = bool(st.session_state.get("annotator_name", "").strip())
+        named = bool(person())
         with st.container(horizontal=True, vertical_alignment="center"):
             for text, verdict, shortcut in (
                 ("Pass", "pass", "P"),
@@ -50,7 +90,7 @@ def label_bar(view: View, case: tuple[str, str, int], labels: Sequence[Label], a
             ):
                 st.button(
                     text, key=f"label_{text}", shortcut=shortcut, disabled=not named,
-                    on_click=_label, args=(view, case, verdict, after),
+                    on_click=_label, args=(view, case, verdict, after, queue_id),
                 )  # fmt: skip
             st.button(
                 "Undo",
@@ -72,14 +112,17 @@ def _said(one: Label) -> str:
     return f"**{markdown_text(one.annotator)}**: {text} :gray[{one.at} UTC]"
 
 
-def _label(view: View, case: tuple[str, str, int], verdict: Verdict | None, after: str | None) -> None:
+def _label(
+    view: View, case: tuple[str, str, int], verdict: Verdict | None, after: str | None, queue_id: int | None
+) -> None:
     failure, note = st.session_state.get("failure_label") or "", st.session_state.get("label_note") or ""
     if verdict is None and not note.strip():
         st.toast("A note needs text.")
         return
-    view.catalogue.ledger.add_label(case, st.session_state["annotator_name"], verdict, failure, note)
+    name = st.session_state["annotator_name"]
+    view.catalogue.ledger.add_label(case, name, verdict, failure, note, queue_id)
     st.session_state["failure_label"], st.session_state["label_note"] = None, ""
-    if after is not None:
+    if after is not None and (verdict is not None or queue_id is None):  # a note alone rates nothing
         keep(case=after)
     st.toast(f"Labelled {verdict or 'with a note'}. U takes it back.")
 

@@ -13,10 +13,10 @@ from dashboard.retrieval_parts import k_beyond
 from dashboard.rounding import NOT_MEASURED, count, interval_text, number, signed
 from dashboard.session import View, current_selection, keep, open_cases
 from dashboard.text import markdown_text
-from data.question_types import EVERY, TypeCurve, type_curves
+from data.question_types import EVERY, TypeCurve, type_curves, types_named
 from data.ranked_tables import RankedLists
 from data.summaries import title_of
-from data.tables import RunTable
+from data.tables import MOST_SLICE_VALUES, RunTable
 from metrics.curves import LEAST_GAIN
 from metrics.query_types import KINDS
 
@@ -50,7 +50,7 @@ def type_section(view: View, lists: RankedLists, k: int) -> None:
         "The primary metric of each type of question over k; the table below has the numbers",
     )
     _type_table(table, found, k)
-    facts(_notes(found, len(every)))
+    facts(_notes(found, len(every), types_named(table)))
     with st.expander("What each further document adds"):
         for one in found:
             _gain_table(one)
@@ -92,14 +92,15 @@ def _type_row(one: TypeCurve, k: int) -> dict[str, object]:
         "Calls for": title_of(f"{one.curve.metric}@5").removesuffix("@5"),
         f"at k = {k}": f"{number(here.mean, 3)} {interval_text(here.low, here.high, 3)}",
         "Suggested k": f"{one.suggested} or more" if one.rising else f"{one.suggested}",
-        "there": number(there.mean, 3),
+        "there": f"{number(there.mean, 3)} {interval_text(there.low, there.high, 3)}",
     }
 
 
-def _notes(found: Sequence[TypeCurve], every: int) -> list[str]:
+def _notes(found: Sequence[TypeCurve], every: int, named: int) -> list[str]:
     guessed = ", ".join(one.name for one in found if not one.told and one.name != EVERY)
     stands_in = ", ".join(one.name for one in found if one.stands_in)
     few = ", ".join(one.name for one in found if one.n < FEW)
+    by_recall = ", ".join(one.name for one in found if one.curve and one.curve.metric != one.suggested_by)
     return [
         "computed",
         "a ring stands at the suggested k",
@@ -109,12 +110,23 @@ def _notes(found: Sequence[TypeCurve], every: int) -> list[str]:
         f"taken as broad coverage, because the name says nothing: {markdown_text(guessed)}"
         if guessed
         else "",
-        "the run names no types of question (`query_type`)" if found and found[0].name == EVERY else "",
+        f"k is suggested by recall, because nDCG can fall with k: {markdown_text(by_recall)}"
+        if by_recall
+        else "",
+        _together(named) if found and found[0].name == EVERY else "",
         f"recall stands in, because the gold names no hops: {markdown_text(stands_in)}" if stands_in else "",
         f"fewer than {FEW} questions, so hardly a ground to choose k on: {markdown_text(few)}" if few else "",
         f"the {len(found)} most frequent of {count(every, 'type')}" if every > len(found) else "",
         "click a row for its cases" if len(found) > 1 else "",
     ]
+
+
+def _together(named: int) -> str:
+    """Say why all questions stand together."""
+    if named > 1:
+        most = MOST_SLICE_VALUES
+        return f"the run names {named:,} types of question; more than {most} are not told apart"
+    return "the run names no types of question (`query_type`)"
 
 
 def _gain_table(one: TypeCurve) -> None:

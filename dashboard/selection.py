@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from data.cases import LABEL_STATES, CaseFilter
 from data.diagnoses import DiagnosisSettings
 from data.errors import DataError
+from data.held_metrics import held_of
+from data.human_values import quantity_title
 from data.marks import mark_title
 from metrics.diagnosis import PATTERNS, Cutoffs
 from metrics.registry import CONVENTIONS
@@ -26,6 +28,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "refused": ("", "yes", "no"),
     "label": LABEL_STATES,
     "convention": CONVENTIONS,
+    "part": ("", "people", "errors"),
 }
 _FLAGS: dict[str, bool | None] = {"": None, "yes": True, "no": False}
 
@@ -72,6 +75,12 @@ class Selection:
         family: group of metrics that a comparison holds.
         cost: metric on the cost axis.
         kinds: query type -> kind of question, where a person said so.
+        quantity: what people said that metrics are held against.
+        held: the metric held against it, as METRIC:SOURCE.
+        people_cut: cut-off of what people said, as a share of its scale.
+        held_cut: the same of the metric.
+        queue: number of the random labelling queue in use; 0 for none.
+        part: which part of the Judge page is open.
     """
 
     project: str = ""
@@ -111,6 +120,12 @@ class Selection:
     family: str = ""
     cost: str = ""
     kinds: Mapping[str, str] = field(default_factory=dict)
+    quantity: str = ""
+    held: str = ""
+    people_cut: float = 0.5
+    held_cut: float = 0.5
+    queue: int = 0
+    part: str = ""
 
     def with_(self, **changes: Any) -> Selection:
         """Give a copy with some values changed."""
@@ -171,6 +186,7 @@ class Selection:
             "slices",
             "mark",
             "page",
+            "queue",
         )
         return replace(self, case="", **{name: getattr(plain, name) for name in names})
 
@@ -203,8 +219,8 @@ def _read(name: str, text: str, default: Any) -> Any:
         return int(text) if text.isdigit() and 1 <= int(text) <= 10**9 else None
     if name == "order":
         return _order(text)
-    if name == "mark":
-        return _mark(text)
+    if name in _CHECKED:
+        return _checked(name, text)
     if isinstance(default, tuple):
         return tuple(part for part in text.split(",")[:MOST_VERSIONS] if part)
     if isinstance(default, Mapping):
@@ -212,9 +228,16 @@ def _read(name: str, text: str, default: Any) -> Any:
     return text[:LONGEST]
 
 
-def _mark(text: str) -> str | None:
+_CHECKED: dict[str, Callable[[str], object]] = {
+    "mark": mark_title,
+    "quantity": quantity_title,
+    "held": held_of,
+}  # each raises for what it does not know
+
+
+def _checked(name: str, text: str) -> str | None:
     try:
-        mark_title(text)
+        _CHECKED[name](text)
     except (DataError, ValueError):
         return None
     return text

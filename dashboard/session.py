@@ -193,7 +193,7 @@ def _name(name: str, dated: str, run_id: str, often: Counter[str], twice: Counte
 
 def _newest_measured(catalogue: Catalogue, runs: tuple[Run, ...]) -> Run:
     """Pick the newest run with an answer-level score of its own; the newest of all where none has one."""
-    for run in reversed([one for one in runs if not one.means]):
+    for run in reversed([one for one in runs if not one.means and not _made_from(one)]):
         if any(
             name in catalogue.summary(run) for name in ("faithfulness", "answer_relevancy", "correctness")
         ):
@@ -204,11 +204,17 @@ def _newest_measured(catalogue: Catalogue, runs: tuple[Run, ...]) -> Run:
 def _baseline(catalogue: Catalogue, selection: Selection, runs: tuple[Run, ...], run: Run) -> Run | None:
     """Pick the baseline chosen, else the project's, else the run before this one."""
     others = {one.run_id: one for one in runs if one.run_id != run.run_id and not one.means}
+    versions = {run_id for run_id, one in others.items() if not _made_from(one)}
     wanted = selection.baseline or catalogue.ledger.baselines().get(run.project, "")
     if wanted in others:
         return others[wanted]
-    earlier = [one for one in runs[: runs.index(run)] if one.run_id in others]
-    return earlier[-1] if earlier else next(iter(others.values()), None)
+    earlier = [one for one in runs[: runs.index(run)] if one.run_id in versions]
+    return earlier[-1] if earlier else next((one for one in runs if one.run_id in versions), None)
+
+
+def _made_from(run: Run) -> bool:
+    """Whether a run was generated from another one to part its losses: no version of its own."""
+    return bool(run.config.get("generated_from"))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from data.grids import BOOKKEEPING
+from data.settings import flat_settings, setting_text
 from data.summaries import bounds_of, declared
 from data.tables import RunTable
 from data.workspace import Run
@@ -21,15 +21,7 @@ from metrics.values import FloatArray
 __all__ = ["Ablation", "Confounded", "Effect", "Factor", "ablation", "factors_of"]
 
 NOT_SET = "(not set)"
-_SKIPPED = BOOKKEEPING | {
-    "reported_means",
-    "known_by",
-    "step",
-    "n_questions",
-    "chunk_unit",
-    "corpus",
-    "judge",
-}
+_SKIPPED = BOOKKEEPING | {"known_by", "step", "n_questions"}  # paths, as a whole
 _KINDS = {
     "chunking": ("chunk", "overlap", "splitter"),
     "embedding": ("embed",),
@@ -85,7 +77,7 @@ class Confounded:
 
     Attributes:
         factor: key of the factor.
-        beside: factors that change with it wherever it changes.
+        beside: factors that change with it in some of the pairs of runs that come closest to isolating it.
     """
 
     factor: str
@@ -142,23 +134,8 @@ def _kind(name: str) -> str:
 
 def _settings(run: Run) -> dict[str, str]:
     return {
-        path: value
-        for path, value in _flat(run.config).items()
-        if path.rpartition(".")[2] not in _SKIPPED
-        and not path.startswith("reported_means")
-        and value != run.name
+        path: setting_text(value) for path, value in flat_settings(run.config).items() if path not in _SKIPPED
     }
-
-
-def _flat(config: Mapping[str, Any], above: str = "") -> dict[str, str]:
-    found: dict[str, str] = {}
-    for key, value in config.items():
-        path = f"{above}{key}"
-        if isinstance(value, Mapping):
-            found.update(_flat(value, f"{path}."))
-        else:
-            found[path] = value if isinstance(value, str) else json.dumps(value, default=str)
-    return found
 
 
 def ablation(runs: Sequence[Run], tables: Sequence[RunTable], metric: str) -> Ablation:
@@ -252,7 +229,7 @@ def _pooled(
 
 
 def _confounded(factor: Factor, factors: Sequence[Factor]) -> Confounded:
-    """Name the factors that change in every closest pair in which this one does."""
+    """Name the factors that change beside this one in some of the pairs in which the fewest do."""
     runs = list(factor.values)
     changed = [
         {one.key for one in factors if one.values[first] != one.values[second]}

@@ -18,12 +18,14 @@ from metrics.alignment import (
     used_nothing,
     wasted_context,
 )
+from metrics.curves import curve_intervals
 from metrics.inputs import Use
 from metrics.statistics import Interval, interval, question_means
 from metrics.values import BoolArray, FloatArray, Scores
 
 __all__ = [
     "ALERT",
+    "DEEPEST",
     "GOLD_PLACES",
     "LENGTHS",
     "PUBLISHED",
@@ -44,7 +46,7 @@ __all__ = [
 ]
 
 ALERT = 0.30  # above this share of ignored first documents the gate warns
-DEEPEST = 20  # ranks drawn
+DEEPEST = 20  # ranks drawn, however far down lists go
 LENGTHS = ("under 300", "300 to 799", "800 to 1,999", "2,000 or more")
 _LENGTH_EDGES = (300, 800, 2000)
 GOLD_PLACES = ("1", "2", "3", "4", "5", "6 to 10", "deeper", "none")
@@ -184,31 +186,46 @@ def _split_codes(table: RunTable, found: UseOfRun, by: str) -> tuple[NDArray[np.
 
 def by_rank(table: RunTable, found: UseOfRun, origin: str) -> list[Group]:
     """Give for each rank the share of answers that draw on it, of those that were given a document there."""
-    mine = found.answered & (found.origin == origin)
-    deepest = int(min(DEEPEST, found.use.documents[mine].max(initial=0)))
-    groups = []
-    for rank in range(1, deepest + 1):
-        there = mine & (found.use.documents >= rank)
-        used = found.use.used[:, rank - 1].astype(np.float64)
-        groups.append(Group(str(rank), str(rank), _mean(table, used, there)))
-    return groups
+    deepest = _deepest(found, origin, DEEPEST)
+    used = np.where(
+        found.use.documents[:, None] >= np.arange(1, deepest + 1), found.use.used[:, :deepest], np.nan
+    )
+    return _groups(table, found, origin, used)
 
 
-def by_k(table: RunTable, found: UseOfRun, origin: str) -> dict[str, list[Group]]:
-    """Give wasted context and deep reliance over k, by the formulas of the registry."""
-    mine = found.answered & (found.origin == origin)
-    deepest = int(min(DEEPEST, found.use.documents[mine].max(initial=0)))
+def by_k(table: RunTable, found: UseOfRun, origin: str, k: int = 1) -> dict[str, list[Group]]:
+    """Give wasted context and deep reliance over the cut-off, by the formulas of the registry.
+
+    Args:
+        table: the run.
+        found: the use of documents in it.
+        origin: whose word counts.
+        k: a cut-off that must be there if any list is that long; those up to DEEPEST are there anyway.
+    """
+    ks = range(1, _deepest(found, origin, max(DEEPEST, k)) + 1)
     formulas: Mapping[str, Callable[[Use, int], Scores]] = {
         "wasted_context": wasted_context,
         "deep_reliance": deep_reliance,
     }
     return {
-        name: [
-            Group(str(k), str(k), _mean(table, formula(found.use, k).values, mine))
-            for k in range(1, deepest + 1)
-        ]
+        name: _groups(table, found, origin, np.array([formula(found.use, at).values for at in ks]).T)
         for name, formula in formulas.items()
     }
+
+
+def _deepest(found: UseOfRun, origin: str, most: int) -> int:
+    mine = found.answered & (found.origin == origin)
+    return int(min(most, found.use.documents[mine].max(initial=0)))
+
+
+def _groups(table: RunTable, found: UseOfRun, origin: str, values: FloatArray) -> list[Group]:
+    """Give the mean of each column of (n, K) values, those at 1 to K, over the answers of an origin."""
+    if not values.size:
+        return []
+    mine = found.answered & (found.origin == origin)
+    means, _ = question_means(np.where(mine[:, None], values, np.nan), table.question)
+    found_at = curve_intervals(means, table.clusters)
+    return [Group(str(at), str(at), one) for at, one in enumerate(found_at, 1)]
 
 
 def quality_by_place(table: RunTable, found: UseOfRun, metric: str) -> list[Group]:

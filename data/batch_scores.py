@@ -111,7 +111,7 @@ def batches_of(samples: Path) -> list[list[int]]:
 
 def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> BatchScores:
     """Score the samples of some row groups."""
-    table, judged = _judged(samples, _recorded(samples, groups), options)
+    table, judged, said = _judged(samples, _recorded(samples, groups), options)
     batch = batch_of(table, options.match)
     recorded = batch if not judged else batch_of(_recorded(samples, groups), options.match)
     blocks = {
@@ -121,7 +121,7 @@ def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> Batc
     }
     blocks |= recorded_figures(table) | imported_scores(table) | human_scores(table) | judged
     missing = {name: why for name, why in unavailable(batch).items() if (name, Source.JUDGED) not in judged}
-    return BatchScores(batch.n, blocks, evidence_of(table, batch), missing, _beside(table, batch))
+    return BatchScores(batch.n, blocks, evidence_of(table, batch), missing, _beside(table, batch) | said)
 
 
 def _recorded(samples: Path, groups: list[int]) -> Any:
@@ -129,9 +129,12 @@ def _recorded(samples: Path, groups: list[int]) -> Any:
         return conform(file.read_row_groups(groups))
 
 
-def _judged(samples: Path, table: Any, options: ScoreOptions) -> tuple[Any, dict[ScoreKey, Scores]]:
-    """Lay what judges said over the samples: (table, scores)."""
+def _judged(
+    samples: Path, table: Any, options: ScoreOptions
+) -> tuple[Any, dict[ScoreKey, Scores], dict[str, Any]]:
+    """Lay what judges said over the samples: (table, scores, tables beside the scores)."""
     blocks: dict[ScoreKey, Scores] = {}
+    said = {}
     rows = np.asarray(table["row"].to_numpy(), dtype=np.int64)
     for kind, digest in options.judgements:
         path = samples.parents[2] / "judgements" / samples.parent.name / f"{digest}.parquet"
@@ -142,8 +145,9 @@ def _judged(samples: Path, table: Any, options: ScoreOptions) -> tuple[Any, dict
             blocks |= evaluator_scores(kind, found)
         elif kind == READING:
             table, readings = overlaid(table, found)
+            said["judged"] = found.told(readings)
             blocks |= judged_scores(table, readings, found, (options.ks, options.convention, options.match))
-    return table, blocks
+    return table, blocks, said
 
 
 def _beside(table: Any, batch: Batch) -> dict[str, Any]:

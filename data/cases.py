@@ -11,6 +11,9 @@ import numpy as np
 from data.database import query
 from data.diagnoses import Diagnosis
 from data.errors import DataError
+from data.judge_reading import READING, reading_from
+from data.judged_scores import judged_sample
+from data.judgements import read_payload
 from data.marks import mark_rows
 from data.tables import RunTable
 from metrics.diagnosis import PATTERNS
@@ -172,10 +175,13 @@ def page_of(table: RunTable, rows: IntArray, page: int, size: int) -> CasePage:
 
 
 def read_case(table: RunTable, row: int) -> dict[str, Any]:
-    """Read one sample whole."""
+    """Read one sample whole, with a judge's labels in place of the recorded ones and what it said whole."""
     if not 0 <= row < table.n:
         raise DataError(f"run {table.run.run_id} has no row {row}; accepted: 0 to {table.n - 1}")
-    return table.samples.read([row])[0]
+    sample = table.samples.read([row])[0]
+    path = table.judgement(READING)
+    payload = read_payload(path, row) if path else None
+    return sample if payload is None else {**judged_sample(sample, reading_from(payload)), "judged": payload}
 
 
 def read_cases(table: RunTable, rows: IntArray) -> list[dict[str, Any]]:

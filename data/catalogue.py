@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any
 
 from data.errors import WorkspaceError
+from data.judged_scores import is_scored
 from data.judgements import standing
 from data.ledger import Ledger
 from data.scoring import DEFAULT_KS, ScoreOptions, ensure_scored, match_of
@@ -85,7 +86,8 @@ class Catalogue:
         self, run: Run, ks: tuple[int, ...] = DEFAULT_KS, convention: Convention = "default"
     ) -> ScoreOptions:
         """Say how a run is scored: with what judges said of it, where they did."""
-        judged = tuple(sorted(self._judgements().get(run.run_id, {}).items()))
+        found = self._judgements().get(run.run_id, {})
+        judged = tuple((kind, found[kind]) for kind in sorted(found) if is_scored(kind))
         return ScoreOptions(ks, convention, match_of(run), judged)
 
     def _judgements(self) -> dict[str, dict[str, str]]:
@@ -112,7 +114,7 @@ class Catalogue:
                 while len(self._tables) >= KEPT_TABLES:
                     self._tables.pop(next(iter(self._tables)))
                 samples = self.workspace.samples_path(run.run_id)
-                self._tables[key] = RunTable(run, samples, scores)
+                self._tables[key] = RunTable(run, samples, scores, wanted.judgements)
             return self._tables[key]
 
     def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, Aggregate]:

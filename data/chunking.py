@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
@@ -26,8 +26,9 @@ Strategy = Literal["fixed", "paragraph", "heading", "recursive"]
 Unit = Literal["tokens", "characters"]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 UNITS: tuple[Unit, ...] = get_args(Unit)
-_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
-_PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*")
+_HEADING = re.compile(r"^(#{1,6})[ \t]+([^\r\n]+)", re.MULTILINE)
+_PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n\s*")
+COUNTS_KEPT = 4096  # token counts that one cutting remembers
 Range = tuple[int, int]
 
 
@@ -104,13 +105,21 @@ class Measured:
     @cached_property
     def headings(self) -> list[tuple[int, int, str]]:
         """(character, level, words) of each Markdown heading, in order."""
-        return [(one.start(), len(one[1]), one[2]) for one in _HEADING.finditer(self.text)]
+        found = [(one.start(), len(one[1]), _heading_words(one[2])) for one in _HEADING.finditer(self.text)]
+        return [one for one in found if one[2]]
 
     def size(self, start: int, end: int, unit: Unit) -> int:
         """Measure a range of the text."""
         if unit == "characters":
             return end - start
         return int(np.searchsorted(self.starts, end) - np.searchsorted(self.starts, start))
+
+
+def _heading_words(line: str) -> str:
+    """Take the closing marks of a Markdown heading away: those that stand behind a blank."""
+    words = line.strip()
+    bare = words.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else words
 
 
 def chunks_of(measured: Measured, chunking: Chunking) -> list[Chunk]:
@@ -201,8 +210,12 @@ def _recursive_in(measured: Measured, start: int, end: int, chunking: Chunking) 
     """Cut at the strongest borders that semchunk finds; the white space between goes to the chunk before."""
     from semchunk import semchunk
 
-    counter: Callable[[str], int] = _tokens_at_least_one if chunking.unit == "tokens" else len
-    found: Any = semchunk.chunk(measured.text[start:end], chunking.size, counter, offsets=True)
+    # counts are kept for this text alone: semchunk's own memory of them never ends
+    counter: Callable[[str], int] = (
+        lru_cache(COUNTS_KEPT)(_tokens_at_least_one) if chunking.unit == "tokens" else len
+    )
+    text = measured.text[start:end]
+    found: Any = semchunk.chunk(text, chunking.size, counter, memoize=False, offsets=True)
     yield from pairwise([start, *(start + first for first, _ in found[1][1:]), end])
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -93,35 +94,32 @@ def plan_cells(
     Raises:
         DataError: no cell is possible; the message names why.
     """
-    cells, refused = dict[Chunking, None](), []
-    for size in sorted(set(sizes)):
-        for overlap in sorted(set(overlaps)):
-            try:
-                cells[Chunking("fixed", size, overlap, unit)] = None
-            except DataError as error:
-                refused.append(str(error))
-    if refused and not cells:
-        raise DataError("; ".join(refused))
     if not sizes:
         raise DataError("no chunk size; accepted: one or more whole numbers of 1 or more")
+    wanted: list[tuple[Strategy, int, int, bool]] = [
+        ("fixed", size, overlap, False) for size in sorted(set(sizes)) for overlap in sorted(set(overlaps))
+    ]
     middle = sorted(set(sizes))[len(set(sizes)) // 2]
-    for strategy in dict.fromkeys(strategies):
-        for with_headings in headings:
-            cells[Chunking(strategy, middle, 0, unit, with_headings)] = None
+    wanted += [(one, middle, 0, with_headings) for one in strategies for with_headings in headings]
+    cells, refused = dict[Chunking, None](), dict[str, None]()
+    for strategy, size, overlap, with_headings in wanted:
+        try:
+            cells[Chunking(strategy, size, overlap, unit, with_headings)] = None
+        except DataError as error:
+            refused[str(error)] = None
+    if not cells:
+        raise DataError("; ".join(refused) or "no overlap; accepted: one or more whole numbers of 0 or more")
     return tuple(cells), tuple(refused)
 
 
 def run_grid(catalogue: Catalogue, plan: GridPlan, project: str, watch: GridWatch | None = None) -> list[Run]:
-    """Run the cells of a grid that are not in the project yet; each one is a finished run or nothing.
+    """Run the cells that are not in the project yet, each wholly or not at all; give all, as planned.
 
     Args:
         catalogue: of the workspace.
         plan: what to try.
         project: what the runs belong to.
         watch: called before each cell and at the end.
-
-    Returns:
-        The runs of all cells, in the order of the plan.
 
     Raises:
         DataError: the retriever cannot be had.
@@ -130,6 +128,8 @@ def run_grid(catalogue: Catalogue, plan: GridPlan, project: str, watch: GridWatc
     there = {_cell_key(run.config): run for run in catalogue.runs(project)}
     texts = {one.doc_id: Measured(one.text) for one in plan.corpus.documents}
     missing = sum(_cell_key(_cell_config(plan, one)) not in there for one in plan.chunkings)
+    if missing:
+        _prepare(texts.values())
     begun, made, found = time.monotonic(), 0, []
     for at, chunking in enumerate(plan.chunkings):
         left = (time.monotonic() - begun) / made * (missing - made) if made else None
@@ -143,6 +143,13 @@ def run_grid(catalogue: Catalogue, plan: GridPlan, project: str, watch: GridWatc
     if watch is not None:
         watch(GridStep(len(plan.chunkings), len(plan.chunkings), "", 0.0))
     return found
+
+
+def _prepare(texts: Iterable[Measured]) -> None:
+    """Do what all cells share before the first of them is timed: load what cuts, find tokens and headings."""
+    import_module("semchunk")
+    for text in texts:
+        _ = text.starts, text.headings
 
 
 def _cell_key(config: Mapping[str, Any]) -> str:
@@ -214,7 +221,7 @@ def _run_cell(
         dataset=plan.questions.name,
         dataset_version=plan.questions.version,
         corpus_version=plan.corpus.version,
-        notes=plan.questions.notes,
+        notes=(*plan.corpus.notes, *plan.questions.notes),
         measured=clock.seconds,
     )
     return import_drafts(catalogue, [draft], project, Problems(draft.file))[0].run

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.diagnoses import Diagnosis, good_of
+from data.judge_reading import READING
+from data.judgements import judge_of
 from data.summaries import bounds_of, declared
 from data.tables import RunTable
 from metrics.comparison import PairedDifference, RunFacts, Verdict, comparability, holm, paired, verdict
@@ -186,7 +188,8 @@ def _mean(values: FloatArray, partner: FloatArray) -> float:
 def _facts(table: RunTable) -> RunFacts:
     digest = hashlib.sha256("\x1f".join(table.question_ids).encode("utf-8")).hexdigest()
     run = table.run
-    judge = str(run.config.get("judge", "")) if isinstance(run.config, dict) else ""
+    read = table.judgement(READING)
+    judge = judge_of(read) if read else str(run.config.get("judge", ""))
     return RunFacts(digest, len(table.question_ids), run.dataset, run.dataset_version, judge)
 
 

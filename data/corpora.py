@@ -19,6 +19,7 @@ __all__ = ["Corpus", "Document", "corpus_of", "read_corpus"]
 
 TEXT_ENDINGS = (".txt", ".md")
 ACCEPTED_FILES = "a folder of .txt and .md files, such files themselves, or JSONL of documents"
+MOST_NAMED = 10  # documents in a note
 ACCEPTED_RECORD = "an object with `id` (or `_id`, `doc_id`), `text`, and maybe `title`"
 
 
@@ -46,10 +47,12 @@ class Corpus:
     Attributes:
         name: what to call the corpus.
         documents: in the order of their files and lines.
+        notes: what the reader should know, e.g. which documents are empty.
     """
 
     name: str
     documents: tuple[Document, ...]
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def version(self) -> str:
@@ -104,30 +107,42 @@ def _files(given: Path) -> Iterator[tuple[str, Path]]:
 def corpus_of(sources: Iterable[tuple[str, Source]], name: str) -> Corpus:
     """Make a corpus of files, each with the name it bears in the corpus."""
     documents: dict[str, Document] = {}
+    bare = []
     for inside, source in sources:
+        before = len(documents)
         for line, one in _documents(inside, source):
             if one.doc_id in documents:
                 raise source.refuse(f"document id {one.doc_id!r} is there already", "each id once", line)
             documents[one.doc_id] = one
-    if not any(one.text.strip() for one in documents.values()):
+        bare += [inside] if len(documents) == before else []
+    empty = [one.doc_id for one in documents.values() if not one.text.strip()]
+    if len(empty) == len(documents):
         raise DataError(f"corpus {name}: every document is empty; accepted: {ACCEPTED_FILES}")
-    return Corpus(name, tuple(documents.values()))
+    notes = (
+        _named("empty documents, of which no chunk comes", empty),
+        _named("files without documents", bare),
+    )
+    return Corpus(name, tuple(documents.values()), tuple(filter(None, notes)))
+
+
+def _named(what: str, names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{what}: {', '.join(names[:MOST_NAMED])}{more}" if names else ""
 
 
 def _documents(inside: str, source: Source) -> Iterator[tuple[int | None, Document]]:
-    if not source.size:
-        return  # an empty file is an empty document
+    filled = source.size > 0  # before anything else: a file that is not there is told here
     if source.ending in TEXT_ENDINGS:
         yield None, _text_document(inside, source)
-    elif source.ending in (".jsonl", ".ndjson"):
-        yield from _json_documents(source)
-    else:
+    elif source.ending not in (".jsonl", ".ndjson"):
         raise source.refuse(f"has the ending {source.ending or '(none)'!r}", ACCEPTED_FILES)
+    elif filled:
+        yield from _json_documents(source)
 
 
 def _text_document(inside: str, source: Source) -> Document:
     try:
-        text = source.whole().decode("utf-8")
+        text = source.whole().decode("utf-8") if source.size else ""
     except UnicodeDecodeError as error:
         what = f"byte {error.start + 1} (0x{error.object[error.start]:02x}) is not UTF-8"
         raise source.refuse(what, TEXT_ACCEPTED) from error

@@ -20,12 +20,16 @@ class JobSpec:
         repeats: how often each is done.
         budget_usd: limit that is not passed; None for none.
         batch: through message batches, at half the price.
+        limit: the first so many samples, where the rows were chosen so.
+        sample: so many drawn at random, where they were chosen so.
     """
 
     rows: Sequence[int]
     repeats: int = 1
     budget_usd: float | None = None
     batch: bool = False
+    limit: int | None = None
+    sample: int | None = None
 
 
 @dataclass

@@ -99,4 +99,7 @@ def _facts(work: Work, settings: ClientSettings, spec: JobSpec) -> dict[str, Any
         "repeats": spec.repeats,
         "budget_usd": spec.budget_usd,
         "batch": spec.batch,
+        "limit": spec.limit,
+        "sample": spec.sample,
+        "base_url": settings.base_url if "@" not in (settings.base_url or "") else None,
     }

@@ -35,6 +35,8 @@ __all__ = [
 READING = "reading"
 COLUMNS = ("question", "history", "answer", "reference_answer", "retrieved", "context_mode")
 BYTES_A_TOKEN = 2  # fewer than any language has, so that what is taken to fit does fit
+USUAL_BYTES = 3.5  # of a token of running text
+LABELLED = 2.5  # tokens of a claim with its labels for one of its text
 MOST_SPLITS = 4  # times that what did not fit is cut finer
 
 
@@ -162,8 +164,8 @@ def _tokens(text: str) -> int:
 
 def _reply(case: JudgedCase, documents: int) -> int:
     """Guess the tokens of a reply: each claim comes back as text with its labels."""
-    labelled = _tokens(case.answer or "") + _tokens(case.reference or "")
-    return 150 + 3 * labelled + 4 * documents
+    labelled = len(f"{case.answer or ''}{case.reference or ''}".encode("utf-8", "replace")) / USUAL_BYTES
+    return 150 + int(LABELLED * labelled) + 4 * documents
 
 
 def split_documents(documents: Sequence[Document], room: int) -> list[list[Document]]:

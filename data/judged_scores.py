@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from data.arrays import batch_of
 from data.gold import Match
-from data.judge_reading import reading_from
+from data.judge_reading import READING, reading_from
 from data.samples import SCHEMA
 from metrics.catalogue import compute
 from metrics.inputs import Batch, Judgement
@@ -24,7 +24,16 @@ from metrics.readings import ADDRESSES, AGREES, COMPLETE, Reading
 from metrics.registry import Convention
 from metrics.values import FloatArray, IntArray, Scores, Source, Status
 
-__all__ = ["EVALUATOR", "JudgedBatch", "evaluator_scores", "judged_scores", "judgement_of", "overlaid"]
+__all__ = [
+    "EVALUATOR",
+    "JudgedBatch",
+    "evaluator_scores",
+    "is_scored",
+    "judged_sample",
+    "judged_scores",
+    "judgement_of",
+    "overlaid",
+]
 
 EVALUATOR = "evaluator:"
 NOT_JUDGED = "no judge has read this sample"
@@ -37,7 +46,8 @@ class JudgedBatch:
     Attributes:
         status: (n,) codes of Status.
         reason: (n,) texts, "" where scored.
-        readings: reading of each scored row of the batch, by its place in it.
+        words: (n,) status in the words of data.judge_calls; "not run" where nobody asked.
+        payloads: JSON of the verdict of each scored row, by its place in the batch.
     """
 
     def __init__(self, path: Path, rows: IntArray) -> None:
@@ -47,18 +57,26 @@ class JudgedBatch:
         place = {int(row): at for at, row in enumerate(rows)}
         self.status = np.full(len(rows), Status.NOT_RUN, dtype=np.int8)
         self.reason = np.full(len(rows), NOT_JUDGED, dtype=object)
+        self.words = np.full(len(rows), "not run", dtype=object)
         self.payloads: dict[int, str] = {}
         for one in found:
             at = place.get(one["row"])
             if at is not None:
                 self.status[at], self.reason[at] = _status(one["status"]), _reason(one)
+                self.words[at] = one["status"]
                 if one["payload"] is not None:
                     self.payloads[at] = one["payload"]
 
-    @property
-    def places(self) -> IntArray:
-        """Places in the batch that have a verdict, ascending."""
-        return np.array(sorted(self.payloads), dtype=np.int64)
+    def told(self, readings: Mapping[int, Reading]) -> Any:
+        """Give the Arrow table that the Judge page reads: status in words, reason, injected instructions."""
+        injections = [len(readings[at].injections) if at in readings else 0 for at in range(len(self.words))]
+        return pa.table(
+            {
+                "status": pa.array(self.words, pa.string()),
+                "reason": pa.array(self.reason, pa.string()),
+                "injections": pa.array(injections, pa.int32()),
+            }
+        )
 
 
 def _status(word: str) -> Status:
@@ -102,6 +120,22 @@ def overlaid(table: Any, found: JudgedBatch) -> tuple[Any, dict[int, Reading]]:
     for name, values in made.items():
         table = _replaced(table, name, values)
     return table, readings
+
+
+def judged_sample(sample: Mapping[str, Any], read: Reading) -> dict[str, Any]:
+    """Lay a judge's labels over one sample as it is stored."""
+    found = dict(sample)
+    if read.form.answer:
+        found["claims"] = _claims(read)
+        if read.form.ranks:
+            found |= {"used": _used(read), "used_source": "judge"}
+        if sample["refused_source"] != "human":
+            found |= {"refused": read.refused, "refused_source": "judge"}
+    if read.form.reference:
+        found["reference_claims"] = _statements(read)
+    if read.form.ranks:
+        found["retrieved"] = _labelled(sample["retrieved"], read)
+    return found
 
 
 def _replaced(table: Any, name: str, values: Mapping[int, Any]) -> Any:
@@ -221,6 +255,11 @@ def _spread(scores: Scores | None, places: IntArray, found: JudgedBatch) -> Scor
     if scores is not None:
         values[places], status[places], reason[places] = scores.values, scores.status, scores.reason
     return Scores(values, status, reason, np.full(n, Source.JUDGED, dtype=np.int8))
+
+
+def is_scored(kind: str) -> bool:
+    """Whether a judgement of a kind becomes scores of the run; answers made from it do not."""
+    return kind == READING or kind.startswith(EVALUATOR)
 
 
 def evaluator_scores(kind: str, found: JudgedBatch) -> dict[ScoreKey, Scores]:

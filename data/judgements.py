@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,9 +20,20 @@ from data.judge_calls import Outcome
 from data.ledger import Ledger
 from data.workspace import Workspace, utc_now
 
-__all__ = ["Judgement", "judgement_path", "judgements_of", "publish", "read_outcomes", "standing"]
+__all__ = [
+    "Judgement",
+    "judge_of",
+    "judgement_path",
+    "judgements_of",
+    "publish",
+    "read_outcomes",
+    "read_payload",
+    "standing",
+]
 
 Place = tuple[int, int]  # row, attempt
+JUDGE = "judge"  # of the file's metadata
+ROWS_AT_ONCE = 1000  # a case is read without the others
 _SCHEMA = pa.schema(
     [
         ("row", pa.int64()),
@@ -128,7 +140,8 @@ def publish(
     path = judgement_path(workspace, made.run_id, digest)
     if not path.exists():
         with workspace.staging(path.parent) as stage:
-            pq.write_table(table, stage / path.name, compression="zstd")
+            named = table.replace_schema_metadata({JUDGE: made.judge})
+            pq.write_table(named, stage / path.name, compression="zstd", row_group_size=ROWS_AT_ONCE)
             (stage / path.name).rename(path)
     scored = len({row for row, status in zip(*_first(table), strict=True) if status == "scored"})
     rows = len(set(table["row"].to_pylist()))
@@ -167,6 +180,21 @@ def _digest(judge: str, table: pa.Table) -> str:
     for name in _SCHEMA.names:
         content.update("\x1e".join(map(str, table[name].to_pylist())).encode("utf-8", "surrogatepass"))
     return content.hexdigest()[:16]
+
+
+def judge_of(path: Path) -> str:
+    """Name the judge whose judgement a file holds; "" where it is gone."""
+    if not path.exists():
+        return ""
+    return str((pq.read_schema(path).metadata or {}).get(JUDGE.encode(), b"").decode())
+
+
+def read_payload(path: Path, row: int) -> Any:
+    """Give what the judge said of one sample, as JSON values; None where it has no verdict."""
+    if not path.exists():
+        return None
+    found = pq.read_table(path, filters=[("row", "=", row), ("attempt", "=", 0)])["payload"].to_pylist()
+    return json.loads(found[0]) if found and found[0] is not None else None
 
 
 def read_outcomes(path: Path) -> dict[Place, Outcome]:

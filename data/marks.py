@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from data.agreement_marks import AGREEMENT_MARKS
 from data.errors import DataError
+from data.judge_marks import JUDGE_MARKS
+from data.loss_marks import LOSS_MARKS
 from data.rank_marks import RANK_MARKS
 from data.tables import RunTable
 from data.use_marks import USE_MARKS
@@ -30,7 +33,10 @@ class Mark:
     rows: Callable[[RunTable, str], BoolArray]
 
 
-MARKS: Mapping[str, Mark] = {key: Mark(*made) for key, made in {**USE_MARKS, **RANK_MARKS}.items()}
+MARKS: Mapping[str, Mark] = {
+    key: Mark(*made)
+    for key, made in {**USE_MARKS, **RANK_MARKS, **LOSS_MARKS, **AGREEMENT_MARKS, **JUDGE_MARKS}.items()
+}
 
 
 def mark_title(text: str) -> str:

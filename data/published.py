@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -11,16 +12,28 @@ from typing import Any
 
 from data.errors import DataError, InputError
 from data.importers.source import Source
-from data.summaries import declared
+from data.summaries import declared, is_share
 from data.workspace import Workspace
 from metrics.aggregates import Means
 
-__all__ = ["Band", "PublishedRow", "PublishedTable", "Targets", "band_of", "published_tables", "target_bands"]
+__all__ = [
+    "BAND_NAMES",
+    "Band",
+    "Published",
+    "PublishedRow",
+    "PublishedTable",
+    "band_of",
+    "read_published",
+]
 
 UNITS = {"percent": 100.0, "share": 1.0}
 ACCEPTED = (
     "an object with title, source, date, unit (percent or share), and rows or bands; see docs/benchmarks.md"
 )
+LISTS = {
+    "rows": "a list of {name, values}",
+    "bands": "a list of {metric, minimum, good, excellent}",
+}
 BAND_NAMES = ("needs work", "minimum", "good", "excellent")
 
 
@@ -29,10 +42,10 @@ class PublishedRow:
     """One published result.
 
     Attributes:
-        key: names it in the address: file and row.
+        key: names it in the address: file and row, a file of the user under own/.
         name: the system.
-        values: metric -> mean from 0 to 1.
-        step: last printed digit, from 0 to 1.
+        values: metric -> mean on the metric's own scale, from 0 to 1 for shares.
+        step: last printed digit of the shares, from 0 to 1.
     """
 
     key: str
@@ -67,34 +80,38 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class Band:
-    """The bands of one metric, from 0 to 1; in the metric's own direction.
+    """The bands of one metric, on its own scale and in its own direction.
 
     Attributes:
         metric: key.
         minimum: below it (above, where lower is better) a version needs work.
         good: from here on it is good.
         excellent: from here on it is excellent.
+        title: of the file that sets them.
+        source: who set them.
     """
 
     metric: str
     minimum: float
     good: float
     excellent: float
+    title: str
+    source: str
 
 
 @dataclass(frozen=True)
-class Targets:
-    """Target bands with where they come from.
+class Published:
+    """What all files hold.
 
     Attributes:
-        title: what they are.
-        source: who set them.
-        bands: metric -> band.
+        tables: published results, those that ship first.
+        bands: metric -> target band; the user's own take the place of those that ship, metric by metric.
+        errors: files that cannot be read; nothing of them is used.
     """
 
-    title: str
-    source: str
+    tables: tuple[PublishedTable, ...]
     bands: Mapping[str, Band]
+    errors: tuple[DataError, ...]
 
 
 @cache
@@ -102,10 +119,24 @@ def _shipped() -> tuple[Path, ...]:
     return tuple(sorted(Path(str(files("data") / "published")).glob("*.json")))
 
 
-def _documents(workspace: Workspace) -> list[tuple[Source, Mapping[str, Any]]]:
-    """Read every file, those of the user behind those that ship."""
+def read_published(workspace: Workspace) -> Published:
+    """Read every file; one that cannot be read is told and leaves the others alone."""
+    tables: list[PublishedTable] = []
+    bands: dict[str, Band] = {}
+    errors: list[DataError] = []
     own = sorted((workspace.root / "benchmarks").glob("*.json"))
-    return [(source, _object(source)) for source in map(Source.from_path, (*_shipped(), *own))]
+    for folder, path in [("", one) for one in _shipped()] + [("own/", one) for one in own]:
+        source = Source.from_path(path)
+        try:
+            found = _object(source)
+            read = [_table(source, found, f"{folder}{source.stem}")] if "rows" in found else []
+            set_here = _bands(source, found) if "bands" in found else []
+        except InputError as error:
+            errors.append(error)
+            continue
+        tables += read
+        bands |= {band.metric: band for band in set_here}
+    return Published(tuple(tables), bands, tuple(errors))
 
 
 def _object(source: Source) -> Mapping[str, Any]:
@@ -115,46 +146,31 @@ def _object(source: Source) -> Mapping[str, Any]:
     return found
 
 
-def published_tables(workspace: Workspace) -> tuple[list[PublishedTable], list[DataError]]:
-    """Read the published results; a file that cannot be read is told and leaves the others alone."""
-    tables, errors = [], []
-    for path in (*_shipped(), *sorted((workspace.root / "benchmarks").glob("*.json"))):
-        source = Source.from_path(path)
-        try:
-            found = _object(source)
-            if "rows" in found:
-                tables.append(_table(source, found))
-        except InputError as error:
-            errors.append(error)
-    return tables, list(errors)
-
-
-def _table(source: Source, found: Mapping[str, Any]) -> PublishedTable:
+def _table(source: Source, found: Mapping[str, Any], key: str) -> PublishedTable:
     scale = _scale(source, found)
-    rows = found["rows"]
-    if not isinstance(rows, list) or not rows:
-        raise source.refuse("rows: holds no row", "a list of {name, values}")
+    rows = _list(source, found, "rows")
     return PublishedTable(
         title=_text(source, found, "title"),
         source=_text(source, found, "source"),
         date=_text(source, found, "date"),
         dataset=str(found.get("dataset", "")),
-        rows=tuple(_row(source, at, row, scale) for at, row in enumerate(rows)),
+        rows=tuple(_row(source, at, row, scale, key) for at, row in enumerate(rows)),
     )
 
 
-def _row(source: Source, at: int, row: object, scale: float) -> PublishedRow:
+def _row(source: Source, at: int, row: object, scale: float, key: str) -> PublishedRow:
     if not isinstance(row, Mapping) or not isinstance(row.get("values"), Mapping):
         raise source.refuse(f"rows[{at}]: is no object with name and values", ACCEPTED)
     name = row.get("name")
     if not isinstance(name, str) or not name.strip():
         raise source.refuse(f"rows[{at}].name: missing", "the name of the system, as text")
-    values = {}
-    for metric, value in row["values"].items():
-        field = f"rows[{at}].values.{metric}"
-        values[_metric(source, field, metric)] = _number(source, field, value) / scale
-    digits = max((_decimals(value) for value in row["values"].values()), default=0)
-    return PublishedRow(f"{source.stem}:{at}", name, values, 10.0**-digits / scale)
+    values, digits = {}, 0
+    for given, value in row["values"].items():
+        field = f"rows[{at}].values.{given}"
+        metric = _metric(source, field, given)
+        values[metric] = _scaled(source, field, value, metric, scale)
+        digits = max(digits, _decimals(value)) if is_share(metric) else digits
+    return PublishedRow(f"{key}:{at}", name, values, 10.0**-digits / scale)
 
 
 def _decimals(value: object) -> int:
@@ -170,18 +186,26 @@ def _metric(source: Source, field: str, name: object) -> str:
     return str(name) if found.per_k else found.key
 
 
-def _number(source: Source, field: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+def _scaled(source: Source, field: str, value: object, metric: str, scale: float) -> float:
+    """Read a number in the unit of the file; a metric that is no share has its own."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
         raise source.refuse(
-            f"{field}: found {value!r}", "a number; leave the metric out where it was not measured"
+            f"{field}: found {str(value)[:20]!r}", "a number; leave the metric out where it was not measured"
         )
-    return float(value)
+    return float(value) / scale if is_share(metric) else float(value)
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return False
 
 
 def _scale(source: Source, found: Mapping[str, Any]) -> float:
     unit = found.get("unit")
-    if unit not in UNITS:
-        raise source.refuse(f"unit: found {unit!r}", ", ".join(UNITS))
+    if not isinstance(unit, str) or unit not in UNITS:
+        raise source.refuse(f"unit: found {str(unit)[:20]!r}", ", ".join(UNITS))
     return UNITS[unit]
 
 
@@ -192,30 +216,25 @@ def _text(source: Source, found: Mapping[str, Any], field: str) -> str:
     return value
 
 
-def target_bands(workspace: Workspace) -> Targets:
-    """Read the target bands; those of the user take the place of those that ship, metric by metric.
-
-    Raises:
-        InputError: a file cannot be read.
-    """
-    bands: dict[str, Band] = {}
-    title = origin = ""
-    for source, found in _documents(workspace):
-        if "bands" not in found:
-            continue
-        title, origin = _text(source, found, "title"), _text(source, found, "source")
-        scale = _scale(source, found)
-        for at, one in enumerate(found["bands"]):
-            band = _band(source, at, one, scale)
-            bands[band.metric] = band
-    return Targets(title, origin, bands)
+def _list(source: Source, found: Mapping[str, Any], field: str) -> Sequence[object]:
+    value = found[field]
+    if not isinstance(value, list) or not value:
+        raise source.refuse(f"{field}: is no list with an entry", LISTS[field])
+    return value
 
 
-def _band(source: Source, at: int, one: object, scale: float) -> Band:
+def _bands(source: Source, found: Mapping[str, Any]) -> list[Band]:
+    scale = _scale(source, found)
+    title, origin = _text(source, found, "title"), _text(source, found, "source")
+    given = enumerate(_list(source, found, "bands"))
+    return [_band(source, at, one, scale, title, origin) for at, one in given]
+
+
+def _band(source: Source, at: int, one: object, scale: float, title: str, origin: str) -> Band:
     if not isinstance(one, Mapping):
-        raise source.refuse(f"bands[{at}]: is no object", "{metric, minimum, good, excellent}")
+        raise source.refuse(f"bands[{at}]: is no object", LISTS["bands"])
     metric = _metric(source, f"bands[{at}].metric", one.get("metric"))
-    edges = [_number(source, f"bands[{at}].{name}", one.get(name)) / scale for name in BAND_NAMES[1:]]
+    edges = [_scaled(source, f"bands[{at}].{name}", one.get(name), metric, scale) for name in BAND_NAMES[1:]]
     found = declared(metric)
     falling = found is not None and found.higher_is_better is False
     if edges != sorted(edges, reverse=falling):
@@ -223,7 +242,8 @@ def _band(source: Source, at: int, one: object, scale: float) -> Band:
         raise source.refuse(
             f"bands[{at}]: {metric} has edges out of order", f"minimum, good, excellent {order}"
         )
-    return Band(metric, *edges)
+    minimum, good, excellent = edges
+    return Band(metric, minimum, good, excellent, title, origin)
 
 
 def band_of(band: Band, value: float) -> str:

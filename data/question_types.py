@@ -17,11 +17,12 @@ from metrics.query_types import KINDS, kind_named
 from metrics.statistics import Interval
 from metrics.values import BoolArray, FloatArray
 
-__all__ = ["EVERY", "Gain", "TypeCurve", "kind_of", "type_curves"]
+__all__ = ["EVERY", "Gain", "TypeCurve", "kind_of", "type_curves", "types_named"]
 
 STEPS = (1, 2, 3, 5, 10, 20, 30, 40, 50)  # where the gains of a curve are told
 EVERY = "all questions"
 _OF_SPANS = {"ndcg": "span_ndcg"}  # for gold text; every other kind has span recall
+_RECALLS = {"ndcg": "recall", "span_ndcg": "span_recall"}  # what k is suggested by where a metric can fall
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class TypeCurve:
             default stands in.
         curve: the primary metric over k; None where nothing is measured.
         suggested: k behind which more documents hardly add; None where nothing is measured.
+        suggested_by: key of the metric that the suggestion rests on: the primary one, or recall where that
+            can fall with k, as nDCG can.
         rising: whether the curve still rises where the lists end, so that the suggestion is only a lower end.
         gains: what the documents between the steps add.
         n: questions with gold.
@@ -60,6 +63,7 @@ class TypeCurve:
     told: bool
     curve: Curve | None
     suggested: int | None
+    suggested_by: str
     rising: bool
     gains: tuple[Gain, ...]
     n: int
@@ -93,6 +97,11 @@ def type_curves(
     return sorted(found, key=lambda one: (-one.n, one.name))
 
 
+def types_named(table: RunTable) -> int:
+    """Count the query types that a run names; with more than MOST_SLICE_VALUES they are not told apart."""
+    return sum(bool(name) for name in table.index["query_type"].unique().to_pylist())
+
+
 def _groups(table: RunTable) -> list[tuple[str, BoolArray]]:
     """Name the query types with their samples; one group where there are no two types."""
     groups = next((one for one in table.slices if one.name == "query_type"), None)
@@ -110,19 +119,21 @@ def _type_curve(
     has_hops = isinstance(block, Rankings) and bool((block.has_hops & keep).any())
     kind, told = kind_of(name, chosen, has_hops)
     metric = _metric_of(kind, lists, has_hops)
+    by = _RECALLS.get(metric, metric)
     if block is None:
-        return TypeCurve(name, kind, told, None, None, False, (), 0)
+        return TypeCurve(name, kind, told, None, None, by, False, (), 0)
     longest = longest_list(lists)
     most = min(LONGEST_K, max(longest, k, 1))
     means = question_values(table, metric, block, most, keep)
     curve = curve_of(table, metric, means, longest)
     n = curve.points[0].n_scored
     if not n or not longest:
-        return TypeCurve(name, kind, told, None, None, False, (), n)
-    heights = np.array([point.mean for point in curve.points[:longest]])
-    suggested = suggested_k(heights)
+        return TypeCurve(name, kind, told, None, None, by, False, (), n)
+    growing = means if by == metric else question_values(table, by, block, longest, keep)
+    suggested = suggested_k(np.nanmean(growing[:, :longest], axis=0))
     rising = suggested == longest and suggested > 1
-    return TypeCurve(name, kind, told, curve, suggested, rising, _gains(table, means, suggested, longest), n)
+    gains = _gains(table, means, suggested, longest)
+    return TypeCurve(name, kind, told, curve, suggested, by, rising, gains, n)
 
 
 def _metric_of(kind: str, lists: RankedLists, has_hops: bool) -> str:
@@ -140,5 +151,5 @@ def _gains(table: RunTable, means: FloatArray, suggested: int, longest: int) -> 
     added = np.column_stack(
         [(means[:, end - 1] - means[:, start - 1]) / (end - start) for start, end in steps]
     )
-    found = curve_intervals(added, table.clusters)
+    found = curve_intervals(added, table.clusters, (-1.0, 1.0))
     return tuple(Gain(start, end, each) for (start, end), each in zip(steps, found, strict=True))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from data.hop_tallies import missed_names
+from data.mark_values import rank_named
 from data.ranked_tables import RankedLists, ranked_lists
 from data.reranking import misranked, nowhere
 from data.retrieval_curves import first_ranks
@@ -35,19 +36,13 @@ def _documents(table: RunTable) -> Rankings:
     return found
 
 
-def _rank(value: str) -> int:
-    if not value.isdecimal() or not 1 <= int(value) <= 10**6:
-        raise ValueError(f"{value[:20]!r}; accepted: a rank of 1 or more")
-    return int(value)
-
-
 def _gold_at(table: RunTable, value: str) -> BoolArray:
-    return np.asarray(first_ranks(_lists(table)) == _rank(value))
+    return np.asarray(first_ranks(_lists(table)) == rank_named(value))
 
 
 def _gold_below(table: RunTable, value: str) -> BoolArray:
     first = first_ranks(_lists(table))
-    return np.asarray(np.isfinite(first) & (first > _rank(value)))
+    return np.asarray(np.isfinite(first) & (first > rank_named(value)))
 
 
 def _gold_missed(table: RunTable, _value: str) -> BoolArray:
@@ -67,7 +62,7 @@ def _moved(part: str) -> Callable[[RunTable, str], BoolArray]:
         lists = _lists(table)
         if lists.first_pass is None or lists.documents is None:
             raise ValueError("the run records no candidates")
-        return np.asarray(getattr(moves(lists.first_pass, lists.documents, _rank(value)), part) > 0)
+        return np.asarray(getattr(moves(lists.first_pass, lists.documents, rank_named(value)), part) > 0)
 
     return rows
 
@@ -83,11 +78,11 @@ def _hop_missed(table: RunTable, value: str) -> BoolArray:
 
 
 def _hops_below(table: RunTable, value: str) -> BoolArray:
-    return hop_outcomes(_documents(table), _lists(table).first_pass, _rank(value)).below
+    return hop_outcomes(_documents(table), _lists(table).first_pass, rank_named(value)).below
 
 
 def _hops_complete(table: RunTable, value: str) -> BoolArray:
-    return hop_outcomes(_documents(table), _lists(table).first_pass, _rank(value)).complete
+    return hop_outcomes(_documents(table), _lists(table).first_pass, rank_named(value)).complete
 
 
 RANK_MARKS: dict[str, Made] = {

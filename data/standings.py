@@ -15,9 +15,9 @@ from metrics.comparison import PairedDifference, holm, paired
 from metrics.statistics import Interval, interval, question_means
 from metrics.values import FloatArray
 
-__all__ = ["CellValue", "Margin", "Standings", "grid_metrics", "standings"]
+__all__ = ["CellValue", "Margin", "Place", "Standings", "grid_metrics", "same_chunks", "standings"]
 
-Place = Literal["best", "same", "worse", "not measured"]
+Place = Literal["best", "same", "worse", "no direction", "not measured"]
 SIGNIFICANCE = 0.05
 
 
@@ -27,10 +27,11 @@ class CellValue:
 
     Attributes:
         cell: the cell.
-        value: mean over the shared questions with its interval; None where the run has no value.
-        difference: to the best cell, paired on question; None for the best and the not measured.
+        value: mean over the shared questions with its interval; None where there is none.
+        difference: to the best cell, paired on question; None for the best, and where there is no best.
         adjusted_p: of that difference, after Holm's correction over the cells.
-        place: "best", "same" where the test cannot tell it from the best, "worse", or "not measured".
+        place: "best", "same" where the test cannot tell it from the best, "worse", "no direction" where
+            neither more nor less of the metric is better, or "not measured".
     """
 
     cell: Cell
@@ -66,7 +67,8 @@ class Standings:
         values: one entry a cell, in the order of the grid.
         n_questions: questions that all measured cells share.
         n_left_out: questions that some cell lacks.
-        margins: over size and over overlap, where both axes have two values.
+        margins: over size and over overlap; of each axis that has two values which share one of the other.
+        plane: run ids of the cells of the plane of size and overlap.
     """
 
     metric: str
@@ -74,16 +76,17 @@ class Standings:
     n_questions: int
     n_left_out: int
     margins: tuple[Margin, ...]
+    plane: frozenset[str]
 
     @property
     def best(self) -> CellValue | None:
-        """The best cell, if any is measured."""
+        """The best cell, if the cells share a question and the metric has a direction."""
         return next((one for one in self.values if one.place == "best"), None)
 
     def at(self, size: int, overlap: int) -> CellValue | None:
         """Find a cell of the plane; None where none was run."""
         for one in self.values:
-            if one.cell.strategy == "fixed" and (one.cell.size, one.cell.overlap) == (size, overlap):
+            if one.cell.run.run_id in self.plane and (one.cell.size, one.cell.overlap) == (size, overlap):
                 return one
         return None
 
@@ -97,8 +100,8 @@ def grid_metrics(tables: Sequence[RunTable]) -> list[str]:
 def standings(grid: Grid, tables: Sequence[RunTable], metric: str) -> Standings:
     """Compare the cells of a grid with the best of them under a metric.
 
-    The best is the fixed cell with the best mean, or the best of all where none of the plane is measured. It
-    is chosen on the same questions that it is compared on, so its own mean is a little too good.
+    The best is the cell with the best mean over the questions that all measured cells share. It is chosen on
+    the same questions that it is compared on, so its own mean is a little too good.
 
     Args:
         grid: the grid.
@@ -106,36 +109,44 @@ def standings(grid: Grid, tables: Sequence[RunTable], metric: str) -> Standings:
         metric: full name.
     """
     measured = [at for at, table in enumerate(tables) if np.isfinite(table.values(metric)).any()]
+    plane = frozenset(cell.run.run_id for cell in grid.fixed)
+    nothing = [CellValue(cell, None, None, np.nan, "not measured") for cell in grid.cells]
     if not measured:
-        empty = tuple(CellValue(cell, None, None, np.nan, "not measured") for cell in grid.cells)
-        return Standings(metric, empty, 0, 0, ())
+        return Standings(metric, tuple(nothing), 0, 0, (), plane)
     values, clusters, left_out = _by_question([tables[at] for at in measured], metric)
-    best = _best(grid, measured, values, metric)
+    if not len(values):
+        return Standings(metric, tuple(nothing), 0, left_out, (), plane)
+    there = _entries([grid.cells[at] for at in measured], values, clusters, metric)
+    placed = dict(zip(measured, there, strict=True))
+    entries = tuple(placed.get(at, one) for at, one in enumerate(nothing))
+    of_cell = {grid.cells[at].run.run_id: values[:, c] for c, at in enumerate(measured)}
+    return Standings(metric, entries, len(values), left_out, _margins(grid, of_cell, clusters, metric), plane)
+
+
+def _entries(cells: Sequence[Cell], values: FloatArray, clusters: Any, metric: str) -> list[CellValue]:
+    """Hold each measured cell against the best of them; (q, cells) values."""
     spans = [interval(column, clusters, len(column), bounds=bounds_of(metric)) for column in values.T]
     found = declared(metric)
     higher = None if found is None else found.higher_is_better
+    if higher is None:
+        return [
+            CellValue(cell, span, None, np.nan, "no direction")
+            for cell, span in zip(cells, spans, strict=True)
+        ]
+    best = int(np.argmax(values.mean(axis=0) if higher else -values.mean(axis=0)))
     tests = [
-        None
-        if column == best
-        else paired(values[:, best], values[:, column], clusters, 0, higher, bounds_of(metric))
-        for column in range(len(measured))
+        None if at == best else paired(values[:, best], column, clusters, 0, higher, bounds_of(metric))
+        for at, column in enumerate(values.T)
     ]
     adjusted = holm([np.nan if one is None else one.p for one in tests])
-    places = {
-        at: CellValue(
-            grid.cells[at], spans[c], tests[c], float(adjusted[c]), _verdict(c == best, adjusted[c])
-        )
-        for c, at in enumerate(measured)
-    }
-    entries = tuple(
-        places.get(at, CellValue(cell, None, None, np.nan, "not measured"))
-        for at, cell in enumerate(grid.cells)
-    )
-    of_cell = {grid.cells[at].run.run_id: values[:, c] for c, at in enumerate(measured)}
-    return Standings(metric, entries, len(values), left_out, _margins(grid, of_cell, clusters, metric))
+    return [
+        CellValue(cell, spans[at], tests[at], float(adjusted[at]), _place(at == best, adjusted[at]))
+        for at, cell in enumerate(cells)
+    ]
 
 
-def _verdict(best: bool, p: float) -> Place:
+def _place(best: bool, p: float) -> Place:
+    """Say where a cell stands; none has a better mean than the best, so that a sure difference is a loss."""
     if best:
         return "best"
     return "worse" if p < SIGNIFICANCE else "same"
@@ -145,7 +156,7 @@ def _by_question(tables: Sequence[RunTable], metric: str) -> tuple[FloatArray, A
     """Give (q, cells) means of the questions that every cell has, their clusters, and the number left out."""
     per_table = []
     for table in tables:
-        means, _ = question_means(table.values(metric), table.question)
+        means = _means(table, metric)
         per_table.append(
             {str(name): at for at, name in enumerate(table.question_ids) if np.isfinite(means[at])}
         )
@@ -153,19 +164,11 @@ def _by_question(tables: Sequence[RunTable], metric: str) -> tuple[FloatArray, A
     every = set(per_table[0]).union(*per_table[1:])
     columns = []
     for table, places in zip(tables, per_table, strict=True):
-        means, _ = question_means(table.values(metric), table.question)
+        means = _means(table, metric)
         columns.append(means[[places[name] for name in shared]])
     first = tables[0]
     clusters = first.clusters[[per_table[0][name] for name in shared]]
     return np.column_stack(columns), clusters, len(every) - len(shared)
-
-
-def _best(grid: Grid, measured: Sequence[int], values: FloatArray, metric: str) -> int:
-    found = declared(metric)
-    sign = -1.0 if found is not None and found.higher_is_better is False else 1.0
-    means = sign * values.mean(axis=0) if len(values) else np.zeros(len(measured))
-    plane = np.array([grid.cells[at] in grid.fixed for at in measured])
-    return int(np.argmax(np.where(plane | ~plane.any(), means, -np.inf)))
 
 
 def _margins(grid: Grid, of_cell: Mapping[str, FloatArray], clusters: Any, metric: str) -> tuple[Margin, ...]:
@@ -174,12 +177,11 @@ def _margins(grid: Grid, of_cell: Mapping[str, FloatArray], clusters: Any, metri
         for cell in grid.fixed
         if cell.run.run_id in of_cell and cell.overlap is not None
     }
-    if len(grid.sizes) < 2 and len(grid.overlaps) < 2:
-        return ()
+    sizes, overlaps = (sorted({place[axis] for place in plane}) for axis in (0, 1))
     by_overlap = {(overlap, size): values for (size, overlap), values in plane.items()}
     margins = [
-        _margin("size", grid.sizes, grid.overlaps, plane, clusters, metric),
-        _margin("overlap", grid.overlaps, grid.sizes, by_overlap, clusters, metric),
+        _margin("size", sizes, overlaps, plane, clusters, metric),
+        _margin("overlap", overlaps, sizes, by_overlap, clusters, metric),
     ]
     return tuple(one for one in margins if len(one.points) > 1)
 
@@ -199,3 +201,37 @@ def _margin(
         values = np.mean([plane[at, one] for one in over], axis=0)
         points.append((at, interval(values, clusters, len(values), bounds=bounds_of(metric))))
     return Margin(axis, tuple(points), over, tuple(one for one in other if one not in over))
+
+
+def same_chunks(grid: Grid, tables: Sequence[RunTable]) -> list[tuple[Cell, ...]]:
+    """Find cells of several strategies that cut alike: as many chunks, the same values for every question.
+
+    Args:
+        grid: the grid.
+        tables: the scored run of each cell, in the grid's order.
+    """
+    groups: list[list[tuple[Cell, RunTable]]] = []
+    for one in zip(grid.cells, tables, strict=True):
+        group = next((group for group in groups if _alike(*group[0], *one)), None)
+        if group is None:
+            groups.append([one])
+        else:
+            group.append(one)
+    cells = [tuple(cell for cell, _ in group) for group in groups]
+    return [group for group in cells if len({cell.strategy for cell in group}) > 1]
+
+
+def _alike(one: Cell, left: RunTable, other: Cell, right: RunTable) -> bool:
+    chunks = one.run.config.get("n_chunks")
+    if one.headings != other.headings or chunks is None or chunks != other.run.config.get("n_chunks"):
+        return False
+    if not np.array_equal(left.question_ids, right.question_ids):
+        return False
+    names = [name for name in grid_metrics([left, right]) if bounds_of(name) == (0.0, 1.0)]
+    return bool(names) and all(
+        np.array_equal(_means(left, name), _means(right, name), equal_nan=True) for name in names
+    )
+
+
+def _means(table: RunTable, metric: str) -> FloatArray:
+    return question_means(table.values(metric), table.question)[0]

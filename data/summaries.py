@@ -16,7 +16,7 @@ from metrics.registry import Metric
 from metrics.statistics import intervals, missing_bounds, question_means
 from metrics.values import BoolArray, FloatArray, IntArray, MetricsError, Source, Status
 
-__all__ = ["Aggregate", "bounds_of", "declared", "stated", "summarise", "title_of"]
+__all__ = ["Aggregate", "bounds_of", "declared", "is_share", "stated", "summarise", "title_of"]
 
 
 @dataclass(frozen=True)
@@ -83,6 +83,11 @@ def bounds_of(metric: str) -> tuple[float, float]:
     """Give the least and greatest value a metric can take; infinite where nobody declared any."""
     found = declared(metric)
     return (-np.inf, np.inf) if found is None else found.bounds
+
+
+def is_share(metric: str) -> bool:
+    """Say whether a metric lies from 0 to 1, so that it can be written in percent."""
+    return bounds_of(metric) == (0.0, 1.0)
 
 
 def summarise(

@@ -21,7 +21,7 @@ from data.stored import StoredSamples
 from data.workspace import Run
 from metrics.values import FloatArray, IntArray, Source, Status
 
-__all__ = ["Column", "RunTable", "Slice"]
+__all__ = ["MOST_SLICE_VALUES", "Column", "RunTable", "Slice"]
 
 NOT_GIVEN = "(not given)"
 MOST_SLICE_VALUES = 200  # a tag with more values than this names cases, not groups
@@ -68,8 +68,11 @@ class Slice:
 class RunTable:
     """The arrays of one run scored one way. Safe for threads: arrays are made once, never written again."""
 
-    def __init__(self, run: Run, samples: Path, scores: Path) -> None:
+    def __init__(
+        self, run: Run, samples: Path, scores: Path, judgements: tuple[tuple[str, str], ...] = ()
+    ) -> None:
         self.run = run
+        self.judgements = dict(judgements)
         self.samples_path = samples
         self.scores_path = scores
         self._columns: dict[tuple[str, Source | None], Column | None] = {}
@@ -99,6 +102,13 @@ class RunTable:
     def samples(self) -> StoredSamples:
         """The samples themselves, read by row."""
         return StoredSamples(self.samples_path)
+
+    def judgement(self, kind: str) -> Path | None:
+        """Give the file of what a judge said that went into these scores; None where there is none."""
+        digest = self.judgements.get(kind)
+        if digest is None:
+            return None
+        return self.samples_path.parents[2] / "judgements" / self.run.run_id / f"{digest}.parquet"
 
     @property
     def n(self) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from data.alignments import GOLD_PLACES, LENGTHS, gold_place, ignored, length_band
+from data.mark_values import rank_named
 from data.tables import RunTable
 from data.use_tables import ORIGINS, UseOfRun, use_of
 from metrics.alignment import used_nothing
@@ -21,7 +22,6 @@ Title = Callable[[str], str]
 Rows = Callable[[UseOfRun, str], BoolArray]
 Made = tuple[Title, Callable[[RunTable, str], BoolArray]]
 RELEVANT = {"not relevant": 0, "relevant": 1}
-DEEPEST = 10**6
 
 
 def _use(table: RunTable) -> UseOfRun:
@@ -73,15 +73,9 @@ def _known_use(found: UseOfRun, value: str) -> BoolArray:
     return found.answered
 
 
-def _rank(value: str) -> int:
-    if not value.isdecimal() or not 1 <= int(value) <= DEEPEST:
-        raise ValueError(f"{value[:20]!r}; accepted: a rank of 1 or more")
-    return int(value)
-
-
 def _used_rank(wanted: bool) -> Rows:
     def rows(found: UseOfRun, value: str) -> BoolArray:
-        rank = _rank(value)
+        rank = rank_named(value)
         there = found.answered & (found.use.documents >= rank)
         if rank > found.use.used.shape[1]:
             return np.zeros(len(there), dtype=np.bool_)
@@ -91,13 +85,13 @@ def _used_rank(wanted: bool) -> Rows:
 
 
 def _wasted(found: UseOfRun, value: str) -> BoolArray:
-    k = _rank(value)
+    k = rank_named(value)
     given = np.minimum(found.use.documents, k)
     return np.asarray(found.answered & (found.use.used[:, :k].sum(axis=1) < given))
 
 
 def _deep(found: UseOfRun, value: str) -> BoolArray:
-    return np.asarray(found.answered & found.use.used[:, _rank(value) :].any(axis=1))
+    return np.asarray(found.answered & found.use.used[:, rank_named(value) :].any(axis=1))
 
 
 def _ignored_relevant(found: UseOfRun, value: str) -> BoolArray:

@@ -1,7 +1,7 @@
 """Checks on means alone: for versions and published rows of which no sample is known.
 
 Each rule says what cannot be, or what likely misleads, with the figures it rests on. Means lie on the
-metric's own scale from 0 to 1.
+metric's own scale, which is from 0 to 1 for most.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from metrics.catalogue import lookup
 from metrics.findings import ZERO_IS_FINE, Finding, Rule, Severity
+from metrics.values import MetricsError
 
 __all__ = ["MEAN_RULES", "Means", "check_means", "looks_uncomputed"]
 
@@ -166,12 +168,21 @@ def _self_knowledge(given: Means) -> list[Finding]:
 
 
 def _scale(given: Means) -> list[Finding]:
-    off = [name for name, value in given.values.items() if not -1e-9 <= value <= 1 + 1e-9]
+    off = [name for name, value in given.values.items() if not _within(name, value)]
     if not off:
         return []
     listed = ", ".join(f"{name} {given.values[name]:.3g}" for name in off)
-    message = f"Outside 0 to 1: {listed}. They may be percentages; say so with the column `unit`."
+    message = f"Outside their scale: {listed}. They may be percentages; say so with the column `unit`."
     return [Finding("scale_of_means", "warning", "Means outside their scale", message)]
+
+
+def _within(name: str, value: float) -> bool:
+    """Say whether a value is one that the metric can take; from 0 to 1 where nobody declared it."""
+    try:
+        low, high = lookup(name).metric.bounds
+    except MetricsError:
+        low, high = 0.0, 1.0
+    return low - 1e-9 <= value <= high + 1e-9
 
 
 MEAN_RULES: Mapping[str, Rule[Means]] = MappingProxyType(
@@ -207,7 +218,7 @@ MEAN_RULES: Mapping[str, Rule[Means]] = MappingProxyType(
                 "mean self-knowledge exceeds mean precision",
                 _self_knowledge,
             ),
-            Rule("scale_of_means", "Scale", "a mean lies outside 0 to 1", _scale),
+            Rule("scale_of_means", "Scale", "a mean lies outside the bounds of its metric", _scale),
         )
     }
 )

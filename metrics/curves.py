@@ -129,7 +129,9 @@ SPAN_CURVES: Mapping[str, Callable[[SpanRankings, int], FloatArray]] = {
 }
 
 
-def curve_intervals(means: FloatArray, clusters: IntArray) -> list[Interval]:
+def curve_intervals(
+    means: FloatArray, clusters: IntArray, bounds: tuple[float, float] = (0.0, 1.0)
+) -> list[Interval]:
     """Mean of each column with its 95 % interval, as metrics.statistics.intervals gives it.
 
     From MANY_CLUSTERS clusters on every column has the cluster-robust normal interval, found for all columns
@@ -138,6 +140,7 @@ def curve_intervals(means: FloatArray, clusters: IntArray) -> list[Interval]:
     Args:
         means: (q, K) one value a question and k, NaN where not scored.
         clusters: (q,) codes of the independent group of each question.
+        bounds: least and greatest value there can be; -1 and 1 for differences of shares.
     """
     known = np.isfinite(means)
     used = known.any(axis=1)
@@ -146,11 +149,12 @@ def curve_intervals(means: FloatArray, clusters: IntArray) -> list[Interval]:
     size = int(codes.max(initial=-1)) + 1
     if size < MANY_CLUSTERS or not known.all():
         binary = [bool(np.isin(means[known[:, at], at], (0.0, 1.0)).all()) for at in range(means.shape[1])]
-        return intervals(means, codes, known.sum(axis=0).tolist(), binary)
-    return _normal(means, codes, size)
+        limits = [bounds] * means.shape[1]
+        return intervals(means, codes, known.sum(axis=0).tolist(), binary, bounds=limits)
+    return _normal(means, codes, size, bounds)
 
 
-def _normal(means: FloatArray, codes: IntArray, size: int) -> list[Interval]:
+def _normal(means: FloatArray, codes: IntArray, size: int, bounds: tuple[float, float]) -> list[Interval]:
     counts = np.bincount(codes, minlength=size).astype(np.float64)
     sums = means if size == len(means) else _sums(means, codes, size)
     counts = np.ones(size) if size == len(means) else counts
@@ -161,8 +165,8 @@ def _normal(means: FloatArray, codes: IntArray, size: int) -> list[Interval]:
     return [
         Interval(
             float(mean),
-            float(max(mean - arm, min(0.0, mean))),
-            float(min(mean + arm, max(1.0, mean))),
+            float(max(mean - arm, min(bounds[0], mean))),
+            float(min(mean + arm, max(bounds[1], mean))),
             len(means),
             len(means),
             size,

@@ -19,7 +19,7 @@ from data.findings import check_run
 from data.importers.detect import detect, read_runs
 from data.importers.options import Options
 from data.importers.source import Source
-from data.published import band_of, published_tables, target_bands
+from data.published import band_of, read_published
 from data.summaries import stated
 from metrics.aggregates import MEAN_RULES, Means, check_means
 from metrics.checks import RULES
@@ -51,15 +51,16 @@ COLUMNS = (
 
 
 def test_the_published_rows_are_those_of_the_paper(demo: Catalogue) -> None:
-    (table,), errors = published_tables(demo.workspace)
-    assert not errors
+    found_there = read_published(demo.workspace)
+    (table,) = found_there.tables
+    assert not found_there.errors
     assert "2408.08067" in table.source
     found = {row.name: tuple(round(100 * row.values[name], 1) for name in COLUMNS) for row in table.rows}
     assert found == ROWS
 
 
 def test_shares_add_up_and_two_rows_are_warned_of(demo: Catalogue) -> None:
-    (table,), _ = published_tables(demo.workspace)
+    (table,) = read_published(demo.workspace).tables
     found = {row.name: [(one.rule, one.severity) for one in check_means(row.means)] for row in table.rows}
     warned = [("precision_parts_of_means", "warning")]
     assert found == {
@@ -119,11 +120,11 @@ def test_the_examples_of_the_docs_are_read(workspace: Catalogue) -> None:
     folder.mkdir()
     for at, block in enumerate(blocks):
         (folder / f"{at}.json").write_text(block, encoding="utf-8")
-    tables, errors = published_tables(workspace.workspace)
-    assert not errors
+    published = read_published(workspace.workspace)
+    tables, bands = published.tables, published.bands
+    assert not published.errors
     assert [row.name for row in tables[1].rows] == ["vendor A", "vendor B"]
     assert tables[1].rows[0].values["faithfulness"] == pytest.approx(0.83)
-    bands = target_bands(workspace.workspace).bands
     assert bands["hallucination"].good == pytest.approx(0.08)
     assert bands["faithfulness"].good == pytest.approx(0.85)
     table = DOCS.read_text(encoding="utf-8").split("```\nversion,")[1].split("```")[0]
@@ -139,7 +140,7 @@ FACTS = '"title": "t", "source": "s", "date": "d"'
     ("content", "message"),
     [
         ("[]", "is no file of published results"),
-        ('{"rows": [], "unit": "percent"}', "holds no row"),
+        ('{"rows": [], "unit": "percent"}', "rows: is no list with an entry; accepted: a list"),
         (
             '{"rows": [{"name": "x", "values": {}}], "unit": "points"}',
             "unit: found 'points'; accepted: percent",
@@ -161,14 +162,15 @@ def test_a_broken_file_is_told_and_leaves_the_others(
     folder = workspace.workspace.root / "benchmarks"
     folder.mkdir()
     (folder / "mine.json").write_text(content.replace("%s", FACTS), encoding="utf-8")
-    tables, errors = published_tables(workspace.workspace)
-    assert len(tables) == 1
+    found = read_published(workspace.workspace)
+    assert len(found.tables) == 1
+    assert len(found.bands) == 6
     with pytest.raises(InputError, match=message):
-        raise errors[0]
+        raise found.errors[0]
 
 
 def test_bands_follow_the_direction_of_the_metric(demo: Catalogue) -> None:
-    bands = target_bands(demo.workspace).bands
+    bands = read_published(demo.workspace).bands
     assert [band_of(bands["answer_f1"], value) for value in (0.39, 0.40, 0.55, 0.6)] == [
         *("needs work", "minimum", "good", "excellent"),
     ]
@@ -317,7 +319,7 @@ def test_differences_are_turned_and_make_no_claim(demo: Catalogue, monkeypatch: 
     words = _words(app)
     assert "without a claim of significance" in words
     frame = app.dataframe[0].value.set_index("Metric")
-    assert list(frame.columns)[4] == "E5-Mistral + GPT-4, %"
+    assert list(frame.columns)[4] == "Published: E5-Mistral + GPT-4"
     better = frame["Difference, + is better"]
     assert better["Hallucination (lower is better)"].startswith("+0.9 ▲ better")
     assert better["Faithfulness"].startswith("−24.1 ▼ worse")
@@ -325,7 +327,7 @@ def test_differences_are_turned_and_make_no_claim(demo: Catalogue, monkeypatch: 
 
 
 def test_charts_show_every_system_and_no_false_zero(demo: Catalogue) -> None:
-    (table,), _ = published_tables(demo.workspace)
+    (table,) = read_published(demo.workspace).tables
     ours = {name: one for name, one in demo.summary(demo.runs("ragchecker")[0]).items() if name in COLUMNS}
     figure = dot_plot(ours, "ours", table.rows)
     assert [one.name for one in figure.data] == [*ROWS, "ours"]

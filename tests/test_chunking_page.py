@@ -155,7 +155,7 @@ def test_the_form_runs_a_grid_and_shows_that_it_is_done(
     assert len(Catalogue(workspace.workspace).runs("towns")) == 5
     app.run()
     assert any("is finished" in str(one.value) for one in app.success)
-    app.button(key=f"dismiss_{job.key}").click().run()
+    app.button(key=f"dismiss_{job.name}").click().run()
     assert grid_job.jobs(workspace) == []
 
 

@@ -10,6 +10,7 @@ from dashboard import case_parts as parts
 from dashboard.case_filters import filters
 from dashboard.drawing import facts
 from dashboard.labelling import label_bar, step_bar
+from dashboard.labelling_queue import labelling_queue
 from dashboard.rounding import count
 from dashboard.session import current_selection, current_view, keep
 from dashboard.text import markdown_text
@@ -24,6 +25,8 @@ diagnosis = view.diagnosis(run)
 table = diagnosis.table
 
 st.title(f"What exactly went wrong in {markdown_text(view.labels[run.run_id])}?")
+if labelling_queue(view, diagnosis):
+    st.stop()
 filters(view, diagnosis)
 rows = parts.listed(view, diagnosis)
 at = parts.position_of(diagnosis, rows)
@@ -60,7 +63,7 @@ else:
         facts([f"page {page.page:,} of {page.pages:,}", "J and K go on and back, P and F label, U undoes"])
     with detail:
         sample = read_case(table, row)
-        step_bar(at, len(rows), names.get(-1), names.get(1))
-        labels = diagnosis.people.labels.get(row, ())
-        label_bar(view, (run.run_id, sample["question_id"], sample["repeat"]), labels, names.get(1))
+        case = (run.run_id, sample["question_id"], sample["repeat"])
+        step_bar(view, case, (at, len(rows)), names.get(-1), names.get(1))
+        label_bar(view, case, diagnosis.people.labels.get(row, ()), names.get(1))
         parts.open_case(view, diagnosis, sample)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import chunking_parts as parts
+from dashboard import chunking_words as words
 from dashboard.drawing import facts
 from dashboard.grid_form import grid_form, grid_progress
 from dashboard.rounding import count
@@ -37,8 +38,10 @@ if not base:
     st.stop()
 found = parts.standing_of(grid, tables, parts.full_name(base, tables))
 
-for line in parts.reading(found):
+for line in words.reading(found):
     st.markdown(line)
+for note in parts.twins(grid, tables):
+    st.caption(note)
 for note in grid.notes:
     st.warning(markdown_text(note))
 
@@ -47,7 +50,7 @@ if len(grid.fixed) > 1:
     parts.planes(grid, tables, base)
     facts(
         [
-            parts.legend(),
+            words.legend(found),
             f"n = {count(found.n_questions, 'question')} that all cells share",
             f"{found.n_left_out:,} left out" if found.n_left_out else "",
             "blank: not run",
@@ -58,12 +61,12 @@ if len(grid.fixed) > 1:
     parts.margins(grid, found)
 
 st.subheader("All cells of size and overlap" if grid.fixed else "All cells")
-plane = [one for one in found.values if one.cell in grid.fixed] or list(found.values)
-parts.cell_table(found, plane, "cells")
-others = [one for one in found.values if one not in plane]
+plain = [one for one in found.values if one.cell.cut == grid.plane_cut]
+parts.cell_table(found, plain, "cells", grid.unit)
+others = [one for one in found.values if one not in plain]
 if others:
-    st.subheader("Cut along the text itself")
-    parts.cell_table(found, others, "strategies")
+    st.subheader(words.other_cuts(others))
+    parts.cell_table(found, others, "strategies", grid.unit)
 facts(
     [
         "differences to the best cell, paired on question, Holm-corrected over all cells",

@@ -8,6 +8,7 @@ from dashboard import diagnosis_parts as parts
 from dashboard.charts import case_map
 from dashboard.controls import choose, slide
 from dashboard.drawing import draw, facts
+from dashboard.loss_parts import loss_section
 from dashboard.rounding import count, interval_text, percent
 from dashboard.session import current_view
 from dashboard.text import markdown_text
@@ -55,6 +56,8 @@ parts.pattern_table(diagnosis)
 st.subheader("Failure stage of the bad cases")
 st.caption("First rule that matches wins; the order can be changed below.")
 parts.stage_table(diagnosis)
+
+loss_section(view)
 
 st.subheader("Where the cases lie")
 values = diagnosis.evidence

@@ -11,7 +11,7 @@ from data.errors import Problems
 from data.importers.options import Options
 from data.importers.rows import open_table
 from data.importers.source import Source
-from data.summaries import declared
+from data.summaries import declared, is_share
 
 __all__ = ["ACCEPTED", "is_versions", "read"]
 
@@ -55,7 +55,12 @@ def _lowered(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _usual_scale(tables: list[tuple[int, dict[str, Any]]]) -> float:
-    values = [_value(row[name]) for _, row in tables for name in row if name not in FACTS]
+    values = [
+        _value(row[name])
+        for _, row in tables
+        for name in row
+        if name not in FACTS and is_share(_metric(name))
+    ]
     return 100.0 if any(value is not None and value > PERCENT_FROM for value in values) else 1.0
 
 
@@ -80,8 +85,10 @@ def _draft(
                 line, column, f"found {text[:40]!r}", "a number, or nothing where it was not measured"
             )
         elif value is not None:
-            means[_metric(column)] = value / scale
-            digits = max(digits, len(text.rstrip("%").strip().partition(".")[2]))
+            metric = _metric(column)
+            share = is_share(metric)  # what is none has a unit of its own
+            means[metric] = value / scale if share else value
+            digits = max(digits, len(text.rstrip("%").strip().partition(".")[2])) if share else digits
     if not means:
         problems.add(line, "", "has no mean", "at least one metric with a number")
         return

@@ -1,0 +1,166 @@
+"""Planning and starting a judging job from the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from dashboard.judge_process import has_key, job_options, start_job
+from dashboard.rounding import count
+from dashboard.session import View
+from dashboard.text import markdown_text
+from data.errors import DataError
+from data.evaluators import EvaluatorWork, evaluators, find_evaluator
+from data.job_progress import JobSpec
+from data.judge_calls import Work
+from data.judge_client import NO_KEY
+from data.judge_messages import ClientSettings
+from data.judge_plan import JudgePlan, choose_rows, plan_work
+from data.judge_reading import ReadingWork
+from data.model_prices import PriceTable, read_prices
+
+__all__ = ["judge_form"]
+
+EVERY, FIRST, DRAWN = "all", "the first", "drawn at random"
+READ = "the whole reading"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the form asks for.
+
+    Attributes:
+        model: whom to ask.
+        which: EVERY, FIRST or DRAWN.
+        number: how many samples of the other two.
+        repeats: readings a sample.
+        budget: in USD; None for no limit.
+        batch: through message batches.
+        evaluator: name of one, "" for the reading.
+    """
+
+    model: str
+    which: str
+    number: int
+    repeats: int
+    budget: float | None
+    batch: bool
+    evaluator: str
+
+    @property
+    def options(self) -> list[str]:
+        """The options of `ragtriage judge`."""
+        return job_options(
+            {
+                "model": self.model,
+                "limit": self.number if self.which == FIRST else None,
+                "sample": self.number if self.which == DRAWN else None,
+                "repeats": self.repeats,
+                "budget": self.budget,
+                "batch": self.batch,
+                "evaluator": self.evaluator,
+            }
+        )
+
+
+def judge_form(view: View) -> None:
+    """Ask what to judge, show what it would take, and start it."""
+    prices = read_prices(view.catalogue.workspace.root)
+    names = [one.name for one in evaluators(view.catalogue.ledger, view.project)]
+    with st.form("judge_form", border=False):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            models = list(prices.models)
+            at = models.index(prices.model().name) if prices.model().name in models else 0
+            model = st.selectbox("Model", models, at, key="judge_model", accept_new_options=True, width=220)
+            asked = st.selectbox("Asked for", [READ, *names], key="judge_asked", width=220)
+            which = st.selectbox("Samples", [EVERY, FIRST, DRAWN], key="judge_which", width=170)
+            number = st.number_input("How many", 1, value=50, key="judge_number", width=120)
+            budget = st.number_input(
+                "Budget in USD",
+                0.0,
+                value=None,
+                format="%.2f",
+                key="judge_budget",
+                placeholder="none",
+                width=140,
+            )
+            repeats = st.number_input("Readings a sample", 1, 20, key="judge_repeats", width=150)
+            batch = st.toggle("In batches, at half the price", key="judge_batch")
+        planned = st.form_submit_button("Show the plan")
+    chosen = Chosen(
+        str(model or prices.default),
+        str(which),
+        int(number),
+        int(repeats),
+        float(budget) if budget else None,
+        bool(batch),
+        "" if asked == READ else str(asked),
+    )
+    if planned:
+        st.session_state["judge_planned"] = (view.run.run_id, chosen)
+    if st.session_state.get("judge_planned") == (view.run.run_id, chosen):
+        _planned(view, chosen, prices)
+
+
+def _work(view: View, chosen: Chosen, settings: ClientSettings) -> Work:
+    folder = view.catalogue.workspace.root / "prompts"
+    if chosen.evaluator:
+        found = find_evaluator(view.catalogue.ledger, view.project, chosen.evaluator)
+        return EvaluatorWork.of(found, folder)
+    return ReadingWork.of(settings.model.window, folder)
+
+
+def _planned(view: View, chosen: Chosen, prices: PriceTable) -> None:
+    settings = ClientSettings(prices.model(chosen.model))
+    limit = chosen.number if chosen.which == FIRST else None
+    sample = chosen.number if chosen.which == DRAWN else None
+    rows = choose_rows(view.table(view.run), limit, sample)
+    spec = JobSpec(rows, chosen.repeats, chosen.budget, chosen.batch, limit, sample)
+    with st.spinner("Looking at what there is to ask"):
+        plan = plan_work(
+            view.catalogue.workspace, view.run, _work(view, chosen, settings), settings, spec, prices
+        )
+    _show_plan(plan)
+    if not has_key():
+        st.warning(f"{NO_KEY[0].upper()}{NO_KEY[1:]}.")
+    st.button(
+        f"Judge: {count(plan.calls, 'call')}",
+        type="primary",
+        key="judge_start",
+        disabled=not has_key(),
+        on_click=_start,
+        args=(view, chosen.options),
+    )
+
+
+def _show_plan(plan: JudgePlan) -> None:
+    cost = "unknown" if plan.cost_usd is None else f"about ${plan.cost_usd:,.4f}"
+    with st.container(horizontal=True):
+        st.metric("Samples", f"{plan.samples:,}", border=True)
+        st.metric("Judged already", f"{plan.cached:,}", border=True)
+        st.metric("Calls", f"{plan.calls:,}", border=True)
+        st.metric("Tokens in", f"{plan.input_tokens:,}", border=True)
+        st.metric("Tokens out", f"{plan.output_tokens:,}", border=True)
+        st.metric("Cost", cost, border=True)
+    parts: Sequence[str] = [
+        f"{markdown_text(plan.model)}, prompt {plan.prompt}",
+        f"tokens {plan.method}",
+        f"prices of {markdown_text(plan.price_date)}" + (", halved for batches" if plan.batch else ""),
+        f"{plan.nothing:,} with nothing to judge" if plan.nothing else "",
+        "the price of this model is not known: it is not in model_prices.json"
+        if plan.cost_usd is None
+        else "",
+    ]
+    st.caption(" · ".join(part for part in parts if part))
+
+
+def _start(view: View, options: list[str]) -> None:
+    state: Any = st.session_state
+    state.pop("judge_planned", None)
+    try:
+        start_job(view.catalogue, view.run.run_id, options)
+    except DataError as error:
+        state["judge_problem"] = str(error)

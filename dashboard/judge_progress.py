@@ -1,0 +1,135 @@
+"""The judging jobs of a run as they stand: progress, stop, and what is left of those that died."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from dashboard.judge_process import job_options, start_job
+from dashboard.rounding import count
+from dashboard.session import View
+from dashboard.text import markdown_text
+from data.errors import DataError
+from data.jobs import Job, ask_to_stop, jobs_of
+
+__all__ = ["job_section"]
+
+EVERY = "1s"
+STATES = {
+    "running": ":blue-badge[running]",
+    "done": ":green-badge[done]",
+    "stopped": ":orange-badge[stopped]",
+    "failed": ":red-badge[failed]",
+    "died": ":red-badge[died]",
+}
+
+
+def job_section(view: View) -> bool:
+    """Show the newest job of the run, and a list of the others; says whether one runs."""
+    problem = st.session_state.pop("judge_problem", "")
+    if problem:
+        st.error(markdown_text(problem), title="The job did not start")
+    jobs = jobs_of(view.catalogue.ledger, view.run.run_id)
+    if not jobs:
+        return False
+    if jobs[0].state == "running":
+        st.fragment(run_every=EVERY)(_watch)(view, jobs[0].job_id)
+    else:
+        _ended(view, jobs[0])
+    if len(jobs) > 1:
+        with st.expander(f"{count(len(jobs) - 1, 'earlier job')}"):
+            for job in jobs[1:]:
+                st.markdown(_line(job))
+    return jobs[0].state == "running"
+
+
+def _watch(view: View, job_id: int) -> None:
+    job = next((one for one in jobs_of(view.catalogue.ledger, view.run.run_id) if one.job_id == job_id), None)
+    if job is None or job.state != "running":
+        st.rerun()
+        return
+    progress = job.progress
+    total, done = int(progress.get("total", 0)), int(progress.get("done", 0))
+    st.progress(done / total if total else 0.0, _state(job))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Stopping" if job.stop_asked else "Stop",
+            key="judge_stop",
+            disabled=job.stop_asked,
+            on_click=ask_to_stop,
+            args=(view.catalogue.ledger, job.job_id),
+        )
+        st.caption("It goes on when this page or the dashboard is closed.")
+
+
+def _state(job: Job) -> str:
+    progress = job.progress
+    if not progress:
+        return f"{markdown_text(job.kind)}: beginning"
+    rate, left, cost = progress.get("rate"), progress.get("seconds_left"), progress.get("cost_usd")
+    failed = sum((progress.get("failed") or {}).values())
+    parts = [
+        f"{progress['done']:,} of {progress['total']:,} by {markdown_text(str(job.spec.get('model', '')))}",
+        f"{progress.get('cached', 0):,} cached" if progress.get("cached") else "",
+        f"{rate:.1f} calls/s" if rate else "",
+        f"${cost:.4f} so far" if cost is not None else "",
+        f"{failed:,} failed" if failed else "",
+        f"about {_duration(left)} left" if left else "",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(1, round(seconds))} s"
+
+
+def _ended(view: View, job: Job) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(_line(job))
+        if job.state in ("died", "stopped"):
+            st.button("Go on", key="judge_resume", on_click=_resume, args=(view, job))
+    if job.state == "died":
+        st.caption(
+            "Its process is gone without a word. Every verdict that had come back is kept; going on "
+            "asks for the "
+            "rest."
+        )
+
+
+def _line(job: Job) -> str:
+    progress: Mapping[str, Any] = job.progress
+    total = progress.get("total", job.spec.get("samples", 0))
+    done = f"{progress.get('scored', 0):,} of {total:,} have a verdict"
+    failed = sum((progress.get("failed") or {}).values())
+    cost = progress.get("cost_usd")
+    parts = [
+        f"{STATES[job.state]} job {job.job_id}",
+        f"{markdown_text(job.kind)} by {markdown_text(str(job.spec.get('model', '')))}",
+        done,
+        f"{failed:,} failed" if failed else "",
+        f"${cost:.4f}" if cost else "",
+        f"{markdown_text(job.started_at)} UTC",
+        markdown_text(job.message),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _resume(view: View, job: Job) -> None:
+    spec = job.spec
+    rows = spec.get("limit"), spec.get("sample")
+    chosen = {
+        "model": spec.get("model"),
+        "limit": rows[0],
+        "sample": rows[1],
+        "repeats": spec.get("repeats"),
+        "budget": spec.get("budget_usd"),
+        "batch": bool(spec.get("batch")),
+        "evaluator": job.kind.partition(":")[2] or None,
+        "base-url": spec.get("base_url"),
+    }
+    try:
+        start_job(view.catalogue, view.run.run_id, job_options(chosen))
+    except DataError as error:
+        st.session_state["judge_problem"] = str(error)

@@ -1,0 +1,38 @@
+"""The cases of a list where the filter may name a loss, which takes two runs to see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from dashboard.session import View
+from data.cases import case_rows
+from data.diagnoses import Diagnosis
+from data.errors import DataError
+from data.loss_marks import loss_mark
+from data.stage_losses import lost_rows
+from metrics.values import IntArray
+
+__all__ = ["filtered_rows"]
+
+
+def filtered_rows(view: View, diagnosis: Diagnosis) -> IntArray:
+    """Give the rows of a run that the selection's filter keeps, in its order.
+
+    Raises:
+        DataError: the filter names a loss against a run that is not in the project.
+    """
+    chosen = view.selection.filter()
+    mark = loss_mark(chosen.mark)
+    if mark is None:
+        return case_rows(diagnosis, chosen)
+    oracle = next((run for run in view.sampled if run.run_id == mark.oracle), None)
+    if oracle is None:
+        raise DataError(
+            f"mark {chosen.mark[:60]!r}: run {mark.oracle[:20]!r} is not in {view.project}; accepted: the id "
+            "of a run with answers from the gold documents"
+        )
+    lost = lost_rows(diagnosis, view.diagnosis(oracle), mark.quality, mark.where)
+    rows = case_rows(diagnosis, replace(chosen, mark=""))
+    return np.asarray(rows[lost[rows]], dtype=np.int64)

@@ -1,0 +1,46 @@
+"""Judge: what does the judge say, and is it right?"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.calibration_parts import calibration_section
+from dashboard.controls import pick
+from dashboard.error_analysis_parts import error_analysis_section
+from dashboard.judge_form import judge_form
+from dashboard.judge_parts import standing_judgement, verdict_section
+from dashboard.judge_progress import job_section
+from dashboard.session import current_view
+from dashboard.text import markdown_text
+from data.traces import traces_read
+
+PARTS = {"": "The judge", "people": "Judge against people", "errors": "What people found"}
+
+view = current_view()
+st.title("What does the judge say, and is it right?")
+read = traces_read(view.catalogue.ledger, [view.run.run_id])
+st.caption(
+    f"People have read {read.cases:,} of {view.run.n:,} answers of "
+    f"{markdown_text(view.labels[view.run.run_id])}. "
+    "Read 50 to 100 before trusting what a judge says of the rest."
+)
+part = pick("part", PARTS)
+if part == "people":
+    calibration_section(view)
+elif part == "errors":
+    error_analysis_section(view)
+else:
+    made = standing_judgement(view)
+    running = job_section(view)
+    if made is None:
+        st.info(
+            "No judge has read this run. Claude can: one reading an answer gives faithfulness, answer "
+            "relevancy, context recall and precision, correctness, refusals and the documents that were "
+            "used. "
+            "It needs an API key; everything else here works without one."
+        )
+    else:
+        verdict_section(view, made)
+    if not running:
+        st.subheader("Let Claude read the answers" if made is None else "Judge again, or more")
+        judge_form(view)
