@@ -173,5 +173,7 @@ def mean_rows(means: Sequence[Mean]) -> go.Figure:
         type="category", categoryorder="array", categoryarray=labels[::-1], automargin=True, ticksuffix="  ",
         range=[-0.6, len(labels) - 0.3],
     )  # fmt: skip
-    figure.update_xaxes(title="mean, 95 % interval", range=[-0.05, 1.05])
+    low = min([0.0, *(one.low for one in means if np.isfinite(one.low))])
+    high = max([1.0, *(one.high for one in means if np.isfinite(one.high))])
+    figure.update_xaxes(title="mean, 95 % interval", range=[low - 0.05, high + 0.05])
     return laid_out(figure, FRAME + 52 * len(labels))

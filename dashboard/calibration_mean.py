@@ -61,11 +61,8 @@ def mean_section(
 
 def _nothing_drawn(people: PeopleValues, found: Corrected | None) -> None:
     browsed = int(found.browsed) if found is not None else people.n
-    left = (
-        ""
-        if people.imported or not browsed
-        else f" {count(browsed, 'labelled case')} found by browsing do not count."
-    )
+    out = 0 if people.imported else browsed
+    left = f" Left out: {count(out, 'labelled case')} found by browsing." if out else ""
     why = (
         "scores that came in the file are no random sample of it that is known"
         if people.imported
@@ -104,7 +101,7 @@ def _facts(ppi: PpiMean, found: Corrected) -> list[str]:
         f"{count(found.unjudged, 'labelled case')} without a value of the metric left out"
         if found.unjudged
         else "",
-        "prediction-powered inference, normal interval over questions or conversations",
+        "prediction-powered inference, normal interval over questions or conversations, not cut to 0 to 1",
     ]
 
 

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_site import Site
+from browser_site import Site, serving, visiting
 from playwright.sync_api import Browser, sync_playwright
 
 from data.catalogue import Catalogue
 from data.demo import load_samples
 from data.workspace import Workspace
 
-REPOSITORY = Path(__file__).parent.parent
 HOW_TO_GET_ONE = (
     "no Chromium found: `apt-get install chromium`, or `playwright install chromium`, "
     "or the path of one in RAGTRIAGE_CHROMIUM"
@@ -98,45 +94,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Cata
     root = tmp_path_factory.mktemp("browser") / "workspace"
     catalogue = Catalogue(Workspace(root).create())
     load_samples(catalogue)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "dashboard.cli", "--workspace", str(root), "serve", "--port", str(port)]
-    log = (root.parent / "server.log").open("w")
-    process = subprocess.Popen(
-        command, cwd=root.parent, env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, stdout=log, stderr=log
-    )
-    url = f"http://127.0.0.1:{port}/"
-    try:
-        _wait_for(url, process)
+    with serving(root) as url:
         yield url, catalogue
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
-    for _ in range(240):
-        assert process.poll() is None, "the dashboard ended while starting"
-        try:
-            urllib.request.urlopen(f"{url}_stcore/health", timeout=1).close()
-        except OSError:
-            time.sleep(0.25)
-        else:
-            return
-    pytest.fail("the dashboard did not start within a minute")
 
 
 @pytest.fixture
 def site(browser: Browser, server: tuple[str, Catalogue]) -> Iterator[Site]:
-    context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    page = context.new_page()
-    found = Site(page, server[0], server[1])
-    inside = (server[0], server[0].replace("http", "ws", 1), "data:", "blob:")
-    page.on(
-        "request",
-        lambda request: None if request.url.startswith(inside) else found.outside.append(request.url),
-    )
-    yield found
-    assert found.outside == [], "a page asked for something outside this machine"
-    context.close()
+    with visiting(browser, *server) as found:
+        yield found

@@ -183,7 +183,7 @@ def test_one_run_two_and_many(
     workspace.ledger.add_label(_case(tables[-1], 0), "Ann", "pass")
     app = _open(script, workspace, monkeypatch, run=tables[-1].run.run_id)
     assert "n = 1 of 1 case that people spoke of" in _words(app)
-    assert "1 labelled case found by browsing do not count" in _words(app)
+    assert "Left out: 1 labelled case found by browsing." in _words(app)
 
 
 def test_the_queue_starts_shows_a_blind_case_and_marks_what_is_labelled(
@@ -324,3 +324,5 @@ def test_undefined_correlations_are_not_drawn_and_missing_ends_have_no_arms() ->
         [Mean("raw", 0.6, float("nan"), float("nan"), "n = 9"), Mean("own", 0.5, 0.4, 0.6, "n", True)]
     )
     assert [list(one.text) for one in rows.data] == [["0.60 –"], ["0.50 [0.40, 0.60]"]]
+    beyond = mean_rows([Mean("own", 0.9, 0.7, 1.1, "n = 9", True)])
+    assert list(beyond.layout.xaxis.range) == pytest.approx([-0.05, 1.15])
