@@ -6,8 +6,10 @@ import asyncio
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Thread, current_thread, main_thread
 
 from data.job_progress import JobSpec, Progress
 from data.jobs import JobState, pulse
@@ -28,6 +30,19 @@ BEAT_SECONDS = 1.0
 OUT_OF_BUDGET = "the budget is spent; what is finished is kept, and the same command goes on from there"
 Watch = Callable[[Progress], None]
 Place = tuple[int, int]  # row, attempt
+
+
+@contextmanager
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Turn SIGTERM into a stop, where this is the thread that signals come to."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: stop())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Session:
@@ -55,15 +70,41 @@ class Session:
         self._flying: dict[str, asyncio.Future[Call]] = {}
 
     def run(self) -> tuple[JobState, str]:
-        """Work until the end, a stop, or the budget: (state, message)."""
-        with Verdicts.open(self.ledger) as verdicts:
-            asyncio.run(self._all(verdicts))
+        """Work until the end, a stop, or the budget: (state, message).
+
+        The work has a thread of its own, because the caller's may have an event loop already, as in a
+        notebook. Ctrl+C and SIGTERM ask for a stop; a second Ctrl+C does not wait for what is in flight.
+        """
+        ended: Future[None] = Future()
+        Thread(target=self._to_the_end, args=(ended,), daemon=True).start()
+        with _stopped_by_signals(self.stop):
+            self._wait(ended)
         if self.out_of_budget:
             return "stopped", OUT_OF_BUDGET
         if not self.stop_asked:
             return "done", ""
         later = "; a batch goes on at the service, and the same command collects it"
         return "stopped", f"stopped on request{later if self.spec.batch else ''}"
+
+    def _to_the_end(self, ended: Future[None]) -> None:
+        try:
+            with Verdicts.open(self.ledger) as verdicts:
+                asyncio.run(self._all(verdicts))
+        except BaseException as error:  # noqa: BLE001 -- raised again where somebody waits
+            ended.set_exception(error)
+        else:
+            ended.set_result(None)
+
+    def _wait(self, ended: Future[None]) -> None:
+        try:
+            ended.result()
+        except KeyboardInterrupt:
+            self.stop()
+            ended.result()
+
+    def stop(self) -> None:
+        """Ask for a stop: what is in flight is waited for."""
+        self.stop_asked = True
 
     def publish(self, ledger: Ledger) -> Judgement:
         """Make what came of it stand beside the run."""
@@ -81,10 +122,6 @@ class Session:
         return publish(self.workspace, ledger, made, self.outcomes)
 
     async def _all(self, verdicts: Verdicts) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(NotImplementedError, RuntimeError, ValueError):  # not the main thread, not here
-                loop.add_signal_handler(number, self._stop)
         async with Claude(self.settings) as claude:
             self.sdk = claude.sdk
             beat = asyncio.create_task(self._beat())
@@ -92,9 +129,6 @@ class Session:
                 await (self._rounds if self.spec.batch else self._workers)(claude, verdicts)
             finally:
                 beat.cancel()
-
-    def _stop(self) -> None:
-        self.stop_asked = True
 
     async def _workers(self, claude: Claude, verdicts: Verdicts) -> None:
         todo, budget = self._todo(), Budget(self.spec.budget_usd)
