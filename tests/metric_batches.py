@@ -13,6 +13,7 @@ from metrics.inputs import (
     Batch,
     Checks,
     Claims,
+    Judgement,
     Rankings,
     ReferenceClaims,
     SpanRankings,
@@ -50,6 +51,8 @@ class Row:
     context_has_gold: int = -1
     checks: Sequence[bool] = ()
     labels: Sequence[int] = ()
+    judged: tuple[float, float, float, float, float] | None = None  # addresses, complete, agrees, self, tried
+    answered: bool = True
 
     @property
     def documents(self) -> int:
@@ -203,6 +206,19 @@ def labels(rows: Sequence[Row]) -> NDArray[np.int8]:
     return out
 
 
+def judgement(rows: Sequence[Row]) -> Judgement:
+    unknown = (np.nan,) * 5
+    columns = np.array([row.judged or unknown for row in rows], dtype=np.float64).reshape(-1, 5)
+    return Judgement(
+        addresses=columns[:, 0],
+        complete=columns[:, 1],
+        agrees=columns[:, 2],
+        contradicts_itself=columns[:, 3],
+        injections=columns[:, 4],
+        has_answer=np.array([row.answered for row in rows], dtype=np.bool_),
+    )
+
+
 def documents(rows: Sequence[Row]) -> NDArray[np.int64]:
     return np.array([row.documents for row in rows], dtype=np.int64)
 
@@ -219,4 +235,5 @@ def batch(rows: Sequence[Row]) -> Batch:
         answers=answers(rows),
         checks=checks(rows),
         document_relevant=labels(rows),
+        judgement=judgement(rows),
     )

@@ -24,6 +24,9 @@ CLAIM = st.builds(ClaimRow, st.sampled_from([-1, 0, 1, 1]), st.none() | RANKS, R
 FULL_CLAIM = st.builds(ClaimRow, st.sampled_from([0, 1]), RANKS, RANKS)
 
 
+LEVEL, FLAG = st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 1.0])
+
+
 @st.composite
 def gold_spans(draw: st.DrawFn) -> tuple[list[tuple[int, int]], int]:
     chunks = draw(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=WIDTH))
@@ -52,6 +55,8 @@ def rows(draw: st.DrawFn) -> Row:
         context_has_gold=draw(st.integers(-1, 1)),
         checks=draw(st.lists(st.booleans(), max_size=3)),
         labels=draw(st.lists(st.integers(-1, 1), max_size=WIDTH)),
+        judged=draw(st.none() | st.tuples(LEVEL, LEVEL, LEVEL | st.just(float("nan")), FLAG, FLAG)),
+        answered=draw(st.booleans()),
     )
 
 
@@ -111,6 +116,7 @@ def test_metrics_that_bound_each_other(samples: list[Row]) -> None:
     np.testing.assert_allclose(grounded[~np.isnan(grounded)], 1.0)
 
 
+@settings(deadline=None)
 @given(
     claims=st.lists(FULL_CLAIM, min_size=1, max_size=5),
     reference=st.lists(FULL_CLAIM, min_size=1, max_size=5),
@@ -177,6 +183,28 @@ def test_a_full_batch_lacks_nothing() -> None:
     assert unavailable(batch([Row(spans=[(1, 2)], gold_chars=2)])) == {}
 
 
+def test_a_judges_labels_become_the_levels_that_the_page_names() -> None:
+    nan = float("nan")
+    rows = [
+        Row(judged=(1.0, 2 / 3, 0.5, 0.0, 0.0)),
+        Row(judged=(0.5, 0.0, nan, 1.0, 2.0)),  # no reference; two attempts to instruct the judge
+        Row(judged=(nan, nan, nan, nan, 0.0), answered=False),
+        Row(),
+    ]
+    found = compute(batch(rows), KS)
+    scored, nothing, not_run = Status.SCORED, Status.NOT_APPLICABLE, Status.NOT_RUN
+    expected = {
+        "answer_relevancy": ([1.0, 0.5, nan, nan], [scored, scored, nothing, not_run]),
+        "completeness": ([2 / 3, 0.0, nan, nan], [scored, scored, nothing, not_run]),
+        "correctness": ([0.5, nan, nan, nan], [scored, nothing, nothing, not_run]),
+        "self_contradiction": ([0.0, 1.0, nan, nan], [scored, scored, nothing, not_run]),
+        "injection": ([0.0, 1.0, 0.0, nan], [scored, scored, scored, not_run]),
+    }
+    for name, (values, statuses) in expected.items():
+        np.testing.assert_array_equal(found[name].values, values, err_msg=name)
+        assert found[name].status.tolist() == statuses, name
+
+
 def test_a_metric_computed_without_its_block_says_so() -> None:
     recall = REGISTRY["recall@k"].compute
     assert recall is not None
@@ -207,7 +235,17 @@ def test_the_metrics_page_is_the_registry() -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        *("alignment", "catalogue", "claim_metrics", "claims", "imported", "inputs", "refusal", "registry"),
+        *(
+            "alignment",
+            "catalogue",
+            "claim_metrics",
+            "claims",
+            "imported",
+            "inputs",
+            "judged",
+            "refusal",
+            "registry",
+        ),
         *("retrieval", "similarity", "spans", "system", "undefined", "values"),
     ],
 )
