@@ -58,7 +58,7 @@ def _no_best(found: Standings) -> str:
     if found.n_left_out and not found.n_questions:
         return "The cells share no question that has a value, so none can be held against another."
     if any(one.place == "no direction" for one in found.values):
-        return f"Neither more nor less of {title_of(found.metric)} is better: no cell is the best."
+        return f"{markdown_text(title_of(found.metric))} has no direction: no cell is better than another."
     return "No cell has a value for this metric."
 
 
@@ -90,8 +90,9 @@ def alike(cells: Sequence[Cell]) -> str:
     said = (
         f"{', '.join(most)} and {last} are the same here: as many chunks, the same values for every question"
     )
-    strategies = {cell.strategy for cell in cells}
-    return f"{said}{'; the corpus has no headings' if strategies == {'heading', 'paragraph'} else ''}."
+    cut_at = {cell.strategy for cell in cells}
+    why = "; heading cuts as paragraph does where a corpus has no headings"
+    return f"{said}{why if cut_at >= {'heading', 'paragraph'} else ''}."
 
 
 def legend(found: Standings) -> str:

@@ -222,6 +222,7 @@ def grid(workspace: str | None, /, as_json: bool, **given: Any) -> None:
 @click.option("--evaluator", metavar="NAME", help="Run an evaluator of the project in place of the reading.")
 @click.option("--prompts", metavar="FOLDER", help="Prompts of your own; the workspace's prompts/ otherwise.")
 @click.option("--base-url", metavar="URL", help="Of the service; ANTHROPIC_BASE_URL does the same.")
+@click.option("--count", is_flag=True, help="Let the service count tokens for the plan; costs nothing.")
 @click.option("--dry-run", is_flag=True, help="Show what it would take; ask nobody.")
 @click.option("--yes", is_flag=True, help="Do not ask before spending.")
 @_JSON

@@ -62,6 +62,7 @@ class JudgeOptions:
         prompts: folder with prompts of one's own.
         base_url: of the service.
         dry_run: plan only.
+        count: let the service count the tokens of a few requests for the plan.
         yes: do not ask.
     """
 
@@ -78,6 +79,7 @@ class JudgeOptions:
     prompts: str | None
     base_url: str | None
     dry_run: bool
+    count: bool
     yes: bool
 
 
@@ -92,7 +94,7 @@ def run(workspace: str | None, wanted: str, given: JudgeOptions, as_json: bool) 
     work = _work(catalogue, chosen, given, settings)
     rows = choose_rows(catalogue.table(chosen), given.limit, given.sample)
     spec = JobSpec(rows, given.repeats, given.budget, given.batch, given.limit, given.sample)
-    plan = plan_work(catalogue.workspace, chosen, work, settings, spec, prices)
+    plan = plan_work(catalogue.workspace, chosen, work, settings, spec, prices, given.count)
     if given.dry_run:
         click.echo(json.dumps(plan.to_dict(), indent=1) if as_json else plan_text(plan))
         return 0

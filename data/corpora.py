@@ -93,6 +93,8 @@ def read_corpus(paths: Sequence[str | Path]) -> Corpus:
 def _files(given: Path) -> Iterator[tuple[str, Path]]:
     """Give the files of a folder with their names inside it, in order; a file stands for itself."""
     given = given.expanduser()
+    if not given.exists():
+        raise DataError(f"corpus {given}: does not exist; accepted: {ACCEPTED_FILES}")
     if not given.is_dir():
         yield given.name, given
         return
@@ -119,7 +121,7 @@ def corpus_of(sources: Iterable[tuple[str, Source]], name: str) -> Corpus:
     if len(empty) == len(documents):
         raise DataError(f"corpus {name}: every document is empty; accepted: {ACCEPTED_FILES}")
     notes = (
-        _named("empty documents, of which no chunk comes", empty),
+        _named("empty documents", empty),
         _named("files without documents", bare),
     )
     return Corpus(name, tuple(documents.values()), tuple(filter(None, notes)))

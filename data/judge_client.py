@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -22,7 +23,7 @@ from data.judge_calls import Call, CallStatus, Request, Usage
 from data.judge_messages import ClientSettings, call_of, mended, message_params, read_message, usage_of
 from data.judge_pace import Pace, backoff
 
-__all__ = ["Claude", "ClientSettings", "JudgeStoppedError", "Tried", "service_host"]
+__all__ = ["Claude", "ClientSettings", "JudgeStoppedError", "Tried", "count_on_service", "service_host"]
 
 TRIES = 6
 NO_KEY = (
@@ -175,6 +176,21 @@ class Claude:
         if code in (402, 403) or "credit balance" in str(error):
             return f"{where} will not serve this key ({code}: {_said(error)})"
         return f"{where} cannot be asked ({_said(error)})"
+
+
+def count_on_service(requests: Sequence[Request], settings: ClientSettings) -> list[int]:
+    """Let the service count the tokens of requests.
+
+    Raises:
+        JudgeStoppedError: it cannot be asked.
+    """
+
+    async def count() -> list[int]:
+        async with Claude(settings) as claude:
+            return [await claude.count_tokens(one) for one in requests]
+
+    with ThreadPoolExecutor(1) as apart:  # the caller may have an event loop of its own
+        return apart.submit(asyncio.run, count()).result()
 
 
 def _paced(pace: Pace, limits: Any) -> Any:

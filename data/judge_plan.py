@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from data.errors import DataError
+from data.job_progress import JobSpec
 from data.judge_calls import FINAL, Request, Usage, Work, WorkSample, request_key
-from data.judge_client import ClientSettings
-from data.judge_job import JobSpec
+from data.judge_client import count_on_service
+from data.judge_messages import ClientSettings
 from data.ledger import Ledger
 from data.model_prices import PriceTable
 from data.stored import StoredSamples
@@ -21,11 +22,12 @@ from data.verdicts import Verdicts
 from data.workspace import Run, Workspace
 from metrics.values import IntArray
 
-__all__ = ["JudgePlan", "choose_rows", "plan_work", "with_counted"]
+__all__ = ["JudgePlan", "choose_rows", "plan_work"]
 
 MEASURED_REQUESTS = 100  # texts whose tokens are counted; the others follow by their length
 TOKENS_FOR_ONE = 1.3  # tokens of the models for one of the bundled tokenizer, from its English and Chinese
 READ_AT_ONCE = 256
+COUNTED_REQUESTS = 5
 STRATA = ("query_type", "answerable")
 
 
@@ -115,9 +117,25 @@ def _stratified(strata: IntArray, sample: int, seed: int) -> list[int]:
 
 
 def plan_work(
-    workspace: Workspace, run: Run, work: Work, settings: ClientSettings, spec: JobSpec, prices: PriceTable
+    workspace: Workspace,
+    run: Run,
+    work: Work,
+    settings: ClientSettings,
+    spec: JobSpec,
+    prices: PriceTable,
+    count: bool = False,
 ) -> JudgePlan:
-    """Say what a job would take; asks nobody."""
+    """Say what a job would take.
+
+    Args:
+        workspace: where the run lies.
+        run: the run.
+        work: what would be done.
+        settings: whom it would ask.
+        spec: which samples, how often.
+        prices: of the models.
+        count: let the service count the tokens of a few requests, which costs nothing; else nobody is asked.
+    """
     found = _Found()
     ledger = Ledger(workspace.ledger_path)
     stored = StoredSamples(workspace.samples_path(run.run_id))
@@ -127,7 +145,8 @@ def plan_work(
             samples = stored.read(rows, work.columns)
             given = [WorkSample(row, 0, one) for row, one in zip(rows, samples, strict=True)]
             _look(found, work, settings.model.name, given, spec.repeats, verdicts)
-    return _plan(found, run, work, settings, spec, prices)
+    plan = _plan(found, run, work, settings, spec, prices)
+    return _counted(plan, found.requests[:COUNTED_REQUESTS], settings) if count and found.requests else plan
 
 
 class _Found:
@@ -204,19 +223,11 @@ def _cost(settings: ClientSettings, given: int, written: int, calls: int, batch:
     return None if one is None else one * calls
 
 
-def with_counted(
-    plan: JudgePlan, settings: ClientSettings, estimated: int, counted: int, n: int
-) -> JudgePlan:
-    """Correct a plan by what the service counted.
-
-    Args:
-        plan: as estimated.
-        settings: whom it asks.
-        estimated: tokens that the plan takes some requests to have.
-        counted: tokens that the service says they have.
-        n: how many requests were counted.
-    """
-    tokens = int(plan.input_tokens * counted / max(estimated, 1))
+def _counted(plan: JudgePlan, requests: Sequence[Request], settings: ClientSettings) -> JudgePlan:
+    """Correct a plan by what the service counts."""
+    estimated = _tokens_a_character(requests) * sum(len(one.user) + len(one.system) for one in requests)
+    tokens = int(plan.input_tokens * sum(count_on_service(requests, settings)) / max(estimated, 1))
     cost = _cost(settings, tokens, plan.output_tokens, plan.calls, plan.batch)
+    n = len(requests)
     method = f"input counted by the service on {n} requests, output estimated by the length of the answers"
     return replace(plan, input_tokens=tokens, cost_usd=cost, method=method)

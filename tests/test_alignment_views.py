@@ -144,6 +144,57 @@ def test_points_of_the_cuts_carry_metric_and_k(workspace: Catalogue) -> None:
     assert [one[:3] for one in deep.customdata] == [["deep_reliance", k, 2] for k in (1, 2, 3, 4)]
 
 
+def _deep(catalogue: Catalogue, questions: int) -> tuple[RunTable, UseOfRun]:
+    """Lists of 40 documents whose 25th alone is used."""
+    retrieved = [{"id": f"d{at}", "text": f"text {at}"} for at in range(40)]
+    records = [
+        {
+            "question_id": f"q{at}",
+            "question": f"{at}?",
+            "answer": "An answer.",
+            "retrieved": retrieved,
+            "used": [{"rank": 25}],
+            "used_source": "judge",
+        }
+        for at in range(questions)
+    ]
+    table = catalogue.table(add_run(records, "deep", "deep", str(catalogue.workspace.root)))
+    found = use_of(table)
+    assert found is not None
+    return table, found
+
+
+def test_a_cut_deeper_than_what_is_drawn_has_its_own_value(
+    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, found = _deep(workspace, 12)
+    assert len(by_k(table, found, "judge")["deep_reliance"]) == 20
+    lines = by_k(table, found, "judge", 30)
+    assert [len(groups) for groups in lines.values()] == [30, 30]
+    at_30 = {name: groups[-1].value.mean for name, groups in lines.items()}
+    assert at_30 == {"wasted_context": pytest.approx(29 / 30), "deep_reliance": 0.0}
+    assert lines["deep_reliance"][23].value.mean == 1.0
+    assert len(by_k(table, found, "judge", 50)["deep_reliance"]) == 40, "no list is longer"
+    words = _words(_open(workspace, monkeypatch, project="deep", k=30))
+    assert "wasted context@30: 97 %" in words
+    assert "deep reliance@30: 0 %" in words
+
+
+def test_the_places_of_gold_are_found_once(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    _loaded(workspace)
+    asked: list[str] = []
+
+    def counted(table: RunTable, found: UseOfRun, metric: str) -> list[Group]:
+        asked.append(metric)
+        return quality_by_place(table, found, metric)
+
+    monkeypatch.setattr("dashboard.alignment_parts.quality_by_place", counted)
+    app = _open(workspace, monkeypatch, project="p")
+    app.run()
+    assert not app.exception
+    assert asked == ["correctness"]
+
+
 def test_no_gold_stands_apart_from_the_ranks(workspace: Catalogue) -> None:
     table, found = _loaded(workspace)
     groups: list[Group] = quality_by_place(table, found, "correctness")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import pytest
@@ -137,3 +138,41 @@ def test_every_written_character_is_in_a_chunk(
 def test_what_cannot_be_is_refused_by_name(given_: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=message):
         Chunking(**{"strategy": "fixed", **given_})  # type: ignore[arg-type] # the mistakes under test
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("# Title ##", "Title"),
+        ("## Title #\t", "Title"),
+        ("# C#", "C#"),
+        ("#   spaced   out  ", "spaced   out"),
+        ("# a" + " " * 40_000 + "x", "a" + " " * 40_000 + "x"),
+        ("# " + "# " * 20_000, ("# " * 19_999).strip()),
+        ("#" + " " * 40_000, ""),
+        ("####### seven", ""),
+        ("#none", ""),
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_headings_are_read_in_no_time_whatever_the_line_ends(line: str, words: str, end: str) -> None:
+    begun = time.perf_counter()
+    found = Measured(f"before{end}{line}{end}behind").headings
+    assert [one for _, _, one in found] == ([words] if words else [])
+    assert time.perf_counter() - begun < 1.0
+
+
+def test_paragraphs_end_alike_with_either_line_end() -> None:
+    text = "One is here.\n\nTwo is there.\n \nThree is longer than the others."
+    plain = _cut(text, Chunking("paragraph", 20, 0, "characters"))
+    other = _cut(text.replace("\n", "\r\n"), Chunking("paragraph", 20, 0, "characters"))
+    assert plain[:2] == ["One is here.\n\n", "Two is there.\n \n"]
+    assert [one.replace("\r\n", "\n") for one in other] == plain
+
+
+def test_counts_of_tokens_are_not_kept_for_ever() -> None:
+    from semchunk import semchunk
+
+    before = dict(semchunk._memoized_token_counters)
+    _cut("Some words to be cut. " * 50, Chunking("recursive", 16))
+    assert dict(semchunk._memoized_token_counters) == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +170,64 @@ def test_cells_that_cannot_be_are_named_and_the_others_stay() -> None:
         plan_cells((64,), (64, 100))
 
 
+def test_a_strategy_needs_no_fixed_cell() -> None:
+    cells, refused = plan_cells((64,), (64,), "tokens", ("paragraph",), (False, True))
+    assert [cell.title for cell in cells] == [
+        "paragraph up to 64 tokens",
+        "paragraph up to 64 tokens + headings",
+    ]
+    assert len(refused) == 1
+    assert [cell.title for cell in plan_cells((64,), (), "tokens", ("heading",))[0]] == [
+        "heading up to 64 tokens"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "overlaps", "message"),
+    [((64,), (), "no overlap; accepted"), ((), (0,), "no chunk size"), ((0,), (0,), "size 0; accepted")],
+)
+def test_a_grid_without_cells_is_refused(
+    sizes: tuple[int, ...], overlaps: tuple[int, ...], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        plan_cells(sizes, overlaps)
+
+
+def test_what_all_cells_share_is_done_before_the_first_is_timed(
+    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready: list[bool] = []
+    plain = chunking_grid._run_cell
+
+    def looked_at(*given: Any) -> Run:
+        ready.append(all({"starts", "headings"} <= set(vars(text)) for text in given[4].values()))
+        ready.append("semchunk" in sys.modules)
+        return plain(*given)
+
+    monkeypatch.setattr(chunking_grid, "_run_cell", looked_at)
+    monkeypatch.delitem(sys.modules, "semchunk", raising=False)
+    run_grid(workspace, _plan(tmp_path, "ru", (20,)), "p")
+    assert ready == [True] * 6
+
+
+def test_empty_documents_are_noted_by_name(workspace: Catalogue, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"")
+    (tmp_path / "b.md").write_bytes(b" \n")
+    (tmp_path / "c.txt").write_text("alpha beta gamma")
+    corpus = read_corpus([tmp_path])
+    assert [one.doc_id for one in corpus.documents] == ["a", "b", "c"]
+    assert corpus.notes == ("empty documents: a, b",)
+    row = {"question": "beta", "relevant_spans": [{"doc_id": "c", "start": 6, "end": 10}]}
+    questions = read_questions(Source.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
+    cells, _ = plan_cells((5,), (0,), "tokens", ("paragraph", "heading", "recursive"))
+    for run in run_grid(workspace, GridPlan(corpus, questions, cells), "p"):
+        assert "empty documents: a, b" in run.notes
+    files = {"none.jsonl": b"", "one.jsonl": b'{"id": "x", "text": "words"}'}
+    listed = corpus_of(((name, Source.from_bytes(name, one)) for name, one in files.items()), "c")
+    assert listed.notes == ("files without documents: none.jsonl",)
+    assert [one.doc_id for one in listed.documents] == ["x"]
+
+
 ELSEWHERE = {"doc_id": "z", "start": 0, "end": 3}
 WRONG = '[{"content": "xyz", "start_index": 0, "end_index": 3}]'
 QUESTION = {"question": "q?", "relevant_spans": [{"doc_id": "a", "start": 0, "end": 3}]}
@@ -218,6 +277,8 @@ def test_a_folder_is_read_in_order_with_its_names(tmp_path: Path) -> None:
         ("a.jsonl", b"nonsense", "a.jsonl:1: is not a document"),
         ("a.docx", b"text", "has the ending '.docx'"),
         ("a.txt", b"  \n", "every document is empty"),
+        ("a.txt", b"", "every document is empty"),
+        ("a.jsonl", b"", "every document is empty"),
     ],
 )
 def test_a_corpus_that_cannot_be_read_is_refused_by_name(name: str, content: bytes, message: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ from dashboard.selection import Selection
 from data.catalogue import Catalogue
 from data.chunking_grid import GridPlan, plan_cells, run_grid
 from data.corpora import corpus_of
+from data.drafts import RunDraft
+from data.errors import Problems
 from data.grid_questions import read_questions
 from data.grids import grids_of
 from data.importers.source import Source
+from data.importing import import_drafts
 from data.standings import standings
 
 APP = Path(__file__).parent.parent / "dashboard" / "app.py"
@@ -126,6 +130,57 @@ def test_the_address_chooses_metric_and_budget(workspace: Catalogue, monkeypatch
     chosen = {box.label: box.value for box in app.selectbox}
     assert chosen["Compare at"] == "tokens:250"
     assert chosen["Metric"] == "span_precision"
+
+
+def test_strategies_that_cut_alike_are_told(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_grid(workspace, _plan((16, 32), (0,), ("heading", "paragraph", "recursive")), "towns")
+    app = _open(workspace, monkeypatch)
+    assert not app.exception
+    told = [str(one.value) for one in app.caption if "are the same here" in str(one.value)]
+    assert len(told) == 1
+    assert told[0].startswith("**heading up to 32 tokens**, **paragraph up to 32 tokens** and **recursive")
+    assert told[0].endswith("where a corpus has no headings.")
+    plane, others = (one.value for one in app.dataframe)
+    assert list(zip(plane["Cut"], plane["Size"], plane["Overlap"], strict=True)) == [
+        ("fixed", 16, 0),
+        ("fixed", 32, 0),
+    ]
+    assert list(others["Cut"]) == ["heading", "paragraph", "recursive"]
+    assert "Cut along the text itself" in [one.value for one in app.subheader]
+
+
+def _imported(catalogue: Catalogue, name: str, day: int, dataset: str, **config: Any) -> None:
+    records = [
+        (at, {"question_id": f"q{at}", "question": f"{at}?", "scores": {"span_recall@5": 0.1 * at}})
+        for at in range(1, 9)
+    ]
+    draft = RunDraft(
+        name, records, "f", "native", config=config, dataset=dataset, created_at=datetime(2026, 1, day)
+    )
+    import_drafts(catalogue, [draft], "towns", Problems("f"))
+
+
+def test_an_overlap_that_was_not_recorded_stays_with_its_like(
+    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at, more in enumerate(({"chunk_overlap": 0}, {"chunk_overlap": 8}, {}), 1):
+        _imported(workspace, f"run {at}", at, "set", chunk_size=100 * at, **more)
+    app = _open(workspace, monkeypatch)
+    assert not app.exception
+    (table,) = (one.value for one in app.dataframe)
+    assert list(table["Size"]) == [100, 200, 300]
+    assert "Cut along the text itself" not in [one.value for one in app.subheader]
+
+
+def test_the_newest_grid_stands_first(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in (100, 200):
+        _imported(workspace, f"old {size}", 2, "old", chunk_size=size)
+        _imported(workspace, f"made {size}", 9, "x", grid="g", grid_title="made", chunk_size=size)
+        _imported(workspace, f"early {size}", 1, "early", chunk_size=size)
+    app = _open(workspace, monkeypatch)
+    (box,) = (one for one in app.selectbox if one.label == "Grid")
+    assert box.options == ["made · 2 cells", "old (imported) · 2 cells", "early (imported) · 2 cells"]
+    assert box.value == "g"
 
 
 def _fill(app: AppTest, **given: str) -> AppTest:

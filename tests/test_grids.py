@@ -134,3 +134,73 @@ def test_what_no_cell_measured_has_no_best(workspace: Catalogue, tmp_path: Path)
     assert found.best is None
     assert {one.place for one in found.values} == {"not measured"}
     assert found.margins == ()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        [
+            {"chunking": {"strategy": strategy, "size": 256, "overlap": 0}}
+            for strategy in ("recursive", "fixed")
+        ],
+        [{"chunker": strategy, "chunk_size": 256, "chunk_overlap": 0} for strategy in ("recursive", "Fixed")],
+        [{"ingest": {"splitter": strategy, "chunk_size": 256}} for strategy in ("recursive", "fixed_size")],
+        [{"chunk_strategy": "recursive", "chunk_size": 256}, {"chunk_size": 256}],
+    ],
+)
+def test_another_strategy_is_another_cell(workspace: Catalogue, settings: list[dict[str, Any]]) -> None:
+    for one in settings:
+        _run(workspace, list(GOOD), one)
+    (grid,) = grids_of(workspace.runs())
+    assert sorted(cell.strategy for cell in grid.cells) == ["fixed", "recursive"]
+    assert grid.notes == ()
+
+
+def test_a_splitter_that_all_share_makes_the_plane(workspace: Catalogue) -> None:
+    for size in (128, 256):
+        _cell(workspace, size, 0, list(GOOD), splitter="sentences")
+    _cell(workspace, 256, 0, list(GOOD), splitter="pages")
+    (grid,) = grids_of(workspace.runs())
+    assert (grid.plane_cut, grid.sizes) == (("sentences", False), [128, 256])
+    assert _standings(workspace, grid).at(256, 0) is not None
+
+
+def test_what_is_not_read_as_chunking_keeps_runs_apart(workspace: Catalogue) -> None:
+    for unit in ("tokens", "characters"):
+        for size in (128, 256):
+            _cell(workspace, size, 0, list(GOOD), chunk_unit=unit, chunk_store="a")
+    found = grids_of(workspace.runs())
+    assert {grid.unit: grid.sizes for grid in found} == {"tokens": [128, 256], "characters": [128, 256]}
+    assert [grid.notes for grid in found] == [(), ()]
+
+
+def test_left_over_runs_are_all_there(workspace: Catalogue) -> None:
+    for model, size in (("a", 256), ("b", 256), ("c", 512)):
+        _cell(workspace, size, 0, list(GOOD), embed=model)
+    (grid,) = grids_of(workspace.runs())
+    assert [cell.rest["embed"] for cell in grid.cells if cell.size == 256] == ["a", "b"]
+    assert len(grid.fixed) == 2, "one cell a place of the map"
+    assert grid.notes[0] == "the cells differ in embed too, not in their chunking alone"
+    assert "cut alike" in grid.notes[1]
+    assert not any("run again" in note for note in grid.notes)
+
+
+def test_an_overlap_of_another_part_is_none_of_chunks(workspace: Catalogue) -> None:
+    for size, overlap in ((256, 7), (512, 7)):
+        _run(workspace, list(GOOD), {"rerank": {"overlap": overlap}, "chunk_size": size})
+    _run(workspace, list(GOOD), {"chunk_size": 256, "overlap": 16})
+    _run(workspace, list(GOOD), {"chunk_size": 256, "overlap": 32})
+    found = grids_of(workspace.runs())
+    assert sorted([cell.overlap for cell in grid.cells] for grid in found if grid.fixed) == [[16, 32]]
+    assert [[cell.overlap for cell in grid.cells] for grid in found if not grid.fixed] == [[None, None]]
+
+
+def test_the_key_of_a_grid_from_outside_stays_its_own(workspace: Catalogue) -> None:
+    for size in (128, 256):
+        _cell(workspace, size, 0, list(GOOD), embed="a")
+    (before,) = grids_of(workspace.runs())
+    for size in (128, 256):
+        _cell(workspace, size, 0, list(POOR), embed="0")
+    after = {grid.settings["embed"]: grid.key for grid in grids_of(workspace.runs())}
+    assert after["a"] == before.key
+    assert len(set(after.values())) == 2
