@@ -16,7 +16,6 @@ from streamlit.testing.v1 import AppTest
 from dashboard.retrieval_charts import first_gold_bars, hop_bars, k_curves
 from dashboard.selection import Selection
 from data import gold as gold_module
-from data.agreement_marks import AGREEMENT_MARKS
 from data.api import add_run
 from data.cases import CaseFilter, case_rows
 from data.catalogue import Catalogue
@@ -224,11 +223,14 @@ def test_marks_filter_cases_and_live_in_the_address(workspace: Catalogue) -> Non
     there = Selection(mark="lifted:3", kinds={"odd": "multi-hop"}, k=7)
     assert Selection.from_params(there.to_params()) == there
     assert Selection.from_params({"mark": "no_such:3"}).mark == ""
-    worded = {"judging": "judging:refused", "disagree": "disagree:pass:faithfulness:judged"}
+    worded = {
+        "judging": "judging:refused",
+        "disagree": "disagree:pass:faithfulness:judged",
+        "verdicts": "verdicts:yes-no:pass:faithfulness:judged",
+    }
     losses = {key: f"{key}:abc:correctness" for key in LOSS_MARKS}
-    cells = {key: f"{key}:pass:faithfulness:judged" for key in AGREEMENT_MARKS}
     for key in MARKS:
-        assert mark_title({**cells, **losses, **worded}.get(key, f"{key}:1"))
+        assert mark_title({**losses, **worded}.get(key, f"{key}:1"))
 
 
 def test_charts_carry_the_marks_their_bars_lead_to(workspace: Catalogue) -> None:
