@@ -105,7 +105,7 @@ def story_from_json(text: str) -> Story:
     try:
         given = json.loads(text)
         pieces = tuple(_piece(one) for one in given["pieces"][:MOST_PIECES])
-        audience = given["audience"] if given["audience"] in AUDIENCES else "stakeholder"
+        audience = next((one for one in AUDIENCES if one == given["audience"]), AUDIENCES[-1])
         return Story(
             str(given["title"])[:LONGEST_HEADING],
             str(given["run"]),

@@ -140,6 +140,7 @@ METRICS: tuple[Metric, ...] = (
         title="Ignored top-ranked",
         meaning="Whether the answer passes over the document the retriever put first.",
         formula="1 if the answer does not draw on rank 1, else 0; 1 also for an answer that draws on nothing",
+        bands=(0.30, 0.15),
         compute=_plain(ignored_top_ranked),
     ),
     _aligned(

@@ -84,6 +84,7 @@ METRICS: tuple[Metric, ...] = (
         formula="reference claims supported by any retrieved document / reference claims",
         stage="retrieval",
         needs=("reference_claims.supported_by", "retrieved"),
+        bands=(0.80, 0.90),
         compute=_reference(claims.context_recall),
         aliases=("claim_recall",),
     ),

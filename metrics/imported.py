@@ -105,6 +105,7 @@ CONTEXT: tuple[Metric, ...] = (
         needs=("retrieved.relevant",),
         undefined="No document was retrieved.",
         reference=_RAGAS,
+        bands=(0.70, 0.85),
         compute=_of_labels(context_precision),
         aliases=("contextual_precision", "llm_context_precision_with_reference"),
     ),

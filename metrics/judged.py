@@ -68,6 +68,7 @@ METRICS: tuple[Metric, ...] = (
         formula="judged 1 fully, 0.5 partly, 0 not; Ragas: mean cosine of the question and questions made "
         "from the answer",
         reference=_RAGAS,
+        bands=(0.75, 0.90),
         aliases=("answer_relevance", "response_relevancy"),
         compute=_of(answer_relevancy),
     ),
@@ -78,6 +79,7 @@ METRICS: tuple[Metric, ...] = (
         formula="judged 1 correct, 0.5 partly correct, 0 incorrect",
         undefined="There is no answer or no reference answer.",
         reference="graded answer accuracy against a reference",
+        bands=(0.70, 0.85),
         compute=_of(correctness),
     ),
     _judged(
