@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.controls import choose
+from dashboard.missing_choices import tell_missing
 from dashboard.session import View, current_selection, open_catalogue, restore_selection, save_selection
 from dashboard.text import markdown_text
 from data.errors import DataError
@@ -51,6 +52,7 @@ page = st.navigation(PAGES)
 restore_selection(page.url_path)
 try:
     catalogue = open_catalogue()
+    tell_missing(catalogue)
     found = View.of(catalogue, current_selection())
     if found is None and page.url_path != "runs":
         st.title("No runs yet")

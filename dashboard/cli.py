@@ -1,4 +1,4 @@
-"""The command line: the same words as the pages. Exit code 0 done, 1 a gate failed, 2 bad usage or input."""
+"""The command line: the same words as the pages. Exit code 0 done, 2 bad usage or input."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def serve(workspace: str | None, browser: bool, port: int | None) -> None:
 
 @app.command("import")
 @click.argument("paths", nargs=-1, required=True)
-@click.option("--project", help="Project of the runs; the workspace's only one, or `default`.")
+@click.option("--project", help="Project of the runs; the workspace's only one, else `default`.")
 @click.option("--name", help="Name of the run.")
 @click.option("--config", multiple=True, metavar="KEY=VALUE", callback=_pairs, help="Pipeline configuration.")
 @click.option("--format", "file_format", default="auto", help="Format; told by the content when left out.")
@@ -168,7 +168,12 @@ def compare(workspace: str | None, base: str, others: tuple[str, ...], family: s
 
 @app.command()
 @click.argument("corpus", nargs=-1, required=True)
-@click.option("--questions", required=True, metavar="FILE", help="Questions with gold spans in the corpus.")
+@click.option(
+    "--questions",
+    required=True,
+    metavar="FILE",
+    help="Questions with gold spans in the corpus (docs/format.md).",
+)
 @click.option("--sizes", default="128,256,512", callback=_cuts, help="Chunk sizes.", show_default=True)
 @click.option("--overlaps", default="0,32,64", callback=_wholes, help="Overlaps.", show_default=True)
 @click.option("--unit", type=click.Choice(["tokens", "characters"]), default="tokens", show_default=True)

@@ -8,24 +8,23 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
-from dashboard import diagnose_command
+from dashboard import compare_command, diagnose_command, show_command
 from dashboard.diagnose_command import diagnosis_of
-from dashboard.rounding import interval_text, number, p_value, signed
-from dashboard.terminal import plain, table
+from dashboard.rounding import NOT_MEASURED, interval_text, number
+from dashboard.show_command import run_line
+from dashboard.terminal import plain, table, wrapped
 from data.catalogue import Catalogue
-from data.comparisons import Comparison, compare
 from data.diagnoses import DiagnosisSettings
 from data.errors import DataError
 from data.exports import EXPORTS, export_rows
-from data.families import shared_metrics
 from data.findings import check_run
-from data.summaries import title_of
 from data.tables import RunTable
-from data.workspace import Run, Workspace
+from data.workspace import Workspace
 from metrics.registry import Convention
-from metrics.statistics import question_means
+from metrics.statistics import FEW_CLUSTERS, question_means
 
 __all__ = [
     "check_numbers_of",
@@ -39,62 +38,50 @@ __all__ = [
     "show_run",
 ]
 
+TOO_FEW = (
+    f"too few: the interval rests on fewer than {FEW_CLUSTERS} questions (or conversations), or on values "
+    "that do not vary; read it with caution."
+)
 Answer = tuple[Any, Callable[[], str]]
-HEADLINE = ("faithfulness", "answer_relevancy", "context_recall", "context_precision")
 
 
-def open_workspace(given: str | None) -> Catalogue:
-    """Open the workspace named, or the default one."""
-    return Catalogue(Workspace.find(given).create())
+def open_workspace(given: str | None, create: bool = False) -> Catalogue:
+    """Open the workspace named, or the default one; a command that only reads does not make one."""
+    found = Workspace.find(given)
+    return Catalogue(found.create() if create else found)
 
 
 def list_runs(workspace: str | None) -> Answer:
     """List the runs of a workspace."""
     catalogue = open_workspace(workspace)
     names = catalogue.names()
-    found = [_run_line(run, names[run.run_id]) for run in catalogue.runs()]
+    found = [run_line(run, names[run.run_id]) for run in catalogue.runs()]
+    means = {run.run_id for run in catalogue.runs() if run.means}
 
     def text() -> str:
         if not found:
-            return "No runs yet; load some with `ragtriage import FILE` or `ragtriage demo`."
+            return (
+                f"No runs yet in {catalogue.workspace.root}; load some with `ragtriage import FILE` or "
+                "`ragtriage demo`, or name another workspace with --workspace."
+            )
         rows = [
-            [one["run_id"], one["project"], one["name"], f"{one['n']:,}", one["created_at"]] for one in found
+            [
+                one["run_id"],
+                one["project"],
+                one["name"],
+                NOT_MEASURED if one["run_id"] in means else f"{one['n']:,}",
+                one["created_at"],
+            ]
+            for one in found
         ]
         return table(["run", "project", "name", "samples", "created"], rows)
 
     return found, text
 
 
-def _run_line(run: Run, name: str) -> dict[str, Any]:
-    return {
-        "run_id": run.run_id,
-        "name": name,
-        "project": run.project,
-        "n": run.n,
-        "n_questions": run.n_questions,
-        "created_at": run.created_at.isoformat(),
-    }
-
-
 def show_run(workspace: str | None, wanted: str) -> Answer:
     """Give the facts of a run."""
-    catalogue = open_workspace(workspace)
-    run = catalogue.find(wanted)
-    facts = {
-        **_run_line(run, catalogue.names()[run.run_id]),
-        "imported_name": run.name,
-        "imported_at": run.imported_at.isoformat(),
-        "origin": run.origin,
-        "config": run.config,
-        "dataset": run.dataset,
-        "dataset_version": run.dataset_version,
-        "corpus_version": run.corpus_version,
-        "content_hash": run.content_hash,
-        "fields": list(run.fields),
-        "notes": list(run.notes),
-        "not_computable": catalogue.table(run).missing,
-    }
-    return facts, lambda: "\n".join(f"{key}: {plain(str(value))}" for key, value in facts.items())
+    return show_command.show_run(open_workspace(workspace), wanted)
 
 
 def run_metrics(
@@ -123,11 +110,12 @@ def run_metrics(
                 interval_text(one.low, one.high, 3),
                 f"{one.n_scored:,} of {one.n_applicable:,}",
                 one.source,
-                "too few" if one.too_few else "",
+                "too few" if one.too_few and one.n_scored else "",
             ]
             for name, one in summary.items()
         ]
-        return table(["metric", "mean", "95 % interval", "questions", "source", ""], rows)
+        header = ["metric", "mean", "95 % interval", "questions", "source", "caution"]
+        return "\n".join([table(header, rows), *([wrapped(TOO_FEW)] if any(row[-1] for row in rows) else [])])
 
     return answer, text
 
@@ -151,68 +139,7 @@ def run_diagnosis(workspace: str | None, wanted: str, **settings: Any) -> Answer
 
 def compare_runs(workspace: str | None, base: str, others: Sequence[str], family: str = "all") -> Answer:
     """Compare runs with a baseline."""
-    catalogue = open_workspace(workspace)
-    runs = [catalogue.find(wanted) for wanted in (base, *others)]
-    found = [diagnosis_of(catalogue, run, DiagnosisSettings()) for run in runs]
-    names = catalogue.names()
-    sides = [
-        compare(found[0], one, shared_metrics([found[0].table, one.table], family=family))
-        for one in found[1:]
-    ]
-    answer = {
-        "baseline": runs[0].run_id,
-        "family": family,
-        "comparisons": [_comparison(run, side) for run, side in zip(runs[1:], sides, strict=True)],
-    }
-
-    def text() -> str:
-        parts = [
-            _comparison_text(f"{names[run.run_id]} against {names[runs[0].run_id]}", side)
-            for run, side in zip(runs[1:], sides, strict=True)
-        ]
-        return "\n\n".join(parts)
-
-    return answer, text
-
-
-def _comparison(run: Run, side: Comparison) -> dict[str, Any]:
-    return {
-        "run": run.run_id,
-        "warnings": list(side.warnings),
-        "n_shared": len(side.alignment.base),
-        "metrics": {
-            one.metric: {
-                "baseline": _json_number(one.base),
-                "run": _json_number(one.other),
-                "difference": _json_number(one.difference.difference),
-                "low": _json_number(one.difference.low),
-                "high": _json_number(one.difference.high),
-                "p": _json_number(one.difference.p),
-                "adjusted_p": _json_number(one.adjusted_p),
-                "n_pairs": one.difference.n_pairs,
-                "verdict": one.verdict,
-            }
-            for one in side.differences
-        },
-    }
-
-
-def _comparison_text(title: str, side: Comparison) -> str:
-    rows = [
-        [
-            title_of(one.metric),
-            number(one.base, 3),
-            number(one.other, 3),
-            signed(one.difference.difference, 3),
-            interval_text(one.difference.low, one.difference.high, 3),
-            p_value(one.adjusted_p),
-            one.verdict,
-        ]
-        for one in side.differences
-    ]
-    header = ["metric", "baseline", "run", "difference", "95 % interval", "p (Holm)", "verdict"]
-    family = f"{len(rows)} metrics, {len(side.alignment.base):,} shared questions"
-    return "\n".join([f"{plain(title)} ({family})", *side.warnings, table(header, rows)])
+    return compare_command.compare_runs(open_workspace(workspace), base, others, family)
 
 
 def check_numbers_of(workspace: str | None, wanted: str) -> Answer:
@@ -222,7 +149,9 @@ def check_numbers_of(workspace: str | None, wanted: str) -> Answer:
 
     def text() -> str:
         return (
-            "\n".join(f"{one.severity}: {one.title}: {plain(one.message)}" for one in found)
+            "\n".join(
+                wrapped(f"{one.severity}: {plain(one.title)}: {plain(one.message)}", "  ") for one in found
+            )
             or "Nothing found."
         )
 
@@ -245,6 +174,9 @@ def export_run(workspace: str | None, wanted: str, output: str | None, kind: str
         raise DataError(
             f"{output}: cannot be written ({error.strerror}); accepted: a file in a writable folder"
         ) from error
+    click.echo(
+        f"Wrote {found.table.n:,} samples of {found.table.run.run_id} as {form} to {output}.", err=True
+    )
 
 
 def delete_runs(workspace: str | None, wanted: Sequence[str]) -> Answer:

@@ -7,8 +7,10 @@ from typing import Literal
 import numpy as np
 import streamlit as st
 
+from dashboard.diagnosis_words import no_bad_case, stage_inferred
 from dashboard.rounding import source_text
 from dashboard.session import current_selection, keep, open_cases
+from dashboard.text import markdown_text
 from dashboard.triage_parts import metric_title
 from data.diagnoses import Diagnosis
 from metrics.diagnosis import PATTERNS, Pattern
@@ -83,15 +85,15 @@ def stage_table(diagnosis: Diagnosis) -> None:
     by_key = {stage.key: stage for stage in STAGES}
     shown = [by_key[key] for key in current_selection().order if counts[key]]
     if not shown:
-        st.success("No bad case at these cut-offs.")
+        (st.success if diagnosis.measured.any() else st.info)(markdown_text(no_bad_case(diagnosis)))
     for stage in shown:
-        _stage_row(stage, counts[stage.key], sum(counts.values()))
+        _stage_row(stage, counts[stage.key], sum(counts.values()), stage_inferred(diagnosis, stage.key))
 
 
-def _stage_row(stage: FailureStage, n: int, total: int) -> None:
+def _stage_row(stage: FailureStage, n: int, total: int, guessed: str) -> None:
     with st.container(border=True):
         text, number, button = st.columns((4.2, 1.0, 1.2), vertical_alignment="center")
-        inferred = " :gray[inferred]" if stage.inferred else ""
+        inferred = f" :gray[{guessed}]" if guessed else ""
         text.markdown(
             f"**{stage.title}** :gray-badge[{stage.owner}]{inferred}  \n{stage.meaning} :gray[{stage.advice}]"
         )

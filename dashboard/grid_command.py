@@ -80,7 +80,7 @@ def run(workspace: str | None, given: GridOptions, as_json: bool) -> int:
     plan = GridPlan(corpus, questions, cells, given.retriever, given.depth, given.title or corpus.name)
     for one in (*refused, *corpus.notes, *questions.notes):
         click.echo(f"left out: {plain(one)}" if one in refused else f"note: {plain(one)}", err=True)
-    catalogue = open_workspace(workspace)
+    catalogue = open_workspace(workspace, create=True)
     project = given.project or corpus.name
     try:
         runs = _with_progress(catalogue, plan, project)

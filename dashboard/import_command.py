@@ -12,7 +12,9 @@ import click
 from tqdm import tqdm
 
 from dashboard.commands import open_workspace
-from dashboard.terminal import plain, table
+from dashboard.rounding import NOT_MEASURED, count
+from dashboard.show_command import by_reason, unmeasured
+from dashboard.terminal import plain, table, wrapped
 from data.catalogue import Catalogue
 from data.errors import DataError, InputError
 from data.findings import check_run
@@ -55,7 +57,6 @@ def run(
 
     Each file is loaded whole or not at all; one that fails does not keep the others from being loaded.
     """
-    catalogue = open_workspace(workspace)
     options = Options(
         format=file_format,
         mapping={column: field for field, column in mapping.items()},
@@ -68,7 +69,8 @@ def run(
     )
     if dry_run:
         return _preview(paths, options, as_json)
-    outcome = _import(catalogue, paths, options, project or _usual_project(catalogue))
+    catalogue = open_workspace(workspace, create=True)
+    outcome = _import(catalogue, paths, options, project or catalogue.usual_project())
     findings = [
         {"run_id": one.run.run_id, **asdict(finding)}
         for one in outcome.runs
@@ -89,11 +91,6 @@ def _value(text: str) -> Any:
     except ValueError:  # no JSON, or a NaN or infinity, which JSON does not know
         return text
     return value
-
-
-def _usual_project(catalogue: Catalogue) -> str:
-    projects = catalogue.projects()
-    return projects[0] if len(projects) == 1 else "default"
 
 
 def _import(catalogue: Catalogue, paths: Sequence[str], options: Options, project: str) -> _Outcome:
@@ -117,7 +114,7 @@ def _import(catalogue: Catalogue, paths: Sequence[str], options: Options, projec
 
 def _report(catalogue: Catalogue, outcome: _Outcome, findings: list[dict[str, Any]], as_json: bool) -> None:
     names = catalogue.names()
-    runs = [
+    runs: list[dict[str, Any]] = [
         {
             "run_id": one.run.run_id,
             "name": names[one.run.run_id],
@@ -136,38 +133,48 @@ def _report(catalogue: Catalogue, outcome: _Outcome, findings: list[dict[str, An
         click.echo(json.dumps(answer, ensure_ascii=False, indent=1, allow_nan=False, default=str))
         return
     if runs:
-        rows = [[str(one[key]) for key in ("run_id", "project", "name", "n", "status")] for one in runs]
+        means = {one.run.run_id for one in outcome.runs if one.run.means}
+        rows = [
+            [
+                one["run_id"],
+                one["project"],
+                one["name"],
+                NOT_MEASURED if one["run_id"] in means else f"{one['n']:,}",
+                one["status"],
+            ]
+            for one in runs
+        ]
         click.echo(table(["run", "project", "name", "samples", "status"], rows))
     for finding in findings:
         told = f"{plain(finding['title'])}: {plain(finding['message'])}"
-        click.echo(f"{finding['severity']}: {finding['run_id']}: {told}")
+        click.echo(wrapped(f"finding ({finding['severity']}) in {finding['run_id']}: {told}", "  "))
     for line in _not_computable(catalogue, outcome.runs):
         click.echo(line)
+    if outcome.runs:
+        click.echo(_next_step(outcome.runs))
 
 
 def _not_computable(catalogue: Catalogue, runs: Sequence[ImportedRun]) -> list[str]:
     """Say which metrics stay unmeasured and why; once for all runs of which the same is true."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for one in runs:
-        found = catalogue.table(one.run)
-        lines = tuple(
-            _by_reason({key: why for key, why in found.missing.items() if key not in found.metrics})
-        )
+        lines = tuple(by_reason(unmeasured(catalogue, one.run)))
         groups.setdefault(lines, []).append(one.run.run_id)
     return [
         text
         for lines, ids in groups.items()
         if lines
-        for text in (f"not computable in {', '.join(ids)}:", *lines)
+        for text in (wrapped(f"not computable in {', '.join(ids)}:", "  "), *lines)
     ]
 
 
-def _by_reason(missing: Mapping[str, str]) -> list[str]:
-    """Give one line a reason with the metrics it keeps from being computed."""
-    reasons: dict[str, list[str]] = {}
-    for key, why in missing.items():
-        reasons.setdefault(why, []).append(key)
-    return [f"  {why}: {', '.join(keys)}" for why, keys in reasons.items()]
+def _next_step(runs: Sequence[ImportedRun]) -> str:
+    """Say what to do with what was loaded."""
+    sampled = [one.run.run_id for one in runs if not one.run.means]
+    look = "`ragtriage serve` opens the dashboard"
+    if not sampled:
+        return f"Next: {look}; its page Benchmarks places these versions beside published results."
+    return f"Next: `ragtriage diagnose {sampled[-1]}` says where it fails; {look}."
 
 
 def plain_lines(text: str) -> str:
@@ -204,14 +211,28 @@ def _previewed(name: str, seen: Preview) -> dict[str, Any]:
         "fields": dict(seen.filled),
         "computable": names,
         "not_computable": missing,
+        "means": {one.name: list(one.means) for one in seen.runs if one.means},
         "problems": [str(one) for one in seen.problems],
     }
+
+
+def _means_text(means: Mapping[str, Sequence[str]]) -> str:
+    """Say what will be there of versions that are known by their means alone."""
+    names = list(dict.fromkeys(name for metrics in means.values() for name in metrics))
+    return wrapped(
+        f"will be there: the means of {', '.join(names)} of {count(len(means), 'version')}; no sample, so no "
+        "interval and no diagnosis",
+        "  ",
+    )
 
 
 def _preview_text(answers: Sequence[Mapping[str, Any]]) -> str:
     parts = []
     for one in answers:
-        runs = ", ".join(f"{plain(run['name'])} ({run['n']:,})" for run in one["runs"])
+        runs = ", ".join(
+            plain(run["name"]) if run["name"] in one["means"] else f"{plain(run['name'])} ({run['n']:,})"
+            for run in one["runs"]
+        )
         parts.append(f"{one['file']}: {one['format']}; runs: {runs}{'' if one['complete'] else ' ...'}")
         if one["mapping"]:
             rows = [
@@ -219,9 +240,12 @@ def _preview_text(answers: Sequence[Mapping[str, Any]]) -> str:
                 for cell in one["mapping"]
             ]
             parts.append(table(["column", "read as", "example"], rows))
-        measured = sorted({name.replace("@", "@k ").split(" ")[0] for name in one["computable"]})
-        parts.append(f"will be measured: {', '.join(measured) or 'nothing'}")
+        if one["means"]:
+            parts.append(_means_text(one["means"]))
+        else:
+            measured = sorted({name.replace("@", "@k ").split(" ")[0] for name in one["computable"]})
+            parts.append(wrapped(f"will be measured: {', '.join(measured) or 'nothing'}", "  "))
         if one["not_computable"]:
-            parts += ["not computable:", *_by_reason(one["not_computable"])]
+            parts += ["not computable:", *by_reason(one["not_computable"])]
         parts += [f"problem: {plain(text)}" for text in one["problems"]]
     return "\n".join(parts)

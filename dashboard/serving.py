@@ -31,7 +31,7 @@ def demo(workspace: str | None, port: int | None, browser: bool) -> None:
     from data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
 
     free_port(port)  # a taken port is told before the samples are loaded, not after
-    catalogue = open_workspace(workspace)
+    catalogue = open_workspace(workspace, create=True)
     quiet = not sys.stderr.isatty()
     with tqdm(bar_format="Loading samples {elapsed} {desc}", leave=False, disable=quiet) as bar:
         load_samples(catalogue, lambda step: bar.set_description_str(f"{step.doing} {step.run}"))
@@ -44,7 +44,7 @@ def serve(workspace: str | None, port: int | None, browser: bool) -> None:
     """Open the dashboard on a workspace."""
     from dashboard.commands import open_workspace
 
-    _run(str(open_workspace(workspace).workspace.root), port, browser, "")
+    _run(str(open_workspace(workspace, create=True).workspace.root), port, browser, "")
 
 
 def _run(root: str, port: int | None, browser: bool, query: str) -> None:

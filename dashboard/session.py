@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.run_names import told_apart
 from dashboard.selection import Selection
 from data.catalogue import Catalogue
 from data.comparisons import Changes, Comparison, Side, changes, compare, metric_sides
@@ -107,9 +107,9 @@ class View:
         by_id = {run.run_id: run for run in runs}
         chosen = by_id.get(selection.run)
         projects = sorted({run.project for run in runs})
-        project = chosen.project if chosen and not selection.project else selection.project
+        project = selection.project
         if project not in projects:
-            project = projects[0]
+            project = chosen.project if chosen else projects[0]
         mine = tuple(run for run in runs if run.project == project)
         run = chosen if chosen is not None and chosen in mine else _newest_measured(catalogue, mine)
         return cls(catalogue, selection, mine, run, _baseline(catalogue, selection, mine, run))
@@ -127,14 +127,7 @@ class View:
     @cached_property
     def labels(self) -> dict[str, str]:
         """A name for every run of the project, made different where names repeat."""
-        names = self.catalogue.names()
-        dated = {run.run_id: f"{names[run.run_id]} · {run.created_at:%Y-%m-%d %H:%M}" for run in self.runs}
-        often = Counter(names[run.run_id] for run in self.runs)
-        twice = Counter(dated.values())
-        return {
-            run.run_id: _name(names[run.run_id], dated[run.run_id], run.run_id, often, twice)
-            for run in self.runs
-        }
+        return told_apart(self.runs, self.catalogue.names())
 
     @property
     def options(self) -> ScoreOptions:
@@ -183,12 +176,6 @@ class View:
         """Give what the checks on the numbers found in a run."""
         table = self.table(run)
         return _findings(table, table.scores_path.as_posix(), self.selection.convention)
-
-
-def _name(name: str, dated: str, run_id: str, often: Counter[str], twice: Counter[str]) -> str:
-    if often[name] == 1:
-        return name
-    return dated if twice[dated] == 1 else f"{dated} · {run_id[:6]}"
 
 
 def _newest_measured(catalogue: Catalogue, runs: tuple[Run, ...]) -> Run:

@@ -66,7 +66,7 @@ def loud(findings: Sequence[Finding]) -> None:
 
 def measured_note(diagnosis: Diagnosis) -> str:
     """Say what the diagnosis could not see."""
-    unseen = diagnosis.pattern_counts()["not_measured"]
+    unseen = int((~diagnosis.looked_at.fully).sum())
     return f"{unseen:,} not fully measured" if unseen else "every case measured"
 
 

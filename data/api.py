@@ -20,7 +20,7 @@ __all__ = ["add_run"]
 def add_run(
     records: pd.DataFrame | Sequence[Mapping[str, Any]],
     name: str,
-    project: str = "default",
+    project: str | None = None,
     workspace: str | None = None,
     config: Mapping[str, Any] | None = None,
     dataset: str = "",
@@ -30,7 +30,7 @@ def add_run(
     Args:
         records: samples in the native form (docs/format.md), or a table whose columns can be guessed.
         name: what to call the run.
-        project: what it belongs to.
+        project: what it belongs to; the workspace's only project, or `default`, when left out.
         workspace: folder; RAGTRIAGE_WORKSPACE or ./ragtriage-workspace when left out.
         config: pipeline configuration.
         dataset: name of the question set.
@@ -44,4 +44,4 @@ def add_run(
     problems = Problems(name)
     drafts = drafts_from_frame(records, name, problems, config=dict(config or {}), dataset=dataset)
     catalogue = Catalogue(Workspace.find(workspace).create())
-    return import_drafts(catalogue, drafts, project, problems)[-1].run
+    return import_drafts(catalogue, drafts, project or catalogue.usual_project(), problems)[-1].run

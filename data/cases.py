@@ -91,7 +91,7 @@ def keep_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
     if chosen.stage:
         keep &= diagnosis.stages.stage == [entry.key for entry in STAGES].index(chosen.stage)
     if chosen.bad is not None:
-        keep &= diagnosis.bad.bad == chosen.bad
+        keep &= (diagnosis.bad.bad == chosen.bad) & diagnosis.measured  # what is not measured is neither
     if chosen.refused is not None:
         keep &= (table.evidence["refused"] == 1) == chosen.refused
     keep &= _label_mask(diagnosis, chosen)

@@ -58,6 +58,11 @@ class Catalogue:
         """Name the projects, in order."""
         return sorted({run.project for run in self.runs()})
 
+    def usual_project(self) -> str:
+        """Name the project of runs for which none is given: the only one there is, else `default`."""
+        projects = self.projects()
+        return projects[0] if len(projects) == 1 else "default"
+
     def find(self, wanted: str, project: str | None = None) -> Run:
         """Find a run by id, by the start of its id, or by its name.
 
@@ -65,6 +70,11 @@ class Catalogue:
             WorkspaceError: there is none, or more than one; the message names those that are near.
         """
         runs = self.runs(project)
+        if not runs:
+            raise WorkspaceError(
+                f"no run {wanted!r}: there are no runs in {self.workspace.root}; accepted: a workspace with "
+                "runs (--workspace, RAGTRIAGE_WORKSPACE); `ragtriage import FILE` loads some"
+            )
         names = self.names()
         exact = [run for run in runs if run.run_id == wanted]
         hits = exact or [run for run in runs if names[run.run_id] == wanted or run.name == wanted]
@@ -73,14 +83,13 @@ class Catalogue:
             return hits[0]
         shown = [f"{run.run_id} ({run.project}: {names[run.run_id]})" for run in (hits or runs)[:12]]
         problem = f"{len(hits)} runs are called" if hits else "no run"
-        raise WorkspaceError(
-            f"{problem} {wanted!r}; accepted: an id of {'; '.join(shown) or 'no run at all'}"
-        )
+        raise WorkspaceError(f"{problem} {wanted!r}; accepted: an id of {'; '.join(shown)}")
 
     def names(self) -> dict[str, str]:
         """Give the display name of every run: the newest the ledger has, else the imported one."""
-        renamed = self.ledger.display_names()
-        return {run.run_id: renamed.get(run.run_id, run.name) for run in self.runs()}
+        runs = self.runs()
+        renamed = self.ledger.display_names() if runs else {}  # reading a ledger would make one
+        return {run.run_id: renamed.get(run.run_id, run.name) for run in runs}
 
     def options(
         self, run: Run, ks: tuple[int, ...] = DEFAULT_KS, convention: Convention = "default"

@@ -10,9 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.ledger import Label
+from data.measured import Measured, measured_by
 from data.summaries import ordered
 from data.tables import NOT_GIVEN, RunTable
-from metrics.diagnosis import CONTEXT_SIGNALS, PATTERNS, BadCases, Cutoffs, bad_cases, context_signal, pattern
+from metrics.diagnosis import (
+    CONTEXT_SIGNALS,
+    PATTERNS,
+    BadCases,
+    Cutoffs,
+    bad_cases,
+    context_signal,
+    pattern,
+    refusals,
+)
 from metrics.priorities import FixFirst, fix_first
 from metrics.slices import SliceFinding, worst_slices
 from metrics.stages import DEFAULT_ORDER, STAGES, StageEvidence, StageResult, attribute
@@ -116,8 +126,7 @@ class Diagnosis:
         stages: codes into STAGES of the bad ones, -1 for the others.
         evidence: what the stages were read from.
         people: what people said.
-        measured: (n,) True where anything says whether the case is good or bad: a value with a cut-off, a
-            check, known answerability, or a person.
+        looked_at: what says of each case whether it is good or bad.
     """
 
     table: RunTable
@@ -128,7 +137,12 @@ class Diagnosis:
     stages: StageResult
     evidence: StageEvidence
     people: People
-    measured: BoolArray
+    looked_at: Measured
+
+    @property
+    def measured(self) -> BoolArray:
+        """(n,) True where anything says whether the case is good or bad."""
+        return self.looked_at.anything
 
     def pattern_counts(self, keep: BoolArray | None = None) -> dict[str, int]:
         """Count the cases of each pattern, every pattern named, among those a filter keeps."""
@@ -145,7 +159,8 @@ class Diagnosis:
     @cached_property
     def fix_first(self) -> list[FixFirst]:
         """Stages by how many bad cases they own."""
-        return fix_first(self.stages.stage, self.table.question)
+        stages = self.stages
+        return fix_first(stages.stage, self.table.question, measured=self.measured, inferred=stages.inferred)
 
     @cached_property
     def pass_rate(self) -> Interval:
@@ -205,7 +220,8 @@ def diagnose(table: RunTable, settings: DiagnosisSettings, labels: Sequence[Labe
     """
     available = signals_of(table)
     signal = settings.signal if settings.signal in available else (available[0] if available else None)
-    values = _values(table, signal)
+    names = _names(table, signal)
+    values = {key: table.values(name) for key, name in names.items()}
     people = people_of(table, labels)
     refused, answerable = _codes(table.evidence["refused"]), _codes(table.evidence["answerable"])
     cut = settings.cutoffs
@@ -217,6 +233,7 @@ def diagnose(table: RunTable, settings: DiagnosisSettings, labels: Sequence[Labe
         human_good=people.good,
         refused=refused,
         answerable=answerable,
+        gold_in_context=table.evidence["gold_in_context"],
     )
     evidence = _evidence(table, values, bad.bad)
     codes = pattern(
@@ -228,24 +245,23 @@ def diagnose(table: RunTable, settings: DiagnosisSettings, labels: Sequence[Labe
         values["correctness"],
     )
     stages = attribute(evidence, settings.order, cut)
-    measured = _measured(table, values, people)
-    return Diagnosis(table, settings, signal, codes, bad, stages, evidence, people, measured)
+    looked_at = measured_by(
+        {names[key]: one for key, one in _cut_values(table, values).items()},
+        np.isfinite(table.evidence["check_failed"]),
+        refusals(table.n, refused, answerable, table.evidence["gold_in_context"]),
+        people.bad | people.good,
+        bad,
+        codes,
+        names["correctness"],
+    )
+    return Diagnosis(table, settings, signal, codes, bad, stages, evidence, people, looked_at)
 
 
-def _measured(table: RunTable, values: Mapping[str, FloatArray], people: People) -> BoolArray:
-    known = [np.isfinite(one) for one in _cut_values(table, values).values()]
-    known += [np.isfinite(table.evidence[name]) for name in ("check_failed", "answerable")]
-    return np.asarray(np.logical_or.reduce([*known, people.bad, people.good]), dtype=np.bool_)
-
-
-def _values(table: RunTable, signal: str | None) -> dict[str, FloatArray]:
+def _names(table: RunTable, signal: str | None) -> dict[str, str]:
+    """Name the metric that stands for each of the four values with a cut-off."""
     correctness = next((name for name in CORRECTNESS if name in table.sources), "correctness")
-    return {
-        "context": table.values(signal or ""),
-        "faithfulness": table.values("faithfulness"),
-        "answer_relevancy": table.values("answer_relevancy"),
-        "correctness": table.values(correctness),
-    }
+    plain = {name: name for name in ("faithfulness", "answer_relevancy")}
+    return {"context": signal or "", **plain, "correctness": correctness}
 
 
 def _cut_values(table: RunTable, values: Mapping[str, FloatArray]) -> dict[str, FloatArray]:

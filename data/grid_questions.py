@@ -56,8 +56,9 @@ def read_questions(source: Source, corpus: Corpus) -> Questions:
         InputError: the file or a row of it cannot be used; the first twenty problems and a count.
     """
     problems = Problems(source.name)
-    records, seen, elsewhere = [], dict[str, int](), 0
+    records, seen, elsewhere, columns = [], dict[str, int](), 0, set[str]()
     for line, row in open_table(source, problems).rows():
+        columns.update(map(str, row) if isinstance(row, Mapping) else ())
         record = _native(row, line, corpus, problems)
         if record is None:
             elsewhere += isinstance(row, Mapping) and "references" in row
@@ -72,8 +73,15 @@ def read_questions(source: Source, corpus: Corpus) -> Questions:
         records.append({**{key: record[key] for key in KEPT if record.get(key) is not None}, **_told(sample)})
     problems.raise_if_any()
     if not any(record["relevant_spans"] for record in records):
-        raise source.refuse("no question has gold in this corpus", ACCEPTED)
+        raise source.refuse(_without_gold(columns), ACCEPTED)
     return Questions(source.stem, tuple(records), _notes(records, elsewhere))
+
+
+def _without_gold(columns: set[str]) -> str:
+    """Say why no question has gold: the column is missing, or nothing in it fits the corpus."""
+    if columns & {"relevant_spans", "references"}:
+        return "no question has gold in this corpus"
+    return f"the column relevant_spans is missing (found: {', '.join(sorted(columns)[:12])})"
 
 
 def _told(sample: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from data.errors import WorkspaceError
+from data.reading_only import frozen_ledger, must_write, read_only
 from data.workspace import utc_now
 
 __all__ = ["Label", "Ledger", "Verdict"]
@@ -92,12 +93,10 @@ class Ledger:
     def open(self) -> Iterator[sqlite3.Connection]:
         """Give a connection with the newest tables; a statement on it is a transaction of its own."""
         try:
-            with closing(
-                sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-            ) as connection:
-                self._prepare(connection)
+            with closing(self._connect()) as connection:
                 yield connection
         except sqlite3.OperationalError as error:
+            must_write(f"ledger {self.path}")
             raise WorkspaceError(
                 f"ledger {self.path}: {error}; accepted: a writable file on a disk with free space"
             ) from error
@@ -105,6 +104,17 @@ class Ledger:
             raise WorkspaceError(
                 f"ledger {self.path}: {error}; move it aside to start an empty one, it is not overwritten"
             ) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        if read_only():
+            return frozen_ledger(self.path, self._prepare, len(_migrations()))
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            self._prepare(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -201,12 +211,13 @@ class Ledger:
         return dict(self._newest("SELECT run_id, name FROM display_names ORDER BY rowid"))
 
     def set_baseline(self, project: str, run_id: str, who: str) -> None:
-        """Make a run the project's baseline."""
+        """Make a run the project's baseline; "" takes the baseline away."""
         self._insert("INSERT INTO baselines VALUES (?, ?, ?, ?)", project, run_id, who)
 
     def baselines(self) -> dict[str, str]:
-        """Give the newest baseline of each project."""
-        return dict(self._newest("SELECT project, run_id FROM baselines ORDER BY rowid"))
+        """Give the newest baseline of each project; one that was taken away is left out."""
+        newest = dict(self._newest("SELECT project, run_id FROM baselines ORDER BY rowid"))
+        return {project: run_id for project, run_id in newest.items() if run_id}
 
     def tag(self, run_id: str, tag: str, who: str) -> None:
         """Add a tag to a run; adding it twice changes nothing."""

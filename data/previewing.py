@@ -12,7 +12,7 @@ from data.drafts import Record
 from data.errors import Problems
 from data.imported import human_scores, imported_scores
 from data.samples import SCHEMA, Sample, normalise
-from metrics.catalogue import compute, unavailable
+from metrics.catalogue import compute, unavailable, unlabelled
 
 __all__ = ["computable"]
 
@@ -46,7 +46,10 @@ def computable(records: Sequence[Record]) -> tuple[list[str], dict[str, str]]:
         name for found in (scores, named) for name, values in found.items() if np.isfinite(values).any()
     }
     empty = {name: NO_VALUE for name in named if name not in measured}
-    missing = {key: why for key, why in unavailable(batch).items() if key not in measured}
+    answers = batch.answers
+    labelled = answers is not None and bool((answers.answerable >= 0).any())
+    lacking = unavailable(batch) | ({} if labelled else unlabelled())
+    missing = {key: why for key, why in lacking.items() if key not in measured}
     return sorted(measured), {**missing, **empty}
 
 

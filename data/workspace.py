@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import WorkspaceError
+from data.reading_only import must_write, read_only
 
 __all__ = ["FORMAT_VERSION", "Run", "Workspace", "utc_now"]
 
@@ -109,7 +110,9 @@ class Workspace:
         return cls(given or os.environ.get("RAGTRIAGE_WORKSPACE") or DEFAULT_FOLDER)
 
     def create(self) -> Workspace:
-        """Make the folders; raises WorkspaceError where that is not possible."""
+        """Make the folders; raises WorkspaceError where that is not possible. None where it is only read."""
+        if read_only():
+            return self
         try:
             self.runs_folder.mkdir(parents=True, exist_ok=True)
             self.scores_folder.mkdir(exist_ok=True)
@@ -162,7 +165,13 @@ class Workspace:
 
     @contextmanager
     def staging(self, folder: Path) -> Iterator[Path]:
-        """Give a temporary folder beside the final ones; it is removed unless it was published."""
+        """Give a temporary folder beside the final ones; it is removed unless it was published.
+
+        Raises:
+            WorkspaceError: this process only reads, and the folder is for more than scores.
+        """
+        if self.scores_folder not in (folder, *folder.parents):
+            must_write(f"workspace {self.root}")
         self.create()
         folder.mkdir(parents=True, exist_ok=True)
         clear_abandoned(folder)
@@ -189,6 +198,7 @@ class Workspace:
 
     def delete_run(self, run_id: str) -> None:
         """Remove a run and what was derived from it; labels stay in the ledger."""
+        must_write(f"workspace {self.root}")
         self.read_run(run_id)
         self._remove(self.runs_folder / run_id)
         if (self.scores_folder / run_id).exists():

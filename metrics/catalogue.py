@@ -21,10 +21,10 @@ from metrics import (
 from metrics.budgets import BUDGETS
 from metrics.inputs import Batch
 from metrics.registry import CONVENTIONS, Convention, Metric, MetricKey, Stage, parse_key
-from metrics.undefined import missing
+from metrics.undefined import ANSWERABLE_LABEL, missing
 from metrics.values import MetricsError, Scores
 
-__all__ = ["DEFAULT_KS", "REGISTRY", "compute", "lookup", "metrics_table", "unavailable"]
+__all__ = ["DEFAULT_KS", "REGISTRY", "compute", "lookup", "metrics_table", "unavailable", "unlabelled"]
 
 DEFAULT_KS = (1, 3, 5, 10)
 
@@ -96,6 +96,11 @@ def unavailable(batch: Batch) -> dict[str, str]:
     computable = (metric for metric in REGISTRY.values() if metric.compute is not None)
     lacking = {metric.key: missing(metric.needs, batch) for metric in computable}
     return {key: reason for key, reason in lacking.items() if reason}
+
+
+def unlabelled() -> dict[str, str]:
+    """Key -> what is lacking, of the metrics that have no value where no question is labelled answerable."""
+    return {key: f"needs {ANSWERABLE_LABEL}" for key, one in REGISTRY.items() if "answerable" in one.needs}
 
 
 def metrics_table() -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 
 from metrics.findings import CheckInput, Finding, Rule, Severity, columns, first_rows
 from metrics.values import BoolArray, FloatArray
 
-__all__ = ["COLUMN_RULES", "DIFFERENCE", "FEW_ZEROS"]
+__all__ = ["COLUMN_RULES", "DIFFERENCE", "FEW_ZEROS", "disputes"]
 
 DIFFERENCE = 0.005  # imported and recomputed values further apart than rounding to two decimals explains
 FEW_ZEROS = 5  # fewer zeros than this can well be true
@@ -18,27 +19,28 @@ _DISAGREEING = ("context_precision", "context_relevance")
 
 
 def _zero_columns(given: CheckInput) -> list[Finding]:
+    """Look at imported columns alone: a 0 that was computed here is a 0."""
     found = []
-    for source, values in columns(given):
-        for name, column in values.items():
-            known = np.isfinite(column)
-            if known.sum() < FEW_ZEROS or column[known].any():
-                continue
-            if name.partition("@")[0] in given.zero_is_fine:
-                continue
-            lively = [other for other, them in values.items() if np.any(them[known] > 0)]
-            if lively:
-                found.append(_zero_finding(source, name, known, lively[0], values[lively[0]][known]))
+    values = given.imported
+    for name, column in values.items():
+        known = np.isfinite(column)
+        if known.sum() < FEW_ZEROS or column[known].any():
+            continue
+        if name.partition("@")[0] in given.zero_is_fine:
+            continue
+        lively = [other for other, them in values.items() if np.any(them[known] > 0)]
+        if lively:
+            found.append(_zero_finding(name, known, lively[0], values[lively[0]][known]))
     return found
 
 
-def _zero_finding(source: str, name: str, known: BoolArray, other: str, beside: FloatArray) -> Finding:
+def _zero_finding(name: str, known: BoolArray, other: str, beside: FloatArray) -> Finding:
     n, mean = int(known.sum()), float(np.nanmean(beside))
     return Finding(
         "zero_column",
         "warning",
         f"{name} is 0 throughout",
-        f"Every one of the {n} {source} values of {name} is 0.00, while {other} has a mean of {mean:.2f} on "
+        f"Every one of the {n} imported values of {name} is 0.00, while {other} has a mean of {mean:.2f} on "
         "the same samples. That looks like a value that was not computed and was written as 0; it is not a "
         "measurement until somebody confirms it.",
         (("values", float(n)), (f"mean {other}", mean)),
@@ -129,6 +131,11 @@ def _disagreements(given: CheckInput) -> list[Finding]:
     return found
 
 
+def disputes(findings: Sequence[Finding], metric: str) -> list[Finding]:
+    """Pick the findings that another metric disagrees with this one, so that a reader trusts neither yet."""
+    return [one for one in findings if one.rule == "disagreement" and metric in one.title.split()]
+
+
 def _recomputed(given: CheckInput) -> list[Finding]:
     found = []
     for name in given.imported.keys() & given.computed.keys():
@@ -212,7 +219,7 @@ COLUMN_RULES = (
     Rule(
         "zero_column",
         "Whole columns of 0",
-        f"all of at least {FEW_ZEROS} values of a metric are 0 beside another metric that is not",
+        f"all of at least {FEW_ZEROS} imported values of a metric are 0 beside another metric that is not",
         _zero_columns,
     ),
     Rule("empty_column", "Not measured", "a column has no value on any sample", _empty_columns),

@@ -21,10 +21,12 @@ __all__ = [
     "Cutoffs",
     "Level",
     "Pattern",
+    "Refusals",
     "bad_cases",
     "context_signal",
     "pattern",
     "pattern_code",
+    "refusals",
 ]
 
 Level = Literal["high", "low", "any"]
@@ -36,7 +38,7 @@ CONTEXT_SIGNALS = (
     "context_recall",
     "context_precision",
 )  # the first that a run has is its context signal; recall stands for recall@k at any k
-_UNANSWERABLE = 2  # code in metrics.inputs.ANSWERABLE
+_ANSWERABLE, _UNANSWERABLE = 0, 2  # codes in metrics.inputs.ANSWERABLE
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,47 @@ def pattern(
 
 
 @dataclass(frozen=True)
+class Refusals:
+    """Which answers and refusals are right or wrong as such, by what is known of the question.
+
+    Attributes:
+        right: (n,) True where an unanswerable question was refused.
+        wrong: (n,) True where a question was refused that is labelled answerable or has gold recorded.
+        answered: (n,) True where an unanswerable question was answered.
+        open: (n,) True where a question was refused and nothing says whether that was right.
+    """
+
+    right: BoolArray
+    wrong: BoolArray
+    answered: BoolArray
+    open: BoolArray
+
+
+def refusals(
+    n: int,
+    refused: NDArray[np.int8] | None = None,
+    answerable: NDArray[np.int8] | None = None,
+    gold_in_context: FloatArray | None = None,
+) -> Refusals:
+    """Tell right refusals from wrong ones.
+
+    Args:
+        n: number of samples.
+        refused: (n,) 1 refused, 0 answered, -1 unknown.
+        answerable: (n,) codes into metrics.inputs.ANSWERABLE, -1 unknown.
+        gold_in_context: (n,) share of the gold in the context; NaN where no gold is recorded.
+    """
+    unknown = np.full(n, -1, dtype=np.int8)
+    said = unknown if refused is None else refused
+    known = unknown if answerable is None else answerable
+    declined, unanswerable = said == 1, known == _UNANSWERABLE
+    has_gold = np.zeros(n, dtype=bool) if gold_in_context is None else ~np.isnan(gold_in_context)
+    wrong = declined & ~unanswerable & ((known == _ANSWERABLE) | has_gold)
+    right = declined & unanswerable
+    return Refusals(right, wrong, unanswerable & (said == 0), declined & ~wrong & ~right)
+
+
+@dataclass(frozen=True)
 class BadCases:
     """Which samples are bad, and why.
 
@@ -219,10 +262,11 @@ def bad_cases(
     human_good: BoolArray | None = None,
     refused: NDArray[np.int8] | None = None,
     answerable: NDArray[np.int8] | None = None,
+    gold_in_context: FloatArray | None = None,
 ) -> BadCases:
-    """A bad case misses a cut-off, fails a check, answers the unanswerable, or was marked bad by a person.
+    """A bad case misses a cut-off, fails a check, answers or refuses wrongly, or was marked bad by a person.
 
-    A refusal of an unanswerable question is right, whatever the metrics say of it. A person's word overrules
+    A right refusal is good and a wrong one bad, whatever the metrics say of them. A person's word overrules
     cut-offs and checks; where people disagree, bad wins, so that somebody looks again.
 
     Args:
@@ -234,19 +278,20 @@ def bad_cases(
         human_good: (n,) True where a person marked it good.
         refused: (n,) 1 refused, 0 answered, -1 unknown.
         answerable: (n,) codes into metrics.inputs.ANSWERABLE, -1 unknown.
+        gold_in_context: (n,) share of the gold in the context; NaN where no gold is recorded.
     """
     cut = cutoffs or Cutoffs()
     n = len(next(iter(values.values())))
     nobody = np.zeros(n, dtype=bool)
-    unanswerable = nobody if answerable is None else answerable == _UNANSWERABLE
-    rightly_refused = unanswerable & (nobody if refused is None else refused == 1)
+    found = refusals(n, refused, answerable, gold_in_context)
     limits = {
         name: getattr(cut, name) for name in ("context", "faithfulness", "answer_relevancy", "correctness")
     }
     reasons = {
-        name: (values[name] < limit) & ~rightly_refused for name, limit in limits.items() if name in values
+        name: (values[name] < limit) & ~found.right for name, limit in limits.items() if name in values
     }
-    reasons["answered_unanswerable"] = unanswerable & (nobody if refused is None else refused == 0)
+    reasons["answered_unanswerable"] = found.answered
+    reasons["wrongly_refused"] = found.wrong
     reasons["checks"] = nobody if checks_failed is None else checks_failed
     marked_bad = nobody if human_bad is None else human_bad
     marked_good = (nobody if human_good is None else human_good) & ~marked_bad

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from metrics import evidence
 from metrics.diagnosis import Cutoffs
-from metrics.evidence import StageEvidence
+from metrics.evidence import StageEvidence, is_known
 from metrics.values import BoolArray, MetricsError
 
 __all__ = [
@@ -40,7 +40,7 @@ class FailureStage:
         advice: what to try.
         owner: the part of the pipeline that must change.
         rule: (evidence, cut-offs) -> (n,) True where known evidence meets the rule.
-        inferred: True where the rule reads the context signal in place of gold labels.
+        inferred: True where the rule reads the context signal of a case that has no gold labels.
     """
 
     key: str
@@ -68,6 +68,7 @@ STAGES = (
         "Loosen the refusal instruction; see whether the gold lies deep in a long context.",
         "refusal",
         evidence.refused_with_context,
+        inferred=True,
     ),
     FailureStage(
         "missed",
@@ -117,6 +118,7 @@ STAGES = (
         "Hand over fewer documents, rerank, or ask for the passage that answers.",
         "generation",
         evidence.followed_noise,
+        inferred=True,
     ),
     FailureStage(
         "wrong_format",
@@ -197,10 +199,12 @@ class StageResult:
     Attributes:
         stage: (n,) int8 codes into STAGES; -1 where the case is not bad.
         matches: (n, len(STAGES)) True for every stage whose rule the case meets, first or not; not bad: none.
+        inferred: (n,) True where the stage was told by the context signal, since no gold is recorded.
     """
 
     stage: NDArray[np.int8]
     matches: BoolArray
+    inferred: BoolArray
 
 
 def attribute(
@@ -224,4 +228,6 @@ def attribute(
     matches = np.stack([stage.rule(known, cut) for stage in STAGES], axis=1)
     matches &= known.bad[:, None]
     stage = np.select([matches[:, code] for code in codes], codes, _CODES["unexplained"])
-    return StageResult(np.where(known.bad, stage, -1).astype(np.int8), matches)
+    own = np.where(known.bad, stage, -1).astype(np.int8)
+    by_signal = [code for code, entry in enumerate(STAGES) if entry.inferred]
+    return StageResult(own, matches, np.isin(own, by_signal) & ~is_known(known, "gold_in_context"))

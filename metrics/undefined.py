@@ -15,6 +15,7 @@ __all__ = ["from_lists", "missing", "ratio", "require"]
 
 Block = TypeVar("Block")
 
+ANSWERABLE_LABEL = "whether the question can be answered: `answerable`"
 # Sample field, whole or up to its dot -> the block of Batch it ends up in, and its name for people.
 _FIELDS: dict[str, tuple[str, str]] = {
     "relevant": ("rankings", "gold documents: `relevant`"),
@@ -25,7 +26,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "reference_claims": ("reference_claims", "the claims of the reference answer: `reference_claims`"),
     "used": ("use", "the documents the answer draws on: `used`"),
     "refused": ("answers", "answers, or whether they are refusals: `answer`, `refused`"),
-    "answerable": ("answers", "whether the question can be answered: `answerable`"),
+    "answerable": ("answers", ANSWERABLE_LABEL),
     "judged": ("judgement", "a judge's reading: `ragtriage judge`"),
     "checks": ("checks", "expected-against-actual checks: `checks`"),
     "retrieved.relevant": (

@@ -33,6 +33,9 @@ DIAGNOSIS = {
     "signal",
     "cutoffs",
     "bad",
+    "n_measured",
+    "n_fully_measured",
+    "measured_by",
     "pass_rate",
     "patterns",
     "stages",
@@ -50,6 +53,7 @@ PREVIEW = {
     "fields",
     "computable",
     "not_computable",
+    "means",
     "problems",
 }
 

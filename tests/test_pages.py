@@ -71,3 +71,46 @@ def test_the_convention_changes_what_is_undefined(demo: Catalogue, monkeypatch: 
         demo.workspace.root, "triage", Selection(project="ragchecker", convention="ragchecker"), monkeypatch
     )
     assert not app.exception
+
+
+def _read(app: AppTest) -> str:
+    """What a reader sees: without the marks that keep outside text from being markup."""
+    return _texts(app).replace("\\", "").replace("\u2060", "")
+
+
+def test_an_address_of_what_is_not_there_says_so_once(
+    demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = Selection(project="no [where](x)", run="000000000000", baseline="111111111111")
+    app = _open(demo.workspace.root, "triage", gone, monkeypatch)
+    (said,) = [str(one.value) for one in app.warning if "What the workspace does hold" in str(one.value)]
+    assert "There is no project" in said
+    assert "[where](x)" not in said, "what an address says is data"
+    assert "There is no run '000000000000'" in _read(app)
+    assert "There is no run '111111111111' to be the baseline" in _read(app)
+    app.run()
+    assert "What the workspace does hold" not in _texts(app)
+
+
+def test_a_run_of_another_project_is_named_as_such(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = demo.runs("mtrag")[0]
+    app = _open(demo.workspace.root, "triage", Selection(project="iris", run=other.run_id), monkeypatch)
+    assert f"Run '{other.run_id}' belongs to 'mtrag', not to 'iris'" in _read(app)
+    found = _open(demo.workspace.root, "triage", Selection(project="nowhere", run=other.run_id), monkeypatch)
+    assert "There is no project 'nowhere'" in _read(found)
+    assert "GPT" in str(found.title[0].value), "the run that is there is shown"
+
+
+def test_triage_says_what_its_pass_rate_and_its_priority_rest_on(
+    demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bm25,) = [one for one in demo.runs("musique") if one.name == "BM25"]
+    chosen = Selection(project="musique", run=bm25.run_id)
+    app = _open(demo.workspace.root, "triage", chosen, monkeypatch)
+    assert any("Pass rate" in one.label and "10 alone" in one.label for one in app.metric)
+    assert "Pass rate: of what was measured: Recall@10 alone; 5 of 68 cases fully measured" in _read(app)
+    (colbert,) = [one for one in demo.runs("iris") if (one.name, one.n) == ("colbert", 30)]
+    app = _open(demo.workspace.root, "triage", Selection(project="iris", run=colbert.run_id), monkeypatch)
+    assert "Its cases are inferred" in _texts(app)
+    app = _open(demo.workspace.root, "diagnosis", Selection(project="iris", run=colbert.run_id), monkeypatch)
+    assert "Refused though the context had it** :gray-badge[refusal] :gray[inferred]" in _texts(app)

@@ -46,6 +46,7 @@ facts(
         f"{int(diagnosis.bad.bad.sum()):,} of {count(view.run.n, 'case')} bad",
         f"pass rate {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
         f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}",
+        markdown_text(diagnosis.looked_at.clause()),
         *parts.obtained(diagnosis),
     ]
 )

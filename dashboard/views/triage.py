@@ -6,11 +6,13 @@ import numpy as np
 import streamlit as st
 
 from dashboard import triage_parts as parts
-from dashboard.charts import fix_first_bars, trend
+from dashboard.charts import trend
 from dashboard.controls import choose
+from dashboard.diagnosis_words import rate_title
 from dashboard.drawing import draw, facts
+from dashboard.fix_first_parts import fix_first_section
 from dashboard.rounding import count, interval_text, percent
-from dashboard.session import current_view, open_cases
+from dashboard.session import current_view
 from dashboard.text import markdown_text
 from data.comparisons import GOOD_SHARE
 
@@ -29,15 +31,15 @@ comparison = parts.against_baseline(view)
 with st.container(horizontal=True):
     parts.verdict_card(gates)
     st.metric(
-        "Pass rate",
+        markdown_text(rate_title(diagnosis)),
         percent(rate.mean),
         border=True,
         height="stretch",
         delta=f"{interval_text(rate.low, rate.high)}, n = {parts.of_questions(rate)}",
         delta_color="off",
         delta_arrow="off",
-        help="Share of measured cases that miss no cut-off, fail no check and were not marked bad; "
-        "repeats averaged first; with its 95 % interval.",
+        help="Share of measured cases that miss no cut-off, fail no check, do not refuse what has an answer "
+        "and were not marked bad; repeats averaged first; with its 95 % interval.",
     )
     st.metric(
         "Bad cases",
@@ -49,25 +51,11 @@ with st.container(horizontal=True):
         delta_arrow="off",
     )
     parts.baseline_card(comparison)
+rests_on = diagnosis.looked_at.clause()
+facts([f"Pass rate: {markdown_text(rests_on)}" if rests_on else ""])
 
 st.subheader("What to fix first")
-if diagnosis.fix_first:
-    draw(fix_first_bars(diagnosis.fix_first), "fix_first", "Failure stages by number of bad cases")
-    top = diagnosis.fix_first[0]
-    st.markdown(
-        f"**{top.title}** owns {top.n_bad:,} of {bad:,} bad cases. If that stage were perfect, the pass "
-        f"rate would be **at most {percent(top.pass_rate_if_perfect)}** (now {percent(rate.mean)}): "
-        "an upper bound, since a repaired case may still fail later."
-    )
-    titles = {entry.key: f"{entry.title} ({entry.n_bad:,})" for entry in diagnosis.fix_first}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.selectbox(
-            "Failure stage", list(titles), format_func=titles.__getitem__, key="triage_stage"
-        )
-        if st.button("Open these cases", type="primary", key="open_stage"):
-            open_cases(stage=chosen)
-else:
-    st.success("No case misses a cut-off.", title="Nothing to fix at these cut-offs")
+fix_first_section(view, diagnosis)
 
 st.subheader("Gates")
 parts.gate_table(gates)

@@ -26,11 +26,13 @@ class PreviewRun:
         name: its name.
         count: records of it among those read.
         notes: assumptions made about it.
+        means: the metrics whose means it brings, where it is known by them alone.
     """
 
     name: str
     count: int
     notes: tuple[str, ...]
+    means: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def preview(source: Source, options: Options, limit: int = PREVIEW_RECORDS) -> P
     taken = [list(islice(draft.records, limit + 1)) for draft in drafts]
     records = [record for run in taken for record in run]
     runs = tuple(
-        PreviewRun(draft.name, len(run), draft.notes) for draft, run in zip(drafts, taken, strict=True)
+        PreviewRun(draft.name, len(run), draft.notes, tuple(draft.means))
+        for draft, run in zip(drafts, taken, strict=True)
     )
     filled = {name: sum(_fills(record, name) for _, record in records) for name in FIELDS}
     return Preview(

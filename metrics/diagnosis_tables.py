@@ -1,0 +1,103 @@
+"""The tables of docs/diagnosis.md, from the declarations: cut-offs, bad cases, patterns, stages and gates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from types import MappingProxyType
+
+from metrics.diagnosis import CONTEXT_SIGNALS, PATTERNS, Cutoffs
+from metrics.gates import DEFAULT_GATES, FEWEST_QUESTIONS
+from metrics.stages import STAGES
+
+__all__ = ["CUTOFFS", "REASONS", "diagnosis_tables"]
+
+CUTOFFS: Mapping[str, str] = MappingProxyType(
+    {
+        "context": "the context signal, below which the context lacks what the question needs",
+        "faithfulness": "the share of the answer's claims that its context supports",
+        "answer_relevancy": "how well the answer meets the question",
+        "correctness": "agreement with the reference; one half keeps “partly right” out of the bad cases",
+        "noise": "the share of wrong claims that stem from a retrieved document, from which on the answer "
+        "follows the noise",
+        "utilization": "the share of what the context held, below which the answer leaves it out",
+    }
+)
+REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        "context": "the context signal is below its cut-off",
+        "faithfulness": "faithfulness is below its cut-off",
+        "answer_relevancy": "answer relevancy is below its cut-off",
+        "correctness": "correctness is below its cut-off",
+        "answered_unanswerable": "the question is labelled unanswerable, and the system answered",
+        "wrongly_refused": "the system refused a question that is labelled answerable or for which gold is "
+        "recorded, whether or not retrieval found it",
+        "checks": "an expected-against-actual check failed",
+        "human": "a person marked it bad",
+    }
+)
+_VERDICT = {"block": "blocks", "warn": "warns"}
+
+
+def diagnosis_tables() -> str:
+    """Write every declared cut-off, reason, signal, pattern, stage and gate as Markdown, in its order."""
+    return "\n\n".join([_reasons(), _cutoffs(), _signals(), _patterns(), _stages(), _gates()])
+
+
+def _reasons() -> str:
+    rows = [[f"`{key}`", text] for key, text in REASONS.items()]
+    return "### Why a case is bad\n\n" + _table(["Reason", "When"], rows)
+
+
+def _cutoffs() -> str:
+    rows = [[f"`{one.name}`", f"{one.default:.2f}", CUTOFFS[one.name]] for one in fields(Cutoffs)]
+    return "### Cut-offs, for single cases\n\n" + _table(["Cut-off", "Value", "Of"], rows)
+
+
+def _signals() -> str:
+    rows = [[str(at), f"`{name}`"] for at, name in enumerate(CONTEXT_SIGNALS, 1)]
+    return "### Context signals, in order\n\n" + _table(["", "Metric"], rows)
+
+
+def _patterns() -> str:
+    rows = [
+        [f"`{one.key}` {one.title}", *_levels(one.key, one.levels), one.meaning, one.advice]
+        for one in PATTERNS
+    ]
+    head = ["Pattern", "Context", "Faithfulness", "Answer relevancy", "Meaning", "What to try"]
+    return "### Metric patterns\n\n" + _table(head, rows)
+
+
+def _levels(key: str, levels: Sequence[str]) -> list[str]:
+    return ["–"] * len(levels) if key in ("refusal", "not_measured") else list(levels)
+
+
+def _stages() -> str:
+    rows = [
+        [str(at), f"`{one.key}` {one.title}", one.owner, _rule(one.rule.__doc__), one.meaning, one.advice]
+        for at, one in enumerate(STAGES, 1)
+    ]
+    head = ["", "Stage", "Owner", "Rule", "Meaning", "What to try"]
+    return "### Failure stages, in the order they are tried\n\n" + _table(head, rows)
+
+
+def _rule(text: str | None) -> str:
+    return " ".join((text or "").split())
+
+
+def _gates() -> str:
+    rows = [
+        [
+            f"`{one.metric}`",
+            f"{'at most' if one.at_most else 'at least'} {one.threshold:.2f}",
+            f"{_VERDICT[one.severity]}: {one.reason}",
+        ]
+        for one in DEFAULT_GATES
+    ]
+    few = f"A mean of fewer than {FEWEST_QUESTIONS} questions is UNMEASURED."
+    return f"### Gates, for means\n\n{_table(['Metric', 'Mean must be', 'If it is not'], rows)}\n\n{few}"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
