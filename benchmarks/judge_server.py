@@ -175,10 +175,10 @@ class Script:
     """How the service behaves.
 
     Attributes:
-        reply: makes the reply of a request.
+        reply: makes the reply of a request; a text is sent as it is, all else as JSON.
         fault: names the fault that a request meets: "", "429", "529", "500", "drop", "slow", "truncated",
-            "schema", "cut", "refusal", "window", "401", "404", "billing".
-        latency: seconds that a reply takes.
+            "schema", "cut", "refusal", "window", "401", "404", "billing", "long"; in a batch also "lost".
+        latency: seconds that a reply takes, from the request's arrival, its making included.
         retry_after: what a 429 asks for, in seconds.
         slow: seconds that a slow reply takes.
         api_key: the key that is accepted; any where empty.
@@ -244,22 +244,23 @@ class JudgeServer:
         self._thread.join(timeout=5)
 
     async def _message(self, request: Request) -> Response:
+        since = time.monotonic()
         body = await request.json()
         self.flying += 1
         self.most_flying = max(self.most_flying, self.flying)
         try:
-            return await self._answer(request, body)
+            return await self._answer(request, body, since)
         finally:
             self.flying -= 1
 
-    async def _answer(self, request: Request, body: Body) -> Response:
+    async def _answer(self, request: Request, body: Body, since: float) -> Response:
         key = asked_key(body)
         fault = self._unknown_key(request) or self.script.fault(key, self._times[key])
         self._times[key] += 1
-        if self.script.latency:
-            await asyncio.sleep(self.script.latency)
-        if fault == "slow":
-            await asyncio.sleep(self.script.slow)
+        made = {} if fault in (*_ERRORS, "drop") else self._made(body, fault)
+        seconds = self.script.latency + (self.script.slow if fault == "slow" else 0.0)
+        if seconds:
+            await asyncio.sleep(since + seconds - time.monotonic())
         if fault in _ERRORS:
             self._note("/v1/messages", key, fault)
             return _error(fault, self.script.retry_after)
@@ -268,7 +269,6 @@ class JudgeServer:
             return StreamingResponse(
                 _broken(), headers={"content-length": "1000"}, media_type="application/json"
             )
-        made = self._made(body, fault)
         text = "".join(one["text"] for one in made["content"])
         self._note("/v1/messages", key, fault or "ok", _size(body), len(text) // CHARS_A_TOKEN)
         return JSONResponse(made)
@@ -281,7 +281,8 @@ class JudgeServer:
         self.asked.append(Asked(path, key, outcome, given, written, time.monotonic()))
 
     def _made(self, body: Body, fault: str) -> Body:
-        reply = json.dumps(self.script.reply(body), ensure_ascii=False)
+        given = self.script.reply(body)
+        reply = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         text, stop = reply, "end_turn"
         if fault == "truncated":
             text, stop = reply[: len(reply) // 2], "max_tokens"
@@ -344,20 +345,25 @@ class JudgeServer:
         return JSONResponse({"data": listed, "has_more": False, "first_id": None, "last_id": None})
 
     async def _show_batch(self, request: Request) -> Response:
-        return JSONResponse(self._batch(request.path_params["batch"]))
+        name = request.path_params["batch"]
+        return JSONResponse(self._batch(name)) if name in self._batches else _error("404", 0)
 
     async def _results(self, request: Request) -> Response:
         asked = self._batches[request.path_params["batch"]]["requests"]
-        lines = [json.dumps(self._result(one), ensure_ascii=False) for one in reversed(asked)]  # out of order
+        results = [self._result(one) for one in reversed(asked)]  # out of order
+        lines = [json.dumps(one, ensure_ascii=False) for one in results if one]
         return Response("\n".join(lines) + "\n", media_type="application/x-jsonl")
 
     def _result(self, one: Body) -> Body:
         key = asked_key(one["params"])
         fault = self.script.fault(key, self._times[key])
         self._times[key] += 1
+        if fault == "lost":
+            return {}
         if fault in (*_ERRORS, "drop", "slow"):
             self._note("batch", key, fault)
-            error = {"type": "error", "error": {"type": "api_error", "message": "internal"}}
+            _, kind, message = _ERRORS.get(fault, _ERRORS["500"])
+            error = {"type": "error", "error": {"type": kind, "message": message}}
             return {"custom_id": one["custom_id"], "result": {"type": "errored", "error": error}}
         made = self._made(one["params"], fault)
         self._note("batch", key, fault or "ok", _size(one["params"]), made["usage"]["output_tokens"])

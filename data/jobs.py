@@ -18,26 +18,16 @@ from data.errors import DataError
 from data.ledger import Ledger
 from data.workspace import utc_now
 
-__all__ = [
-    "Job",
-    "JobState",
-    "ask_to_stop",
-    "begin_job",
-    "end_job",
-    "job_of",
-    "jobs_of",
-    "pulse",
-    "stamp_of_jobs",
-]
+__all__ = ["Job", "JobState", "ask_to_stop", "begin_job", "end_job", "jobs_of", "pulse"]
 
 JobState = Literal["running", "done", "stopped", "failed", "died"]
-SILENT_SECONDS = 20.0  # a heartbeat older than this belongs to a job that is no more
+SILENT_SECONDS = 20.0  # a heartbeat older than this belongs to a job that is no more, on another machine
+SLEPT_SECONDS = 600.0  # on this one a process that is there may have been held up, as by a laptop's sleep
 _ROW = (
     "job_id, kind, run_id, spec, state, progress, message, host, pid, started_at, heartbeat, ended_at,"
     " stop_asked"
 )
 _LIST = f"SELECT {_ROW} FROM jobs WHERE ? IN ('', run_id) ORDER BY job_id DESC LIMIT 50"  # noqa: S608 -- constant
-_ONE = f"SELECT {_ROW} FROM jobs WHERE job_id = ?"  # noqa: S608 -- constant
 _BEGIN = (
     "INSERT INTO jobs (kind, run_id, spec, state, host, pid, started_at, heartbeat)"
     " VALUES (?, ?, ?, 'running', ?, ?, ?, ?)"
@@ -130,18 +120,6 @@ def jobs_of(ledger: Ledger, run_id: str = "") -> list[Job]:
         return [_job(row) for row in connection.execute(_LIST, (run_id,))]
 
 
-def job_of(ledger: Ledger, job_id: int) -> Job | None:
-    """Give one job."""
-    with ledger.open() as connection:
-        row = connection.execute(_ONE, (job_id,)).fetchone()
-    return _job(row) if row else None
-
-
-def stamp_of_jobs(ledger: Ledger) -> str:
-    """A value that changes when a job begins, moves on or ends."""
-    return "|".join(f"{job.job_id}:{job.state}:{job.heartbeat}" for job in jobs_of(ledger)[:5])
-
-
 def _job(row: tuple[Any, ...]) -> Job:
     number, kind, run_id, spec, state, progress, message, host, pid, started, beat, ended, stop = row
     job = Job(
@@ -163,14 +141,13 @@ def _job(row: tuple[Any, ...]) -> Job:
 
 
 def _lives(job: Job) -> bool:
-    if time.time() - job.heartbeat > SILENT_SECONDS:
-        return False
+    silent = time.time() - job.heartbeat
     if job.host != socket.gethostname():
-        return True
+        return silent <= SILENT_SECONDS
     try:
         os.kill(job.pid, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
-    return True
+        return silent <= SILENT_SECONDS
+    return silent <= SLEPT_SECONDS

@@ -9,15 +9,24 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from data.judge_calls import Call, CallStatus, Request, Usage
-from data.judge_client import Claude, JudgeStoppedError, service_host
-from data.judge_messages import call_of, mended, message_params, read_message, usage_of
+from data.judge_calls import Call, CallStatus, Request
+from data.judge_client import GONE, Claude, JudgeStoppedError, service_host
+from data.judge_messages import (
+    Spent,
+    as_message,
+    call_of,
+    mended,
+    message_params,
+    read_message,
+    storable,
+    usage_of,
+)
 from data.ledger import Ledger
 from data.workspace import utc_now
 
@@ -26,13 +35,12 @@ __all__ = ["BATCH_REQUESTS", "BatchRound", "SentBatch"]
 BATCH_REQUESTS, BATCH_BYTES = 10_000, 100_000_000
 FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 1.0, 60.0
 CLOCKS_APART = timedelta(minutes=5)
+NO_RESULT = "the service gave no result for it in a batch"
 _FAILED: Mapping[str, tuple[CallStatus, str]] = {
-    "errored": ("error", "the service failed on it in a batch"),
     "expired": ("timeout", "the batch expired before it was read"),
     "canceled": ("error", "the batch was canceled"),
 }
-Keep = Callable[[Request, Call, str], None]
-Reply = tuple[str, str, dict[str, Any]]  # batch, kind of result, message
+Keep = Callable[[Request, Call, str], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -52,33 +60,71 @@ class SentBatch:
     at: str
 
 
+@dataclass(frozen=True)
+class Reply:
+    """One result of a batch.
+
+    Attributes:
+        batch: its id.
+        kind: "succeeded", "errored", "canceled", "expired", or "" where there was none.
+        message: of a success, as JSON values.
+        error: what the service said of an error.
+    """
+
+    batch: str
+    kind: str
+    message: Mapping[str, Any]
+    error: str = ""
+
+
+def _reply(batch: str, result: Any) -> Reply:
+    if result.type == "succeeded":
+        return Reply(batch, result.type, as_message(result.message))
+    inner = getattr(getattr(getattr(result, "error", None), "error", None), "message", "")
+    return Reply(batch, result.type, {}, str(storable(str(inner)))[:200])
+
+
+def _no_result(batch: SentBatch) -> Reply:
+    return Reply(str(batch.batch_id), "", {})
+
+
+def _read(reply: Reply, request: Request) -> tuple[CallStatus, str, Any]:
+    """Say what a result came to: (status, reason, checked reply)."""
+    if reply.kind == "succeeded":
+        return read_message(reply.message, request)
+    if reply.kind == "errored" and "too long" in reply.error:
+        return "context_exceeded", "the sample does not fit the model's context window", None
+    if reply.kind == "errored":
+        return "error", f"the service failed on it in a batch ({reply.error or 'no reason given'})", None
+    status, reason = _FAILED.get(reply.kind, ("error", NO_RESULT))
+    return status, reason, None
+
+
 class BatchRound:
     """Asks many requests at once and waits for their results."""
 
     def __init__(self, claude: Claude, ledger: Ledger, keep: Keep, stopped: Callable[[], bool]) -> None:
         self.claude, self.ledger, self.keep, self.stopped = claude, ledger, keep, stopped
         self.host = service_host(claude.settings)
+        self._lost: set[int] = set()
 
     async def ask(self, requests: Mapping[str, Request]) -> dict[str, Call]:
         """Ask requests by their keys; gives the calls that came back, all of them unless a stop was asked."""
         found: dict[str, Call] = {}
         settings = self.claude.settings
         waiting = {key: message_params(request, settings) for key, request in requests.items()}
-        used = dict.fromkeys(requests, Usage())
+        spent = dict.fromkeys(requests, Spent())
         for mending in (False, True):
             replies, done = await self._replies(waiting, requests, mending)
             again: dict[str, Any] = {}
-            for key, (batch, kind, message) in replies.items():
-                request = requests[key]
-                used[key] += usage_of(message)
-                read = read_message(message, request) if kind == "succeeded" else (*_FAILED[kind], None)
+            for key, reply in replies.items():
+                spent[key] = spent[key].more(usage_of(reply.message), settings.model, 1, batch=True)
+                read = _read(reply, requests[key])
                 if read[0] == "invalid" and not mending:
-                    again[key] = mended(waiting[key], message, read[1])
+                    again[key] = mended(waiting[key], reply.message, read[1])
                     continue
-                model = self.claude.settings.model
-                call = call_of(request, model, read, used[key], 0.0, 1 + mending, batch=True)
-                self.keep(request, call, batch)
-                found[key] = call
+                found[key] = call_of(requests[key], settings.judge, read, spent[key])
+                await self.keep(requests[key], found[key], reply.batch)
             self._collected(done, requests)  # not before its calls are written down
             if not again:
                 break
@@ -90,16 +136,28 @@ class BatchRound:
     ) -> tuple[dict[str, Reply], list[SentBatch]]:
         """Give replies by key, of batches that are out already or are sent now, and those that have ended."""
         out = [] if mending else await self._out(waiting)
-        under_way = {key for batch in out for key in batch.keys}
+        found, ended = await self._results_of(out, requests)
+        settled = {key for batch in ended for key in batch.keys}
+        still = [one for one in out if one not in ended and one.intent_id not in self._lost]
+        under_way = settled | {key for batch in still for key in batch.keys}
         fresh = {key: one for key, one in waiting.items() if key not in under_way}
-        for part in _parts(fresh):
-            out.append(await self._send(part))
+        sent = [await self._send(part) for part in _parts(fresh)]
+        more, also = await self._results_of(sent, requests)
+        return found | more, ended + also
+
+    async def _results_of(
+        self, batches: Sequence[SentBatch], requests: Mapping[str, Request]
+    ) -> tuple[dict[str, Reply], list[SentBatch]]:
+        """Wait for batches: replies by key, and the batches that have ended; lost ones are forgotten."""
         found: dict[str, Reply] = {}
         ended = []
-        for batch in out:
-            if batch.batch_id is not None and await self._ended(batch.batch_id):
-                found |= await self._results(batch.batch_id, requests)
-                ended.append(batch)
+        for batch in batches:
+            lines = await self._results(batch) if await self._ended(batch) else None
+            if lines is None:
+                continue
+            ended.append(batch)
+            mine = {key: lines.get(key, _no_result(batch)) for key in batch.keys}
+            found |= {key: reply for key, reply in mine.items() if key in requests}
         return found, ended
 
     def _collected(self, ended: Sequence[SentBatch], requests: Mapping[str, Request]) -> None:
@@ -154,12 +212,17 @@ class BatchRound:
         self._write("UPDATE batches SET batch_id = ? WHERE intent_id = ?", (made.id, number))
         return SentBatch(number, made.id, tuple(part), at)
 
-    async def _ended(self, batch_id: str) -> bool:
-        """Wait for the end of a batch; False where a stop was asked meanwhile."""
+    async def _ended(self, batch: SentBatch) -> bool:
+        """Wait for the end of a batch; False where a stop was asked, or the service has it no more."""
         pause = FIRST_POLL_SECONDS
         while True:
-            batch = await self._asked(partial(self.claude.client.messages.batches.retrieve, batch_id))
-            if batch.processing_status == "ended":
+            known = await self._asked(
+                partial(self.claude.client.messages.batches.retrieve, str(batch.batch_id)), may_be_gone=True
+            )
+            if known is None:
+                self._forget(batch)
+                return False
+            if known.processing_status == "ended":
                 return True
             until = time.monotonic() + pause
             while time.monotonic() < until:
@@ -168,18 +231,31 @@ class BatchRound:
                 await asyncio.sleep(min(0.5, pause))
             pause = min(pause * 1.5, LAST_POLL_SECONDS)
 
-    async def _results(self, batch_id: str, requests: Mapping[str, Request]) -> dict[str, Reply]:
-        lines = await self._asked(partial(self.claude.client.messages.batches.results, batch_id))
+    def _forget(self, batch: SentBatch) -> None:
+        """Take a batch for lost, so that its samples are asked anew."""
+        self._lost.add(batch.intent_id)
+        now = utc_now().isoformat()
+        self._write("UPDATE batches SET collected_at = ? WHERE intent_id = ?", (now, batch.intent_id))
+
+    async def _results(self, batch: SentBatch) -> dict[str, Reply] | None:
+        """Give the results of a batch by key; None where they are gone, or are another job's."""
+        name = str(batch.batch_id)
+        lines = await self._asked(
+            partial(self.claude.client.messages.batches.results, name), may_be_gone=True
+        )
         found: dict[str, Reply] = {}
-        async for line in lines:
-            if line.custom_id in requests:
-                result = line.result
-                message = result.message.to_dict() if result.type == "succeeded" else {}
-                found[line.custom_id] = (batch_id, result.type, message)
+        if lines is not None:
+            async for line in lines:
+                found[line.custom_id] = _reply(name, line.result)
+        if not set(found) & set(batch.keys):
+            self._forget(batch)
+            return None
         return found
 
-    async def _asked(self, ask: Callable[[], Any]) -> Any:
-        tried = await self.claude.tried(ask)
+    async def _asked(self, ask: Callable[[], Any], may_be_gone: bool = False) -> Any:
+        tried = await self.claude.tried(ask, may_be_gone)
+        if tried.found is None and may_be_gone and tried.reason == GONE:
+            return None
         if tried.found is None:
             raise JudgeStoppedError(f"{self.host}: batches cannot be used now ({tried.reason})")
         return tried.found

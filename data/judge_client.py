@@ -19,13 +19,32 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from data.errors import DataError
-from data.judge_calls import Call, CallStatus, Request, Usage
-from data.judge_messages import ClientSettings, call_of, mended, message_params, read_message, usage_of
+from data.judge_calls import Call, CallStatus, Request
+from data.judge_messages import (
+    ClientSettings,
+    Spent,
+    as_message,
+    call_of,
+    mended,
+    message_params,
+    read_message,
+    storable,
+    usage_of,
+)
 from data.judge_pace import Pace, backoff
 
-__all__ = ["Claude", "ClientSettings", "JudgeStoppedError", "Tried", "count_on_service", "service_host"]
+__all__ = [
+    "GONE",
+    "Claude",
+    "ClientSettings",
+    "JudgeStoppedError",
+    "Tried",
+    "count_on_service",
+    "service_host",
+]
 
 TRIES = 6
+GONE = "the service does not have it any more"
 NO_KEY = (
     "no API key: set ANTHROPIC_API_KEY in the environment of the command or of the dashboard; "
     "everything but judging works without one"
@@ -64,7 +83,6 @@ class Claude:
 
     def __init__(self, settings: ClientSettings) -> None:
         import anthropic
-        import httpx2
 
         if not (os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN")):
             raise JudgeStoppedError(NO_KEY)
@@ -72,10 +90,11 @@ class Claude:
         self.sdk = f"anthropic {anthropic.__version__}"
         self.pace = Pace(settings.concurrency)
         self._errors = anthropic
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=settings.concurrency)
-        http = anthropic.DefaultAsyncHttpxClient(transport=_paced(self.pace, limits))
         self.client = anthropic.AsyncAnthropic(
-            base_url=settings.base_url, max_retries=0, timeout=settings.timeout, http_client=http
+            base_url=settings.base_url,
+            max_retries=0,
+            timeout=settings.timeout,
+            middleware=[_paced(self.pace)],
         )
 
     async def __aenter__(self) -> Self:
@@ -92,34 +111,42 @@ class Claude:
         """
         started = time.monotonic()
         params = message_params(request, self.settings)
-        usage, asked = Usage(), 0
+        spent = Spent()
         for mending in (False, True):
             sent = await self.tried(partial(self.client.messages.create, **params))
-            asked += sent.times
             status, reason, payload = sent.status, sent.reason, None
-            message: dict[str, Any] = {} if sent.found is None else sent.found.to_dict()
+            message: dict[str, Any] = {} if sent.found is None else as_message(sent.found)
             if message:
-                usage += usage_of(message)
                 status, reason, payload = read_message(message, request)
+            elif sent.found is not None:
+                status, reason = "error", "the service sent what is no message"
+            spent = spent.more(usage_of(message), self.settings.model, sent.times)
             if status != "invalid" or mending:
                 break
             params = mended(params, message, reason)
         seconds = time.monotonic() - started
-        return call_of(request, self.settings.model, (status, reason, payload), usage, seconds, asked)
+        return call_of(request, self.settings.judge, (status, reason, payload), spent, seconds)
 
     async def count_tokens(self, request: Request) -> int:
         """Ask the service how many tokens a request has; costs nothing."""
         params = message_params(request, self.settings)
         try:
             found = await self.client.messages.count_tokens(
-                model=params["model"], system=params["system"], messages=params["messages"]
+                model=params["model"],
+                system=params["system"],
+                messages=params["messages"],
+                output_config=params["output_config"],
             )
         except self._errors.APIError as error:
             raise JudgeStoppedError(self._sentence(error)) from error
         return int(found.input_tokens)
 
-    async def tried(self, ask: Callable[[], Awaitable[Any]]) -> Tried:
+    async def tried(self, ask: Callable[[], Awaitable[Any]], may_be_gone: bool = False) -> Tried:
         """Ask the service something, again where the failure may pass.
+
+        Args:
+            ask: sends the request.
+            may_be_gone: whether it asks for what the service may have no more; then a 404 is an answer.
 
         Raises:
             JudgeStoppedError: no further request can succeed.
@@ -130,9 +157,13 @@ class Claude:
             try:
                 found = await ask()
             except self._errors.APIError as error:
+                if may_be_gone and getattr(error, "status_code", None) == 404:
+                    return Tried(None, "error", GONE, tried)
                 status, reason, again = self._judge_error(error)
                 if not again:
                     return Tried(None, status, reason, tried)
+            except self._errors.AnthropicError:
+                return Tried(None, "error", GONE, tried)  # results of a batch that was archived
             except ValueError as error:  # a reply of the service that is no JSON
                 status, reason = "error", f"the service sent what is no message ({type(error).__name__})"
             else:
@@ -172,7 +203,10 @@ class Claude:
         if code == 401:
             return f"{where} does not accept the API key in ANTHROPIC_API_KEY; accepted: a key that is in use"
         if code == 404:
-            return f"{where} does not know the model {self.settings.model.name!r}; name another with --model"
+            model = self.settings.model.name
+            return (
+                f"{where} does not know the model {model!r}, or is no such service; name another with --model"
+            )
         if code in (402, 403) or "credit balance" in str(error):
             return f"{where} will not serve this key ({code}: {_said(error)})"
         return f"{where} cannot be asked ({_said(error)})"
@@ -193,21 +227,17 @@ def count_on_service(requests: Sequence[Request], settings: ClientSettings) -> l
         return apart.submit(asyncio.run, count()).result()
 
 
-def _paced(pace: Pace, limits: Any) -> Any:
-    """Make a transport that holds its place in the pace only while a request is on its way.
+def _paced(pace: Pace) -> Any:
+    """Make a middleware that holds a place in the pace only while a request is on its way.
 
     What the SDK does before and after it, building and checking messages, then costs no throughput.
     """
-    import httpx2
 
-    class Paced(httpx2.AsyncHTTPTransport):
-        async def handle_async_request(self, request: Any) -> Any:
-            async with pace:
-                response = await super().handle_async_request(request)
-                await response.aread()
-                return response
+    async def paced(request: Any, call_next: Any) -> Any:
+        async with pace:
+            return await call_next(request)
 
-    return Paced(limits=limits)
+    return paced
 
 
 def _retry_after(error: Exception) -> float | None:
@@ -224,4 +254,4 @@ def _said(error: Exception) -> str:
     body = getattr(error, "body", None)
     inner = body.get("error", {}) if isinstance(body, Mapping) else {}
     message = inner.get("message") if isinstance(inner, Mapping) else None
-    return str(message or type(error).__name__)[:200]
+    return str(storable(str(message or type(error).__name__)))[:200]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from data.judge_calls import Call, CallStatus, Request, Usage, request_key
@@ -13,14 +13,18 @@ from metrics.values import MetricsError
 
 __all__ = [
     "ClientSettings",
+    "Spent",
+    "as_message",
     "call_of",
     "mended",
     "message_params",
     "read_message",
     "reply_limit",
+    "storable",
     "usage_of",
 ]
 
+USUAL_EFFORT = "low"
 REPLY_FACTOR, LEAST_REPLY, MOST_REPLY = 4, 4_000, 20_000  # of what is expected; thinking counts as well
 REPAIR = (
     "The reply does not fit the form: {problem}. Send the whole reply again, corrected, as JSON of the form."
@@ -43,15 +47,26 @@ class ClientSettings:
     base_url: str | None = None
     concurrency: int = 8
     timeout: float = 120.0
-    effort: str = "low"
+    effort: str = USUAL_EFFORT
+
+    @property
+    def judge(self) -> str:
+        """Name the model, with an effort that is not the usual one: that is another judge."""
+        plain = self.effort_sent in ("", USUAL_EFFORT)
+        return self.model.name if plain else f"{self.model.name}/{self.effort}"
+
+    @property
+    def effort_sent(self) -> str:
+        """The effort, "" where the model does not take one."""
+        return self.effort if self.model.effort else ""
 
 
 def message_params(request: Request, settings: ClientSettings) -> dict[str, Any]:
     """Give the parameters of the message that asks a request."""
     model = settings.model
     config: dict[str, Any] = {"format": {"type": "json_schema", "schema": dict(request.schema)}}
-    if model.effort:
-        config["effort"] = settings.effort
+    if settings.effort_sent:
+        config["effort"] = settings.effort_sent
     return {
         "model": model.name,
         "max_tokens": reply_limit(request, model),
@@ -72,14 +87,15 @@ def read_message(message: Mapping[str, Any], request: Request) -> tuple[CallStat
     stop = message.get("stop_reason")
     if stop == "refusal":
         details = message.get("stop_details") or {}
-        return "refused", str(details.get("explanation") or "the model declined to read this sample"), None
+        said = storable(details.get("explanation") or "the model declined to read this sample")
+        return "refused", str(said), None
     if stop == "max_tokens":
         return "truncated", "the reply was cut off at its longest allowed length", None
     if stop == "model_context_window_exceeded":
         return "context_exceeded", "the sample does not fit the model's context window", None
-    text = "".join(one.get("text", "") for one in message.get("content", ()) if one.get("type") == "text")
+    text = _text_of(message)
     try:
-        reply = json.loads(text)
+        reply = storable(json.loads(text))
         request.check(reply)
     except (ValueError, RecursionError) as error:  # MetricsError is a ValueError
         problem = str(error) if isinstance(error, MetricsError) else f"no JSON ({error})"
@@ -87,37 +103,76 @@ def read_message(message: Mapping[str, Any], request: Request) -> tuple[CallStat
     return "scored", "", reply
 
 
+@dataclass(frozen=True)
+class Spent:
+    """What the sends of one call took together, each priced on its own.
+
+    Attributes:
+        usage: tokens.
+        cost_usd: None where the model has no price.
+        asked: requests sent.
+    """
+
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = 0.0
+    asked: int = 0
+
+    def more(self, usage: Usage, model: Model, asked: int, batch: bool = False) -> Spent:
+        """Add a send."""
+        price = model.cost(usage, batch)
+        cost = None if price is None or self.cost_usd is None else self.cost_usd + price
+        return Spent(self.usage + usage, cost, self.asked + asked)
+
+
 def call_of(
-    request: Request,
-    model: Model,
-    read: tuple[CallStatus, str, Any],
-    usage: Usage,
-    seconds: float,
-    asked: int,
-    batch: bool = False,
+    request: Request, judge: str, read: tuple[CallStatus, str, Any], spent: Spent, seconds: float = 0.0
 ) -> Call:
     """Make the call to write down of what was read in the end."""
     status, reason, payload = read
     if status == "invalid":
         reason = f"no valid reply after a second attempt: {reason}"
-    cost = model.cost(usage, batch)
-    return Call(request_key(request, model.name), status, reason, payload, usage, seconds, asked, False, cost)
+    key = request_key(request, judge)
+    return Call(key, status, reason, payload, spent.usage, seconds, spent.asked, False, spent.cost_usd)
+
+
+def as_message(found: Any) -> dict[str, Any]:
+    """Give a message of the SDK as JSON values; empty for what is no message, such as a page of HTML."""
+    given = found.to_dict() if hasattr(found, "to_dict") else {}
+    fits = isinstance(given, dict) and isinstance(given.get("content"), list)
+    return given if fits else {}
+
+
+def storable(value: Any) -> Any:
+    """Give JSON values without lone surrogates, which no file and no database can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list):
+        return [storable(one) for one in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(one) for key, one in value.items()}
+    return value
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    parts = [one for one in message.get("content") or () if isinstance(one, Mapping)]
+    return "".join(str(one.get("text") or "") for one in parts if one.get("type") == "text")
 
 
 def mended(params: Mapping[str, Any], message: Mapping[str, Any], problem: str) -> dict[str, Any]:
     """Give the parameters that ask for a corrected reply."""
-    text = "".join(one.get("text", "") for one in message.get("content", ()) if one.get("type") == "text")
+    text = _text_of(message)
     turns = [{"role": "assistant", "content": text}] if text.strip() else []
     ask = {"role": "user", "content": REPAIR.format(problem=problem[:500])}
     return {**params, "messages": [*params["messages"], *turns, ask]}
 
 
 def usage_of(message: Mapping[str, Any]) -> Usage:
-    """Give the tokens of a message of the service, as JSON values."""
-    found = message.get("usage") or {}
-    return Usage(
-        int(found.get("input_tokens") or 0),
-        int(found.get("output_tokens") or 0),
-        int(found.get("cache_creation_input_tokens") or 0),
-        int(found.get("cache_read_input_tokens") or 0),
-    )
+    """Give the tokens of a message of the service, as JSON values; 0 where it does not say."""
+    found = message.get("usage")
+    given = found if isinstance(found, Mapping) else {}
+    names = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    return Usage(*(_whole(given.get(name)) for name in names))
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value < 2**53 else 0

@@ -9,6 +9,7 @@ from types import TracebackType
 __all__ = ["Pace"]
 
 BACKOFF_SECONDS, LONGEST_SECONDS = 0.5, 60.0
+LONGEST_ASKED = 3600.0  # a service that asks for more is taken to mean this
 EASE_AFTER = 20  # answers in a row behind which one more request may be in flight
 
 
@@ -67,8 +68,8 @@ class Pace:
             self._strikes += 1
             self.allowed = max(self.allowed / 2, 1.0)
         self._answers = 0
-        pause = seconds if seconds is not None else backoff(self._strikes)
-        self._until = max(self._until, _now() + min(pause, LONGEST_SECONDS))
+        pause = min(seconds, LONGEST_ASKED) if seconds is not None else backoff(self._strikes)
+        self._until = max(self._until, _now() + pause)
 
 
 def backoff(tries: int) -> float:

@@ -7,12 +7,13 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from threading import Thread, current_thread, main_thread
 
+from data.errors import DataError
 from data.job_progress import JobSpec, Progress
 from data.jobs import JobState, pulse
+from data.judge_asking import Asking
 from data.judge_batches import BatchRound
 from data.judge_budget import Budget, most_cost
 from data.judge_calls import FINAL, Call, Outcome, Request, Steps, Work, WorkSample, request_key
@@ -67,7 +68,6 @@ class Session:
         self.stop_asked = False
         self.out_of_budget = False
         self.sdk = ""
-        self._flying: dict[str, asyncio.Future[Call]] = {}
 
     def run(self) -> tuple[JobState, str]:
         """Work until the end, a stop, or the budget: (state, message).
@@ -111,7 +111,7 @@ class Session:
         made = Judgement(
             self.the_run.run_id,
             self.work.kind,
-            self.settings.model.name,
+            self.settings.judge,
             self.work.prompt,
             self.sdk,
             "",
@@ -131,34 +131,35 @@ class Session:
                 beat.cancel()
 
     async def _workers(self, claude: Claude, verdicts: Verdicts) -> None:
-        todo, budget = self._todo(), Budget(self.spec.budget_usd)
+        todo = self._todo()
+        asking = Asking(claude, verdicts, Budget(self.spec.budget_usd), self.progress)
         workers = min(2 * self.settings.concurrency, max(self.progress.total, 1))
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(workers):
-                    group.create_task(self._worker(todo, _Asking(claude, verdicts, budget)))
+                    group.create_task(self._worker(todo, asking))
         except* JudgeStoppedError as errors:
             raise errors.exceptions[0] from None
 
     async def _rounds(self, claude: Claude, verdicts: Verdicts) -> None:
         """Take all samples through their steps together, a batch for each step that many of them take."""
+        asking = Asking(claude, verdicts, Budget(None), self.progress)
 
-        def keep(request: Request, call: Call, batch: str) -> None:
-            origin = {"model": self.settings.model.name, "sdk": self.sdk, "batch": batch}
-            verdicts.keep(request, call, origin)
+        async def keep(request: Request, call: Call, batch: str) -> None:
             self.progress.pay(call)
+            await asking.keep(request, call, batch)
 
         rounds = BatchRound(claude, self.ledger, keep, lambda: self.stop_asked)
         waiting = {(one.row, one.attempt): self.work.steps(one) for one in self._todo()}
         sent: dict[Place, Call | None] = dict.fromkeys(waiting)
         while waiting and not self.stop_asked:
             asked = self._advance(waiting, sent)
-            wanted = {request_key(one, self.settings.model.name): one for one in asked.values()}
+            wanted = {request_key(one, self.settings.judge): one for one in asked.values()}
             known = {key: one for key, one in verdicts.find(wanted).items() if one.status in FINAL}
             self.progress.cached += len(known)
             fresh = self._affordable({key: one for key, one in wanted.items() if key not in known})
             known |= await rounds.ask(fresh) if fresh else {}
-            keys = {place: request_key(one, self.settings.model.name) for place, one in asked.items()}
+            keys = {place: request_key(one, self.settings.judge) for place, one in asked.items()}
             sent = {place: known[key] for place, key in keys.items() if key in known}
             waiting = {place: waiting[place] for place in sent}
 
@@ -200,13 +201,15 @@ class Session:
     async def _beat(self) -> None:
         while True:
             self.progress.seconds = time.monotonic() - self.began
-            if pulse(self.ledger, self.job_id, self.progress.to_dict()):
-                self.stop_asked = True
-            if self.watch is not None:
-                self.watch(self.progress)
+            with suppress(DataError):  # a locked ledger misses a beat; the next one comes
+                if pulse(self.ledger, self.job_id, self.progress.to_dict()):
+                    self.stop_asked = True
+            with suppress(Exception):  # who watches may go; the job does not
+                if self.watch is not None:
+                    self.watch(self.progress)
             await asyncio.sleep(BEAT_SECONDS)
 
-    async def _worker(self, todo: Iterator[WorkSample], asking: _Asking) -> None:
+    async def _worker(self, todo: Iterator[WorkSample], asking: Asking) -> None:
         for given in todo:
             if self.stop_asked or self.out_of_budget:
                 return
@@ -217,65 +220,16 @@ class Session:
             self.outcomes[(given.row, given.attempt)] = outcome
             self.progress.note(outcome)
 
-    async def _drive(self, given: WorkSample, asking: _Asking) -> Outcome | None:
+    async def _drive(self, given: WorkSample, asking: Asking) -> Outcome | None:
         """Take a sample through its steps; None where the budget does not allow one."""
         steps = self.work.steps(given)
         try:
             request = next(steps)
             while True:
-                call = await self._answer(request, asking)
+                call = await asking.answer(request)
                 if call is None:
                     return None
                 request = steps.send(call)
         except StopIteration as end:
             found: Outcome = end.value
             return found
-
-    async def _answer(self, request: Request, asking: _Asking) -> Call | None:
-        """Give the call of a request: from the ledger, from a like one in flight, or by asking."""
-        key = request_key(request, self.settings.model.name)
-        flying = self._flying.get(key)
-        if flying is not None:
-            self.progress.cached += 1
-            return await flying
-        known = asking.verdicts.find([key]).get(key)
-        if known is not None and known.status in FINAL:
-            self.progress.cached += 1
-            return known
-        amount = most_cost(request, self.settings.model)
-        if not await asking.budget.reserve(amount):
-            return None
-        self._flying[key] = asyncio.get_running_loop().create_future()
-        return await self._ask(request, key, amount, asking)
-
-    async def _ask(self, request: Request, key: str, amount: float, asking: _Asking) -> Call:
-        cost = 0.0
-        future = self._flying[key]
-        try:
-            call = await asking.claude.ask(request)
-            cost = call.cost_usd or 0.0
-            origin = {"model": self.settings.model.name, "sdk": self.sdk, "batch": ""}
-            asking.verdicts.keep(request, call, origin)
-            self.progress.pay(call)
-            future.set_result(call)
-            return call
-        finally:
-            del self._flying[key]
-            if not future.done():
-                future.cancel()
-            await asking.budget.settle(amount, cost)
-
-
-@dataclass(frozen=True)
-class _Asking:
-    """What asking takes.
-
-    Attributes:
-        claude: the client.
-        verdicts: the cache.
-        budget: the limit.
-    """
-
-    claude: Claude
-    verdicts: Verdicts
-    budget: Budget

@@ -57,7 +57,7 @@ def test_failures_in_a_batch_have_their_reasons_and_a_bad_form_is_mended_in_a_se
     assert set(result.progress.failed) == {*LASTING.values(), "error"}
     assert result.progress.scored + sum(result.progress.failed.values()) == 40
     reasons = {one.reason for one in result.outcomes.values() if one.status == "error"}
-    assert reasons == {"the service failed on it in a batch"}
+    assert reasons == {"the service failed on it in a batch (internal)"}
 
 
 def test_a_stopped_job_collects_its_batch_later_and_pays_once(
@@ -100,3 +100,34 @@ def test_a_batch_stays_within_the_budget(tmp_path: Path) -> None:
     assert result.state == "stopped"
     assert 0 < result.progress.scored < 50
     assert (result.progress.cost_usd or 1) <= 0.02
+
+
+def test_a_batch_that_the_service_has_no_more_is_sent_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue, run = made(tmp_path, 4)
+    with JudgeServer() as server:
+        judged(catalogue, run, server, batch=True)
+    with catalogue.ledger.open() as connection:  # as if it had been sent and never collected
+        connection.execute("UPDATE batches SET collected_at = NULL, batch_id = 'msgbatch_gone'")
+        connection.execute("DELETE FROM calls")
+        (host,) = connection.execute("SELECT host FROM batches").fetchone()
+    with JudgeServer() as server:
+        with catalogue.ledger.open() as connection:
+            connection.execute("UPDATE batches SET host = ?", (server.url.removeprefix("http://"),))
+        result = judged(catalogue, run, server, batch=True)
+    assert host.startswith("127.0.0.1")
+    assert (result.state, result.progress.scored) == ("done", 4)
+
+
+def test_a_missing_result_and_a_too_long_sample_have_their_reasons(tmp_path: Path) -> None:
+    catalogue, run = made(tmp_path, 6)
+    kinds = ["", "", "lost", "long"]
+    with JudgeServer(Script(fault=lambda key, _: kinds[int(key, 16) % 4])) as server:
+        result = judged(catalogue, run, server, batch=True)
+    failed = result.progress.failed
+    assert result.progress.scored + sum(failed.values()) == 6
+    reasons = {one.status: one.reason for one in result.outcomes.values() if one.status != "scored"}
+    assert set(reasons) <= {"error", "context_exceeded"}
+    if "error" in reasons:
+        assert reasons["error"] == "the service gave no result for it in a batch"

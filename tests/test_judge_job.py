@@ -432,3 +432,73 @@ def no_service_from_outside() -> Iterator[None]:
     yield
     if kept is not None:
         os.environ["ANTHROPIC_BASE_URL"] = kept
+
+
+def test_samples_that_are_alike_are_asked_once_within_a_tight_budget(tmp_path: Path) -> None:
+    alike = [{**records(1)[0], "question_id": f"same{at}"} for at in range(5)]
+    run = add_run([*records(2), *alike], "alike", "zoo", str(tmp_path))
+    catalogue = Catalogue(Workspace(tmp_path))
+    with JudgeServer(Script(latency=0.05)) as server:
+        for budget in (0.0105, 0.012, 0.02, None):
+            result = judged(catalogue, run, server, budget_usd=budget)
+            assert result.state in ("stopped", "done"), result.message
+            assert set(server.served().values()) <= {1}
+    assert result.progress.scored == 7
+    assert len(server.served()) == 2
+
+
+def test_half_an_emoji_in_a_reply_is_no_loss(tmp_path: Path) -> None:
+    def reply(body: dict[str, Any]) -> object:
+        made_up = plain_reply(body)
+        assert isinstance(made_up, dict)
+        return json.dumps({**made_up, "instructions": [{"where": "answer", "quote": "half \ud83d"}]})
+
+    catalogue, run = made(tmp_path, 3)
+    with JudgeServer(Script(reply=reply)) as server:
+        result = judged(catalogue, run, server)
+    assert (result.state, result.progress.scored) == ("done", 3)
+    quotes = {one.payload["injections"][0]["quote"] for one in result.outcomes.values()}
+    assert quotes == {"half ?"}
+
+
+@pytest.mark.parametrize("reply", ["<html>busy</html>", "[[" * 20_000, '{"a": NaN}', '"text"', ""])
+def test_a_hostile_reply_is_a_reason_and_not_a_crash(reply: str, tmp_path: Path) -> None:
+    catalogue, run = made(tmp_path, 2)
+    with JudgeServer(Script(reply=lambda _: reply)) as server:
+        result = judged(catalogue, run, server)
+    assert result.state == "done"
+    assert result.progress.failed == {"invalid": 2}
+    assert all("no valid reply after a second attempt" in one.reason for one in result.outcomes.values())
+
+
+def test_a_watcher_that_goes_does_not_end_the_heartbeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beats: list[int] = []
+
+    def watch(_progress: object) -> None:
+        beats.append(1)
+        raise BrokenPipeError
+
+    monkeypatch.setattr("data.judge_session.BEAT_SECONDS", 0.05)
+    catalogue, run = made(tmp_path, 16)
+    model = read_prices().model()
+    with JudgeServer(Script(latency=0.2)) as server:
+        settings = ClientSettings(model, server.url, 4)
+        result = run_work(
+            catalogue.workspace, run, ReadingWork.of(model.window), settings, JobSpec(range(16)), watch
+        )
+    assert result.state == "done"
+    assert len(beats) > 3
+
+
+def test_another_effort_is_another_judge(tmp_path: Path) -> None:
+    catalogue, run = made(tmp_path, 2)
+    model = read_prices().model()
+    with JudgeServer() as server:
+        for effort in ("low", "high"):
+            settings = ClientSettings(model, server.url, effort=effort)
+            run_work(catalogue.workspace, run, ReadingWork.of(model.window), settings, JobSpec(range(2)))
+    assert len(server.asked) == 4
+    names = [one.model for one in judgements_of(catalogue.ledger, run.run_id)]
+    assert names == ["claude-haiku-5-5/high", "claude-haiku-5-5"]
