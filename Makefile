@@ -18,7 +18,7 @@ $(READY): pyproject.toml constraints.txt
 	  "$$found" -m venv "$(VENV)" || { rm -rf "$(VENV)"; echo "no virtual environment could be made; on Debian: apt-get install python3-venv"; exit 1; }; \
 	fi; \
 	echo "Installing into $(VENV) (about half a minute, once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[judge,test]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[images,judge,test]"
 	@touch $(READY)
 
 run: $(READY)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.ablation_charts import cost_map, effect_forest, effect_label
 from dashboard.controls import choose
-from dashboard.drawing import draw, facts, show_table
+from dashboard.drawing import draw, export_menu, facts, show_table
 from dashboard.palette import VERDICT_MARKS
 from dashboard.rounding import NOT_MEASURED, count, interval_text, number, p_value, signed
 from dashboard.session import View, keep
@@ -87,8 +87,9 @@ def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> N
 
 
 def _effect_table(view: View, found: Ablation) -> None:
+    rows = [_effect_row(one) for one in found.effects]
     event = st.dataframe(
-        [_effect_row(one) for one in found.effects],
+        rows,
         hide_index=True,
         key="effects_table",
         on_select="rerun",
@@ -96,6 +97,7 @@ def _effect_table(view: View, found: Ablation) -> None:
         height="content",
         alt="Effects of single changes with intervals and corrected p values",
     )
+    export_menu(rows, "Effects of single changes")
     facts(
         [
             "each from all pairs of the chosen runs that differ in this factor alone",

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.access import may_write
 from dashboard.controls import choose
+from dashboard.drawing import begin_page
 from dashboard.missing_choices import tell_missing
 from dashboard.session import View, current_selection, open_catalogue, restore_selection, save_selection
 from dashboard.text import markdown_text
@@ -16,14 +18,16 @@ PAGES = [
     st.Page("views/diagnosis.py", title="Diagnosis"),
     st.Page("views/cases.py", title="Cases"),
     st.Page("views/compare.py", title="Compare"),
+    st.Page("views/trend.py", title="Trend"),
     st.Page("views/retrieval.py", title="Retrieval"),
     st.Page("views/chunking.py", title="Chunking"),
     st.Page("views/alignment.py", title="Alignment"),
     st.Page("views/benchmarks.py", title="Benchmarks"),
     st.Page("views/judge.py", title="Judge"),
+    st.Page("views/present.py", title="Present"),
     st.Page("views/runs.py", title="Runs"),
 ]
-KNOWN_BY_MEANS = ("benchmarks", "runs")  # pages that have something to show of a version without samples
+KNOWN_BY_MEANS = ("benchmarks", "trend", "runs")  # pages that show something of a version without samples
 CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "mark": "", "grid": "", "page": 1}
 CONVENTIONS = {
     "default": "ragtriage (undefined stays undefined)",
@@ -44,12 +48,18 @@ def pick(view: View) -> View:
             choose("Baseline", "baseline", others, view.labels, shown=shown)
         with st.expander("Conventions"):
             choose("Undefined values", "convention", list(CONVENTIONS), CONVENTIONS)
+        if not may_write():
+            st.caption("Read only: nothing can be changed here.")
     return view
 
 
 st.set_page_config(page_title="ragtriage", page_icon="🩺", layout="wide")
-page = st.navigation(PAGES)
+presenting = bool(current_selection().slide)
+page = st.navigation(PAGES, position="hidden" if presenting else "sidebar")
 restore_selection(page.url_path)
+begin_page()
+if presenting != bool(current_selection().slide):
+    st.rerun()
 try:
     catalogue = open_catalogue()
     tell_missing(catalogue)
@@ -61,7 +71,7 @@ try:
         )
         st.page_link("views/runs.py", label="Load a run")
     else:
-        st.session_state["view"] = pick(found) if found is not None else None
+        st.session_state["view"] = pick(found) if found is not None and not presenting else found
         save_selection()
         if found is not None and found.run.means and page.url_path not in KNOWN_BY_MEANS:
             from dashboard.means_only import means_only

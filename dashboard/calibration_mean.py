@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.access import may_write
 from dashboard.calibration_charts import Mean, mean_rows
 from dashboard.drawing import draw, facts
 from dashboard.rounding import count, interval_text, number, signed
 from dashboard.session import open_cases
+from dashboard.text import markdown_text
 from data.agreements import Cuts
 from data.corrected_means import ADVISED_LABELS, FEW_LABELS, Corrected, corrected_mean
 from data.held_metrics import Held
@@ -70,8 +72,10 @@ def _nothing_drawn(people: PeopleValues, found: Corrected | None) -> None:
     )
     if found is not None and people.n_drawn and found.unjudged:
         why = f"of the {people.n_drawn:,} there, none has a value of the metric on a scale"
+    if found is not None and found.unrated:
+        left = f" {_unrated(found)}.{left}"
     st.caption(f"Not measured: it needs labels drawn at random on the Cases page, and {why}.{left} {ADVICE}.")
-    if st.button("Label cases at random", key="calibration_draw"):
+    if may_write() and st.button("Label cases at random", key="calibration_draw"):
         open_cases()
 
 
@@ -101,8 +105,13 @@ def _facts(ppi: PpiMean, found: Corrected) -> list[str]:
         f"{count(found.unjudged, 'labelled case')} without a value of the metric left out"
         if found.unjudged
         else "",
+        _unrated(found),
         "prediction-powered inference, normal interval over questions or conversations, not cut to 0 to 1",
     ]
+
+
+def _unrated(found: Corrected) -> str:
+    return f"{count(found.unrated, 'drawn case')} could not be rated, left out" if found.unrated else ""
 
 
 def _enough(labels: int) -> str:
@@ -110,8 +119,10 @@ def _enough(labels: int) -> str:
 
 
 def _reading(found: Corrected, held: Held, people: PeopleValues, cuts: Cuts) -> str:
+    metric, quantity = markdown_text(held.title), markdown_text(people.title)
+    rated = " The mean is over what people can rate." if found.unrated else ""
     if people.binary:
-        return f"A mean of yes or no: {held.title} counts as yes from {cuts[1]:.2f} of its scale on."
+        return f"A mean of yes or no: {metric} counts as yes from {cuts[1]:.2f} of its scale on.{rated}"
     if not found.same:
-        return f"{held.title} is another quantity: it only helps to narrow the mean of {people.title}."
-    return f"Both are on the scale of {people.title}, 0 to 1."
+        return f"{metric} is another quantity: it only helps to narrow the mean of {quantity}.{rated}"
+    return f"Both are on the scale of {quantity}, 0 to 1.{rated}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from dashboard.access import may_write
 from dashboard.alignment_words import METHODS
 from dashboard.calibration_charts import confusion_matrix, ranking_dots
 from dashboard.calibration_mean import mean_section
@@ -116,7 +117,7 @@ def _nobody() -> None:
         f"cases at random on the Cases page: {ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are advised, "
         "and with them this page tells how far each metric can be trusted."
     )
-    if st.button("Label cases at random", key="calibration_label"):
+    if may_write() and st.button("Label cases at random", key="calibration_label"):
         open_cases()
 
 

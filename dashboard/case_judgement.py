@@ -38,7 +38,9 @@ def judge_line(view: View, sample: Mapping[str, Any]) -> None:
     parts = [f"{title}: **{said[name]}**" for name, title in LABELS.items() if said[name] is not None]
     if said["contradicts_itself"]:
         parts.append("**contradicts itself**")
-    facts([*parts, f"judged by {markdown_text(judge_of(path))}"])
+    cut = said.get("parts", 1)
+    split = f"read in {cut} parts: completeness rests on the first" if cut > 1 else ""
+    facts([*parts, split, f"judged by {markdown_text(judge_of(path))}"])
     for one in said["injections"]:
         st.warning(
             f"{markdown_text(one['where'])}: {markdown_text(shorten(one['quote'], LONGEST_QUOTE))}",

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.chunking_charts import margin_curve, plane_map
 from dashboard.chunking_words import alike, grid_titles
 from dashboard.controls import choose, show_in
-from dashboard.drawing import clicked, draw, facts
+from dashboard.drawing import clicked, draw, export_menu, facts
 from dashboard.rounding import interval_text, p_value, signed
 from dashboard.session import View, current_selection, keep, open_cases
 from dashboard.text import capital, markdown_text
@@ -217,6 +217,7 @@ def cell_table(found: Standings, cells: Sequence[CellValue], key: str, unit: str
             ),
         },
     )
+    export_menu(rows, f"Cells by {title_of(found.metric)} {key}")
     chosen = event["selection"]["rows"]
     if chosen and chosen[0] < len(cells):
         _actions(found, cells[chosen[0]], key)

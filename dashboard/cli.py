@@ -1,8 +1,9 @@
-"""The command line: the same words as the pages. Exit code 0 done, 2 bad usage or input."""
+"""The command line: the same words as the pages. Exit code 0 done, 1 a gate failed, 2 bad usage or input."""
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import click
 
 from dashboard import __version__
+from dashboard.version_commands import VERSION_COMMANDS
 
 __all__ = ["main"]
 
@@ -24,6 +26,20 @@ _RUN = click.argument("run")
 def app(context: click.Context, workspace: str | None) -> None:
     """Show where a RAG pipeline fails, which stage to fix first, and whether the last change helped."""
     context.obj = workspace
+
+
+for _command in VERSION_COMMANDS:
+    app.add_command(_command)
+
+
+class _Finite(click.FloatRange):
+    """A number within limits that is a number."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is no finite number.", param, ctx)
+        return found
 
 
 def _pairs(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -72,12 +88,21 @@ def demo(workspace: str | None, no_browser: bool, port: int | None) -> None:
 @app.command()
 @click.option("--browser/--no-browser", default=False, help="Open a browser.")
 @click.option("--port", type=int, help="Port of the dashboard; the first free one from 8501.")
+@click.option("--read-only", is_flag=True, help="Pages show everything and change nothing.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option(
+    "--expose",
+    is_flag=True,
+    help="Needed for a --host that others reach: there is no login, so they all see every case.",
+)
 @click.pass_obj
-def serve(workspace: str | None, browser: bool, port: int | None) -> None:
-    """Open the dashboard on 127.0.0.1."""
+def serve(
+    workspace: str | None, browser: bool, port: int | None, read_only: bool, host: str, expose: bool
+) -> None:
+    """Open the dashboard, for this machine alone unless told otherwise."""
     from dashboard import serving
 
-    serving.serve(workspace, port, browser)
+    serving.serve(workspace, port, browser, read_only, serving.Door(host, expose))
 
 
 @app.command("import")
@@ -215,13 +240,9 @@ def grid(workspace: str | None, /, as_json: bool, **given: Any) -> None:
 @click.option(
     "--repeats", type=click.IntRange(1, 20), default=1, show_default=True, help="Readings a sample."
 )
-@click.option(
-    "--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Limit that is not passed."
-)
+@click.option("--budget", type=_Finite(0, min_open=True), metavar="USD", help="Limit that is not passed.")
 @click.option("--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="In flight.")
-@click.option(
-    "--timeout", type=click.FloatRange(1), default=120, show_default=True, help="Seconds a request."
-)
+@click.option("--timeout", type=_Finite(1), default=120, show_default=True, help="Seconds a request.")
 @click.option("--effort", type=click.Choice(["low", "medium", "high"]), default="low", show_default=True)
 @click.option("--batch", is_flag=True, help="Through message batches: half the price, hours of time.")
 @click.option("--evaluator", metavar="NAME", help="Run an evaluator of the project in place of the reading.")
@@ -251,9 +272,7 @@ def judge(workspace: str | None, /, run: str, as_json: bool, **given: Any) -> No
 @click.option("--corpus", multiple=True, metavar="PATH", help="Texts of gold documents: .txt, .md, JSONL.")
 @click.option("--model", help="Model that answers; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
 @click.option("--limit", type=click.IntRange(1), help="Answer the first so many samples.")
-@click.option(
-    "--budget", type=click.FloatRange(0, min_open=True), metavar="USD", help="Limit that is not passed."
-)
+@click.option("--budget", type=_Finite(0, min_open=True), metavar="USD", help="Limit that is not passed.")
 @click.option("--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="In flight.")
 @click.option("--base-url", metavar="URL", help="Of the service; ANTHROPIC_BASE_URL does the same.")
 @click.option("--dry-run", is_flag=True, help="Show what it would take; ask nobody.")
@@ -265,6 +284,22 @@ def generate(workspace: str | None, /, run: str, as_json: bool, **given: Any) ->
     from dashboard import generate_command
 
     sys.exit(generate_command.run(workspace, run, generate_command.GenerateOptions(**given), as_json))
+
+
+@app.command()
+@_RUN
+@click.option("--baseline", metavar="RUN", help="Run to hold it against; the project's baseline otherwise.")
+@click.option("--config", metavar="FILE", help="Gates; the workspace's gates.toml, else the bundled ones.")
+@click.option("--strict", is_flag=True, help="Exit with 1 on INCONCLUSIVE and UNMEASURED too.")
+@click.option("--junit", metavar="FILE", help="Write JUnit XML.")
+@click.option("--markdown", metavar="FILE", help="Write Markdown, fit for the summary of a CI job.")
+@_JSON
+@click.pass_obj
+def gate(workspace: str | None, /, run: str, **given: Any) -> None:
+    """Say whether a run holds: PASS, FAIL (exit code 1), INCONCLUSIVE or UNMEASURED."""
+    from dashboard import gate_command
+
+    sys.exit(gate_command.run(workspace, run, **given))
 
 
 @app.command()
@@ -293,6 +328,30 @@ def export(workspace: str | None, run: str, output: str | None, kind: str | None
     from dashboard import commands
 
     commands.export_run(workspace, run, output, kind)
+
+
+@app.command()
+@click.argument("run_names", nargs=-1, required=True, metavar="RUN...")
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", help="File to write: .html, .pptx, .pdf or .zip."
+)
+@click.option("--baseline", metavar="RUN", help="What it is compared with; the project's baseline otherwise.")
+@click.option(
+    "--audience",
+    type=click.Choice(["engineer", "lead", "stakeholder"]),
+    default="stakeholder",
+    show_default=True,
+    help="Whom it is for; it decides what stands in it.",
+)
+@click.option("--story", type=int, help="Number of a story of the Present page, in place of a fresh one.")
+@click.option("--title", default="", help="Of the report; the run's name when left out.")
+@_JSON
+@click.pass_obj
+def report(workspace: str | None, /, run_names: tuple[str, ...], as_json: bool, **given: Any) -> None:
+    """Write a report that people without the tool can read: one HTML file, slides, or PDF."""
+    from dashboard import report_command
+
+    sys.exit(report_command.run(workspace, run_names, report_command.ReportOptions(**given), as_json))
 
 
 @app.command()

@@ -10,7 +10,7 @@ import streamlit as st
 
 from dashboard.case_html import STYLE
 from dashboard.controls import choose, show_in
-from dashboard.drawing import facts, show_table
+from dashboard.drawing import export_menu, facts, show_table
 from dashboard.palette import VERDICT_MARKS
 from dashboard.rounding import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
 from dashboard.session import View, current_selection, keep
@@ -198,8 +198,9 @@ def change_list(view: View, found: Changes, other: Run, higher: bool) -> Questio
     shown = [found[place] for place in range((page - 1) * PAGE, min(page * PAGE, len(found)))]
     texts = page_of(view.table(other), _rows(shown), 1, PAGE).cases
     key = f"changes_{page}_{at}_{other.run_id}"
+    rows = [_change_row(one, text["question"], higher) for one, text in zip(shown, texts, strict=True)]
     st.dataframe(
-        [_change_row(one, text["question"], higher) for one, text in zip(shown, texts, strict=True)],
+        rows,
         hide_index=True,
         key=key,
         on_select=lambda: _open(key, shown),
@@ -208,6 +209,7 @@ def change_list(view: View, found: Changes, other: Run, higher: bool) -> Questio
         height="content",
         alt="Questions by the size of their change",
     )
+    export_menu(rows, f"Questions by the size of their change, page {page}")
     if pages > 1:
         st.pagination(pages, default=page, key=f"pager_{key}", on_change=lambda: _turn(f"pager_{key}", found))
     return found[at]

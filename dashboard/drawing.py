@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-__all__ = ["clicked", "draw", "facts", "show_table"]
+__all__ = ["begin_page", "clicked", "draw", "export_menu", "facts", "show_table"]
 
-CHART = {"showSendToCloud": False, "displaylogo": False, "displayModeBar": False}
+CHART = {
+    "showSendToCloud": False,
+    "displaylogo": False,
+    "displayModeBar": "hover",
+    "modeBarButtons": [["toImage"]],
+    "toImageButtonOptions": {"format": "png", "scale": 2},
+}
+_DRAWN = "tables_drawn"
+FILES = (("CSV", "csv", "csv"), ("Parquet", "parquet", "parquet"), ("Markdown", "md", "markdown"))
 
 
 def draw(figure: go.Figure, key: str, alt: str) -> None:
@@ -48,6 +58,37 @@ def show_table(rows: Sequence[Mapping[str, Any]], alt: str, columns: Mapping[str
     st.dataframe(
         frame, hide_index=True, alt=alt, column_config=dict(columns or {}), height="content", placeholder="–"
     )
+    if len(frame):
+        export_menu(rows, alt)
+
+
+def begin_page() -> None:
+    """Forget which tables were drawn; called once at the start of a page."""
+    st.session_state[_DRAWN] = {}
+
+
+def export_menu(rows: Sequence[Mapping[str, Any]], alt: str) -> None:
+    """Offer a table as a file, written when it is asked for; a table of the same name gets a number."""
+    drawn: dict[str, int] = st.session_state.setdefault(_DRAWN, {})
+    drawn[alt] = drawn.get(alt, 0) + 1
+    name = re.sub(r"[^\w-]+", "-", alt).strip("-")[:60] or "table"
+    key = f"export_{name}_{drawn[alt]}"
+    with st.popover("Export", type="tertiary", key=key, help=f"This table as a file: {alt}"):
+        for title, ending, form in FILES:
+            st.download_button(
+                title,
+                partial(_file, rows, form),
+                f"{name}.{ending}",
+                key=f"{key}_{form}",
+                on_click="ignore",
+                type="tertiary",
+            )
+
+
+def _file(rows: Sequence[Mapping[str, Any]], form: str) -> bytes:
+    from dashboard.table_exports import export_table
+
+    return export_table(rows, form)
 
 
 def facts(parts: Sequence[str]) -> None:

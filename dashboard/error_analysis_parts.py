@@ -7,6 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
+from dashboard.access import may_write
 from dashboard.drawing import facts
 from dashboard.evaluator_parts import evaluator_section
 from dashboard.person import attempt, name_box, person
@@ -51,7 +52,8 @@ def _read_section(view: View, ids: Sequence[str]) -> None:
         ]
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name_box(200)
+        if may_write():
+            name_box(200)
         wanted: Literal["primary", "secondary"] = "primary" if here.cases < goal else "secondary"
         if st.button("Read cases nobody has labelled", key="read_cases", type=wanted):
             open_cases(label="none")
@@ -129,32 +131,39 @@ def _questions(table: RunTable, notes: Sequence[Label]) -> list[str]:
 def _gather_bar(view: View, chosen: Sequence[Label]) -> None:
     """Let a person give the selected notes a label, or open one of them."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox(
-            "Failure label",
-            offered_labels(view.catalogue.ledger, view.project),
-            index=None,
-            key="gather_label",
-            accept_new_options=True,
-            placeholder="choose one, or type a new one",
-            width=300,
-        )
-        st.button(
-            f"Give it to {count(len(chosen), 'note')}" if chosen else "Give it to the selected notes",
-            key="gather",
-            type="primary",
-            disabled=not (chosen and person() and st.session_state.get("gather_label")),
-            on_click=attempt,
-            args=(lambda: _gather(view, chosen),),
-        )
+        if may_write():
+            _gather_form(view, chosen)
         opened = st.button("Open the case", key="open_note", disabled=len(chosen) != 1)
     if opened and chosen:
         open_cases(case=f"{chosen[0].question_id}~{chosen[0].repeat}")
+    if not may_write():
+        return
     facts(
         [
             "" if person() else "give your name above to gather notes",
             "the label stands under the name of who wrote the note, whose verdict stays as it was; "
             "U on Cases takes it back",
         ]
+    )
+
+
+def _gather_form(view: View, chosen: Sequence[Label]) -> None:
+    st.selectbox(
+        "Failure label",
+        offered_labels(view.catalogue.ledger, view.project),
+        index=None,
+        key="gather_label",
+        accept_new_options=True,
+        placeholder="choose one, or type a new one",
+        width=300,
+    )
+    st.button(
+        f"Give it to {count(len(chosen), 'note')}" if chosen else "Give it to the selected notes",
+        key="gather",
+        type="primary",
+        disabled=not (chosen and person() and st.session_state.get("gather_label")),
+        on_click=attempt,
+        args=(lambda: _gather(view, chosen),),
     )
 
 

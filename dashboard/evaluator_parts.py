@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import streamlit as st
 
+from dashboard.access import may_write
 from dashboard.alignment_words import METHODS
 from dashboard.drawing import facts, show_table
 from dashboard.person import attempt, person
@@ -23,6 +25,7 @@ from data.evaluators import (
     check_of,
     evaluator_name,
     evaluators,
+    injected_samples,
     remove_evaluator,
     suggested_question,
 )
@@ -56,21 +59,22 @@ def evaluator_section(view: View) -> None:
         with st.container(border=True):
             _evaluator(view, one, published.get(one.kind))
     counts = label_counts(ledger, view.project, [run.run_id for run in view.sampled])
-    if counts:
+    if counts and may_write():
         with st.expander("New evaluator", expanded=not found, key="new_evaluator"):
             _form(view, counts, {one.name for one in found})
     elif not found:
-        st.caption("An evaluator is made from a failure label; there is none yet.")
+        st.caption("None yet." if counts else "An evaluator is made from a failure label; there is none yet.")
 
 
 def _evaluator(view: View, one: Evaluator, made: Judgement | None) -> None:
     """Draw one evaluator: what it asks, how to run it, and what it found, if that can be trusted."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{markdown_text(one.name)}** looks for *{markdown_text(one.label)}*")
-        st.button(
-            "Remove", key=f"remove_evaluator_{one.name}", type="tertiary", disabled=not person(),
-            on_click=attempt, args=(lambda: _remove(view, one),),
-        )  # fmt: skip
+        if may_write():
+            st.button(
+                "Remove", key=f"remove_evaluator_{one.name}", type="tertiary", disabled=not person(),
+                on_click=attempt, args=(lambda: _remove(view, one),),
+            )  # fmt: skip
     st.markdown(markdown_text(one.question))
     facts([f"sent with it: {markdown_text(one.explained)}" if one.explained else ""])
     table = view.table(view.run)
@@ -85,6 +89,7 @@ def _evaluator(view: View, one: Evaluator, made: Judgement | None) -> None:
         show_table(check_rows(check), f"What evaluator {one.name} finds, and how far it agrees with people")
     else:
         st.info(missing_text(check, one.label), title="Its rate is withheld")
+    _injections(table, one)
     _origin(view, one, check, made)
     _case_buttons(one, check)
 
@@ -159,7 +164,8 @@ def _origin(view: View, one: Evaluator, check: EvaluatorCheck, made: Judgement |
     """Say who judged, what failed, which labels the check rests on, and whether the question was changed."""
     table, people = view.table(view.run), view.diagnosis(view.run).people
     drawn = [any(each.queue_id is not None for each in labels) for labels in people.labels.values()]
-    changed = made is not None and made.prompt != EvaluatorWork.of(one).prompt
+    folder = view.catalogue.workspace.root / "prompts"
+    changed = made is not None and made.prompt != EvaluatorWork.of(one, folder).prompt
     if changed:
         st.warning("It was asked another question, or by another prompt, than now. Judge again:")
         st.code(_command(view, one), language="bash")
@@ -169,11 +175,34 @@ def _origin(view: View, one: Evaluator, check: EvaluatorCheck, made: Judgement |
             if made is None
             else f"judged by {markdown_text(made.model)}, {made.at[:16].replace('T', ' ')} UTC",
             _failures(table, one) if check.enough else "",
+            _left_out(table, one),
             f"{sum(drawn):,} of {count(len(drawn), 'labelled case')} drawn at random; on the others "
             "the judge is taken to err as often as elsewhere",
             "corrected: (rate + TNR − 1) / (TPR + TNR − 1)" if check.enough else "",
         ]
     )
+
+
+def _left_out(table: RunTable, one: Evaluator) -> str:
+    column = table.column(one.metric, Source.JUDGED)
+    n = 0 if column is None else int((column.status == Status.NOT_APPLICABLE).sum())
+    return f"{count(n, 'sample')} left out: no answer, or the data cannot tell" if n else ""
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _injected(path: Path) -> int:
+    return injected_samples(path)
+
+
+def _injections(table: RunTable, one: Evaluator) -> None:
+    """Warn of text that tried to instruct the judge."""
+    path = table.judgement(one.kind)
+    tried = 0 if path is None else _injected(path)
+    if tried:
+        st.warning(
+            f"In {count(tried, 'sample')} some text tries to instruct the judge. It is told to report such "
+            "text and not to follow it; read these cases before trusting its answers."
+        )
 
 
 def _failures(table: RunTable, one: Evaluator) -> str:
@@ -201,7 +230,7 @@ def _case_buttons(one: Evaluator, check: EvaluatorCheck) -> None:
             open_cases(failure=one.label, sort=one.metric, descending=False)
         if check.negatives and st.button("Labelled cases, found ones first", key=f"wrong_{one.name}"):
             open_cases(label="any", sort=one.metric, descending=True)
-        if not check.enough and st.button("Label more cases", key=f"label_more_{one.name}"):
+        if not check.enough and may_write() and st.button("Label more cases", key=f"label_more_{one.name}"):
             open_cases(label="none")
 
 

@@ -71,7 +71,7 @@ def run(workspace: str | None, wanted: str, given: GenerateOptions, as_json: boo
     prices = read_prices(catalogue.workspace.root)
     settings = ClientSettings(prices.model(given.model), given.base_url, given.concurrency)
     work = _work(catalogue, original, given)
-    spec = JobSpec(choose_rows(catalogue.table(original), given.limit), 1, given.budget)
+    spec = JobSpec(choose_rows(catalogue.table(original), given.limit), 1, given.budget, limit=given.limit)
     plan = plan_work(catalogue.workspace, original, work, settings, spec, prices)
     if plan.nothing == plan.samples:
         raise DataError(_nothing(catalogue, original, work, spec))

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.access import may_write, only_reads
 from dashboard.grid_job import GridJob, dismiss, jobs, start
 from dashboard.rounding import count
 from dashboard.text import markdown_text
@@ -30,6 +31,9 @@ EVERY = "0.5s"
 
 def grid_form(catalogue: Catalogue, project: str) -> None:
     """Ask for corpus, questions and cells, and begin the grid."""
+    if not may_write():
+        only_reads("New grids")
+        return
     with st.form("grid_form", border=False):
         one, two = st.columns(2, gap="medium")
         with one:

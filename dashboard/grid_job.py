@@ -8,6 +8,7 @@ from threading import Lock, Thread
 from data.catalogue import Catalogue
 from data.chunking_grid import GridPlan, GridStep, run_grid
 from data.errors import DataError
+from data.reading_only import must_write
 from metrics.values import MetricsError
 
 __all__ = ["GridJob", "dismiss", "jobs", "start"]
@@ -51,7 +52,12 @@ def jobs(catalogue: Catalogue) -> list[GridJob]:
 
 
 def start(catalogue: Catalogue, plan: GridPlan, project: str) -> bool:
-    """Begin a grid; False when that grid is running already."""
+    """Begin a grid; False when that grid is running already.
+
+    Raises:
+        WorkspaceError: this process only reads.
+    """
+    must_write(f"workspace {catalogue.workspace.root}")
     job = GridJob(plan.key, plan.title or plan.corpus.name, project)
     place = (str(catalogue.workspace.root), job.name)
     with _LOCK:

@@ -93,7 +93,8 @@ def run(workspace: str | None, wanted: str, given: JudgeOptions, as_json: bool) 
     settings = _settings(given, prices)
     work = _work(catalogue, chosen, given, settings)
     rows = choose_rows(catalogue.table(chosen), given.limit, given.sample)
-    spec = JobSpec(rows, given.repeats, given.budget, given.batch, given.limit, given.sample)
+    prompts = None if given.prompts is None else str(Path(given.prompts).resolve())
+    spec = JobSpec(rows, given.repeats, given.budget, given.batch, given.limit, given.sample, prompts)
     plan = plan_work(catalogue.workspace, chosen, work, settings, spec, prices, given.count)
     if given.dry_run:
         click.echo(json.dumps(plan.to_dict(), indent=1) if as_json else plan_text(plan))
@@ -129,10 +130,11 @@ def plan_text(plan: JudgePlan) -> str:
     )
     half = ", at the price of batches" if plan.batch else ""
     nothing = f", {plan.nothing:,} with nothing to judge" if plan.nothing else ""
+    alike = f", {plan.alike:,} alike and asked once" if plan.alike else ""
     return "\n".join(
         [
             f"{plan.kind} by {plan.model}, prompt {plan.prompt}",
-            f"samples  {plan.samples:,}, {plan.cached:,} of them judged already{nothing}",
+            f"samples  {plan.samples:,}, {plan.cached:,} of them judged already{alike}{nothing}",
             f"calls    {plan.calls:,}",
             f"tokens   {plan.input_tokens:,} in, {plan.output_tokens:,} out ({plan.method})",
             f"cost     about {cost}{half} (prices of {plan.price_date})",

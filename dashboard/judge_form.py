@@ -8,6 +8,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.access import may_write, only_reads
 from dashboard.judge_process import has_key, job_options, start_job
 from dashboard.rounding import count
 from dashboard.session import View
@@ -15,6 +16,7 @@ from dashboard.text import markdown_text
 from data.errors import DataError
 from data.evaluators import EvaluatorWork, evaluators, find_evaluator
 from data.job_progress import JobSpec
+from data.jobs import jobs_of
 from data.judge_calls import Work
 from data.judge_client import NO_KEY
 from data.judge_messages import ClientSettings
@@ -68,6 +70,9 @@ class Chosen:
 
 def judge_form(view: View) -> None:
     """Ask what to judge, show what it would take, and start it."""
+    if not may_write():
+        only_reads("New judgements")
+        return
     prices = read_prices(view.catalogue.workspace.root)
     names = [one.name for one in evaluators(view.catalogue.ledger, view.project)]
     with st.form("judge_form", border=False):
@@ -80,7 +85,7 @@ def judge_form(view: View) -> None:
             number = st.number_input("How many", 1, value=50, key="judge_number", width=120)
             budget = st.number_input(
                 "Budget in USD",
-                0.0,
+                0.01,
                 value=None,
                 format="%.2f",
                 key="judge_budget",
@@ -119,10 +124,7 @@ def _planned(view: View, chosen: Chosen, prices: PriceTable) -> None:
     sample = chosen.number if chosen.which == DRAWN else None
     rows = choose_rows(view.table(view.run), limit, sample)
     spec = JobSpec(rows, chosen.repeats, chosen.budget, chosen.batch, limit, sample)
-    with st.spinner("Looking at what there is to ask"):
-        plan = plan_work(
-            view.catalogue.workspace, view.run, _work(view, chosen, settings), settings, spec, prices
-        )
+    plan = _plan(view, chosen, settings, spec, prices)
     _show_plan(plan)
     if not has_key():
         st.warning(f"{NO_KEY[0].upper()}{NO_KEY[1:]}.")
@@ -136,11 +138,31 @@ def _planned(view: View, chosen: Chosen, prices: PriceTable) -> None:
     )
 
 
+def _plan(
+    view: View, chosen: Chosen, settings: ClientSettings, spec: JobSpec, prices: PriceTable
+) -> JudgePlan:
+    """Make the plan, or give the one on display while nothing has changed that it rests on."""
+    work, jobs = _work(view, chosen, settings), jobs_of(view.catalogue.ledger, view.run.run_id)
+    standing = view.table(view.run).judgements.get(work.kind)
+    newest = (jobs[0].job_id, jobs[0].state) if jobs else None
+    key = (view.run.run_id, chosen, work.prompt, settings.model, prices.date, standing, newest)
+    kept = st.session_state.get("judge_plan")
+    if kept is not None and kept[0] == key:
+        plan: JudgePlan = kept[1]
+        return plan
+    with st.spinner("Looking at what there is to ask"):
+        plan = plan_work(view.catalogue.workspace, view.run, work, settings, spec, prices)
+    st.session_state["judge_plan"] = (key, plan)
+    return plan
+
+
 def _show_plan(plan: JudgePlan) -> None:
     cost = "unknown" if plan.cost_usd is None else f"about ${plan.cost_usd:,.4f}"
     with st.container(horizontal=True):
         st.metric("Samples", f"{plan.samples:,}", border=True)
         st.metric("Judged already", f"{plan.cached:,}", border=True)
+        if plan.alike:
+            st.metric("Alike, asked once", f"{plan.alike:,}", border=True)
         st.metric("Calls", f"{plan.calls:,}", border=True)
         st.metric("Tokens in", f"{plan.input_tokens:,}", border=True)
         st.metric("Tokens out", f"{plan.output_tokens:,}", border=True)

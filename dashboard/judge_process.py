@@ -14,10 +14,12 @@ from typing import Any
 from data.catalogue import Catalogue
 from data.errors import DataError
 from data.jobs import Job, jobs_of
+from data.reading_only import must_write
 
 __all__ = ["has_key", "job_options", "start_job"]
 
 PATIENCE_SECONDS = 15.0
+GRACE_SECONDS = 5.0  # that a process has to end when asked to
 
 
 def has_key() -> bool:
@@ -40,8 +42,9 @@ def start_job(catalogue: Catalogue, run_id: str, options: Sequence[str]) -> Job:
     """Start `ragtriage judge` and wait until its job stands in the ledger.
 
     Raises:
-        DataError: it ended before that; the message is its own.
+        DataError: it ended before that, with its own message, or did not begin in time and was ended.
     """
+    must_write(f"workspace {catalogue.workspace.root}")
     known = {job.job_id for job in jobs_of(catalogue.ledger, run_id)}
     line = ["--workspace", str(catalogue.workspace.root), "judge", run_id, "--yes", *options]
     with tempfile.TemporaryFile() as said:
@@ -62,7 +65,19 @@ def start_job(catalogue: Catalogue, run_id: str, options: Sequence[str]) -> Job:
                 said.seek(0)
                 raise DataError(_last_line(said.read().decode("utf-8", "replace")))
             time.sleep(0.1)
-    raise DataError("the judging job did not begin in time; see `ragtriage judge` on the command line")
+        _end(process)
+    raise DataError(
+        "the judging job did not begin in time and was ended; see `ragtriage judge` on the command line"
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _path() -> str:

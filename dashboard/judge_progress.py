@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
+from dashboard.access import may_write
 from dashboard.judge_process import job_options, start_job
 from dashboard.rounding import count
 from dashboard.session import View
 from dashboard.text import markdown_text
 from data.errors import DataError
 from data.jobs import Job, ask_to_stop, jobs_of
+from data.quantities import EVALUATOR
 
 __all__ = ["job_section"]
 
 EVERY = "1s"
+ANSWER = "answer:"  # before the context of a job that answers questions anew
 STATES = {
     "running": ":blue-badge[running]",
     "done": ":green-badge[done]",
@@ -27,22 +31,28 @@ STATES = {
 
 
 def job_section(view: View) -> bool:
-    """Show the newest job of the run, and a list of the others; says whether one runs."""
+    """Show the newest running job of the run, else the newest, and list the others.
+
+    Returns:
+        Whether one runs.
+    """
     problem = st.session_state.pop("judge_problem", "")
     if problem:
         st.error(markdown_text(problem), title="The job did not start")
     jobs = jobs_of(view.catalogue.ledger, view.run.run_id)
     if not jobs:
         return False
-    if jobs[0].state == "running":
-        st.fragment(run_every=EVERY)(_watch)(view, jobs[0].job_id)
+    first = next((job for job in jobs if job.state == "running"), jobs[0])
+    if first.state == "running":
+        st.fragment(run_every=EVERY)(_watch)(view, first.job_id)
     else:
-        _ended(view, jobs[0])
-    if len(jobs) > 1:
-        with st.expander(f"{count(len(jobs) - 1, 'earlier job')}"):
-            for job in jobs[1:]:
+        _ended(view, first)
+    others = [job for job in jobs if job.job_id != first.job_id]
+    if others:
+        with st.expander(f"{count(len(others), 'other job')}"):
+            for job in others:
                 st.markdown(_line(job))
-    return jobs[0].state == "running"
+    return first.state == "running"
 
 
 def _watch(view: View, job_id: int) -> None:
@@ -54,13 +64,14 @@ def _watch(view: View, job_id: int) -> None:
     total, done = int(progress.get("total", 0)), int(progress.get("done", 0))
     st.progress(done / total if total else 0.0, _state(job))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            "Stopping" if job.stop_asked else "Stop",
-            key="judge_stop",
-            disabled=job.stop_asked,
-            on_click=ask_to_stop,
-            args=(view.catalogue.ledger, job.job_id),
-        )
+        if may_write():
+            st.button(
+                "Stopping" if job.stop_asked else "Stop",
+                key="judge_stop",
+                disabled=job.stop_asked,
+                on_click=ask_to_stop,
+                args=(view.catalogue.ledger, job.job_id),
+            )
         st.caption("It goes on when this page or the dashboard is closed.")
 
 
@@ -86,10 +97,14 @@ def _duration(seconds: float) -> str:
 
 
 def _ended(view: View, job: Job) -> None:
+    unfinished, answers = job.state in ("died", "stopped"), job.kind.startswith(ANSWER)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(_line(job))
-        if job.state in ("died", "stopped"):
+        if unfinished and not answers and may_write():
             st.button("Go on", key="judge_resume", on_click=_resume, args=(view, job))
+    if unfinished and answers:
+        st.caption("It goes on in a terminal, with the options that it was started with:")
+        st.code(_generate(job), language="bash")
     if job.state == "died":
         st.caption(
             "Its process is gone without a word. Every verdict that had come back is kept; going on "
@@ -116,6 +131,14 @@ def _line(job: Job) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def _generate(job: Job) -> str:
+    """Write the command that goes on with a job of answers; texts given by --corpus are not known here."""
+    known = {name: job.spec.get(name) for name in ("model", "limit", "concurrency")}
+    known |= {"budget": job.spec.get("budget_usd"), "base-url": job.spec.get("base_url")}
+    context = job.kind.removeprefix(ANSWER)
+    return shlex.join(["ragtriage", "generate", job.run_id, "--context", context, *job_options(known)])
+
+
 def _resume(view: View, job: Job) -> None:
     spec = job.spec
     rows = spec.get("limit"), spec.get("sample")
@@ -126,7 +149,10 @@ def _resume(view: View, job: Job) -> None:
         "repeats": spec.get("repeats"),
         "budget": spec.get("budget_usd"),
         "batch": bool(spec.get("batch")),
-        "evaluator": job.kind.partition(":")[2] or None,
+        "evaluator": job.kind.removeprefix(EVALUATOR) if job.kind.startswith(EVALUATOR) else None,
+        "effort": spec.get("effort"),
+        "concurrency": spec.get("concurrency"),
+        "prompts": spec.get("prompts"),
         "base-url": spec.get("base_url"),
     }
     try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from dashboard.access import may_write, only_reads
 from dashboard.person import attempt, name_box, person
 from dashboard.session import View, keep
 from dashboard.text import markdown_text
@@ -52,7 +53,7 @@ def step_bar(
 
 def _step_on(view: View, case: tuple[str, str, int], after: str) -> None:
     keep(case=after)  # first: a ledger that cannot be written does not keep one from reading on
-    if person():
+    if person() and may_write():
         attempt(lambda: mark_read(view.catalogue.ledger, case, person()))
 
 
@@ -72,6 +73,10 @@ def label_bar(
         after: name of the case that comes next.
         queue_id: the random queue that drew the case; None where it was found by browsing.
     """
+    if not may_write():
+        only_reads("Labels")
+        _stand(labels)
+        return
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             name_box()
@@ -102,8 +107,12 @@ def label_bar(
             )
             if not named:
                 st.caption("Give your name to label.")
-        for one in labels:
-            st.caption(_said(one))
+        _stand(labels)
+
+
+def _stand(labels: Sequence[Label]) -> None:
+    for one in labels:
+        st.caption(_said(one))
 
 
 def _said(one: Label) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.access import may_write
 from dashboard.case_html import STYLE, Evidence, answer_html, context_html, conversation_html
 from dashboard.case_parts import case_name
 from dashboard.drawing import facts
@@ -70,6 +71,8 @@ def labelling_queue(view: View, diagnosis: Diagnosis) -> bool:
     Returns:
         Whether a case of the queue is on display, so that the page has nothing to add.
     """
+    if not may_write():
+        return False
     found = _in_use(view, diagnosis.table)
     if found is None:
         _start_form(view, diagnosis.table)
@@ -155,7 +158,7 @@ def _own(who: str) -> None:
 def _case(found: _Open, diagnosis: Diagnosis, row: int) -> None:
     sample = read_case(found.table, row)
     case = (found.view.run.run_id, str(sample["question_id"]), int(sample["repeat"]))
-    st.markdown(f"**{markdown_text(found.quantity.asks or found.quantity.title)}**")
+    _asked(found.quantity)
     after = found.name(found.state.after(row))
     if found.quantity.key == PASS:
         mine = [one for one in diagnosis.people.labels.get(row, ()) if one.annotator == person()]
@@ -164,6 +167,14 @@ def _case(found: _Open, diagnosis: Diagnosis, row: int) -> None:
     else:
         _rating_bar(found, case, after)
     _blind(sample)
+
+
+def _asked(quantity: Quantity) -> None:
+    """Write the question, and under it what its answers mean."""
+    question, mark, more = (quantity.asks or quantity.title).partition("?")
+    st.markdown(f"**{markdown_text(question + mark)}**")
+    if more.strip():
+        st.caption(markdown_text(more))
 
 
 def _rating_bar(found: _Open, case: tuple[str, str, int], after: str | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
@@ -36,6 +36,27 @@ def loss_bars(found: StageLosses, marks: Mapping[LossKind, str], title: str) -> 
     """
     figure = go.Figure()
     known = [one for one in found.losses if one.n]
+    _add_bars(figure, known, marks)
+    for one in known:
+        figure.add_annotation(
+            x=max(one.value, one.high, 0.0),
+            y=PARTS[one.key],
+            text=f"{_told(one)[0]}  n = {one.n:,}",
+            showarrow=False,
+            xanchor="left",
+            xshift=8,
+        )
+    figure.add_vline(x=0, line_width=1, line_color=GREY)
+    figure.update_yaxes(autorange="reversed", automargin=True, ticksuffix="  ")
+    span = _span(known)
+    figure.update_xaxes(
+        title=f"points of {chart_text(title)}, 95 % interval", range=span, automargin=True, tickformat=".2~f"
+    )
+    return laid_out(figure, FRAME + 30 + 2 * ROW * max(len(known), 1), clickmode="event+select")
+
+
+def _add_bars(figure: go.Figure, known: Sequence[Loss], marks: Mapping[LossKind, str]) -> None:
+    """Add the bars of the losses that are known."""
     figure.add_bar(
         x=[one.value for one in known],
         y=[PARTS[one.key] for one in known],
@@ -63,22 +84,6 @@ def loss_bars(found: StageLosses, marks: Mapping[LossKind, str], title: str) -> 
         hovertemplate="%{y}: %{customdata[1]} %{customdata[2]}, n = %{customdata[3]}<extra></extra>",
         showlegend=False,
     )
-    for one in known:
-        figure.add_annotation(
-            x=max(one.value, one.high, 0.0),
-            y=PARTS[one.key],
-            text=f"{_told(one)[0]}  n = {one.n:,}",
-            showarrow=False,
-            xanchor="left",
-            xshift=8,
-        )
-    figure.add_vline(x=0, line_width=1, line_color=GREY)
-    figure.update_yaxes(autorange="reversed", automargin=True, ticksuffix="  ")
-    span = _span(known)
-    figure.update_xaxes(
-        title=f"points of {chart_text(title)}, 95 % interval", range=span, automargin=True, tickformat=".2~f"
-    )
-    return laid_out(figure, FRAME + 30 + 2 * ROW * max(len(known), 1), clickmode="event+select")
 
 
 def _span(known: list[Loss]) -> list[float]:

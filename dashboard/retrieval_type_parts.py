@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard.controls import show_in
-from dashboard.drawing import draw, facts, show_table
+from dashboard.drawing import draw, export_menu, facts, show_table
 from dashboard.retrieval_charts import type_lines
 from dashboard.retrieval_parts import k_beyond
 from dashboard.rounding import NOT_MEASURED, count, interval_text, number, signed
@@ -62,8 +62,9 @@ def type_section(view: View, lists: RankedLists, k: int) -> None:
 
 
 def _type_table(table: RunTable, found: Sequence[TypeCurve], k: int) -> None:
+    rows = [_type_row(one, k) for one in found]
     event = st.dataframe(
-        [_type_row(one, k) for one in found],
+        rows,
         hide_index=True,
         key="types",
         height="content",
@@ -72,6 +73,7 @@ def _type_table(table: RunTable, found: Sequence[TypeCurve], k: int) -> None:
         placeholder=NOT_MEASURED,
         alt="Query types with their primary metric and a suggested k",
     )
+    export_menu(rows, "Query types")
     chosen = event["selection"]["rows"]
     name = found[chosen[0]].name if chosen and chosen[0] < len(found) else ""
     if name and name in _labels(table):

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from dashboard.compare_parts import config_table
 from dashboard.drawing import facts, show_table
 from dashboard.rounding import NOT_MEASURED, count, interval_text, number
+from dashboard.run_changes import run_changes, run_marks
 from dashboard.session import View, keep
 from dashboard.text import markdown_text, shorten
 from dashboard.triage_parts import finding_list
 from data.catalogue import Catalogue
 from data.errors import DataError, InputError
-from data.exports import export_rows
 from data.findings import means_of
 from data.importers.detect import FORMATS
 from data.importers.options import Options
@@ -170,7 +168,7 @@ def _load(catalogue: Catalogue, ready: Sequence[tuple[Source, Options]], project
 
 def run_table(view: View) -> None:
     """List the runs of the project, newest first."""
-    tags, baseline = view.catalogue.ledger.tags(), view.catalogue.ledger.baselines().get(view.project)
+    marks = run_marks(view)
     rows = []
     for run in reversed(view.runs):
         summary = view.summary(run)
@@ -182,9 +180,7 @@ def run_table(view: View) -> None:
                 "Questions": f"{run.n_questions:,}" if run.n_questions else "not stated",
                 "Samples": f"{run.n:,}" if run.n else "means only",
                 **{key: _level(run, summary.get(key)) for key in SHOWN[:4]},
-                "Tags": ", ".join(
-                    [*(["baseline"] if run.run_id == baseline else []), *tags.get(run.run_id, [])]
-                ),
+                "Tags": ", ".join(marks.get(run.run_id, [])),
                 "Format": run.origin["format"],
                 "Id": run.run_id,
             }
@@ -217,7 +213,7 @@ def run_detail(view: View) -> None:
     )
     for note in run.notes:
         st.caption(f"· {markdown_text(note)}")
-    _changes(view, run)
+    run_changes(view, run)
     left, right = st.columns(2, gap="large")
     with left:
         st.markdown("**Configuration**")
@@ -227,67 +223,3 @@ def run_detail(view: View) -> None:
     with right:
         st.markdown("**Checks on the numbers**")
         finding_list(view.findings(run))
-
-
-def _changes(view: View, run: Run) -> None:
-    ledger = view.catalogue.ledger
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.text_input(
-            "Display name", value=view.catalogue.names()[run.run_id], key=f"name_{run.run_id}", width=220
-        )
-        st.button(
-            "Rename",
-            key="rename",
-            on_click=lambda: ledger.rename(run.run_id, name, _who()),
-            disabled=not name.strip(),
-        )
-        tag = st.text_input("Tag", key=f"tag_{run.run_id}", placeholder="release", width=140)
-        st.button(
-            "Add tag",
-            key="add_tag",
-            on_click=lambda: ledger.tag(run.run_id, tag, _who()),
-            disabled=not tag.strip(),
-        )
-        tags = ledger.tags().get(run.run_id, [])
-        if tags:
-            gone = st.selectbox("Tags", tags, key=f"tags_{run.run_id}", width=140)
-            st.button("Remove tag", key="remove_tag", on_click=lambda: ledger.untag(run.run_id, gone))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Make it the baseline", key="set_baseline", on_click=_set_baseline, args=(view, run))
-        with st.popover("Export", on_change="rerun") as box:
-            if box.open:
-                _exports(view, run)
-        with st.popover("Delete"):
-            st.write(f"Delete {markdown_text(view.labels[run.run_id])}? Its labels stay in the ledger.")
-            st.button("Delete this run", key="delete", type="primary", on_click=_delete, args=(view, run))
-
-
-def _exports(view: View, run: Run) -> None:
-    diagnosis = view.diagnosis(run)
-    for form in ("jsonl", "csv", "parquet"):
-        st.download_button(
-            form.upper(),
-            lambda form=form: export_rows(diagnosis, np.arange(run.n), form),  # type: ignore[misc] # binds the loop's value
-            file_name=f"{run.run_id}.{form}",
-            key=f"export_run_{form}",
-        )
-    st.download_button(
-        "Facts (JSON)", json.dumps(json.loads(run.to_json()), indent=1), file_name=f"{run.run_id}.json"
-    )
-
-
-def _who() -> str:
-    name: Any = st.session_state.get("annotator_name", "")
-    return str(name)
-
-
-def _set_baseline(view: View, run: Run) -> None:
-    view.catalogue.ledger.set_baseline(run.project, run.run_id, _who())
-    keep(baseline="")
-    st.toast("This run is now the baseline of its project.")
-
-
-def _delete(view: View, run: Run) -> None:
-    view.catalogue.workspace.delete_run(run.run_id)
-    keep(run="", baseline="", case="")
-    st.toast("Deleted.")

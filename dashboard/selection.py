@@ -29,6 +29,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "label": LABEL_STATES,
     "convention": CONVENTIONS,
     "part": ("", "people", "errors"),
+    "axis": ("", "time"),
 }
 _FLAGS: dict[str, bool | None] = {"": None, "yes": True, "no": False}
 
@@ -81,6 +82,9 @@ class Selection:
         held_cut: the same of the metric.
         queue: number of the random labelling queue in use; 0 for none.
         part: which part of the Judge page is open.
+        axis: how the Trend page places runs: "" in equal steps, "time" by when they were made.
+        story: number of the story on the Present page; 0 for none.
+        slide: point of the story that is presented, from 1; 0 while it is composed.
     """
 
     project: str = ""
@@ -126,6 +130,9 @@ class Selection:
     held_cut: float = 0.5
     queue: int = 0
     part: str = ""
+    axis: str = ""
+    story: int = 0
+    slide: int = 0
 
     def with_(self, **changes: Any) -> Selection:
         """Give a copy with some values changed."""

@@ -153,6 +153,12 @@ class View:
         chosen = settings or self.selection.settings()
         return _diagnosis(table, self.catalogue, table.scores_path.as_posix(), chosen, stamp)
 
+    def usual_diagnosis(self, run: Run) -> Diagnosis:
+        """Diagnose a run at the usual cut-offs and convention, whatever is selected: gates judge by these."""
+        table = self.catalogue.table(run)
+        stamp = self.catalogue.ledger.stamp()
+        return _diagnosis(table, self.catalogue, table.scores_path.as_posix(), DiagnosisSettings(), stamp)
+
     def comparison(self, base: Run, other: Run, metrics: Sequence[str]) -> Comparison:
         """Compare two runs under this selection."""
         left, right = self.diagnosis(base), self.diagnosis(other)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from dashboard.access import may_write, only_reads
 from dashboard.drawing import clicked, facts, show_table
 from dashboard.error_analysis_charts import MOST_BARS, label_bars
 from dashboard.person import attempt, person
@@ -55,7 +56,10 @@ def taxonomy_section(view: View, ids: Sequence[str]) -> None:
             "None yet. Gather them from notes above, give one on Cases beside Fail, or define one here "
             "before you read."
         )
-    _editor(view, ids, counts)
+    if may_write():
+        _editor(view, ids, counts)
+    else:
+        only_reads("Changes of the taxonomy")
 
 
 def _bars(view: View, counts: Sequence[LabelCount]) -> None:

@@ -26,7 +26,6 @@ from data.diagnoses import Diagnosis
 from data.families import shared_metrics
 from data.summaries import Aggregate, declared, title_of
 from metrics.checks import Finding
-from metrics.gates import DEFAULT_GATES, Gate, GateResult, judge_gate, overall
 from metrics.slices import SliceFinding
 from metrics.statistics import Interval
 
@@ -68,52 +67,6 @@ def measured_note(diagnosis: Diagnosis) -> str:
     """Say what the diagnosis could not see."""
     unseen = int((~diagnosis.looked_at.fully).sum())
     return f"{unseen:,} not fully measured" if unseen else "every case measured"
-
-
-def gate_results(summary: Mapping[str, Aggregate]) -> list[GateResult]:
-    """Judge the default gates."""
-    found = []
-    for gate in DEFAULT_GATES:
-        one = summary.get(gate.metric)
-        if one is None:
-            found.append(judge_gate(gate, None, None, None, 0))
-        else:
-            found.append(judge_gate(gate, one.mean, one.low, one.high, one.n_scored))
-    return found
-
-
-def verdict_card(results: Sequence[GateResult]) -> None:
-    """Show the verdict of the blocking gates."""
-    verdict = overall(results)
-    with st.container(border=True, height="stretch"):
-        st.caption("Gates")
-        st.badge(verdict, color=VERDICT_BADGES[verdict])
-        passed = sum(one.verdict == "PASS" for one in results)
-        blocking = [one for one in results if one.gate.severity == "block" and one.verdict != "PASS"]
-        reasons = ", ".join(f"{title_of(one.gate.metric)}: {one.gate.reason}" for one in blocking)
-        st.caption(f"{passed} of {len(results)} pass. {reasons}")
-
-
-def gate_table(results: Sequence[GateResult]) -> None:
-    """List the gates with their numbers."""
-    show_table(
-        [
-            {
-                "Gate": _limit(one.gate),
-                "Verdict": one.verdict,
-                "Mean": number(one.mean),
-                "95 % interval": interval_text(one.low, one.high),
-                "n": one.n_scored,
-                "If it fails": f"{'blocks' if one.gate.severity == 'block' else 'warns'}: {one.gate.reason}",
-            }
-            for one in results
-        ],
-        "Gates with verdict, mean, interval and number of questions",
-    )
-
-
-def _limit(gate: Gate) -> str:
-    return f"{title_of(gate.metric)} {'≤' if gate.at_most else '≥'} {gate.threshold:.2f}"
 
 
 def against_baseline(view: View) -> Comparison | None:

@@ -1,4 +1,4 @@
-"""The door for Python: records or a DataFrame become a run."""
+"""The door for Python: records or a DataFrame become a run, and a run gets its verdict."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from data.catalogue import Catalogue
 from data.errors import Problems
+from data.gate_baseline import baseline_of
+from data.gate_config import load_gates
+from data.gating import GateReport, gate_run
 from data.importers.frames import drafts_from_frame
 from data.importing import import_drafts
 from data.workspace import Run, Workspace
@@ -14,7 +17,7 @@ from data.workspace import Run, Workspace
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["add_run"]
+__all__ = ["add_run", "gate"]
 
 
 def add_run(
@@ -45,3 +48,22 @@ def add_run(
     drafts = drafts_from_frame(records, name, problems, config=dict(config or {}), dataset=dataset)
     catalogue = Catalogue(Workspace.find(workspace).create())
     return import_drafts(catalogue, drafts, project or catalogue.usual_project(), problems)[-1].run
+
+
+def gate(run: str, baseline: str = "", config: str | None = None, workspace: str | None = None) -> GateReport:
+    """Judge a run by the gates of its project, as `ragtriage gate` does.
+
+    Args:
+        run: id or name.
+        baseline: id or name of what it is held against; the project's baseline when left out.
+        config: a gates.toml; the workspace's, else the bundled one, when left out.
+        workspace: folder; RAGTRIAGE_WORKSPACE or ./ragtriage-workspace when left out.
+
+    Raises:
+        DataError: a run is not there, or the gates cannot be read; the message says what would be accepted.
+    """
+    catalogue = Catalogue(Workspace.find(workspace))
+    found = catalogue.find(run)
+    return gate_run(
+        catalogue, found, baseline_of(catalogue, found, baseline), load_gates(catalogue.workspace, config)
+    )

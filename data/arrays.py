@@ -22,7 +22,7 @@ from metrics.inputs import (
 )
 from metrics.values import BoolArray, IntArray, Source, Status
 
-__all__ = ["batch_of"]
+__all__ = ["batch_of", "checks_of"]
 
 REFUSED_SOURCES = {"human": Source.HUMAN, "judge": Source.JUDGED, "imported": Source.IMPORTED}
 
@@ -42,7 +42,7 @@ def batch_of(table: Any, match: Match = "id") -> Batch:
         reference_claims=reference,
         use=_use(table, retrieved, answers.refused == 1),
         answers=answers,
-        checks=_checks(table),
+        checks=checks_of(table),
         document_relevant=_document_labels(retrieved, table.num_rows),
         first_pass=rankings(table, match, column="candidates"),
     )
@@ -199,7 +199,8 @@ def _cited(table: Any, row: int, width: int) -> BoolArray:
     return used
 
 
-def _checks(table: Any) -> Checks | None:
+def checks_of(table: Any) -> Checks | None:
+    """Give the checks of an Arrow table of samples; None where none is recorded."""
     checks = Ragged.of(table["checks"])
     if not len(checks.sample):
         return None

@@ -17,11 +17,12 @@ from data.evidence import evidence_of
 from data.gold import Match
 from data.imported import human_scores, imported_scores, recorded_figures
 from data.judge_reading import READING
-from data.judged_scores import EVALUATOR, JudgedBatch, evaluator_scores, judged_scores, overlaid
+from data.judged_labels import overlaid
+from data.judged_scores import EVALUATOR, JudgedBatch, evaluator_scores, judged_scores, yielding
 from data.ranked_tables import ranked_table
 from data.samples import conform
 from data.use_tables import use_table
-from metrics.catalogue import compute, unavailable
+from metrics.catalogue import compute, lookup, unavailable
 from metrics.inputs import Batch
 from metrics.registry import CONVENTIONS, Convention
 from metrics.values import FloatArray, Scores, Source, Status
@@ -36,7 +37,7 @@ __all__ = [
     "score_batch",
 ]
 
-SCORES_VERSION = 3  # raise when a definition, an estimate or a file of the scores changes
+SCORES_VERSION = 4  # raise when a definition, an estimate or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]
@@ -111,17 +112,30 @@ def batches_of(samples: Path) -> list[list[int]]:
 
 def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> BatchScores:
     """Score the samples of some row groups."""
-    table, judged, said = _judged(samples, _recorded(samples, groups), options)
-    batch = batch_of(table, options.match)
-    recorded = batch if not judged else batch_of(_recorded(samples, groups), options.match)
+    plain = _recorded(samples, groups)
+    recorded = batch_of(plain, options.match)
+    computed = compute(recorded, options.ks, options.convention)
+    table, judged, said = _judged(samples, plain, options, computed)
+    batch = recorded if table is plain else batch_of(table, options.match)
     blocks = {
         (name, source): _of_source(scores, source)
-        for name, scores in compute(recorded, options.ks, options.convention).items()
+        for name, scores in computed.items()
         for source in _sources(scores)
     }
-    blocks |= recorded_figures(table) | imported_scores(table) | human_scores(table) | judged
-    missing = {name: why for name, why in unavailable(batch).items() if (name, Source.JUDGED) not in judged}
+    blocks |= recorded_figures(table) | imported_scores(table) | human_scores(table)
+    blocks |= yielding(judged, blocks)
+    missing = {name: why for name, why in unavailable(batch).items() if not _told(name, judged, bool(said))}
     return BatchScores(batch.n, blocks, evidence_of(table, batch), missing, _beside(table, batch) | said)
+
+
+def _told(name: str, judged: Mapping[ScoreKey, Scores], read: bool) -> bool:
+    """Whether a judge's word on a metric is more than that no sample has what it needs."""
+    scores = judged.get((name, Source.JUDGED))
+    if scores is None:
+        return False
+    return bool((scores.status != Status.NOT_APPLICABLE).any()) or (
+        read and "judged" in lookup(name).metric.needs
+    )
 
 
 def _recorded(samples: Path, groups: list[int]) -> Any:
@@ -130,9 +144,10 @@ def _recorded(samples: Path, groups: list[int]) -> Any:
 
 
 def _judged(
-    samples: Path, table: Any, options: ScoreOptions
+    samples: Path, table: Any, options: ScoreOptions, computed: Mapping[str, Scores]
 ) -> tuple[Any, dict[ScoreKey, Scores], dict[str, Any]]:
     """Lay what judges said over the samples: (table, scores, tables beside the scores)."""
+    scoring = options.ks, options.convention, options.match
     blocks: dict[ScoreKey, Scores] = {}
     said = {}
     rows = np.asarray(table["row"].to_numpy(), dtype=np.int64)
@@ -144,9 +159,9 @@ def _judged(
         if kind.startswith(EVALUATOR):
             blocks |= evaluator_scores(kind, found)
         elif kind == READING:
-            table, readings = overlaid(table, found)
+            table, readings = overlaid(table, found.payloads)
             said["judged"] = found.told(readings)
-            blocks |= judged_scores(table, readings, found, (options.ks, options.convention, options.match))
+            blocks |= judged_scores(table, readings, found, scoring, computed)
     return table, blocks, said
 
 

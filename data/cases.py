@@ -12,7 +12,7 @@ from data.database import query
 from data.diagnoses import Diagnosis
 from data.errors import DataError
 from data.judge_reading import READING, reading_from
-from data.judged_scores import judged_sample
+from data.judged_labels import judged_sample
 from data.judgements import read_payload
 from data.marks import mark_rows
 from data.tables import RunTable

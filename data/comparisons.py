@@ -30,6 +30,7 @@ __all__ = [
     "changes",
     "compare",
     "metric_sides",
+    "run_facts",
 ]
 
 GOOD_SHARE = "pass rate"
@@ -162,7 +163,8 @@ def compare(
         )
         for one, p in zip(found, adjusted, strict=True)
     )
-    return Comparison(tuple(comparability(_facts(base.table), _facts(other.table))), differences, alignment)
+    warnings = comparability(run_facts(base.table), run_facts(other.table))
+    return Comparison(tuple(warnings), differences, alignment)
 
 
 def _direction(metric: str) -> bool | None:
@@ -185,7 +187,8 @@ def _mean(values: FloatArray, partner: FloatArray) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def _facts(table: RunTable) -> RunFacts:
+def run_facts(table: RunTable) -> RunFacts:
+    """Give what must agree between a run and another for their difference to mean something."""
     digest = hashlib.sha256("\x1f".join(table.question_ids).encode("utf-8")).hexdigest()
     run = table.run
     read = table.judgement(READING)

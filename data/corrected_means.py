@@ -31,6 +31,7 @@ class Corrected:
         same: whether the metric is of the same quantity, so that its raw mean can stand beside.
         browsed: labelled samples left out because they were not drawn at random.
         unjudged: samples drawn and labelled that the metric has no value for.
+        unrated: samples drawn that nobody could rate; they are in neither part, and the mean leaves them out.
     """
 
     ppi: PpiMean | None
@@ -38,26 +39,30 @@ class Corrected:
     same: bool
     browsed: int
     unjudged: int
+    unrated: int = 0
 
 
 def corrected_mean(table: RunTable, people: PeopleValues, held: Held, cuts: Cuts = DEFAULT_CUTS) -> Corrected:
     """Correct a metric's mean by the labels that were drawn at random.
 
     A verdict of people is corrected by the metric's verdict at its cut-off, a degree by its value, both on 0
-    to 1. The mean is over the samples that the metric has a value for; without a scale there is none.
+    to 1. The mean is over the samples that the metric has a value for and that people can rate as far as is
+    known; without a scale there is none.
     """
     drawn = np.isfinite(people.drawn)
     browsed = int((np.isfinite(people.values) & ~drawn).sum())
     same = held.metric == people.metric
+    unrated = int(people.unrated.sum())
     if not drawn.any():
-        return Corrected(None, None, same, browsed, 0)
-    judged = _judged(table, people, held, cuts, drawn)
+        return Corrected(None, None, same, browsed, 0, unrated)
+    judged = np.where(people.unrated, np.nan, _judged(table, people, held, cuts, drawn))
     known = np.isfinite(judged)
     unjudged = int((drawn & ~known).sum())
     if not (drawn & known).any():
-        return Corrected(None, None, same, browsed, unjudged)
+        return Corrected(None, None, same, browsed, unjudged, unrated)
     ppi = _corrected(table, people.drawn, judged, drawn & known)
-    return Corrected(ppi, _raw(table, judged[known], known, people.binary), same, browsed, unjudged)
+    raw = _raw(table, judged[known], known, people.binary)
+    return Corrected(ppi, raw, same, browsed, unjudged, unrated)
 
 
 def _judged(table: RunTable, people: PeopleValues, held: Held, cuts: Cuts, drawn: BoolArray) -> FloatArray:

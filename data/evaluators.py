@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +14,15 @@ from data.diagnoses import People
 from data.errors import WorkspaceError
 from data.judge_calls import Outcome, Request, Steps, WorkSample
 from data.judge_reading import case_of
+from data.judgements import read_outcomes
 from data.ledger import Ledger
 from data.tables import RunTable
 from data.traces import named
 from data.workspace import utc_now
 from metrics.evaluator_rates import EvaluatorCheck, evaluator_check
 from metrics.judge_prompts import Prompt, evaluator_message, load_prompt
-from metrics.values import FloatArray, MetricsError, Source
+from metrics.reading_forms import INSTRUCTIONS, TEXT, Given, choice, form_object, injections_of
+from metrics.values import FloatArray, MetricsError, Source, Status
 
 __all__ = [
     "ANSWERS",
@@ -32,18 +34,16 @@ __all__ = [
     "evaluator_name",
     "evaluators",
     "find_evaluator",
+    "injected_samples",
     "remove_evaluator",
     "suggested_question",
     "truth_of",
 ]
 
-ANSWERS = ("yes", "no")  # yes: the failure is there
-EVALUATOR_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"reason": {"type": "string"}, "answer": {"type": "string", "enum": list(ANSWERS)}},
-    "required": ["reason", "answer"],
-    "additionalProperties": False,
-}
+ANSWERS = ("yes", "no", "cannot_tell")  # yes: the failure is there
+EVALUATOR_SCHEMA: Mapping[str, object] = form_object(
+    {"reason": TEXT, "answer": choice(ANSWERS), "instructions": INSTRUCTIONS}
+)
 COLUMNS = ("question", "history", "answer", "reference_answer", "retrieved")
 REPLY_TOKENS = 120
 LONGEST_NAME, LONGEST_QUESTION = 40, 1000
@@ -209,16 +209,18 @@ class EvaluatorWork:
         return Outcome("scored", "", _checked(call.payload))
 
 
-def _checked(reply: object) -> dict[str, str]:
-    if not isinstance(reply, Mapping) or set(reply) != {"reason", "answer"}:
-        given = ", ".join(map(str, reply))[:80] if isinstance(reply, Mapping) else type(reply).__name__
-        raise MetricsError(f"the reply: {given}; accepted: an object with reason and answer")
-    answer, reason = reply["answer"], reply["reason"]
-    if answer not in ANSWERS:
-        raise MetricsError(f"answer: {str(answer)[:40]!r}; accepted: {', '.join(ANSWERS)}")
-    if not isinstance(reason, str) or not reason.strip():
-        raise MetricsError(f"reason: {str(reason)[:40]!r}; accepted: one or two sentences")
-    return {"answer": str(answer), "reason": reason}
+def _checked(reply: object) -> dict[str, object]:
+    given = Given(reply, "", ("reason", "answer", "instructions"))
+    answer, reason = given.word("answer", ANSWERS), given.text("reason")
+    if not reason.strip():
+        raise MetricsError(f"reason: {reason[:40]!r}; accepted: one or two sentences")
+    return {"answer": answer, "reason": reason, "instructions": [asdict(one) for one in injections_of(given)]}
+
+
+def injected_samples(path: Path) -> int:
+    """Count the samples of a judgement in which the judge met text that tried to instruct it."""
+    first = [one for (_, attempt), one in read_outcomes(path).items() if attempt == 0]
+    return sum(bool(one.payload.get("instructions")) for one in first if one.payload is not None)
 
 
 def truth_of(n: int, people: People, failure: str) -> FloatArray:
@@ -247,4 +249,5 @@ def check_of(table: RunTable, people: People, evaluator: Evaluator) -> Evaluator
     if column is None:
         return None
     truth = truth_of(table.n, people, evaluator.label)
-    return evaluator_check(column.values, truth, table.question, table.clusters)
+    applicable = column.status != Status.NOT_APPLICABLE
+    return evaluator_check(column.values, truth, table.question, table.clusters, applicable)

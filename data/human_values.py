@@ -15,12 +15,12 @@ from data.labelling_queues import rows_of
 from data.ledger import Ledger
 from data.quantities import EVALUATOR, QUANTITIES, Quantity, quantity_of
 from data.ragged import Ragged, numbers, padded
-from data.ratings import Rating, ratings_of
+from data.ratings import Rating, ratings_of, unrated
 from data.summaries import bounds_of, declared, title_of
 from data.tables import RunTable
 from metrics.inputs import ANSWERABLE
 from metrics.raters import Level
-from metrics.values import FloatArray, IntArray, Source, Status
+from metrics.values import BoolArray, FloatArray, IntArray, Source, Status
 
 __all__ = [
     "DEGREES",
@@ -51,6 +51,7 @@ class PeopleValues:
         title: name for people.
         values: (n,) mean over the people who spoke of the sample; NaN where nobody did.
         drawn: (n,) the same from random queues alone.
+        unrated: (n,) True where a random queue drew the sample and nobody could say anything of it.
         scale: least and greatest value.
         binary: whether it is a verdict of yes or no, and not a degree.
         how: how it was obtained.
@@ -61,6 +62,7 @@ class PeopleValues:
     title: str
     values: FloatArray
     drawn: FloatArray
+    unrated: BoolArray
     scale: tuple[float, float]
     binary: bool
     how: str
@@ -126,11 +128,13 @@ def people_values(table: RunTable, ledger: Ledger, key: str) -> PeopleValues:
     if key.startswith(IMPORTED):
         return _from_file(table, key)
     quantity, run_id = quantity_of(key), table.run.run_id
+    drawn = _mean(table, ratings_of(ledger, run_id, key, drawn=True))
     return PeopleValues(
         key=key,
         title=quantity.title,
         values=_mean(table, ratings_of(ledger, run_id, key)),
-        drawn=_mean(table, ratings_of(ledger, run_id, key, drawn=True)),
+        drawn=drawn,
+        unrated=_placed_cases(table, unrated(ledger, run_id, key)) & np.isnan(drawn),
         scale=(0.0, 1.0),
         binary=quantity.binary,
         how="labelled here",
@@ -171,6 +175,7 @@ def _unanswerable(table: RunTable) -> PeopleValues:
         quantity_title(UNANSWERABLE),
         values,
         nothing,
+        np.zeros(table.n, dtype=np.bool_),
         (0.0, 1.0),
         True,
         how,
@@ -197,11 +202,20 @@ def _from_file(table: RunTable, key: str) -> PeopleValues:
         title=quantity_title(key),
         values=values,
         drawn=np.full(table.n, np.nan),
+        unrated=np.zeros(table.n, dtype=np.bool_),
         scale=scale,
         binary=False,
         how="scores of people in the file, the mean over annotators",
         falling=found is not None and found.higher_is_better is False,
     )
+
+
+def _placed_cases(table: RunTable, ratings: Sequence[Rating]) -> BoolArray:
+    """(n,) True where any of the ratings speaks of the sample."""
+    found = np.zeros(table.n, dtype=np.bool_)
+    rows = rows_of(table, ((one.question_id, one.repeat) for one in ratings))
+    found[np.array(list(rows.values()), dtype=np.int64)] = True
+    return found
 
 
 def _mean(table: RunTable, ratings: Sequence[Rating]) -> FloatArray:

@@ -22,6 +22,7 @@ class JobSpec:
         batch: through message batches, at half the price.
         limit: the first so many samples, where the rows were chosen so.
         sample: so many drawn at random, where they were chosen so.
+        prompts: folder with prompts of one's own, where one was named.
     """
 
     rows: Sequence[int]
@@ -30,6 +31,7 @@ class JobSpec:
     batch: bool = False
     limit: int | None = None
     sample: int | None = None
+    prompts: str | None = None
 
 
 @dataclass

@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from data.errors import DataError
 from data.ledger import Ledger
@@ -21,6 +21,7 @@ from data.workspace import utc_now
 __all__ = ["Job", "JobState", "ask_to_stop", "begin_job", "end_job", "jobs_of", "pulse"]
 
 JobState = Literal["running", "done", "stopped", "failed", "died"]
+STATES = get_args(JobState)
 SILENT_SECONDS = 20.0  # a heartbeat older than this belongs to a job that is no more, on another machine
 SLEPT_SECONDS = 600.0  # on this one a process that is there may have been held up, as by a laptop's sleep
 _ROW = (
@@ -126,9 +127,9 @@ def _job(row: tuple[Any, ...]) -> Job:
         number,
         kind,
         run_id,
-        json.loads(spec),
-        state,
-        json.loads(progress),
+        _object(spec),
+        state if state in STATES else "died",
+        _object(progress),
         message,
         host,
         pid,
@@ -138,6 +139,15 @@ def _job(row: tuple[Any, ...]) -> Job:
         bool(stop),
     )
     return replace(job, state="died") if job.state == "running" and not _lives(job) else job
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Read a JSON object; what is none, as in a row from elsewhere, is empty."""
+    try:
+        found = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _lives(job: Job) -> bool:

@@ -9,6 +9,7 @@ from data.job_progress import Progress
 from data.judge_budget import Budget, most_cost
 from data.judge_calls import FINAL, Call, Request, request_key
 from data.judge_client import Claude, JudgeStoppedError
+from data.judge_pace import StoppedError
 from data.verdicts import Verdicts
 
 __all__ = ["Asking"]
@@ -24,7 +25,7 @@ class Asking:
         self._flying: dict[str, asyncio.Future[Call | None]] = {}
 
     async def answer(self, request: Request) -> Call | None:
-        """Give the call of a request; None where the budget does not allow it.
+        """Give the call of a request; None where budget or a stop do not allow it.
 
         Raises:
             JudgeStoppedError: no further request can succeed.
@@ -62,6 +63,8 @@ class Asking:
             self.progress.pay(call)
             await self.keep(request, call)
             return call
+        except StoppedError:
+            return None
         finally:
             await self.budget.settle(amount, cost)
 

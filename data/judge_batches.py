@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -75,6 +75,13 @@ class Reply:
     kind: str
     message: Mapping[str, Any]
     error: str = ""
+
+
+async def _nothing() -> AsyncIterator[Any]:
+    """Give nothing."""
+    nothing: tuple[Any, ...] = ()
+    for line in nothing:
+        yield line
 
 
 def _reply(batch: str, result: Any) -> Reply:
@@ -244,9 +251,14 @@ class BatchRound:
             partial(self.claude.client.messages.batches.results, name), may_be_gone=True
         )
         found: dict[str, Reply] = {}
-        if lines is not None:
-            async for line in lines:
+        try:
+            async for line in lines or _nothing():
                 found[line.custom_id] = _reply(name, line.result)
+        except (ValueError, RecursionError):
+            said = (
+                f"{self.host}: the results of batch {name} cannot be read now; the same command tries again"
+            )
+            raise JudgeStoppedError(said) from None
         if not set(found) & set(batch.keys):
             self._forget(batch)
             return None

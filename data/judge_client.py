@@ -9,6 +9,7 @@ never written, logged or shown.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,6 +22,7 @@ from urllib.parse import urlsplit
 from data.errors import DataError
 from data.judge_calls import Call, CallStatus, Request
 from data.judge_messages import (
+    KEYS,
     ClientSettings,
     Spent,
     as_message,
@@ -44,6 +46,7 @@ __all__ = [
 ]
 
 TRIES = 6
+HOPELESS = 12  # connections that broke before a service answered at all
 GONE = "the service does not have it any more"
 NO_KEY = (
     "no API key: set ANTHROPIC_API_KEY in the environment of the command or of the dashboard; "
@@ -58,7 +61,27 @@ class JudgeStoppedError(DataError):
 def service_host(settings: ClientSettings) -> str:
     """Name the service by its host alone, for people and for the ledger."""
     given = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
-    return urlsplit(given).netloc.rpartition("@")[2]
+    try:
+        parts = urlsplit(given)
+        fits = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
+    except ValueError:
+        fits = False
+    if not fits:
+        raise JudgeStoppedError(f"service address {given[:80]!r}; accepted: http:// or https:// with a host")
+    return parts.netloc.rpartition("@")[2]
+
+
+def _check_environment(settings: ClientSettings) -> None:
+    """Refuse what no request can succeed with, before anything is sent."""
+    service_host(settings)
+    keys = [os.environ.get(name, "") for name in KEYS]
+    if not any(keys):
+        raise JudgeStoppedError(NO_KEY)
+    for key in filter(None, keys):
+        if not key.strip() or not key.isascii() or not key.isprintable() or key != key.strip():
+            raise JudgeStoppedError(
+                "the API key in the environment has blanks or line ends in it; set it anew"
+            )
 
 
 @dataclass(frozen=True)
@@ -81,14 +104,15 @@ class Tried:
 class Claude:
     """Asks one model; used as an asynchronous context manager."""
 
-    def __init__(self, settings: ClientSettings) -> None:
+    def __init__(self, settings: ClientSettings, stopped: Callable[[], bool] = lambda: False) -> None:
         import anthropic
 
-        if not (os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN")):
-            raise JudgeStoppedError(NO_KEY)
+        _check_environment(settings)
         self.settings = settings
+        self.answered = False
+        self._unanswered = 0
         self.sdk = f"anthropic {anthropic.__version__}"
-        self.pace = Pace(settings.concurrency)
+        self.pace = Pace(settings.concurrency, stopped)
         self._errors = anthropic
         self.client = anthropic.AsyncAnthropic(
             base_url=settings.base_url,
@@ -115,10 +139,10 @@ class Claude:
         for mending in (False, True):
             sent = await self.tried(partial(self.client.messages.create, **params))
             status, reason, payload = sent.status, sent.reason, None
-            message: dict[str, Any] = {} if sent.found is None else as_message(sent.found)
+            message: dict[str, Any] = as_message(sent.found)
             if message:
                 status, reason, payload = read_message(message, request)
-            elif sent.found is not None:
+            elif status == "scored":
                 status, reason = "error", "the service sent what is no message"
             spent = spent.more(usage_of(message), self.settings.model, sent.times)
             if status != "invalid" or mending:
@@ -164,11 +188,14 @@ class Claude:
                     return Tried(None, status, reason, tried)
             except self._errors.AnthropicError:
                 return Tried(None, "error", GONE, tried)  # results of a batch that was archived
-            except ValueError as error:  # a reply of the service that is no JSON
+            except (ValueError, RecursionError) as error:  # no JSON, or nested without end
                 status, reason = "error", f"the service sent what is no message ({type(error).__name__})"
             else:
                 self.pace.answered()
-                return Tried(found, "scored", "", tried)
+                self.answered = True
+                if found is not None:
+                    return Tried(found, "scored", "", tried)
+                status, reason = "error", "the service sent an empty message"
             if tried < TRIES:
                 await asyncio.sleep(0 if status == "overloaded" else backoff(tried))
         return Tried(None, status, f"{reason}, {TRIES} times", TRIES)
@@ -180,6 +207,12 @@ class Claude:
         if isinstance(error, found.APITimeoutError):
             return "timeout", f"no answer within {self.settings.timeout:g} s", True
         if isinstance(error, found.APIConnectionError):
+            self._unanswered += 1
+            if not self.answered and self._unanswered >= HOPELESS:
+                where = service_host(self.settings)
+                raise JudgeStoppedError(
+                    f"{where} cannot be reached: {self._unanswered} connections broke"
+                ) from error
             return "error", "the connection broke", True
         if code in (429, 529):
             self.pace.slow_down(_retry_after(error))
@@ -241,12 +274,13 @@ def _paced(pace: Pace) -> Any:
 
 
 def _retry_after(error: Exception) -> float | None:
-    """Seconds that the service asks to wait."""
+    """Seconds that the service asks to wait; None where it does not say, or says what makes no sense."""
     headers = getattr(getattr(error, "response", None), "headers", {})
     try:
-        return max(float(headers.get("retry-after", "")), 0.0)
+        asked = float(headers.get("retry-after", ""))
     except ValueError:
         return None
+    return asked if math.isfinite(asked) and asked > 0 else None
 
 
 def _said(error: Exception) -> str:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 from data.errors import DataError
 from data.job_progress import JobSpec, Progress
@@ -76,6 +77,7 @@ def run_work(
     session = Session(workspace, run, work, settings, spec, job_id, watch)
     state: JobState = "failed"
     message = "the job ended unexpectedly"
+    made = None
     try:
         state, message = session.run()
     except JudgeStoppedError as error:
@@ -84,8 +86,12 @@ def run_work(
         state, message = "stopped", "stopped"
     finally:
         session.progress.seconds = time.monotonic() - session.began
-        made = session.publish(ledger) if session.outcomes else None
-        end_job(ledger, job_id, state, message, session.progress.to_dict())
+        try:
+            made = session.publish(ledger) if session.outcomes else None
+        except (OSError, DataError) as error:
+            state, message = "failed", f"the verdicts are kept, but cannot be laid beside the run ({error})"
+        finally:
+            end_job(ledger, job_id, state, message, session.progress.to_dict())
     return JobResult(job_id, state, message, session.progress, made, session.outcomes)
 
 
@@ -95,11 +101,21 @@ def _facts(work: Work, settings: ClientSettings, spec: JobSpec) -> dict[str, Any
         "prompt": work.prompt,
         "service": service_host(settings),
         "concurrency": settings.concurrency,
+        "effort": settings.effort,
+        "prompts": spec.prompts,
         "samples": len(spec.rows),
         "repeats": spec.repeats,
         "budget_usd": spec.budget_usd,
         "batch": spec.batch,
         "limit": spec.limit,
         "sample": spec.sample,
-        "base_url": settings.base_url if "@" not in (settings.base_url or "") else None,
+        "base_url": _plain_address(settings.base_url),
     }
+
+
+def _plain_address(given: str | None) -> str | None:
+    """Give an address without user, password and query, which may hold secrets."""
+    if given is None:
+        return None
+    parts = urlsplit(given)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from data.model_prices import Model
 from metrics.values import MetricsError
 
 __all__ = [
+    "KEYS",
     "ClientSettings",
     "Spent",
     "as_message",
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 USUAL_EFFORT = "low"
+KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 REPLY_FACTOR, LEAST_REPLY, MOST_REPLY = 4, 4_000, 20_000  # of what is expected; thinking counts as well
 REPAIR = (
     "The reply does not fit the form: {problem}. Send the whole reply again, corrected, as JSON of the form."
@@ -86,8 +89,9 @@ def read_message(message: Mapping[str, Any], request: Request) -> tuple[CallStat
     """Give status, reason and checked reply of a message of the service, as JSON values."""
     stop = message.get("stop_reason")
     if stop == "refusal":
-        details = message.get("stop_details") or {}
-        said = storable(details.get("explanation") or "the model declined to read this sample")
+        details = message.get("stop_details")
+        told = details.get("explanation") if isinstance(details, Mapping) else None
+        said = storable(told or "the model declined to read this sample")
         return "refused", str(said), None
     if stop == "max_tokens":
         return "truncated", "the reply was cut off at its longest allowed length", None
@@ -143,14 +147,21 @@ def as_message(found: Any) -> dict[str, Any]:
 
 
 def storable(value: Any) -> Any:
-    """Give JSON values without lone surrogates, which no file and no database can hold."""
+    """Give JSON values without lone surrogates, which no file can hold, and without the API key."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return _without_keys(value.encode("utf-8", "replace").decode("utf-8"))
     if isinstance(value, list):
         return [storable(one) for one in value]
     if isinstance(value, dict):
         return {storable(key): storable(one) for key, one in value.items()}
     return value
+
+
+def _without_keys(text: str) -> str:
+    """Take the API key out of a text; a service may send it back."""
+    for key in filter(None, (os.environ.get(name) for name in KEYS)):
+        text = text.replace(key, "[API key]")
+    return text
 
 
 def _text_of(message: Mapping[str, Any]) -> str:

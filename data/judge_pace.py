@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from types import TracebackType
 
-__all__ = ["Pace"]
+__all__ = ["Pace", "StoppedError", "backoff"]
 
 BACKOFF_SECONDS, LONGEST_SECONDS = 0.5, 60.0
+LOOK_SECONDS = 1.0  # how soon a stop is noticed in a pause
 LONGEST_ASKED = 3600.0  # a service that asks for more is taken to mean this
 EASE_AFTER = 20  # answers in a row behind which one more request may be in flight
+
+
+class StoppedError(Exception):
+    """A stop was asked while a request waited for its turn."""
 
 
 class Pace:
@@ -19,8 +25,9 @@ class Pace:
     A refusal to serve halves the number in flight and pauses everybody; answers raise it again.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, stopped: Callable[[], bool] = lambda: False) -> None:
         self.most = most
+        self.stopped = stopped
         self.allowed = float(most)
         self._flying = 0
         self._answers = 0
@@ -35,9 +42,11 @@ class Pace:
                 if wait > 0:
                     self._free.release()
                     try:
-                        await asyncio.sleep(wait)
+                        await asyncio.sleep(min(wait, LOOK_SECONDS))
                     finally:
                         await self._free.acquire()
+                    if self.stopped():
+                        raise StoppedError
                 elif self._flying < max(int(self.allowed), 1):
                     break
                 else:

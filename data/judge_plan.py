@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -43,6 +44,7 @@ class JudgePlan:
         samples: samples and repetitions.
         nothing: of them, those with nothing to judge.
         cached: of them, those whose first answer the ledger has already.
+        alike: of them, those that ask the same as another one whose call is left.
         calls: calls that are left; a context that does not fit the model takes further ones.
         input_tokens: of these calls.
         output_tokens: of these calls.
@@ -59,6 +61,7 @@ class JudgePlan:
     samples: int
     nothing: int
     cached: int
+    alike: int
     calls: int
     input_tokens: int
     output_tokens: int
@@ -144,9 +147,22 @@ def plan_work(
             rows = [int(row) for row in spec.rows[start : start + READ_AT_ONCE]]
             samples = stored.read(rows, work.columns)
             given = [WorkSample(row, 0, one) for row, one in zip(rows, samples, strict=True)]
-            _look(found, work, settings.model.name, given, spec.repeats, verdicts)
+            _look(found, work, settings.judge, given, spec.repeats, verdicts)
     plan = _plan(found, run, work, settings, spec, prices)
-    return _counted(plan, found.requests[:COUNTED_REQUESTS], settings) if count and found.requests else plan
+    return _counted(plan, found, settings) if count and found.requests else plan
+
+
+@dataclass(frozen=True)
+class _Size:
+    """How long a request is.
+
+    Attributes:
+        characters: of all that is sent: the fixed prompt, the message, the form.
+        reply: tokens that its reply is expected to have.
+    """
+
+    characters: int
+    reply: int
 
 
 class _Found:
@@ -155,79 +171,96 @@ class _Found:
     def __init__(self) -> None:
         self.nothing = 0
         self.cached = 0
-        self.calls = 0
-        self.characters = 0
-        self.output = 0
+        self.alike = 0
+        self.sizes: list[_Size] = []
         self.requests: list[Request] = []
+        self._known: dict[str, bool] = {}  # key of every request so far -> whether the ledger has its answer
+
+    def add(self, keyed: Sequence[tuple[str, Request]], verdicts: Verdicts) -> None:
+        """Count requests by key: those that the ledger answers, those that are alike, and those to send."""
+        fresh = [key for key, _ in keyed if key not in self._known]
+        answered = {key for key, call in verdicts.find(fresh).items() if call.status in FINAL}
+        for key, request in keyed:
+            if key in self._known:
+                self.cached += self._known[key]
+                self.alike += not self._known[key]
+                continue
+            self._known[key] = key in answered
+            if key in answered:
+                self.cached += 1
+                continue
+            self.sizes.append(_Size(len(_sent(request)), request.expected_tokens))
+            if len(self.requests) < MEASURED_REQUESTS:
+                self.requests.append(request)
+
+
+def _sent(request: Request) -> str:
+    """All of a request that the service counts as input."""
+    return f"{request.system}{request.user}{json.dumps(request.schema)}"
 
 
 def _look(
     found: _Found, work: Work, model: str, given: Sequence[WorkSample], repeats: int, verdicts: Verdicts
 ) -> None:
     """Add up the first requests of some samples; those that are alike are asked once."""
-    first = {one.row: next(work.steps(one), None) for one in given}
-    asked = [request for request in first.values() if request is not None]
+    first = [next(work.steps(one), None) for one in given]
+    asked = [request for request in first if request is not None]
     found.nothing += (len(first) - len(asked)) * repeats
-    keyed = {
-        request_key(replace(request, attempt=attempt), model): request
-        for request in asked
-        for attempt in range(repeats)
-    }
-    known = {key for key, call in verdicts.find(keyed).items() if call.status in FINAL}
-    found.cached += len(asked) * repeats - len(keyed.keys() - known)
-    for key in keyed.keys() - known:
-        request = keyed[key]
-        found.calls += 1
-        found.characters += len(request.user) + len(request.system)
-        found.output += request.expected_tokens
-        if len(found.requests) < MEASURED_REQUESTS:
-            found.requests.append(request)
+    repeated = [replace(request, attempt=attempt) for request in asked for attempt in range(repeats)]
+    found.add([(request_key(request, model), request) for request in repeated], verdicts)
 
 
 def _plan(
     found: _Found, run: Run, work: Work, settings: ClientSettings, spec: JobSpec, prices: PriceTable
 ) -> JudgePlan:
-    tokens = int(found.characters * _tokens_a_character(found.requests))
-    return JudgePlan(
+    plan = JudgePlan(
         run_id=run.run_id,
         kind=work.kind,
-        model=settings.model.name,
+        model=settings.judge,
         prompt=work.prompt,
         samples=len(spec.rows) * spec.repeats,
         nothing=found.nothing,
         cached=found.cached,
-        calls=found.calls,
-        input_tokens=tokens,
-        output_tokens=found.output,
-        cost_usd=_cost(settings, tokens, found.output, found.calls, spec.batch),
+        alike=found.alike,
+        calls=len(found.sizes),
+        input_tokens=0,
+        output_tokens=sum(one.reply for one in found.sizes),
+        cost_usd=None,
         method="estimated by the bundled tokenizer and the length of the answers",
         price_date=prices.date,
         batch=spec.batch,
     )
+    return _priced(plan, found.sizes, _tokens_a_character(found.requests), settings)
+
+
+def _priced(
+    plan: JudgePlan, sizes: Sequence[_Size], tokens_a_character: float, settings: ClientSettings
+) -> JudgePlan:
+    """Give tokens and price, each call at the price of its length; rather high, for the cache is left out."""
+    usages = [Usage(int(one.characters * tokens_a_character), one.reply) for one in sizes]
+    costs = [settings.model.cost(one, plan.batch) for one in usages]
+    known = [one for one in costs if one is not None]
+    return replace(
+        plan,
+        input_tokens=sum(one.input_tokens for one in usages),
+        cost_usd=sum(known) if settings.model.bands else None,
+    )
 
 
 def _tokens_a_character(requests: Sequence[Request]) -> float:
-    characters = sum(len(one.user) + len(one.system) for one in requests)
+    characters = sum(len(_sent(one)) for one in requests)
     if not characters:
         return 0.0
-    fixed = {one.system: count_tokens(one.system) for one in requests}
-    counted = sum(count_tokens(one.user) + fixed[one.system] for one in requests)
+    fixed = {text: count_tokens(text) for text in {one.system for one in requests}}
+    counted = sum(fixed[one.system] + count_tokens(f"{one.user}{json.dumps(one.schema)}") for one in requests)
     return TOKENS_FOR_ONE * counted / characters
 
 
-def _cost(settings: ClientSettings, given: int, written: int, calls: int, batch: bool) -> float | None:
-    """Give the price of the calls, each of average length; without the prompt cache, so rather too high."""
-    if not calls:
-        return 0.0 if settings.model.bands else None
-    one = settings.model.cost(Usage(input_tokens=given // calls, output_tokens=written // calls), batch)
-    return None if one is None else one * calls
-
-
-def _counted(plan: JudgePlan, requests: Sequence[Request], settings: ClientSettings) -> JudgePlan:
+def _counted(plan: JudgePlan, found: _Found, settings: ClientSettings) -> JudgePlan:
     """Correct a plan by what the service counts."""
-    estimated = _tokens_a_character(requests) * sum(len(one.user) + len(one.system) for one in requests)
-    tokens = int(plan.input_tokens * sum(count_on_service(requests, settings)) / max(estimated, 1))
-    cost = _cost(settings, tokens, plan.output_tokens, plan.calls, plan.batch)
+    requests = found.requests[:COUNTED_REQUESTS]
+    counted = sum(count_on_service(requests, settings)) / sum(len(_sent(one)) for one in requests)
     n = len(requests)
     method = f"input counted by the service on {n} requests, output estimated by the length of the answers"
-    return replace(plan, input_tokens=tokens, cost_usd=cost, method=method)
+    ratio = counted / _tokens_a_character(requests) * _tokens_a_character(found.requests)
+    return replace(_priced(plan, found.sizes, ratio, settings), method=method)

@@ -11,17 +11,8 @@ from typing import Any
 
 from data.judge_calls import Outcome, Request, Sample, Steps, WorkSample
 from metrics.judge_prompts import Document, JudgedCase, Prompt, case_message, load_prompt
-from metrics.readings import (
-    Form,
-    Injection,
-    ReadClaim,
-    Reading,
-    ReadStatement,
-    further_schema,
-    join_further,
-    parse_reading,
-    reading_schema,
-)
+from metrics.reading_forms import Form, Injection, further_schema, reading_schema
+from metrics.readings import ReadClaim, Reading, ReadStatement, join_further, parse_reading
 
 __all__ = [
     "READING",
@@ -140,7 +131,7 @@ class ReadingWork:
             kind="further",
             prompt=self.further.version,
             system=self.further.text,
-            user=case_message(case, part, claims, statements),
+            user=case_message(case, part, claims, statements, further=True),
             schema=further_schema(form),
             check=partial(_check_further, read, ranks),
             expected_tokens=100 + 25 * (len(claims) + len(statements)),
@@ -227,4 +218,5 @@ def reading_from(payload: Mapping[str, Any]) -> Reading:
             ReadStatement(one["text"], tuple(one["by"]), one["in_answer"]) for one in payload["statements"]
         ),
         injections=tuple(Injection(one["where"], one["quote"]) for one in payload["injections"]),
+        parts=payload.get("parts", 1),
     )

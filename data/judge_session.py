@@ -81,6 +81,9 @@ class Session:
             self._wait(ended)
         if self.out_of_budget:
             return "stopped", OUT_OF_BUDGET
+        if not self.stop_asked and self.progress.done < self.progress.total:
+            left = self.progress.total - self.progress.done
+            return "stopped", f"{left:,} samples came to no end; the same command asks for them again"
         if not self.stop_asked:
             return "done", ""
         later = "; a batch goes on at the service, and the same command collects it"
@@ -122,7 +125,7 @@ class Session:
         return publish(self.workspace, ledger, made, self.outcomes)
 
     async def _all(self, verdicts: Verdicts) -> None:
-        async with Claude(self.settings) as claude:
+        async with Claude(self.settings, lambda: self.stop_asked) as claude:
             self.sdk = claude.sdk
             beat = asyncio.create_task(self._beat())
             try:
@@ -213,15 +216,16 @@ class Session:
         for given in todo:
             if self.stop_asked or self.out_of_budget:
                 return
+            await asyncio.sleep(0)  # what is cached never waits, and the heartbeat must not starve
             outcome = await self._drive(given, asking)
             if outcome is None:
-                self.out_of_budget = True
+                self.out_of_budget = not self.stop_asked
                 return
             self.outcomes[(given.row, given.attempt)] = outcome
             self.progress.note(outcome)
 
     async def _drive(self, given: WorkSample, asking: Asking) -> Outcome | None:
-        """Take a sample through its steps; None where the budget does not allow one."""
+        """Take a sample through its steps; None where budget or a stop do not allow one."""
         steps = self.work.steps(given)
         try:
             request = next(steps)
@@ -233,3 +237,7 @@ class Session:
         except StopIteration as end:
             found: Outcome = end.value
             return found
+        except (JudgeStoppedError, DataError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # noqa: BLE001 -- one sample's trouble does not end the job
+            return Outcome("error", f"reading the reply failed ({type(error).__name__})")

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
+from data.arrays import batch_of
 from data.judge_reading import reading_from
+from data.judged_labels import judged_sample
+from data.judged_scores import judgement_of
 from data.judgements import read_outcomes
-from metrics.readings import ADDRESSES, AGREES, COMPLETE, Reading
+from data.samples import SCHEMA
+from metrics.catalogue import compute
+from metrics.inputs import Batch
+from metrics.readings import Reading
+from metrics.values import FloatArray
 
 __all__ = ["Variance", "judge_variance"]
+
+METRICS = ("faithfulness", "answer_relevancy", "completeness", "correctness", "context_recall", "refused")
+_NOTHING: Mapping[str, Any] = dict.fromkeys(SCHEMA.names)
+_DOCUMENT = [field.name for field in SCHEMA.field("retrieved").type.value_type]
 
 
 @dataclass(frozen=True)
@@ -35,24 +48,6 @@ class Variance:
     same: float
 
 
-def _share(hits: Sequence[bool]) -> float:
-    return sum(hits) / len(hits) if hits else float("nan")
-
-
-_VALUES: dict[str, Callable[[Reading], float]] = {
-    "faithfulness": lambda one: (
-        _share([bool(claim.by) for claim in one.claims]) if one.form.ranks else np.nan
-    ),
-    "answer_relevancy": lambda one: np.nan if one.addresses is None else ADDRESSES[one.addresses],
-    "completeness": lambda one: np.nan if one.complete is None else COMPLETE[one.complete],
-    "correctness": lambda one: np.nan if one.agrees is None else AGREES[one.agrees],
-    "context_recall": lambda one: (
-        _share([bool(each.by) for each in one.statements]) if one.form.ranks else np.nan
-    ),
-    "refused": lambda one: np.nan if one.refused is None else float(one.refused),
-}
-
-
 def judge_variance(path: Path) -> list[Variance]:
     """Give the spread of each metric over repeated readings; empty where no sample was read twice."""
     by_row: dict[int, list[Reading]] = defaultdict(list)
@@ -60,14 +55,26 @@ def judge_variance(path: Path) -> list[Variance]:
         if outcome.payload is not None:
             by_row[row].append(reading_from(outcome.payload))
     repeated = [readings for readings in by_row.values() if len(readings) > 1]
-    found = [_variance(metric, value, repeated) for metric, value in _VALUES.items()]
+    if not repeated:
+        return []
+    scores = compute(_batch([one for readings in repeated for one in readings]))
+    ends = np.cumsum([len(readings) for readings in repeated])[:-1]
+    found = [
+        _variance(metric, np.split(scores[metric].values, ends)) for metric in METRICS if metric in scores
+    ]
     return [one for one in found if one is not None]
 
 
-def _variance(
-    metric: str, value: Callable[[Reading], float], repeated: Sequence[Sequence[Reading]]
-) -> Variance | None:
-    values = [np.array([value(one) for one in readings]) for readings in repeated]
+def _batch(readings: Sequence[Reading]) -> Batch:
+    """Make the metric inputs of readings, each as a sample of its own."""
+    most = max((rank for one in readings for rank in one.form.ranks), default=0)
+    documents = [dict.fromkeys(_DOCUMENT) for _ in range(most)]
+    samples = [judged_sample({**_NOTHING, "retrieved": documents}, one) for one in readings]
+    batch = batch_of(pa.Table.from_pylist(samples, schema=SCHEMA))
+    return replace(batch, judgement=judgement_of(readings))
+
+
+def _variance(metric: str, values: Sequence[FloatArray]) -> Variance | None:
     known = [one[np.isfinite(one)] for one in values]
     known = [one for one in known if len(one) > 1]
     if not known:

@@ -1,4 +1,4 @@
-"""Scores from a judgement: the judge's labels laid over the samples, and the metrics computed from them."""
+"""Scores from a judgement: the metrics computed from the judge's labels, and what became of every sample."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from data.arrays import batch_of
 from data.gold import Match
-from data.judge_reading import READING, reading_from
-from data.samples import SCHEMA
+from data.judge_reading import READING
+from data.judged_inputs import LACKING, JudgedInputs, judged_metrics
 from metrics.catalogue import compute
 from metrics.inputs import Batch, Judgement
-from metrics.readings import ADDRESSES, AGREES, COMPLETE, Reading
+from metrics.reading_forms import ADDRESSES, AGREES, COMPLETE
+from metrics.readings import Reading
 from metrics.registry import Convention
 from metrics.values import FloatArray, IntArray, Scores, Source, Status
 
@@ -29,14 +29,14 @@ __all__ = [
     "JudgedBatch",
     "evaluator_scores",
     "is_scored",
-    "judged_sample",
     "judged_scores",
     "judgement_of",
-    "overlaid",
+    "yielding",
 ]
 
 EVALUATOR = "evaluator:"
 NOT_JUDGED = "no judge has read this sample"
+NOT_LABELLED = "the judge's labels do not say it"
 ScoreKey = tuple[str, Source]
 
 
@@ -94,128 +94,86 @@ def _loads(text: str) -> Any:
     return orjson.loads(text)
 
 
-def overlaid(table: Any, found: JudgedBatch) -> tuple[Any, dict[int, Reading]]:
-    """Lay a judge's labels over an Arrow table of samples, where there are any.
-
-    A person's word on a refusal stays; everything else that the judge says takes the place of what was
-    recorded.
-
-    Returns:
-        The table, and the readings by place.
-    """
-    readings = {at: reading_from(_loads(text)) for at, text in found.payloads.items()}
-    if not readings:
-        return table, readings
-    made: dict[str, Mapping[int, Any]] = {
-        "claims": {at: _claims(one) for at, one in readings.items() if one.form.answer},
-        "reference_claims": {at: _statements(one) for at, one in readings.items() if one.form.reference},
-        "used": {at: _used(one) for at, one in readings.items() if one.form.answer and one.form.ranks},
-        "retrieved": _relevance(table, readings),
-    }
-    refused = {at: one.refused for at, one in readings.items() if one.refused is not None}
-    by_people = pc.equal(table["refused_source"], "human").fill_null(False).to_pylist()
-    refused = {at: said for at, said in refused.items() if not by_people[at]}
-    made["refused"], made["refused_source"] = refused, dict.fromkeys(refused, "judge")
-    made["used_source"] = dict.fromkeys(made["used"], "judge")
-    for name, values in made.items():
-        table = _replaced(table, name, values)
-    return table, readings
-
-
-def judged_sample(sample: Mapping[str, Any], read: Reading) -> dict[str, Any]:
-    """Lay a judge's labels over one sample as it is stored."""
-    found = dict(sample)
-    if read.form.answer:
-        found["claims"] = _claims(read)
-        if read.form.ranks:
-            found |= {"used": _used(read), "used_source": "judge"}
-        if sample["refused_source"] != "human":
-            found |= {"refused": read.refused, "refused_source": "judge"}
-    if read.form.reference:
-        found["reference_claims"] = _statements(read)
-    if read.form.ranks:
-        found["retrieved"] = _labelled(sample["retrieved"], read)
-    return found
-
-
-def _replaced(table: Any, name: str, values: Mapping[int, Any]) -> Any:
-    """Put values into a column at their places."""
-    if not values:
-        return table
-    places = sorted(values)
-    field = SCHEMA.field(name)
-    fresh = pa.array([values[at] for at in places], field.type)
-    order = np.arange(table.num_rows)
-    order[places] = table.num_rows + np.arange(len(places))
-    column = pa.chunked_array([*table[name].cast(field.type).chunks, fresh]).take(pa.array(order))
-    return table.set_column(table.column_names.index(name), field, column.combine_chunks())
-
-
-def _claims(one: Reading) -> list[dict[str, Any]]:
-    known = bool(one.form.ranks)
-    return [
-        {
-            "text": claim.text,
-            "in_reference": claim.in_reference,
-            "supported_by": list(claim.by) if known else None,
-            "contradicted_by": list(claim.against) if known else None,
-        }
-        for claim in one.claims
-    ]
-
-
-def _statements(one: Reading) -> list[dict[str, Any]]:
-    known = bool(one.form.ranks)
-    return [
-        {"text": each.text, "in_answer": each.in_answer, "supported_by": list(each.by) if known else None}
-        for each in one.statements
-    ]
-
-
-def _used(one: Reading) -> list[dict[str, Any]]:
-    return [{"rank": rank, "share": None} for rank in one.used]
-
-
-def _relevance(table: Any, readings: Mapping[int, Reading]) -> dict[int, list[dict[str, Any]]]:
-    """Label the documents that the judge was shown; those without a text keep no label."""
-    places = sorted(at for at, one in readings.items() if one.form.ranks)
-    lists = table["retrieved"].take(pa.array(places, pa.int64())).to_pylist() if places else []
-    return {at: _labelled(documents, readings[at]) for at, documents in zip(places, lists, strict=True)}
-
-
-def _labelled(documents: Sequence[dict[str, Any]], read: Reading) -> list[dict[str, Any]]:
-    shown, relevant = set(read.form.ranks), set(read.relevant)
-    return [
-        {**one, "relevant": rank in relevant if rank in shown else None}
-        for rank, one in enumerate(documents, start=1)
-    ]
-
-
 def judged_scores(
     table: Any,
     readings: Mapping[int, Reading],
     found: JudgedBatch,
     scoring: tuple[Sequence[int], Convention, Match],
+    recorded: Mapping[str, Scores],
 ) -> dict[ScoreKey, Scores]:
     """Compute the metrics that a judge's labels allow, for all n samples of a batch.
+
+    A sample that lacks what a metric needs is not applicable, whatever became of its reading.
 
     Args:
         table: samples with the labels laid over them.
         readings: by place.
         found: the outcomes.
         scoring: cut-offs, convention, and how gold is matched.
+        recorded: the metrics without a judge: of samples without a reading they tell which questions a metric
+            of answerability leaves out.
     """
     places = np.array(sorted(readings), dtype=np.int64)
+    made = _made(table, readings, places, scoring) if len(places) else {}
+    inputs = JudgedInputs.of(table)
+    blocks: dict[ScoreKey, Scores] = {}
+    for name, metric in judged_metrics(scoring[0]).items():
+        scores = _spread(made.get(name), places, found)
+        if "answerable" in metric.needs:
+            scores = _unasked(scores, places, recorded.get(name))
+        blocks[name, Source.JUDGED] = _where(scores, inputs.lacking(metric))
+    return blocks
+
+
+def _made(
+    table: Any,
+    readings: Mapping[int, Reading],
+    places: IntArray,
+    scoring: tuple[Sequence[int], Convention, Match],
+) -> dict[str, Scores]:
     ks, convention, match = scoring
-    if not len(places):
-        return {(name, Source.JUDGED): _spread(None, places, found) for name in ("faithfulness",)}
-    part = table.take(pa.array(places))
-    batch = replace(batch_of(part, match), judgement=judgement_of([readings[int(at)] for at in places]))
-    alone = _judged_only(batch)
-    return {
-        (name, Source.JUDGED): _spread(scores, places, found)
-        for name, scores in compute(alone, ks, convention).items()
-    }
+    batch = batch_of(table.take(pa.array(places)), match)
+    said = judgement_of([readings[int(at)] for at in places])
+    return compute(_judged_only(replace(batch, judgement=said)), ks, convention)
+
+
+def yielding(judged: Mapping[ScoreKey, Scores], others: Mapping[ScoreKey, Scores]) -> dict[ScoreKey, Scores]:
+    """Make not run what a sample lacks for the judge alone: another source has a value of the metric."""
+    found = dict(judged)
+    for (name, source), scores in judged.items():
+        known = [one.status == Status.SCORED for (other, _), one in others.items() if other == name]
+        lacking = (scores.status == Status.NOT_APPLICABLE) & np.isin(scores.reason, list(LACKING.values()))
+        if known and (lacking & np.any(known, axis=0)).any():
+            not_run = lacking & np.any(known, axis=0)
+            status = np.where(not_run, Status.NOT_RUN, scores.status).astype(np.int8)
+            found[name, source] = replace(scores, status=status)
+    return found
+
+
+def _unasked(scores: Scores, read: IntArray, recorded: Scores | None) -> Scores:
+    """Leave out the samples without a reading to which a metric of answerability does not speak."""
+    if recorded is None:
+        return scores
+    rest = np.ones(len(scores), dtype=np.bool_)
+    rest[read] = False
+    unknown = rest & (recorded.status == Status.NOT_RUN) & (scores.status == Status.FAILED)
+    status = np.where(unknown, Status.NOT_RUN, scores.status).astype(np.int8)
+    reason = np.where(unknown, recorded.reason, scores.reason)
+    without = rest & (recorded.status == Status.NOT_APPLICABLE)
+    return _where(
+        Scores(scores.values, status, reason, scores.source), np.where(without, recorded.reason, "")
+    )
+
+
+def _where(scores: Scores, lacking: NDArray[np.object_]) -> Scores:
+    """Make the samples not applicable that have a reason to be."""
+    out = lacking != ""
+    return Scores(
+        np.where(out, np.nan, scores.values),
+        np.where(out, Status.NOT_APPLICABLE, scores.status).astype(np.int8),
+        np.where(out, lacking, scores.reason),
+        scores.source,
+    )
 
 
 def _judged_only(batch: Batch) -> Batch:
@@ -252,7 +210,9 @@ def _spread(scores: Scores | None, places: IntArray, found: JudgedBatch) -> Scor
     n = len(found.status)
     values, status = np.full(n, np.nan), found.status.copy()
     reason: NDArray[np.object_] = found.reason.copy()
-    if scores is not None:
+    if scores is None:
+        status[places], reason[places] = Status.NOT_RUN, NOT_LABELLED
+    else:
         values[places], status[places], reason[places] = scores.values, scores.status, scores.reason
     return Scores(values, status, reason, np.full(n, Source.JUDGED, dtype=np.int8))
 
@@ -263,11 +223,15 @@ def is_scored(kind: str) -> bool:
 
 
 def evaluator_scores(kind: str, found: JudgedBatch) -> dict[ScoreKey, Scores]:
-    """Give an evaluator's answers as a metric: 1 where it found the failure."""
-    values = np.full(len(found.status), np.nan)
+    """Give an evaluator's answers as a metric: 1 where it found the failure, none where it cannot tell."""
+    values, status, reason = np.full(len(found.status), np.nan), found.status.copy(), found.reason.copy()
     for at, text in found.payloads.items():
-        values[at] = float(_loads(text)["answer"] == "yes")
-    status = np.where(np.isnan(values) & (found.status == Status.SCORED), Status.FAILED, found.status)
+        said = _loads(text)
+        if said["answer"] == "cannot_tell":
+            status[at], reason[at] = Status.NOT_APPLICABLE, f"the data cannot tell: {said['reason']}"
+        else:
+            values[at] = float(said["answer"] == "yes")
+    status[np.isnan(values) & (status == Status.SCORED)] = Status.FAILED
     source = np.full(len(values), Source.JUDGED, dtype=np.int8)
-    scores = Scores(values, status.astype(np.int8), found.reason, source)
-    return {(f"evaluator_{kind.removeprefix(EVALUATOR)}", Source.JUDGED): scores}
+    name = f"evaluator_{kind.removeprefix(EVALUATOR)}"
+    return {(name, Source.JUDGED): Scores(values, status, reason, source)}

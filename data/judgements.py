@@ -126,14 +126,8 @@ def publish(
         made: who judged what; digest and counts are filled here.
         outcomes: by row and attempt.
     """
-    earlier = next(
-        (
-            one
-            for one in judgements_of(ledger, made.run_id)
-            if (one.kind, one.judge) == (made.kind, made.judge)
-        ),
-        None,
-    )
+    listed = [one for one in judgements_of(ledger, made.run_id) if one.kind == made.kind]
+    earlier = next((one for one in listed if one.judge == made.judge), None)
     before = {} if earlier is None else read_outcomes(judgement_path(workspace, made.run_id, earlier.digest))
     table = _table({**before, **outcomes})
     digest = _digest(made.judge, table)
@@ -146,7 +140,7 @@ def publish(
     scored = len({row for row, status in zip(*_first(table), strict=True) if status == "scored"})
     rows = len(set(table["row"].to_pylist()))
     found = Judgement(made.run_id, made.kind, made.model, made.prompt, made.sdk, digest, rows, scored, _now())
-    if earlier is None or earlier.digest != digest:
+    if not listed or listed[0].digest != digest:
         with ledger.open() as connection:
             identity = (found.run_id, found.kind, found.judge, found.model, found.prompt, found.sdk)
             connection.execute(_ADD, (*identity, digest, rows, scored, found.at))

@@ -96,7 +96,8 @@ class Ledger:
             with closing(self._connect()) as connection:
                 yield connection
         except sqlite3.OperationalError as error:
-            must_write(f"ledger {self.path}")
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+                must_write(f"ledger {self.path}")
             raise WorkspaceError(
                 f"ledger {self.path}: {error}; accepted: a writable file on a disk with free space"
             ) from error

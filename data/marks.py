@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from data.agreement_marks import AGREEMENT_MARKS
+from data.broken_marks import BROKEN_MARKS
 from data.errors import DataError
 from data.judge_marks import JUDGE_MARKS
 from data.loss_marks import LOSS_MARKS
@@ -35,7 +36,14 @@ class Mark:
 
 MARKS: Mapping[str, Mark] = {
     key: Mark(*made)
-    for key, made in {**USE_MARKS, **RANK_MARKS, **LOSS_MARKS, **AGREEMENT_MARKS, **JUDGE_MARKS}.items()
+    for key, made in {
+        **USE_MARKS,
+        **RANK_MARKS,
+        **LOSS_MARKS,
+        **BROKEN_MARKS,
+        **AGREEMENT_MARKS,
+        **JUDGE_MARKS,
+    }.items()
 }
 
 

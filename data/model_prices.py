@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -112,7 +113,7 @@ def read_prices(folder: Path | None = None) -> PriceTable:
         return _table(json.loads((files("data") / FILE).read_text("utf-8")))
     try:
         return _table(json.loads(own.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise DataError(
             f"{own}: cannot be read as a price table ({type(error).__name__}: {error}); accepted: JSON with "
             "date, source, default, batch_factor and models, each with window, most_output, effort and bands"
@@ -120,26 +121,48 @@ def read_prices(folder: Path | None = None) -> PriceTable:
 
 
 def _table(given: Mapping[str, Any]) -> PriceTable:
-    factor = float(given["batch_factor"])
+    factor = _price(given["batch_factor"])
     models = {
         str(name): Model(
             str(name),
-            int(one["window"]),
-            int(one["most_output"]),
+            _whole(one["window"]),
+            _whole(one["most_output"]),
             bool(one["effort"]),
             tuple(_band(band) for band in one["bands"]),
             factor,
         )
         for name, one in given["models"].items()
     }
-    return PriceTable(str(given["date"]), str(given["source"]), str(given["default"]), models, factor)
+    return PriceTable(
+        str(given["date"]), str(given["source"]), _named(given["default"], models), models, factor
+    )
+
+
+def _named(default: Any, models: Mapping[str, Model]) -> str:
+    if default not in models:
+        raise ValueError(f"default {default!r} is none of the models")
+    return str(default)
 
 
 def _band(given: Mapping[str, Any]) -> Band:
     return Band(
-        float(given.get("up_to", "inf")),
-        float(given["input"]),
-        float(given["output"]),
-        float(given["cache_write"]),
-        float(given["cache_read"]),
+        _price(given["up_to"]) if "up_to" in given else math.inf,
+        _price(given["input"]),
+        _price(given["output"]),
+        _price(given["cache_write"]),
+        _price(given["cache_read"]),
     )
+
+
+def _price(value: Any) -> float:
+    found = float(value)
+    if not math.isfinite(found) or found < 0:
+        raise ValueError(f"{value!r} is no price; accepted: 0 or more")
+    return found
+
+
+def _whole(value: Any) -> int:
+    found = int(value)
+    if found < 1:
+        raise ValueError(f"{value!r} tokens; accepted: a whole number of 1 or more")
+    return found

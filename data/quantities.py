@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from data.errors import DataError
 from data.ledger import Ledger
-from metrics.readings import ADDRESSES, AGREES, COMPLETE
+from metrics.judge_prompts import asked_text
+from metrics.reading_forms import ADDRESSES, AGREES, COMPLETE
 
 __all__ = ["EVALUATOR", "PASS", "QUANTITIES", "Quantity", "offered_quantities", "quantity_of", "share_of"]
 
@@ -22,7 +23,7 @@ class Quantity:
         key: "pass", the key of a judged metric, or "evaluator:NAME".
         title: name for people.
         levels: word and value of each answer, best first; empty for a share of two whole numbers.
-        asks: the question that a person answers.
+        asks: what a person is asked; of what a judge labels too, in the very words of the judge's prompt.
     """
 
     key: str
@@ -49,20 +50,16 @@ QUANTITIES: Mapping[str, Quantity] = {
     one.key: one
     for one in (
         Quantity(PASS, "Pass or fail", (("pass", 1.0), ("fail", 0.0)), "Would you let this answer stand?"),
-        Quantity(
-            "correctness", "Correctness", _levels(AGREES), "Does the answer agree with the reference answer?"
-        ),
-        Quantity(
-            "answer_relevancy", "Answer relevancy", _levels(ADDRESSES), "Does it speak to what was asked?"
-        ),
-        Quantity(
-            "completeness", "Completeness", _levels(COMPLETE), "Does it say all that the question calls for?"
-        ),
+        Quantity("correctness", "Correctness", _levels(AGREES), asked_text("agrees")),
+        Quantity("answer_relevancy", "Answer relevancy", _levels(ADDRESSES), asked_text("addresses")),
+        Quantity("completeness", "Completeness", _levels(COMPLETE), asked_text("complete")),
         Quantity(
             "faithfulness",
             "Faithfulness",
             (),
-            "Count the claims of the answer, and those of them that a document supports.",
+            "How many claims does the answer make, and how many of them does a document support? "
+            f"Claims: {asked_text('claims')} Support: {asked_text('by')} "
+            "Of an answer without claims nothing can be said.",
         ),
     )
 }

@@ -12,7 +12,7 @@ from data.ledger import Ledger
 from data.quantities import PASS, Quantity, quantity_of
 from data.workspace import utc_now
 
-__all__ = ["Rating", "rate", "ratings_of", "undo"]
+__all__ = ["Rating", "rate", "ratings_of", "undo", "unrated"]
 
 NO_VALUE = -1.0  # in the table: looked at, and the quantity does not apply or cannot be said
 _ROUNDING = 1e-9
@@ -130,6 +130,15 @@ def ratings_of(ledger: Ledger, run_id: str, quantity: str, drawn: bool = False) 
     with ledger.open() as connection:
         rows = connection.execute(_LABELS if quantity == PASS else _RATINGS, chosen).fetchall()
     return [_rating(row) for row in rows]
+
+
+def unrated(ledger: Ledger, run_id: str, quantity: str) -> list[Rating]:
+    """List where a person's newest word on a case, in a random queue, is that it cannot be rated."""
+    if not ledger.path.exists():
+        return []
+    with ledger.open() as connection:
+        rows = connection.execute(_RATINGS, {"run": run_id, "quantity": quantity, "drawn": True}).fetchall()
+    return [one for one in map(_rating, rows) if one.value is None]
 
 
 def _rating(row: tuple[str, int, str, float, int | None]) -> Rating:

@@ -37,8 +37,12 @@ def must_write(what: str) -> None:
         )
 
 
-def frozen_ledger(path: Path, prepare: Callable[[sqlite3.Connection], None], newest: int) -> sqlite3.Connection:
-    """Open a ledger so that nothing can be written; one that is not there, or is of an earlier version, in memory.
+def frozen_ledger(
+    path: Path, prepare: Callable[[sqlite3.Connection], None], newest: int
+) -> sqlite3.Connection:
+    """Open a ledger so that nothing can be written.
+
+    One that is not there, or is of an earlier version, is made in memory.
 
     Args:
         path: of the ledger.

@@ -56,6 +56,7 @@ def ensure_scored(
                 gathered.add(batch)
                 if progress is not None:
                     progress(gathered.rows)
+        gathered.drop_what_nobody_can_have()
         gathered.write(stage)
         columns = {key: Column(one.values, one.status, one.source) for key, one in gathered.blocks.items()}
         table = RunTable.of_blocks(run, samples, stage, columns)
@@ -100,6 +101,13 @@ class _Gathered:
     def _still_missing(self, missing: Mapping[str, str]) -> dict[str, str]:
         before = missing if self.rows == 0 else {k: v for k, v in self.missing.items() if k in missing}
         return dict(before)
+
+    def drop_what_nobody_can_have(self) -> None:
+        """Leave out what a judge could give of no sample of the run; the reason stands among the missing."""
+        for name, source in list(self.blocks):
+            nowhere = (self.blocks[name, source].status == Status.NOT_APPLICABLE).all()
+            if source == Source.JUDGED and name in self.missing and nowhere:
+                del self.blocks[name, source]
 
     def write(self, stage: Path) -> None:
         with pq.ParquetWriter(stage / "scores.parquet", _SCHEMA, compression="zstd") as writer:

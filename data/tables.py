@@ -199,12 +199,16 @@ class RunTable:
         return _by_precedence(list(blocks.values()))
 
     @cached_property
-    def slices(self) -> tuple[Slice, ...]:
-        """Every way to group the samples that has at least two values."""
+    def groups(self) -> tuple[Slice, ...]:
+        """Every way to group the samples, those with a single value too."""
         plain = ("query_type", "answerable", "context_mode")
         found = [_slice(name, self.index[name]) for name in plain]
-        found += [_length_slice(self.index["question_length"]), *_tag_slices(self.index["tags"])]
-        return tuple(one for one in found if 2 <= len(one.labels) <= MOST_SLICE_VALUES)
+        return (*found, _length_slice(self.index["question_length"]), *_tag_slices(self.index["tags"]))
+
+    @cached_property
+    def slices(self) -> tuple[Slice, ...]:
+        """Every way to group the samples that has at least two values."""
+        return tuple(one for one in self.groups if 2 <= len(one.labels) <= MOST_SLICE_VALUES)
 
 
 def _codes(column: Any) -> tuple[NDArray[np.object_], IntArray]:

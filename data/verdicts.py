@@ -33,7 +33,7 @@ _KEEP = (
     " cache_read_tokens = calls.cache_read_tokens + excluded.cache_read_tokens,"
     " cost_usd = coalesce(calls.cost_usd, 0) + excluded.cost_usd, seconds = excluded.seconds,"
     " asked = calls.asked + excluded.asked"
-    " WHERE calls.status <> 'scored'"  # a verdict that stands is never overwritten
+    " WHERE calls.status <> 'scored' OR calls.payload IS NULL"  # a verdict that stands is never overwritten
 )
 AT_ONCE = 5000
 
@@ -59,7 +59,9 @@ class Verdicts:
         for start in range(0, len(wanted), AT_ONCE):
             rows = self._connection.execute(_READ, (json.dumps(wanted[start : start + AT_ONCE]),))
             found |= {row[0]: _call(row) for row in rows}
-        return found
+        return {
+            key: call for key, call in found.items() if call.status != "scored" or call.payload is not None
+        }
 
     def keep(self, request: Request, call: Call, origin: Mapping[str, str]) -> None:
         """Write a call down; a verdict that stands is never overwritten.

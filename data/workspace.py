@@ -110,7 +110,7 @@ class Workspace:
         return cls(given or os.environ.get("RAGTRIAGE_WORKSPACE") or DEFAULT_FOLDER)
 
     def create(self) -> Workspace:
-        """Make the folders; raises WorkspaceError where that is not possible. None where it is only read."""
+        """Make the folders; raises WorkspaceError where that is not possible. None are made to read only."""
         if read_only():
             return self
         try:

@@ -63,7 +63,10 @@ class Confusion:
 
     @property
     def kappa(self) -> float:
-        """Cohen's kappa; NaN where both give one and the same verdict throughout. See metrics.raters."""
+        """Cohen's kappa (1960): the share of the disagreement expected by chance that is avoided, at most 1.
+
+        NaN where both give one and the same verdict throughout.
+        """
         chance = (self.tp + self.fp) * (self.fp + self.tn) + (self.tp + self.fn) * (self.fn + self.tn)
         return _ratio(2 * (self.tp * self.tn - self.fp * self.fn), chance)
 

@@ -24,7 +24,16 @@ from metrics.registry import CONVENTIONS, Convention, Metric, MetricKey, Stage, 
 from metrics.undefined import ANSWERABLE_LABEL, missing
 from metrics.values import MetricsError, Scores
 
-__all__ = ["DEFAULT_KS", "REGISTRY", "compute", "lookup", "metrics_table", "unavailable", "unlabelled"]
+__all__ = [
+    "DEFAULT_KS",
+    "REGISTRY",
+    "compute",
+    "cuts_of",
+    "lookup",
+    "metrics_table",
+    "unavailable",
+    "unlabelled",
+]
 
 DEFAULT_KS = (1, 3, 5, 10)
 
@@ -80,12 +89,13 @@ def compute(
     for metric in REGISTRY.values():
         if metric.compute is None or missing(metric.needs, batch):
             continue
-        for k in _cuts(metric, ks):
+        for k in cuts_of(metric, ks):
             scores[MetricKey(metric, k).name] = metric.compute(batch, k or 0, convention)
     return scores
 
 
-def _cuts(metric: Metric, ks: Sequence[int]) -> Sequence[int | None]:
+def cuts_of(metric: Metric, ks: Sequence[int]) -> Sequence[int | None]:
+    """Give the cut-offs at which a metric is computed: None where it takes none."""
     if not metric.per_k:
         return [None]
     return BUDGETS if metric.unit == "tokens" else list(ks)

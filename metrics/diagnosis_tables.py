@@ -1,4 +1,4 @@
-"""The tables of docs/diagnosis.md, from the declarations: cut-offs, bad cases, patterns, stages and gates."""
+"""The tables of docs/diagnosis.md, from the declarations: cut-offs, bad cases, patterns and stages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import fields
 from types import MappingProxyType
 
 from metrics.diagnosis import CONTEXT_SIGNALS, PATTERNS, Cutoffs
-from metrics.gates import DEFAULT_GATES, FEWEST_QUESTIONS
 from metrics.stages import STAGES
 
 __all__ = ["CUTOFFS", "REASONS", "diagnosis_tables"]
@@ -36,12 +35,11 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "human": "a person marked it bad",
     }
 )
-_VERDICT = {"block": "blocks", "warn": "warns"}
 
 
 def diagnosis_tables() -> str:
-    """Write every declared cut-off, reason, signal, pattern, stage and gate as Markdown, in its order."""
-    return "\n\n".join([_reasons(), _cutoffs(), _signals(), _patterns(), _stages(), _gates()])
+    """Write every declared cut-off, reason, signal, pattern and stage as Markdown, in its order."""
+    return "\n\n".join([_reasons(), _cutoffs(), _signals(), _patterns(), _stages()])
 
 
 def _reasons() -> str:
@@ -83,19 +81,6 @@ def _stages() -> str:
 
 def _rule(text: str | None) -> str:
     return " ".join((text or "").split())
-
-
-def _gates() -> str:
-    rows = [
-        [
-            f"`{one.metric}`",
-            f"{'at most' if one.at_most else 'at least'} {one.threshold:.2f}",
-            f"{_VERDICT[one.severity]}: {one.reason}",
-        ]
-        for one in DEFAULT_GATES
-    ]
-    few = f"A mean of fewer than {FEWEST_QUESTIONS} questions is UNMEASURED."
-    return f"### Gates, for means\n\n{_table(['Metric', 'Mean must be', 'If it is not'], rows)}\n\n{few}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from metrics.agreement import Agreement, Confusion, binary_agreement, confusion, rate_intervals
 from metrics.statistics import FEW_CLUSTERS, Interval, interval, question_means
-from metrics.values import FloatArray, IntArray, MetricsError
+from metrics.values import BoolArray, FloatArray, IntArray, MetricsError
 
 __all__ = [
     "LEAST_LABELS",
@@ -142,7 +142,11 @@ def corrected_rate(
 
 
 def evaluator_check(
-    found: FloatArray, truth: FloatArray, question: IntArray, clusters: IntArray
+    found: FloatArray,
+    truth: FloatArray,
+    question: IntArray,
+    clusters: IntArray,
+    applicable: BoolArray | None = None,
 ) -> EvaluatorCheck:
     """Check what an evaluator says against what people say of the same cases.
 
@@ -151,6 +155,7 @@ def evaluator_check(
         truth: (n,) 1 where people labelled the case with the failure, 0 where otherwise, NaN where neither.
         question: (n,) code of each case's question.
         clusters: (q,) code of each question's independent group.
+        applicable: (n,) False where the question has no meaning or the data cannot tell; all where left out.
 
     Raises:
         MetricsError: where the lengths differ.
@@ -160,9 +165,8 @@ def evaluator_check(
             f"arrays of an evaluator differ in length: {len(found)}, {len(truth)}, {len(question)}"
         )
     means, _ = question_means(found, question)
-    rate = interval(
-        means, clusters, len(means), binary=bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
-    )
+    asked = len(means) if applicable is None else len(np.unique(question[applicable]))
+    rate = interval(means, clusters, asked, binary=bool(np.isin(means[np.isfinite(means)], (0, 1)).all()))
     both = np.isfinite(found) & np.isfinite(truth)
     judge, human, groups = found[both] == 1, truth[both] == 1, clusters[question[both]]
     positive, negative = rate_intervals(judge, human, groups)

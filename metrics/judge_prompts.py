@@ -7,6 +7,7 @@ the same names. A prompt's version is made from its text, so a changed word is a
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -14,7 +15,16 @@ from pathlib import Path
 
 from metrics.values import MetricsError
 
-__all__ = ["PROMPTS", "Document", "JudgedCase", "Prompt", "case_message", "evaluator_message", "load_prompt"]
+__all__ = [
+    "PROMPTS",
+    "Document",
+    "JudgedCase",
+    "Prompt",
+    "asked_text",
+    "case_message",
+    "evaluator_message",
+    "load_prompt",
+]
 
 PROMPTS = ("reading", "further", "evaluator", "answering")
 
@@ -87,11 +97,25 @@ def load_prompt(name: str, folder: Path | None = None) -> Prompt:
     return Prompt(name, text, hashlib.sha256(text.encode("utf-8")).hexdigest()[:12])
 
 
+def asked_text(label: str) -> str:
+    """Give what the reading's prompt asks for under a label, in words for people: they are asked the same.
+
+    Raises:
+        MetricsError: the prompt has no such label.
+    """
+    found = re.search(rf"^ *- `{re.escape(label)}`: (.+)$", load_prompt("reading").text, re.MULTILINE)
+    if found is None:
+        raise MetricsError(f"unknown label {label!r}; accepted: one that the prompt of the reading describes")
+    text = found[1].replace("`", '"')
+    return text[:1].upper() + text[1:]
+
+
 def case_message(
     case: JudgedCase,
     documents: Sequence[Document] | None = None,
     claims: Sequence[str] = (),
     statements: Sequence[str] = (),
+    further: bool = False,
 ) -> str:
     """Write one case as delimited data.
 
@@ -102,9 +126,9 @@ def case_message(
         case: what there is to judge.
         documents: those of this message; all of the case's when left out.
         claims: claims of the answer that an earlier message gave, numbered from 1.
-        statements: claims of the reference answer, likewise; where either is given the reference stays out.
+        statements: claims of the reference answer, likewise.
+        further: whether an earlier message gave the reference, so that it stays out, with or without claims.
     """
-    further = bool(claims or statements)
     parts = [
         *_wrapped("history", [(f' role="{_plain(role)}"', text) for role, text in case.history]),
         *_wrapped("question", [("", case.question)]),

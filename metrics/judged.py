@@ -63,6 +63,7 @@ _RAGAS = "Ragas (Es et al. 2024)"
 METRICS: tuple[Metric, ...] = (
     _judged(
         key="answer_relevancy",
+        needs=("answer", "judged"),
         title="Answer relevancy",
         meaning="Whether the answer speaks to the question that was asked, right or wrong.",
         formula="judged 1 fully, 0.5 partly, 0 not; Ragas: mean cosine of the question and questions made "
@@ -74,6 +75,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     _judged(
         key="correctness",
+        needs=("answer", "reference_answer", "judged"),
         title="Correctness",
         meaning="Whether the answer agrees with the reference answer.",
         formula="judged 1 correct, 0.5 partly correct, 0 incorrect",
@@ -84,6 +86,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     _judged(
         key="completeness",
+        needs=("answer", "judged"),
         title="Completeness",
         meaning="Whether the answer says everything the question and the context call for.",
         formula="judged 1 complete, 2/3 mostly, 1/3 partly, 0 not; or a rating by a person",
@@ -93,6 +96,7 @@ METRICS: tuple[Metric, ...] = (
     ),
     _judged(
         key="self_contradiction",
+        needs=("answer", "judged"),
         title="Self-contradiction",
         meaning="Whether the answer states a thing and its opposite.",
         formula="judged 1 if it does, else 0",

@@ -1,4 +1,4 @@
-"""How far raters agree beyond chance: Cohen's kappa, Krippendorff's alpha, Spearman's rank correlation."""
+"""How far raters agree: Krippendorff's alpha and Spearman's rank correlation."""
 
 from __future__ import annotations
 
@@ -9,37 +9,9 @@ from numpy.typing import NDArray
 
 from metrics.values import FloatArray, IntArray, MetricsError
 
-__all__ = ["Level", "Weights", "cohen_kappa", "krippendorff_alpha", "spearman"]
+__all__ = ["Level", "krippendorff_alpha", "spearman"]
 
 Level = Literal["nominal", "ordinal", "interval"]
-Weights = Literal["linear", "quadratic"]
-
-
-def cohen_kappa(a: IntArray, b: IntArray, weights: Weights | None = None) -> float:
-    """Cohen's kappa: the share of the disagreement expected by chance that two raters avoid, at most 1.
-
-    1 - mean d of the pairs / mean d of every rating of a with every rating of b, where d is 1 for differing
-    codes, or their distance ("linear"), or its square ("quadratic"). Distances are those of the codes
-    themselves, so that a category nobody uses keeps its place. Cohen 1960 (nominal) and 1968 (weighted).
-
-    Args:
-        a: (n,) codes of the categories that one rater gives.
-        b: (n,) those of the other.
-        weights: left out for nominal categories.
-
-    Returns:
-        Kappa; NaN where both raters use a single, same category, or without ratings.
-
-    Raises:
-        MetricsError: where the lengths differ, or for unknown weights.
-    """
-    _same_length(a, b)
-    if weights not in (None, *get_args(Weights)):
-        raise MetricsError(f"unknown weights {weights!r}; known: {', '.join(get_args(Weights))}, None")
-    if not len(a) or min(a.min(), b.min()) == max(a.max(), b.max()):
-        return np.nan
-    observed, expected = _disagreement(a, b, weights)
-    return 1.0 - observed / expected
 
 
 def krippendorff_alpha(ratings: FloatArray, level: Level) -> float:
@@ -110,20 +82,6 @@ def _codes(values: NDArray[np.generic]) -> IntArray:
 def _average_ranks(codes: IntArray) -> FloatArray:
     counts = np.bincount(codes)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes], dtype=np.float64)
-
-
-def _disagreement(a: IntArray, b: IntArray, weights: Weights | None) -> tuple[float, float]:
-    """Mean disagreement of the pairs, and of every rating of a with every rating of b."""
-    x, y = a.astype(np.float64), b.astype(np.float64)
-    if weights == "quadratic":
-        return float(np.mean((x - y) ** 2)), float(x.var() + y.var() + (x.mean() - y.mean()) ** 2)
-    categories, codes = np.unique(np.concatenate([x, y]), return_inverse=True)
-    shares = [np.bincount(part, minlength=len(categories)) / len(a) for part in np.split(codes, 2)]
-    if weights is None:
-        return float(np.mean(a != b)), 1.0 - float(shares[0] @ shares[1])
-    below, other = (np.cumsum(share)[:-1] for share in shares)
-    apart = below * (1 - other) + other * (1 - below)  # chance that a pair has the gap after k between it
-    return float(np.mean(np.abs(x - y))), float(apart @ np.diff(categories))
 
 
 def _differing(codes: IntArray, groups: IntArray) -> FloatArray:

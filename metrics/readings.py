@@ -10,49 +10,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from metrics.judge_prompts import JudgedCase
+from metrics.reading_forms import (
+    ADDRESSES,
+    AGREES,
+    COMPLETE,
+    VERDICTS,
+    Form,
+    Given,
+    Injection,
+    further_schema,
+    injections_of,
+    names_of,
+    reading_schema,
+)
 from metrics.values import MetricsError
 
-__all__ = [
-    "ADDRESSES",
-    "AGREES",
-    "COMPLETE",
-    "Form",
-    "Injection",
-    "ReadClaim",
-    "ReadStatement",
-    "Reading",
-    "further_schema",
-    "join_further",
-    "parse_reading",
-    "reading_schema",
-]
-
-ADDRESSES: Mapping[str, float] = {"fully": 1.0, "partly": 0.5, "no": 0.0}
-COMPLETE: Mapping[str, float] = {"complete": 1.0, "mostly": 2 / 3, "partly": 1 / 3, "no": 0.0}
-AGREES: Mapping[str, float] = {"correct": 1.0, "partly": 0.5, "incorrect": 0.0}
-VERDICTS = ("supported", "contradicted", "not_in_context")
-
-
-@dataclass(frozen=True)
-class Form:
-    """Which labels a case calls for.
-
-    Attributes:
-        answer: an answer was recorded.
-        reference: there is a reference answer.
-        ranks: ranks of the documents sent; empty where there is none.
-    """
-
-    answer: bool
-    reference: bool
-    ranks: tuple[int, ...]
-
-    @classmethod
-    def of(cls, case: JudgedCase) -> Form:
-        """Give the form of a case."""
-        ranks = tuple(dict.fromkeys(one.rank for one in case.documents))
-        return cls(case.answer is not None, case.reference is not None, ranks)
+__all__ = ["ReadClaim", "ReadStatement", "Reading", "join_further", "parse_reading"]
 
 
 @dataclass(frozen=True)
@@ -93,19 +66,6 @@ class ReadStatement:
 
 
 @dataclass(frozen=True)
-class Injection:
-    """Text in the data that tried to instruct the judge.
-
-    Attributes:
-        where: where it stands, e.g. "document 3".
-        quote: the text.
-    """
-
-    where: str
-    quote: str
-
-
-@dataclass(frozen=True)
 class Reading:
     """What a judge says of one sample; None for what the case gives no ground to say.
 
@@ -121,6 +81,7 @@ class Reading:
         claims: of the answer.
         statements: claims of the reference answer.
         injections: attempts to instruct the judge.
+        parts: messages that the documents came in; completeness rests on the first.
     """
 
     form: Form
@@ -134,132 +95,20 @@ class Reading:
     claims: tuple[ReadClaim, ...]
     statements: tuple[ReadStatement, ...]
     injections: tuple[Injection, ...]
-
-
-_RANKS = {"type": "array", "items": {"type": "integer"}}
-_TEXT, _FLAG = {"type": "string"}, {"type": "boolean"}
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": dict(properties),
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def _list(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": _object(properties)}
-
-
-def _choice(words: Sequence[str] | Mapping[str, float]) -> dict[str, Any]:
-    return {"type": "string", "enum": list(words)}
-
-
-_INSTRUCTIONS = _list({"where": _TEXT, "quote": _TEXT})
-
-
-def reading_schema(form: Form) -> dict[str, Any]:
-    """Give the JSON schema of a reading: exactly the labels that the case calls for."""
-    asked: dict[str, Any] = {}
-    context = bool(form.ranks)
-    if form.answer:
-        asked |= {"refused": _FLAG, "addresses": _choice(ADDRESSES), "complete": _choice(COMPLETE)}
-        asked |= {"agrees": _choice(AGREES)} if form.reference else {}
-        asked |= {"contradicts_itself": _FLAG}
-    asked |= {"relevant": _RANKS} if context else {}
-    asked |= {"used": _RANKS} if context and form.answer else {}
-    if form.answer:
-        of_context = {"verdict": _choice(VERDICTS), "by": _RANKS, "against": _RANKS} if context else {}
-        of_reference = {"in_reference": _FLAG} if form.reference else {}
-        asked["claims"] = _list({"text": _TEXT} | of_context | of_reference)
-    if form.reference:
-        by = {"by": _RANKS} if context else {}
-        asked["statements"] = _list({"text": _TEXT} | by | ({"in_answer": _FLAG} if form.answer else {}))
-    return _object(asked | {"instructions": _INSTRUCTIONS})
-
-
-def further_schema(form: Form) -> dict[str, Any]:
-    """Give the JSON schema of the labels on further documents of a reading that was begun."""
-    asked: dict[str, Any] = {"relevant": _RANKS}
-    number = {"type": "integer"}
-    if form.answer:
-        asked |= {"used": _RANKS, "claims": _list({"n": number, "by": _RANKS, "against": _RANKS})}
-    if form.reference:
-        asked["statements"] = _list({"n": number, "by": _RANKS})
-    return _object(asked | {"instructions": _INSTRUCTIONS})
-
-
-class _Given:
-    """Reads fields of what the judge sent; every miss says where it is and what would be accepted."""
-
-    def __init__(self, value: object, at: str, names: Sequence[str]) -> None:
-        if not isinstance(value, Mapping):
-            raise MetricsError(f"{at or 'the reply'}: not an object; accepted: {', '.join(names)}")
-        lacking = [name for name in names if name not in value]
-        unknown = [str(name) for name in value if name not in names]
-        if lacking or unknown:
-            wrong = [f"missing {', '.join(lacking)}"] if lacking else []
-            wrong += [f"unknown {', '.join(unknown)[:80]}"] if unknown else []
-            raise MetricsError(f"{at or 'the reply'}: {'; '.join(wrong)}; accepted: {', '.join(names)}")
-        self.value, self.at = value, at
-
-    def _path(self, name: str) -> str:
-        return f"{self.at}.{name}" if self.at else name
-
-    def flag(self, name: str) -> bool:
-        found = self.value[name]
-        if not isinstance(found, bool):
-            raise MetricsError(f"{self._path(name)}: {str(found)[:40]!r}; accepted: true, false")
-        return found
-
-    def word(self, name: str, accepted: Sequence[str] | Mapping[str, float]) -> str:
-        found = self.value[name]
-        if found not in tuple(accepted):
-            raise MetricsError(f"{self._path(name)}: {str(found)[:40]!r}; accepted: {', '.join(accepted)}")
-        return str(found)
-
-    def text(self, name: str) -> str:
-        found = self.value[name]
-        if not isinstance(found, str):
-            raise MetricsError(f"{self._path(name)}: {str(found)[:40]!r}; accepted: text")
-        return found
-
-    def number(self, name: str) -> int:
-        found = self.value[name]
-        if not isinstance(found, int) or isinstance(found, bool):
-            raise MetricsError(f"{self._path(name)}: {str(found)[:40]!r}; accepted: a whole number")
-        return found
-
-    def ranks(self, name: str, form: Form) -> tuple[int, ...]:
-        found = self.value[name]
-        if not isinstance(found, list) or any(type(one) is not int or one not in form.ranks for one in found):
-            listed = ", ".join(map(str, form.ranks))
-            raise MetricsError(f"{self._path(name)}: {str(found)[:60]}; accepted: ranks out of {listed}")
-        return tuple(sorted(set(found)))
-
-    def entries(self, name: str, names: Sequence[str]) -> list[_Given]:
-        found = self.value[name]
-        if not isinstance(found, list):
-            raise MetricsError(f"{self._path(name)}: not a list; accepted: a list of objects")
-        return [_Given(one, f"{self._path(name)}[{at}]", names) for at, one in enumerate(found)]
-
-
-def _names(schema: Mapping[str, Any], name: str | None = None) -> list[str]:
-    inside = schema if name is None else schema["properties"][name]["items"]
-    return list(inside["properties"])
+    parts: int = 1
 
 
 def parse_reading(reply: object, form: Form) -> Reading:
     """Check a reply against the form and give the reading.
 
     Raises:
-        MetricsError: a field is missing, unknown or not as accepted, a rank was not sent, or the verdict on a
-            claim does not follow from its ranks.
+        MetricsError: a field is missing, unknown or not as accepted, a rank was not sent, the verdict on a
+            claim does not follow from its ranks, or a refusal is said to address the question.
     """
     schema = reading_schema(form)
-    given, context = _Given(reply, "", _names(schema)), bool(form.ranks)
+    given, context = Given(reply, "", names_of(schema)), bool(form.ranks)
+    if form.answer:
+        _refusal_addresses_nothing(given)
     return Reading(
         form=form,
         refused=given.flag("refused") if form.answer else None,
@@ -271,15 +120,23 @@ def parse_reading(reply: object, form: Form) -> Reading:
         used=given.ranks("used", form) if context and form.answer else (),
         claims=_claims(given, schema, form) if form.answer else (),
         statements=_statements(given, schema, form) if form.reference else (),
-        injections=_injections(given),
+        injections=injections_of(given),
     )
 
 
-def _claims(given: _Given, schema: Mapping[str, Any], form: Form) -> tuple[ReadClaim, ...]:
-    return tuple(_claim(one, form) for one in given.entries("claims", _names(schema, "claims")))
+def _refusal_addresses_nothing(given: Given) -> None:
+    if given.flag("refused") and given.word("addresses", ADDRESSES) != "no":
+        raise MetricsError(
+            f"addresses: {given.value['addresses']!r} beside refused true; "
+            "accepted: no where refused is true, or refused false"
+        )
 
 
-def _claim(one: _Given, form: Form) -> ReadClaim:
+def _claims(given: Given, schema: Mapping[str, Any], form: Form) -> tuple[ReadClaim, ...]:
+    return tuple(_claim(one, form) for one in given.entries("claims", names_of(schema, "claims")))
+
+
+def _claim(one: Given, form: Form) -> ReadClaim:
     by = one.ranks("by", form) if form.ranks else ()
     against = one.ranks("against", form) if form.ranks else ()
     claim = ReadClaim(one.text("text"), by, against, one.flag("in_reference") if form.reference else None)
@@ -292,20 +149,15 @@ def _claim(one: _Given, form: Form) -> ReadClaim:
     return claim
 
 
-def _statements(given: _Given, schema: Mapping[str, Any], form: Form) -> tuple[ReadStatement, ...]:
+def _statements(given: Given, schema: Mapping[str, Any], form: Form) -> tuple[ReadStatement, ...]:
     return tuple(
         ReadStatement(
             one.text("text"),
             one.ranks("by", form) if form.ranks else (),
             one.flag("in_answer") if form.answer else None,
         )
-        for one in given.entries("statements", _names(schema, "statements"))
+        for one in given.entries("statements", names_of(schema, "statements"))
     )
-
-
-def _injections(given: _Given) -> tuple[Injection, ...]:
-    entries = given.entries("instructions", ("where", "quote"))
-    return tuple(Injection(one.text("where"), one.text("quote")) for one in entries)
 
 
 def join_further(begun: Reading, reply: object, ranks: Sequence[int]) -> Reading:
@@ -321,13 +173,13 @@ def join_further(begun: Reading, reply: object, ranks: Sequence[int]) -> Reading
     """
     form = replace(begun.form, ranks=tuple(dict.fromkeys(ranks)))
     schema = further_schema(form)
-    given = _Given(reply, "", _names(schema))
+    given = Given(reply, "", names_of(schema))
     claims, statements = begun.claims, begun.statements
     if form.answer:
-        found = _by_number(given, "claims", _names(schema, "claims"), len(claims))
+        found = _by_number(given, "claims", names_of(schema, "claims"), len(claims))
         claims = tuple(_more_claim(claim, one, form) for claim, one in zip(claims, found, strict=True))
     if form.reference:
-        found = _by_number(given, "statements", _names(schema, "statements"), len(statements))
+        found = _by_number(given, "statements", names_of(schema, "statements"), len(statements))
         pairs = zip(statements, found, strict=True)
         statements = tuple(replace(old, by=_union(old.by, one.ranks("by", form))) for old, one in pairs)
     return replace(
@@ -337,16 +189,17 @@ def join_further(begun: Reading, reply: object, ranks: Sequence[int]) -> Reading
         used=_union(begun.used, given.ranks("used", form) if form.answer else ()),
         claims=claims,
         statements=statements,
-        injections=(*begun.injections, *_injections(given)),
+        injections=(*begun.injections, *injections_of(given)),
+        parts=begun.parts + 1,
     )
 
 
-def _more_claim(claim: ReadClaim, one: _Given, form: Form) -> ReadClaim:
+def _more_claim(claim: ReadClaim, one: Given, form: Form) -> ReadClaim:
     by, against = one.ranks("by", form), one.ranks("against", form)
     return replace(claim, by=_union(claim.by, by), against=_union(claim.against, against))
 
 
-def _by_number(given: _Given, name: str, names: Sequence[str], count: int) -> list[_Given]:
+def _by_number(given: Given, name: str, names: Sequence[str], count: int) -> list[Given]:
     found = {one.number("n"): one for one in given.entries(name, names)}
     if sorted(found) != list(range(1, count + 1)) or len(given.value[name]) != count:
         numbers = ", ".join(str(one) for one in sorted(found))[:80]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from metrics.comparison import PairedDifference, verdict
+from metrics.comparison import SIGNIFICANCE, PairedDifference, verdict
 
-__all__ = ["MOST_DROP", "RegressionVerdict", "drop_of", "regression_verdict"]
+__all__ = ["MOST_DROP", "RegressionVerdict", "drop_of", "is_regression", "regression_verdict"]
 
 RegressionVerdict = Literal["regression", "worse", "better", "cannot tell", "unchanged"]
 MOST_DROP = 0.05  # on a scale from 0 to 1; more than that is a regression where it is also real
@@ -23,6 +23,20 @@ def drop_of(difference: PairedDifference, higher_is_better: bool | None) -> floa
     return -difference.difference if higher_is_better else difference.difference
 
 
+def is_regression(
+    difference: PairedDifference, adjusted_p: float, higher_is_better: bool | None, most: float = MOST_DROP
+) -> bool:
+    """Whether a mean dropped by more than is let pass, and beyond what chance explains.
+
+    Args:
+        difference: other minus baseline, paired on question.
+        adjusted_p: p of its test after the correction over the family that is looked at.
+        higher_is_better: direction of the metric; without one nothing is a regression.
+        most: drop that is let pass, on the metric's own scale.
+    """
+    return bool(drop_of(difference, higher_is_better) > most + _ROUNDING and adjusted_p < SIGNIFICANCE)
+
+
 def regression_verdict(
     difference: PairedDifference,
     adjusted_p: float,
@@ -31,9 +45,8 @@ def regression_verdict(
 ) -> RegressionVerdict:
     """Judge a paired difference to the baseline: one word.
 
-    "regression" asks for both: a mean that dropped by more than `most`, and an adjusted p below 0.05. A real
-    drop within `most` is "worse". What chance explains is "cannot tell", however large it is; "unchanged" is
-    said only where no question changed.
+    A real drop that is let pass is "worse". What chance explains is "cannot tell", however large it is;
+    "unchanged" is said only where no question changed.
 
     Args:
         difference: other minus baseline, paired on question.
@@ -41,8 +54,6 @@ def regression_verdict(
         higher_is_better: direction of the metric; without one nothing is better or worse.
         most: drop that is let pass, on the metric's own scale; None where no drop is called a regression.
     """
-    word = verdict(difference, adjusted_p, higher_is_better)
-    if word != "worse":
-        return word
-    drop = drop_of(difference, higher_is_better)
-    return "regression" if most is not None and drop > most + _ROUNDING else "worse"
+    if most is not None and is_regression(difference, adjusted_p, higher_is_better, most):
+        return "regression"
+    return verdict(difference, adjusted_p, higher_is_better)

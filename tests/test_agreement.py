@@ -17,9 +17,9 @@ from metrics.agreement import (
     confusion,
     rate_intervals,
 )
-from metrics.raters import Level, Weights, cohen_kappa, krippendorff_alpha, spearman
+from metrics.raters import Level, krippendorff_alpha, spearman
 from metrics.statistics import interval
-from metrics.values import BoolArray, FloatArray, IntArray, MetricsError
+from metrics.values import BoolArray, FloatArray, MetricsError
 
 NAN = math.nan
 WORKSHEET = (
@@ -33,9 +33,8 @@ WORKSHEET = (
     ).T
 )
 levels = st.sampled_from(get_args(Level))
-weightings = st.sampled_from([None, *get_args(Weights)])
-category = st.integers(0, 4)
-pairs = st.lists(st.tuples(category, category), min_size=1, max_size=30)
+pairs = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30)
+ranked = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
 tables = st.lists(st.lists(st.sampled_from([NAN, 0.0, 1.0, 2.5, 4.0]), min_size=3, max_size=3), max_size=12)
 
 
@@ -46,8 +45,8 @@ def _verdicts(counts: Confusion) -> tuple[BoolArray, BoolArray]:
     return judge, human
 
 
-def _codes(rated: list[tuple[int, int]]) -> tuple[IntArray, IntArray]:
-    both = np.array(rated, dtype=np.int64)
+def _sides(rated: list[tuple[bool, bool]]) -> tuple[BoolArray, BoolArray]:
+    both = np.array(rated, dtype=np.bool_)
     return both[:, 0], both[:, 1]
 
 
@@ -102,7 +101,7 @@ def test_the_kappa_of_fifty_grant_proposals_is_the_textbook_one() -> None:
     counts = Confusion(tp=20, fp=5, fn=10, tn=15)
     judge, human = _verdicts(counts)
     assert counts.kappa == pytest.approx(0.4)
-    assert cohen_kappa(judge.astype(np.int64), human.astype(np.int64)) == pytest.approx(0.4)
+    assert _kappa(judge, human) == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(
@@ -125,67 +124,46 @@ def test_what_nobody_was_asked_is_not_zero() -> None:
     assert Confusion(0, 4, 0, 0).kappa == 0.0  # the judge passes everything, people nothing
 
 
-@pytest.mark.parametrize(("weights", "expected"), [(None, 7 / 11), ("linear", 5 / 7), ("quadratic", 0.8)])
-def test_kappa_of_three_categories_by_hand(weights: Weights | None, expected: float) -> None:
-    """Chance disagreement 11/16, 7/8 and 5/4 against 1/4 observed."""
-    a, b = np.array([1, 1, 2, 3]), np.array([1, 2, 2, 3])
-    assert cohen_kappa(a, b, weights) == pytest.approx(expected)
-
-
-def test_a_category_nobody_uses_keeps_its_distance() -> None:
-    a, b = np.array([1, 1, 4, 5]), np.array([1, 4, 4, 5])
-    assert cohen_kappa(a, b) == pytest.approx(7 / 11)
-    assert cohen_kappa(a, b, "linear") == pytest.approx(1 - 0.75 / 1.875)
-
-
-def test_kappa_is_undefined_where_chance_explains_everything() -> None:
-    ones = np.ones(5, dtype=np.int64)
-    assert math.isnan(cohen_kappa(ones, ones))
-    assert math.isnan(cohen_kappa(ones[:0], ones[:0]))
-    assert cohen_kappa(ones, ones * 2) == 0.0
-
-
 def test_unknown_words_and_differing_lengths_are_refused() -> None:
-    codes = np.arange(3)
-    with pytest.raises(MetricsError, match="known: linear, quadratic, None"):
-        cohen_kappa(codes, codes, "cubic")  # type: ignore[arg-type]  # what an untyped caller may pass
+    codes, values = np.arange(3), np.arange(3.0)
     with pytest.raises(MetricsError, match="known: nominal, ordinal, interval"):
-        krippendorff_alpha(WORKSHEET, "ratio")  # type: ignore[arg-type]  # as above
+        krippendorff_alpha(WORKSHEET, "ratio")  # type: ignore[arg-type]  # what an untyped caller may pass
     with pytest.raises(MetricsError, match="differ in length: 3 and 2"):
-        cohen_kappa(codes, codes[:2])
+        spearman(values, values[:2])
     with pytest.raises(MetricsError, match="differ in length: 3 and 2"):
-        bootstrap_interval(cohen_kappa, [codes, codes], codes[:2])
+        confusion(codes > 0, codes[:2] > 0)
+    with pytest.raises(MetricsError, match="differ in length: 3 and 2"):
+        bootstrap_interval(spearman, [values, values], codes[:2])
 
 
 @settings(max_examples=80, deadline=None)
-@given(pairs, weightings, st.integers(0, 2**32 - 1))
+@given(pairs, st.integers(0, 2**32 - 1))
 def test_kappa_asks_neither_for_an_order_of_the_raters_nor_of_the_pairs(
-    rated: list[tuple[int, int]], weights: Weights | None, seed: int
+    rated: list[tuple[bool, bool]], seed: int
 ) -> None:
-    a, b = _codes(rated)
+    a, b = _sides(rated)
     order = np.random.default_rng(seed).permutation(len(a))
-    kappa = cohen_kappa(a, b, weights)
-    assert cohen_kappa(b, a, weights) == pytest.approx(kappa, nan_ok=True)
-    assert cohen_kappa(a[order], b[order], weights) == pytest.approx(kappa, nan_ok=True)
+    kappa = _kappa(a, b)
+    assert _kappa(b, a) == pytest.approx(kappa, nan_ok=True)
+    assert _kappa(a[order], b[order]) == pytest.approx(kappa, nan_ok=True)
     assert math.isnan(kappa) or kappa <= 1 + 1e-12
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(category, min_size=2, max_size=30).filter(lambda codes: len(set(codes)) > 1), weightings)
-def test_raters_who_agree_throughout_have_kappa_one(codes: list[int], weights: Weights | None) -> None:
-    assert cohen_kappa(np.array(codes), np.array(codes), weights) == 1.0
+@given(st.lists(st.booleans(), min_size=2, max_size=30).filter(lambda given: len(set(given)) > 1))
+def test_raters_who_agree_throughout_have_kappa_one(given: list[bool]) -> None:
+    assert _kappa(np.array(given), np.array(given)) == 1.0
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=30))
-def test_kappa_of_two_categories_is_the_same_linear_quadratic_and_counted(
+@given(pairs)
+def test_kappa_is_one_less_the_observed_over_the_expected_disagreement(
     rated: list[tuple[bool, bool]],
 ) -> None:
-    a, b = (np.array(side) for side in zip(*rated, strict=True))
-    counted = confusion(a, b).kappa
-    for weights in (None, "linear", "quadratic"):
-        found = cohen_kappa(a.astype(np.int64), b.astype(np.int64), weights)
-        assert found == pytest.approx(counted, abs=1e-12, nan_ok=True)
+    a, b = _sides(rated)
+    expected = np.mean(a[:, None] != b[None, :])
+    defined = 1 - np.mean(a != b) / expected if expected else NAN
+    assert _kappa(a, b) == pytest.approx(defined, abs=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize(("level", "expected"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
@@ -256,9 +234,9 @@ def test_spearman_leaves_out_half_pairs_and_needs_variation() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(pairs, st.integers(0, 2**32 - 1))
+@given(ranked, st.integers(0, 2**32 - 1))
 def test_spearman_sees_only_ranks_and_no_order_of_the_pairs(rated: list[tuple[int, int]], seed: int) -> None:
-    a, b = (side.astype(np.float64) for side in _codes(rated))
+    a, b = np.array(rated, dtype=np.float64).T
     order = np.random.default_rng(seed).permutation(len(a))
     expected = spearman(a, b)
     assert spearman(b, a) == pytest.approx(expected, nan_ok=True)
@@ -318,8 +296,8 @@ def test_no_interval_from_few_clusters_or_from_draws_without_value() -> None:
 
 def test_a_bootstrap_leaves_out_draws_without_value() -> None:
     """One rare category: draws without it have no kappa."""
-    codes = np.array([1] + [0] * 11)
-    assert bootstrap_interval(cohen_kappa, [codes, codes], np.arange(12)) == (1.0, 1.0)
+    rare = np.array([True] + [False] * 11)
+    assert bootstrap_interval(_kappa, [rare, rare], np.arange(12)) == (1.0, 1.0)
 
 
 def test_a_table_of_ratings_can_be_bootstrapped() -> None:

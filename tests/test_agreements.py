@@ -197,6 +197,38 @@ def test_the_corrected_mean_takes_labels_drawn_at_random_alone(workspace: Catalo
     assert found.ppi.effective_n > 60
 
 
+def test_drawn_cases_that_nobody_could_rate_are_counted_and_in_neither_part(workspace: Catalogue) -> None:
+    table = _table(workspace, [_record(at, None, at % 5 / 4) for at in range(60)])
+    values = np.full(table.n, 0.5)
+    drawn = _drawn(workspace, table, values, 40)
+    queue = start_queue(workspace.ledger, table.run.run_id, "faithfulness", "Ann")
+    unsaid = drawn[:25]
+    for row in unsaid:
+        rate(workspace.ledger, _case(table, row), "Ann", "faithfulness", None, queue.queue_id)
+    rate(workspace.ledger, _case(table, unsaid[0]), "Bo", "faithfulness", 1.0, queue.queue_id)  # Bo could
+    people = _people(workspace, table, "faithfulness")
+    assert sorted(np.flatnonzero(people.unrated)) == sorted(unsaid[1:])
+    found = corrected_mean(table, people, IMPORTED)
+    assert found.ppi is not None
+    assert found.raw is not None
+    assert found.unrated == 24
+    assert (found.ppi.n_labelled, found.ppi.n_unlabelled) == (16, 20)
+    rated = ~people.unrated
+    assert found.raw.mean == pytest.approx(table.values("faithfulness")[rated].mean())
+
+
+def test_a_verdict_that_nobody_could_give_is_counted_too(workspace: Catalogue) -> None:
+    table = _table(workspace, RECORDS)
+    queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
+    for row in (0, 1):
+        rate(workspace.ledger, _case(table, row), "Ann", "pass", None, queue.queue_id)
+    workspace.ledger.add_label(_case(table, 1), "Ann", "pass", queue_id=queue.queue_id)  # thought again
+    rate(workspace.ledger, _case(table, 2), "Ann", "pass", None)  # found by browsing
+    people = _people(workspace, table, "pass")
+    assert people.unrated.tolist() == [True, *[False] * 7]
+    assert corrected_mean(table, people, IMPORTED, (0.5, 0.5)).unrated == 1
+
+
 def test_labels_of_the_file_and_of_browsing_correct_nothing(workspace: Catalogue) -> None:
     table = _table(workspace, RECORDS)
     assert corrected_mean(table, _people(workspace, table), IMPORTED).ppi is None

@@ -15,6 +15,7 @@ from data.api import add_run
 from data.catalogue import Catalogue
 from data.held_metrics import Held
 from data.labelling_queues import queue_of, queue_state, start_queue
+from data.quantities import QUANTITIES
 from data.ratings import rate, ratings_of
 from data.tables import RunTable
 from metrics.agreement import Agreement, Confusion
@@ -170,6 +171,29 @@ def test_labels_drawn_at_random_correct_the_mean(
     assert "150 to 300" in words
 
 
+def test_what_could_not_be_rated_is_said_and_titles_stay_text(
+    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = "see [here](http://evil.example) ![x](http://e/x.png)"
+    records: list[dict[str, Any]] = [
+        {"question_id": f"q{at:03}", "question": f"{at}?", "answer": "A.", "scores": {hostile: (at % 5) / 4}}
+        for at in range(80)
+    ]
+    table = workspace.table(add_run(records, "run", "p", str(workspace.workspace.root)))
+    (metric,) = [name for name in table.metrics if "evil" in name]
+    _draw(workspace, table, 30)
+    queue = start_queue(workspace.ledger, table.run.run_id, "faithfulness", "Ann")
+    state = queue_state(workspace.ledger, table, queue)
+    for row in state.coming[:5]:
+        rate(workspace.ledger, _case(table, row), "Ann", "faithfulness", None, queue.queue_id)
+    app = _open(script, workspace, monkeypatch, quantity="faithfulness", held=f"{metric}:imported")
+    words = _words(app)
+    assert "5 drawn cases could not be rated, left out" in words
+    caption = next(str(one.value) for one in app.caption if "another quantity" in str(one.value))
+    assert "The mean is over what people can rate" in caption
+    assert "](http" not in caption.replace("\\", "\0")
+
+
 def ratings_of_row(catalogue: Catalogue, table: RunTable, row: int) -> bool:
     found = ratings_of(catalogue.ledger, table.run.run_id, "faithfulness")
     return any(one.question_id == _case(table, row)[1] for one in found)
@@ -219,6 +243,7 @@ def test_a_case_that_was_not_drawn_is_labelled_unmarked(
     script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = _loaded(workspace, 9)
+    monkeypatch.setattr("data.labelling_queues.secrets.randbelow", lambda _: 3)  # draws the last row last
     queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
     last = _case(table, queue.order(9).tolist()[-1])
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id, case=f"{last[1]}~0")
@@ -267,6 +292,10 @@ def test_levels_are_rated_by_buttons(
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id)
     app.session_state["annotator_name"] = "Ann"
     app.switch_page("views/cases.py").run()
+    question, mark, meaning = QUANTITIES[quantity].asks.partition("?")
+    shown = _words(app).replace("\\", "")
+    assert f"**{question}{mark}**" in shown
+    assert meaning.strip() in shown
     app.button(key=button).click().run()
     assert not app.exception
     (rating,) = ratings_of(workspace.ledger, table.run.run_id, quantity, drawn=True)

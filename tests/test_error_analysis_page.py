@@ -322,6 +322,46 @@ def test_with_labels_enough_the_rate_stands_beside_its_check(
     assert (chosen.failure, chosen.sort, chosen.descending) == ("wrong date", "evaluator_date", False)
 
 
+def test_prompts_of_the_workspace_are_no_change_of_the_question(
+    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = _run(workspace)
+    _label(workspace, run, 0, ["wrong date"] * 10 + [""] * 15)
+    folder = workspace.workspace.root / "prompts"
+    folder.mkdir()
+    (folder / "evaluator.md").write_text("Our own prompt.", encoding="utf-8")
+    asked = EvaluatorWork.of(Evaluator("date", "wrong date", "Is a date wrong?"), folder).prompt
+    _judged(workspace, run, [at % 2 == 0 for at in range(60)], prompt=asked)
+    app = _open(workspace, tmp_path, monkeypatch)
+    assert "another question, or by another prompt" not in _words(app)
+    (folder / "evaluator.md").write_text("Another prompt.", encoding="utf-8")
+    app.run()
+    assert "another question, or by another prompt" in _words(app)
+
+
+def test_injections_and_what_cannot_be_told_stand_beside_an_evaluator(
+    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = _run(workspace)
+    _label(workspace, run, 0, ["wrong date"] * 10 + [""] * 15)
+    made = _judged(workspace, run, [at % 2 == 0 for at in range(60)])
+    tried = [{"where": "answer", "quote": "say no"}]
+    words = {0: ("yes", tried), 58: ("cannot_tell", []), 59: ("cannot_tell", [])}
+    outcomes = {
+        (row, 0): Outcome("scored", "", {"answer": answer, "reason": "So.", "instructions": found})
+        for row, (answer, found) in words.items()
+    }
+    prompt = EvaluatorWork.of(made).prompt
+    judgement = Judgement(run.run_id, made.kind, "model-1", prompt, "2", "", 0, 0, "")
+    publish(workspace.workspace, workspace.ledger, judgement, outcomes)
+    app = _open(workspace, tmp_path, monkeypatch)
+    assert "In 1 sample some text tries to instruct the judge" in _words(app)
+    assert "2 samples left out: no answer, or the data cannot tell" in _words(app)
+    table = next(one.value for one in app.dataframe if "Value" in one.value.columns)
+    rows = {row[""]: row for row in table.to_dict("records")}
+    assert rows["Rate, as judged"]["n"] == "58 of 58 questions"
+
+
 def test_a_judge_no_better_than_chance_cannot_be_corrected() -> None:
     truth = np.repeat([1.0, 0.0], [10, 15])
     check = evaluator_check(1 - truth, truth, np.arange(25), np.arange(25))

@@ -502,3 +502,100 @@ def test_another_effort_is_another_judge(tmp_path: Path) -> None:
     assert len(server.asked) == 4
     names = [one.model for one in judgements_of(catalogue.ledger, run.run_id)]
     assert names == ["claude-haiku-5-5/high", "claude-haiku-5-5"]
+
+
+@pytest.mark.parametrize("body", ["null", "[]", "3", '{"a":' * 50_000])
+def test_a_body_that_is_no_message_is_an_error_that_passes(body: str, tmp_path: Path) -> None:
+    from starlette.responses import Response
+
+    class Odd(JudgeServer):
+        broken = True
+
+        async def _answer(self, request: Any, given: Any, since: float) -> Any:
+            if self.broken:
+                return Response(body, media_type="application/json")
+            return await super()._answer(request, given, since)
+
+    catalogue, run = made(tmp_path, 2)
+    with Odd() as server:
+        first = judged(catalogue, run, server)
+        assert first.progress.failed == {"error": 2}
+        assert "faithfulness" in catalogue.summary(run)
+        server.broken = False
+        assert judged(catalogue, run, server).progress.scored == 2
+
+
+def test_a_service_that_sends_the_key_back_does_not_put_it_on_disk(tmp_path: Path) -> None:
+    def reply(body: dict[str, Any]) -> object:
+        made_up = plain_reply(body)
+        assert isinstance(made_up, dict)
+        return {**made_up, "instructions": [{"where": "answer", "quote": "key sk-test-secret"}]}
+
+    catalogue, run = made(tmp_path, 2)
+    with JudgeServer(Script(reply=reply)) as server:
+        result = judged(catalogue, run, server)
+    catalogue.summary(run)
+    assert {one.payload["injections"][0]["quote"] for one in result.outcomes.values()} == {"key [API key]"}
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or b"sk-test-secret" not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize("url", ["ftp://h", "notaurl", "http://", "http://[::1", "http://h:99999"])
+def test_an_address_that_cannot_be_is_refused_at_once(
+    url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, run = made(tmp_path, 2)
+    said = command(capsys, tmp_path, "judge", run.run_id, "--yes", "--base-url", url)
+    assert said.code == 2
+    assert "accepted: http:// or https:// with a host" in said.out + said.err
+
+
+@pytest.mark.parametrize("key", ["sk-x\n", " ", "sk\x7f", "sk-é"])
+def test_a_key_with_blanks_in_it_is_refused_at_once(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue, run = made(tmp_path, 2)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    with JudgeServer() as server:
+        result = judged(catalogue, run, server)
+        assert server.asked == []
+    assert (result.state, "blanks or line ends" in result.message) == ("failed", True)
+
+
+def test_nobody_at_the_address_ends_the_job_soon(tmp_path: Path) -> None:
+    catalogue, run = made(tmp_path, 40)
+    with JudgeServer() as server:
+        url = server.url
+    settings = ClientSettings(read_prices().model(), url)
+    result = run_work(catalogue.workspace, run, ReadingWork.of(100_000), settings, JobSpec(range(40)))
+    assert result.state == "failed"
+    assert "cannot be reached" in result.message
+
+
+def test_a_stop_is_heard_in_a_long_pause(tmp_path: Path) -> None:
+    catalogue, run = made(tmp_path, 20)
+    with JudgeServer(Script(fault=lambda *_: "429", retry_after=600)) as server:
+        job = _command(tmp_path, run.run_id, server.url)
+        _until(lambda: len(server.asked) >= 1)
+        time.sleep(1.0)
+        job.send_signal(signal.SIGTERM)
+        assert job.wait(timeout=20) == 0
+    assert jobs_of(catalogue.ledger)[0].message == "stopped on request"
+
+
+@pytest.mark.parametrize("row", ["[]", "null", "{", '"x"'])
+def test_a_job_row_from_elsewhere_breaks_nothing(row: str, tmp_path: Path) -> None:
+    catalogue, run = made(tmp_path, 2)
+    begin_job(catalogue.ledger, "reading", run.run_id, {})
+    with catalogue.ledger.open() as connection:
+        connection.execute("UPDATE jobs SET progress = ?, spec = ?, state = 'paused'", (row, row))
+    assert [(job.state, job.progress, job.spec) for job in jobs_of(catalogue.ledger)] == [("died", {}, {})]
+
+
+@pytest.mark.parametrize("option", ["--budget", "--timeout"])
+def test_a_number_that_is_none_is_refused(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, run = made(tmp_path, 2)
+    said = command(capsys, tmp_path, "judge", run.run_id, "--yes", option, "nan")
+    assert said.code == 2

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,13 +15,19 @@ from judge_server import JudgeServer, Script, plain_reply
 from streamlit.testing.v1 import AppTest
 from test_judge_job import judged, made, records
 
-from dashboard.judge_process import job_options
+from dashboard.judge_process import job_options, start_job
 from dashboard.selection import Selection
 from data.api import add_run
 from data.catalogue import Catalogue
+from data.errors import DataError
 from data.evaluators import Evaluator, add_evaluator
-from data.jobs import begin_job, end_job
-from data.workspace import Run
+from data.jobs import begin_job, end_job, jobs_of
+from data.judge_client import ClientSettings
+from data.judge_job import JobSpec, run_work
+from data.judge_plan import JudgePlan, plan_work
+from data.judge_reading import ReadingWork
+from data.model_prices import read_prices
+from data.workspace import Run, Workspace
 
 APP = Path(__file__).parent.parent / "dashboard" / "app.py"
 
@@ -103,7 +111,8 @@ def test_a_job_that_died_is_shown_as_such_and_can_go_on(
     catalogue, run = made(tmp_path, 3)
     job = begin_job(catalogue.ledger, "reading", run.run_id, {"model": "m <b>", "samples": 3, "limit": 2})
     with catalogue.ledger.open() as connection:
-        connection.execute("UPDATE jobs SET heartbeat = ? WHERE job_id = ?", (time.time() - 60, job))
+        silent = "UPDATE jobs SET heartbeat = ?, host = 'elsewhere' WHERE job_id = ?"
+        connection.execute(silent, (time.time() - 60, job))
     app = opened(catalogue, monkeypatch, run)
     assert ":red-badge[died]" in said(app)
     assert "Every verdict that had come back is kept" in said(app)
@@ -113,6 +122,132 @@ def test_a_job_that_died_is_shown_as_such_and_can_go_on(
     )
     next(one for one in app.button if one.key == "judge_resume").click().run()
     assert started == [["--model", "m <b>", "--limit", "2"]]
+
+
+def test_going_on_carries_all_that_the_job_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    catalogue, run = made(tmp_path, 3)
+    own = tmp_path / "own prompts"
+    own.mkdir()
+    add_evaluator(catalogue.ledger, run.project, Evaluator("concrete", "eats concrete", "Is it so?"), "Ann")
+    with JudgeServer() as server:
+        options = ["--evaluator", "concrete", "--effort", "high", "--concurrency", "3", "--prompts", str(own)]
+        command(capsys, tmp_path, "judge", run.run_id, "--yes", "--base-url", server.url, *options)
+        url = server.url
+    with catalogue.ledger.open() as connection:
+        connection.execute("UPDATE jobs SET state = 'stopped'")
+    app = opened(catalogue, monkeypatch, run)
+    started: list[list[str]] = []
+    monkeypatch.setattr(
+        "dashboard.judge_progress.start_job", lambda _catalogue, _run, options: started.append(options)
+    )
+    next(one for one in app.button if one.key == "judge_resume").click().run()
+    (given,) = started
+    assert dict(zip(given[::2], given[1::2], strict=True)) == {
+        "--model": "claude-haiku-5-5",
+        "--repeats": "1",
+        "--evaluator": "concrete",
+        "--effort": "high",
+        "--concurrency": "3",
+        "--prompts": str(own),
+        "--base-url": url,
+    }
+
+
+def test_a_job_of_answers_goes_on_in_a_terminal_and_never_as_an_evaluator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue, run = made(tmp_path, 3)
+    spec = {"model": "m", "samples": 3, "budget_usd": 2.5}
+    job = begin_job(catalogue.ledger, "answer:oracle", run.run_id, spec)
+    end_job(catalogue.ledger, job, "stopped", "stopped on request", {})
+    app = opened(catalogue, monkeypatch, run)
+    assert not any(one.key == "judge_resume" for one in app.button)
+    line = f"ragtriage generate {run.run_id} --context oracle --model m --budget 2.5"
+    assert [one.value for one in app.code] == [line]
+
+
+def test_a_job_that_runs_comes_before_a_newer_one_that_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue, run = made(tmp_path, 3)
+    running = begin_job(catalogue.ledger, "reading", run.run_id, {"model": "m", "samples": 3})
+    newer = begin_job(catalogue.ledger, "evaluator:x", run.run_id, {"model": "m", "samples": 3})
+    end_job(catalogue.ledger, newer, "done", "", {})
+    app = opened(catalogue, monkeypatch, run)
+    next(one for one in app.button if one.key == "judge_stop").click().run()
+    assert next(one for one in jobs_of(catalogue.ledger) if one.job_id == running).stop_asked
+    assert any(one.label == "1 other job" for one in app.expander)
+    assert f"job {newer}" in said(app)
+    end_job(catalogue.ledger, running, "stopped", "", {})
+
+
+def test_a_job_that_does_not_begin_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue, run = made(tmp_path, 3)
+    began: list[subprocess.Popen[bytes]] = []
+
+    class Sleeper(subprocess.Popen[bytes]):
+        def __init__(self, _line: list[str], **given: Any) -> None:
+            code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)"
+            super().__init__([sys.executable, "-c", code], **given)
+            began.append(self)
+
+    monkeypatch.setattr("dashboard.judge_process.subprocess.Popen", Sleeper)
+    monkeypatch.setattr("dashboard.judge_process.PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr("dashboard.judge_process.GRACE_SECONDS", 0.5)
+    with pytest.raises(DataError, match="did not begin in time and was ended"):
+        start_job(catalogue, run.run_id, [])
+    assert began[0].poll() is not None
+
+
+def test_a_plan_on_display_is_made_once_until_something_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue, run = made(tmp_path, 5)
+    times: list[int] = []
+
+    def counted(*given: Any) -> JudgePlan:
+        times.append(1)
+        return plan_work(*given)
+
+    monkeypatch.setattr("dashboard.judge_form.plan_work", counted)
+    app = opened(catalogue, monkeypatch, run)
+    next(one for one in app.button if one.label == "Show the plan").click().run()
+    app.run()
+    app.run()
+    assert len(times) == 1
+    with JudgeServer() as server:
+        judged(catalogue, run, server, rows=range(2))
+    app.run()
+    assert len(times) == 2
+    assert {one.label: one.value for one in app.metric}["Calls"] == "3"
+
+
+def test_samples_that_are_alike_are_no_judged_ones_on_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same = [{**records(1)[0], "question_id": f"q{at}"} for at in range(5)]
+    run = add_run(same, "same", "zoo", str(tmp_path))
+    app = opened(Catalogue(Workspace(tmp_path)), monkeypatch, run)
+    assert next(one for one in app.number_input if one.key == "judge_budget").min == 0.01
+    next(one for one in app.button if one.label == "Show the plan").click().run()
+    shown = {one.label: one.value for one in app.metric}
+    assert (shown["Judged already"], shown["Alike, asked once"], shown["Calls"]) == ("0", "4", "1")
+
+
+def test_a_reading_in_parts_says_so_under_its_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = {**records(1)[0], "retrieved": [{"id": str(at), "text": "Turtles swim. " * 200} for at in range(4)]}
+    run = add_run([one], "long", "zoo", str(tmp_path))
+    catalogue = Catalogue(Workspace(tmp_path))
+    with JudgeServer() as server:
+        settings = ClientSettings(read_prices().model(), server.url)
+        run_work(catalogue.workspace, run, ReadingWork.of(6_000), settings, JobSpec(range(1)))
+        parts = len(server.asked)
+    assert parts > 1
+    app = opened(catalogue, monkeypatch, run)
+    app.switch_page("views/cases.py").run()
+    assert f"read in {parts} parts: completeness rests on the first" in said(app)
 
 
 def test_a_running_job_shows_its_progress_and_no_second_form(
@@ -189,7 +324,9 @@ def test_an_evaluator_is_asked_through_the_command_and_becomes_a_metric(
     catalogue, run = made(tmp_path, 6)
     asked = Evaluator("concrete", "eats concrete", "Does the answer say that something eats concrete?")
     add_evaluator(catalogue.ledger, run.project, asked, "Ann")
-    with JudgeServer(Script(reply=lambda _: {"reason": "rank 1 says so", "answer": "yes"})) as server:
+    with JudgeServer(
+        Script(reply=lambda _: {"reason": "rank 1 says so", "answer": "yes", "instructions": []})
+    ) as server:
         words = ("judge", run.run_id, "--evaluator", "concrete", "--yes", "--json", "--base-url", server.url)
         done = command(capsys, tmp_path, *words).json
         message = server.asked

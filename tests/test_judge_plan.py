@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import run as command
@@ -14,9 +16,14 @@ from test_judge_job import made, records
 from data.api import add_run
 from data.catalogue import Catalogue
 from data.errors import DataError
-from data.judge_calls import Usage
-from data.judge_plan import choose_rows
+from data.job_progress import JobSpec
+from data.judge_calls import Usage, WorkSample
+from data.judge_messages import ClientSettings
+from data.judge_plan import JudgePlan, choose_rows, plan_work
+from data.judge_reading import ReadingWork
 from data.model_prices import read_prices
+from data.stored import StoredSamples
+from data.tokens import count_tokens
 from data.workspace import Workspace
 
 
@@ -104,9 +111,65 @@ def test_samples_that_are_alike_are_asked_once(tmp_path: Path, capsys: pytest.Ca
     same = [{**records(1)[0], "question_id": f"q{at}"} for at in range(5)]
     run = add_run(same, "same", "p", str(tmp_path))
     plan = command(capsys, tmp_path, "judge", run.run_id, "--dry-run", "--json").json
-    assert (plan["samples"], plan["calls"]) == (5, 1)
+    assert (plan["samples"], plan["cached"], plan["alike"], plan["calls"]) == (5, 0, 4, 1)
+    told = command(capsys, tmp_path, "judge", run.run_id, "--dry-run").out
+    assert "samples  5, 0 of them judged already, 4 alike and asked once" in told
     with JudgeServer() as server:
         done = command(
             capsys, tmp_path, "judge", run.run_id, "--yes", "--json", "--base-url", server.url
         ).json
     assert (len(server.asked), done["progress"]["scored"]) == (1, 5)
+    plan = command(capsys, tmp_path, "judge", run.run_id, "--dry-run", "--json").json
+    assert (plan["cached"], plan["alike"], plan["calls"], plan["cost_usd"]) == (5, 0, 0, 0.0)
+
+
+def test_samples_that_are_alike_are_told_apart_from_judged_ones_over_the_whole_run(tmp_path: Path) -> None:
+    same = [{**records(1)[0], "question_id": f"same{at}"} for at in range(600)]
+    plan = planned(tmp_path, [*same, *records(3)[1:]])
+    assert (plan.samples, plan.cached, plan.alike, plan.calls) == (602, 0, 599, 3)
+
+
+def test_a_plan_is_the_same_each_time(tmp_path: Path) -> None:
+    samples = records(400)
+    for at, one in enumerate(samples):
+        one["answer"] = "Turtles live long. " * (1 + at % 7)
+    assert planned(tmp_path / "a", samples) == replace(
+        planned(tmp_path / "b", samples), run_id=planned(tmp_path / "a", samples).run_id
+    )
+
+
+def planned(folder: Path, samples: list[dict[str, Any]], model: str | None = None) -> JudgePlan:
+    run = add_run(samples, "r", "p", str(folder))
+    workspace, prices = Workspace(folder), read_prices()
+    settings = ClientSettings(prices.model(model))
+    work = ReadingWork.of(settings.model.window)
+    return plan_work(workspace, run, work, settings, JobSpec(range(run.n)), prices)
+
+
+def long_and_short() -> list[dict[str, Any]]:
+    """Ninety short samples, and ten whose context alone is dear: above the first price band."""
+    samples = records(100)
+    for at, one in enumerate(samples[:10]):
+        one["retrieved"] = [{"id": "long", "text": f"Turtle {at} lives eighty years. " * 25_000}]
+    return samples
+
+
+def test_each_call_is_priced_by_its_own_length(tmp_path: Path) -> None:
+    dear = planned(tmp_path / "dear", long_and_short()[:10])
+    cheap = planned(tmp_path / "cheap", long_and_short()[10:])
+    both = planned(tmp_path / "both", long_and_short())
+    assert dear.cost_usd is not None
+    assert cheap.cost_usd is not None
+    assert dear.input_tokens > 10 * 100_000
+    assert dear.cost_usd == pytest.approx((dear.input_tokens * 0.5 + dear.output_tokens * 2.5) / 1e6)
+    assert cheap.cost_usd == pytest.approx((cheap.input_tokens * 0.1 + cheap.output_tokens * 0.5) / 1e6)
+    assert both.cost_usd == pytest.approx(dear.cost_usd + cheap.cost_usd, rel=0.1)
+
+
+def test_the_form_of_the_reply_counts_as_input(tmp_path: Path) -> None:
+    plan = planned(tmp_path, records(1))
+    sample = StoredSamples(Workspace(tmp_path).samples_path(plan.run_id)).read([0])[0]
+    request = next(ReadingWork.of(200_000).steps(WorkSample(0, 0, sample)))
+    sent = [request.system, f"{request.user}{json.dumps(request.schema)}"]
+    assert count_tokens(json.dumps(request.schema)) > 200
+    assert plan.input_tokens == pytest.approx(1.3 * sum(map(count_tokens, sent)), abs=2)

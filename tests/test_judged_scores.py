@@ -18,6 +18,7 @@ from data.judge_client import ClientSettings
 from data.judge_job import JobSpec, run_work
 from data.judge_reading import ReadingWork
 from data.judge_variance import judge_variance
+from data.judgements import judge_of, judgements_of, standing
 from data.model_prices import read_prices
 from data.use_tables import use_of
 from data.workspace import Workspace
@@ -129,6 +130,32 @@ def _warnings(catalogue: Catalogue, base: Any, other: Any) -> tuple[str, ...]:
     return compare(sides[0], sides[1], ["faithfulness"]).warnings
 
 
+def test_an_earlier_judge_that_judges_again_stands_again(tmp_path: Path) -> None:
+    catalogue, run = made(tmp_path, 3)
+    first, second = "claude-haiku-5-5", "claude-sonnet-5-5"
+    with JudgeServer() as server:
+        for model in (first, second, first):
+            settings = ClientSettings(read_prices().model(model), server.url)
+            work = ReadingWork.of(100_000)
+            result = run_work(catalogue.workspace, run, work, settings, JobSpec(range(3)))
+            assert result.judgement is not None
+            assert standing(catalogue.ledger)[run.run_id]["reading"] == result.judgement.digest
+    listed = judgements_of(catalogue.ledger, run.run_id)
+    assert [one.model for one in listed] == [first, second, first]
+    assert listed[0].digest == listed[2].digest
+    path = catalogue.table(run).judgement("reading")
+    assert path is not None
+    assert judge_of(path).startswith(first)
+
+
+def test_the_same_word_of_the_same_judge_is_written_once(tmp_path: Path) -> None:
+    catalogue, run = made(tmp_path, 3)
+    with JudgeServer() as server:
+        judged(catalogue, run, server)
+        judged(catalogue, run, server)
+    assert len(judgements_of(catalogue.ledger, run.run_id)) == 1
+
+
 def test_the_judge_against_itself(tmp_path: Path) -> None:
     seen: dict[str, int] = {}
 
@@ -149,3 +176,11 @@ def test_the_judge_against_itself(tmp_path: Path) -> None:
     assert (agrees.samples, agrees.readings, agrees.same) == (4, 2.0, 0.0)
     assert agrees.deviation == pytest.approx((0.5**2 / 2) ** 0.5)
     assert (by_metric["faithfulness"].deviation, by_metric["faithfulness"].same) == (0.0, 1.0)
+    assert [one.metric for one in judge_variance(path)] == [
+        "faithfulness",
+        "answer_relevancy",
+        "completeness",
+        "correctness",
+        "context_recall",
+        "refused",
+    ]

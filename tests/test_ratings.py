@@ -14,7 +14,9 @@ from data.ledger import Ledger
 from data.quantities import QUANTITIES, offered_quantities, quantity_of, share_of
 from data.ratings import rate, ratings_of, undo
 from data.tables import RunTable
-from metrics.readings import ADDRESSES, AGREES, COMPLETE
+from metrics.judge_prompts import asked_text, load_prompt
+from metrics.reading_forms import ADDRESSES, AGREES, COMPLETE
+from metrics.values import MetricsError
 
 N = 40
 
@@ -105,6 +107,28 @@ def test_people_rate_on_the_scale_of_the_judge() -> None:
     assert scales["completeness"] == set(COMPLETE.values())
     assert (scales["faithfulness"], share_of(3, 4)) == (set(), 0.75)
     assert quantity_of("evaluator:wrong_date").metric == "evaluator_wrong_date"
+
+
+@pytest.mark.parametrize(
+    ("quantity", "label"),
+    [("correctness", "agrees"), ("answer_relevancy", "addresses"), ("completeness", "complete")],
+)
+def test_people_are_asked_in_the_words_of_the_judges_prompt(quantity: str, label: str) -> None:
+    asks = QUANTITIES[quantity].asks
+    prompt = load_prompt("reading").text.replace("`", '"')
+    assert f'- "{label}": {asks[:1].lower()}{asks[1:]}\n' in prompt
+    assert all(f'"{word}"' in asks for word, _ in QUANTITIES[quantity].levels)
+
+
+def test_people_are_told_of_refusals_documents_and_claims_what_the_judge_is_told() -> None:
+    assert 'A refusal is "no".' in QUANTITIES["answer_relevancy"].asks
+    assert "the question and the documents call for" in QUANTITIES["completeness"].asks
+    faithfulness = QUANTITIES["faithfulness"].asks
+    for words in ("a sentence with two facts is two claims", "what you know yourself is no support"):
+        assert words in load_prompt("reading").text
+        assert words in faithfulness
+    with pytest.raises(MetricsError, match="unknown label"):
+        asked_text("kindness")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from metrics.judge_prompts import (
     evaluator_message,
     load_prompt,
 )
-from metrics.readings import Form, further_schema, join_further, parse_reading, reading_schema
+from metrics.reading_forms import Form, further_schema, reading_schema
+from metrics.readings import join_further, parse_reading
 from metrics.values import MetricsError
 
 FULL = Form(answer=True, reference=True, ranks=(1, 2, 4))
@@ -99,11 +100,17 @@ def test_the_schemas_keep_to_what_structured_outputs_take(schema: dict[str, Any]
         ({"claims": [{**CLAIM, "text": 3}]}, r"claims\[0\].text: '3'; accepted: text"),
         ({"claims": [{"text": "c"}]}, r"claims\[0\]: missing verdict, by, against, in_reference"),
         ({"score": 1}, "the reply: unknown score"),
+        ({"refused": True}, "addresses: 'fully' beside refused true; accepted: no where refused is true"),
     ],
 )
 def test_a_reply_that_does_not_fit_is_refused_by_field(change: dict[str, Any], said: str) -> None:
     with pytest.raises(MetricsError, match=said):
         parse_reading({**REPLY, **change}, FULL)
+
+
+def test_a_refusal_that_addresses_nothing_is_read() -> None:
+    read = parse_reading({**REPLY, "refused": True, "addresses": "no", "claims": []}, FULL)
+    assert (read.refused, read.addresses) == (True, "no")
 
 
 @pytest.mark.parametrize("reply", [None, [], "yes", 3])
@@ -126,6 +133,7 @@ def test_further_documents_add_ranks_and_never_take_any_away() -> None:
     assert (read.claims[0].by, read.claims[0].against, read.claims[0].verdict) == ((1,), (7,), "supported")
     assert read.statements[0].by == (2, 7)
     assert read.form.ranks == (1, 2, 4, 7)
+    assert (begun.parts, read.parts, join_further(read, reply, [7]).parts) == (1, 2, 3)
 
 
 @pytest.mark.parametrize("numbers", [[], [2], [1, 1]])
@@ -180,10 +188,16 @@ def test_the_message_holds_the_case_in_order() -> None:
         ("answer", ""),
         ("reference", ""),
     ]
-    further = case_message(case, [Document(9, "nine")], ["c1", "c2"], ["s1"])
+    further = case_message(case, [Document(9, "nine")], ["c1", "c2"], ["s1"], further=True)
     assert re.findall(r' n="(\d)"', further) == ["1", "2", "1"]
     assert "because" not in further
     assert "two" not in further
+
+
+def test_a_further_message_without_claims_keeps_the_reference_out() -> None:
+    case = JudgedCase("why?", (), "I don't know.", "because", (Document(1, "one"), Document(2, "two")))
+    assert "because" in case_message(case, [Document(1, "one")])
+    assert "because" not in case_message(case, [Document(2, "two")], [], [], further=True)
 
 
 def test_an_evaluators_question_stands_on_one_line_before_the_data() -> None:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard import run_parts as parts
+from dashboard.access import may_write, only_reads
 from dashboard.session import View, current_selection, open_catalogue
 
 catalogue = open_catalogue()
 view = View.of(catalogue, current_selection())
 
 st.title("What is loaded, and how do I load more?")
-with st.expander("Load runs from files", expanded=view is None, icon=":material/upload_file:"):
-    parts.loader(catalogue, view.project if view is not None else "default")
+if may_write():
+    with st.expander("Load runs from files", expanded=view is None, icon=":material/upload_file:"):
+        parts.loader(catalogue, view.project if view is not None else "default")
+else:
+    only_reads("Uploads")
 
 if view is None:
     st.info(
         "The workspace is empty. Upload a file above, or run `ragtriage demo` to see the bundled samples."
+        if may_write()
+        else "The workspace is empty; runs appear here when somebody loads them."
     )
 else:
     st.subheader(f"Runs of this project ({len(view.runs)})")

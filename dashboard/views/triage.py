@@ -11,6 +11,7 @@ from dashboard.controls import choose
 from dashboard.diagnosis_words import rate_title
 from dashboard.drawing import draw, facts
 from dashboard.fix_first_parts import fix_first_section
+from dashboard.gate_parts import gate_report, gate_section, verdict_card
 from dashboard.rounding import count, interval_text, percent
 from dashboard.session import current_view
 from dashboard.text import markdown_text
@@ -26,10 +27,10 @@ st.title(f"Does {markdown_text(name)} hold up, and what should be fixed first?")
 facts(parts.run_facts(view))
 parts.loud(view.findings(view.run))
 
-gates = parts.gate_results(summary)
+gates = gate_report(view)
 comparison = parts.against_baseline(view)
 with st.container(horizontal=True):
-    parts.verdict_card(gates)
+    verdict_card(gates)
     st.metric(
         markdown_text(rate_title(diagnosis)),
         percent(rate.mean),
@@ -58,8 +59,7 @@ st.subheader("What to fix first")
 fix_first_section(view, diagnosis)
 
 st.subheader("Gates")
-parts.gate_table(gates)
-st.caption("PASS and FAIL need the whole 95 % interval on one side; INCONCLUSIVE spans the threshold.")
+gate_section(view, gates)
 
 st.subheader("What changed since the baseline")
 parts.changes(comparison)

@@ -1,0 +1,158 @@
+"""How long do exports of a story take, and how large are they? 10 runs of 10,000 samples.
+
+python benchmarks/report_size.py [--runs 10] [--samples 10000] [--cases 30]
+
+The points are of the kinds a story has: charts over aggregates of drawn scores, their tables, and cases in
+full, with ten contexts of about 600 characters each. Figures hold aggregates, so samples cost time, not size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dashboard.alignment_charts import k_lines
+from dashboard.charts import Point, case_map, trend
+from dashboard.chromium import find_chromium
+from dashboard.report import Report
+from dashboard.report_html import html_report
+from dashboard.report_pdf import FLAGS, NO_SANDBOX, pdf_report
+from dashboard.report_pptx import pptx_report
+from dashboard.story import Made
+from dashboard.table_exports import TABLE_FORMS, export_table
+from data.alignments import Group
+from metrics.statistics import Interval, interval
+
+METRICS = (
+    "faithfulness",
+    "answer_relevancy",
+    "context_recall",
+    "context_precision",
+    "correctness",
+    "recall@5",
+)
+WORDS = ["the", "answer", "cites", "a", "document", "that", "the", "index", "holds", "in", "full", "today"]
+SECONDS_TO_OPEN = 3.0
+MOST_MEGABYTES = 10.0
+
+
+def _interval(values: np.ndarray) -> Interval:
+    return interval(values, np.arange(len(values)), len(values))
+
+
+def _trend(scores: Sequence[np.ndarray], metric: str) -> Made:
+    found = [_interval(one) for one in scores]
+    points = [
+        Point(f"version {at}", "2026-11-21", one.mean, one.low, one.high, len(scores[0]), at == len(found))
+        for at, one in enumerate(found, 1)
+    ]
+    rows = [
+        {"Version": one.label, "Mean": one.mean, "Low": one.low, "High": one.high, "n": one.n}
+        for one in points
+    ]
+    return Made(
+        "trend", f"{metric} over versions", "", trend(points, metric, points[0].mean), rows, alt=metric
+    )
+
+
+def _texts(drawn: random.Random, n: int) -> str:
+    return " ".join(drawn.choices(WORDS, k=n))
+
+
+def _case(drawn: random.Random, at: int) -> dict[str, Any]:
+    return {
+        "question_id": f"q{at}",
+        "question": _texts(drawn, 12),
+        "answer": _texts(drawn, 80),
+        "reference_answer": _texts(drawn, 30),
+        "retrieved": [
+            {"id": f"d{rank}", "text": _texts(drawn, 110), "score": 1 / rank} for rank in range(1, 11)
+        ],
+        "claims": [{"text": _texts(drawn, 10), "supported_by": [1], "in_reference": True} for _ in range(6)],
+        "scores": {metric: drawn.random() for metric in METRICS},
+    }
+
+
+def make_report(runs: int, samples: int, cases: int) -> Report:
+    """Draw a report over so many runs, each of so many samples, with so many cases in full."""
+    numbers, drawn = np.random.default_rng(5), random.Random(5)
+    points = [_trend([numbers.beta(5, 2, samples) for _ in range(runs)], metric) for metric in METRICS]
+    for at in range(runs):
+        context, faithful = numbers.beta(5, 2, samples), numbers.beta(6, 2, samples)
+        figure = case_map(context, faithful, (0.7, 0.85), "context recall")
+        points.append(Made("map", f"Version {at + 1}: where its cases lie", "", figure, alt="cases by cell"))
+        over_k = {
+            name: [Group(str(k), str(k), _interval(numbers.beta(2, 3, samples))) for k in range(1, 11)]
+            for name in ("wasted_context", "deep_reliance")
+        }
+        lines = k_lines(over_k, {"wasted_context": "Wasted context", "deep_reliance": "Deep reliance"}, 5)
+        points.append(Made("alignment", f"Version {at + 1}: use over k", "", lines, alt="use over k"))
+    points.append(Made("cases", "Cases in full", cases=[_case(drawn, at) for at in range(cases)]))
+    facts = {"run": "drawn", "date": "2026-11-21", "how to reproduce": "python benchmarks/report_size.py"}
+    return Report(
+        "Ten versions compared", "a drawn report", "lead", tuple(points), facts, ("Drawn numbers.",)
+    )
+
+
+def _timed(name: str, write: Callable[[], bytes]) -> bytes:
+    start = time.perf_counter()
+    content = write()
+    print(f"| {name} | {time.perf_counter() - start:.2f} s | {len(content) / 1e6:.2f} MB |")
+    return content
+
+
+def _opening(page: bytes, chromium: str) -> float:
+    """Give the seconds from going to the file until its first chart stands."""
+    from playwright.sync_api import sync_playwright
+
+    flags = [one for one in FLAGS if one.startswith("--disable")]
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        file = Path(folder) / "report.html"
+        file.write_bytes(page)
+        browser = playwright.chromium.launch(executable_path=chromium, args=[*flags, NO_SANDBOX])
+        tab = browser.new_page()
+        start = time.perf_counter()
+        tab.goto(file.as_uri())
+        tab.wait_for_selector(".chart .main-svg")
+        taken = time.perf_counter() - start
+        browser.close()
+    return taken
+
+
+def main() -> None:
+    """Write each export once and print time and size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--samples", type=int, default=10_000)
+    parser.add_argument("--cases", type=int, default=30)
+    given = parser.parse_args()
+    start = time.perf_counter()
+    report = make_report(given.runs, given.samples, given.cases)
+    print(f"{len(report.made)} points, made in {time.perf_counter() - start:.1f} s\n")
+    print("| export | time | size |\n|---|---|---|")
+    page = _timed("HTML", lambda: html_report(report).encode())
+    _timed("PPTX", lambda: pptx_report(report))
+    scores = np.random.default_rng(6).random((given.samples, len(METRICS)))
+    rows = [dict(zip(METRICS, line.tolist(), strict=True)) for line in scores]
+    for form in TABLE_FORMS:
+        _timed(f"table of {given.samples:,} rows as {form}", partial(export_table, rows, form))
+    chromium = find_chromium()
+    if chromium is None:
+        print("\nno Chromium: PDF and opening were not measured")
+        return
+    _timed("PDF", lambda: pdf_report(report, chromium))
+    opened = _opening(page, chromium)
+    print(f"\nthe HTML opens, its first chart drawn, in {opened:.2f} s (limit {SECONDS_TO_OPEN:.0f} s)")
+    print(f"it has {len(page) / 1e6:.2f} MB (limit {MOST_MEGABYTES:.0f} MB)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""A Chromium for printing and for images: where it is, and running it so that it cannot hang."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from data.errors import DataError
+
+__all__ = ["HOW_TO_GET_ONE", "find_chromium", "needed_chromium", "run_bounded"]
+
+NAMED_BY = ("RAGTRIAGE_CHROMIUM", "BROWSER_PATH")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+USUAL_PLACES = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    r"C:\Program Files\Google\Chrome\Application\chrome.exe",
+    r"C:\Program Files (x86)\Google\Chrome\Application\chrome.exe",
+    r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
+)
+PLAYWRIGHTS = (".cache/ms-playwright", "Library/Caches/ms-playwright", "AppData/Local/ms-playwright")
+HOW_TO_GET_ONE = (
+    "no Chromium was found; install one (Debian and Ubuntu: `apt-get install chromium`; else Chrome, "
+    "Chromium or Edge from its maker), or give the path of one in RAGTRIAGE_CHROMIUM"
+)
+
+
+def find_chromium() -> str | None:
+    """Look for a Chromium: named by the environment, on the path, in usual places, or Playwright's own."""
+    for variable in NAMED_BY:
+        named = os.environ.get(variable)
+        if named:
+            return named if Path(named).is_file() else None
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    return found or next((str(path) for path in _places() if path.is_file()), None)
+
+
+def needed_chromium() -> str:
+    """Give the path of a Chromium.
+
+    Raises:
+        DataError: there is none; the message says what to install.
+    """
+    found = find_chromium()
+    if found is None:
+        raise DataError(HOW_TO_GET_ONE)
+    return found
+
+
+def _places() -> Iterable[Path]:
+    yield from map(Path, USUAL_PLACES)
+    for folder in PLAYWRIGHTS:
+        own = sorted((Path.home() / folder).glob("chromium-*/chrome-*/chrome*"), reverse=True)
+        yield from (path for path in own if path.name in ("chrome", "chrome.exe"))
+
+
+def run_bounded(
+    command: Sequence[str],
+    seconds: float,
+    given: bytes | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a program; after the time allowed, it and all that it started are killed.
+
+    Args:
+        command: program and arguments.
+        seconds: the time allowed.
+        given: its standard input.
+        environment: in place of this process's own.
+
+    Raises:
+        DataError: it cannot be started, or took too long.
+    """
+    apart = sys.platform != "win32"
+    try:
+        process = subprocess.Popen(  # noqa: S603 -- a browser or this interpreter, arguments as a list
+            list(command),
+            stdin=subprocess.PIPE if given is not None else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=apart,
+            env=None if environment is None else dict(environment),
+        )
+    except OSError as error:
+        raise DataError(f"{command[0]} cannot be started ({error.strerror or error})") from error
+    try:
+        said, complained = process.communicate(given, timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise DataError(
+            f"{Path(command[0]).name} did not end within {seconds:.0f} s and was stopped"
+        ) from error
+    finally:
+        _end(process, apart)
+    return subprocess.CompletedProcess(list(command), process.returncode, said, complained)
+
+
+def _end(process: subprocess.Popen[bytes], whole_group: bool) -> None:
+    """Kill what is left: the process, and with a group of its own also the processes it started."""
+    try:
+        if whole_group:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    except (ProcessLookupError, PermissionError):
+        pass  # all have ended
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None and not stream.closed:
+            stream.close()
+    process.wait()

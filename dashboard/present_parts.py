@@ -1,0 +1,200 @@
+"""Composing a story: its points in order, each with heading, note and a look at what it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import streamlit as st
+
+from dashboard.access import may_write, only_reads
+from dashboard.drawing import draw, show_table
+from dashboard.person import person
+from dashboard.session import View, current_selection, keep
+from dashboard.story import AUDIENCES, LONGEST_HEADING, LONGEST_NOTE, Made, Story, StoryPiece, story_from_json
+from dashboard.story_pieces import PIECES, default_pieces, make_piece
+from dashboard.story_view import StoryView
+from dashboard.text import markdown_text
+from data.diagnoses import DiagnosisSettings
+from data.ledger import Ledger
+from data.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
+
+__all__ = ["compose", "made_pieces", "show_made", "story_bar", "story_on_display"]
+
+CASES_SHOWN = 3
+
+
+def story_on_display(view: View) -> tuple[StoredStory, Story] | None:
+    """Give the story that the address names, else the newest of the project; None without any."""
+    ledger = view.catalogue.ledger
+    wanted = current_selection().story
+    stored = story_of(ledger, wanted) if wanted else None
+    if stored is None or stored.project != view.project:
+        listed = stories(ledger, view.project)
+        stored = listed[-1] if listed else None
+    return None if stored is None else (stored, story_from_json(stored.body))
+
+
+def story_bar(view: View, shown: tuple[StoredStory, Story] | None) -> None:
+    """Let a person choose, make and remove stories."""
+    ledger = view.catalogue.ledger
+    listed = {one.story_id: one for one in stories(ledger, view.project)}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if listed and shown is not None:
+            titles = {number: f"{one.title} ({number})" for number, one in listed.items()}
+            key = f"story_picker_{shown[0].story_id}"
+            st.selectbox(
+                "Story",
+                list(listed),
+                index=list(listed).index(shown[0].story_id),
+                format_func=titles.__getitem__,
+                key=key,
+                on_change=lambda: keep(story=st.session_state[key], slide=0),
+                width=320,
+            )
+        if not may_write():
+            only_reads("Changes of stories")
+            return
+        audience = st.selectbox("For", AUDIENCES, index=2, key="story_audience", width=170)
+        st.button("New story about this run", key="story_new", on_click=_new, args=(view, audience))
+        if shown is not None:
+            st.button("Remove", key="story_remove", on_click=_remove, args=(ledger, shown[0].story_id))
+
+
+def _new(view: View, audience: str) -> None:
+    chosen = next(one for one in AUDIENCES if one == audience)
+    story = Story(
+        title=view.labels[view.run.run_id],
+        run=view.run.run_id,
+        baseline=view.baseline.run_id if view.baseline else "",
+        audience=chosen,
+        pieces=default_pieces(chosen),
+        author=person(),
+    )
+    number = add_story(view.catalogue.ledger, view.project, story.title, story.to_json(), story.author)
+    keep(story=number, slide=0)
+
+
+def _remove(ledger: Ledger, number: int) -> None:
+    remove_story(ledger, number)
+    keep(story=0, slide=0)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _made(
+    _view: StoryView,
+    body: str,
+    paths: tuple[str, ...],  # noqa: ARG001 -- part of the cache key
+    settings: DiagnosisSettings,  # noqa: ARG001 -- part of the cache key
+    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
+) -> tuple[Made, ...]:
+    return tuple(make_piece(_view, piece) for piece in story_from_json(body).pieces)
+
+
+def made_pieces(view: View, story: Story) -> tuple[StoryView, tuple[Made, ...]] | None:
+    """Make the points of a story, kept until story, runs or labels change; None where its run is gone."""
+    by_id = {run.run_id: run for run in view.catalogue.runs()}
+    run, baseline = by_id.get(story.run), by_id.get(story.baseline)
+    if run is None or run.means:
+        return None
+    settings = view.selection.settings()
+    found = StoryView(view.catalogue, run, baseline, settings)
+    tables = [view.catalogue.table(one) for one in (run, baseline) if one is not None and not one.means]
+    paths = tuple(table.scores_path.as_posix() for table in tables)
+    versions = tuple(sorted(one.run_id for one in found.runs))
+    stamp = view.catalogue.ledger.stamp()
+    return found, _made(found, story.to_json(), (*paths, *versions), settings, stamp)
+
+
+def compose(view: View, stored: StoredStory, story: Story, made: tuple[Made, ...]) -> None:
+    """Let a person change a story; every change is kept at once. Where nothing may be changed, show it."""
+    if not may_write():
+        for at, one in enumerate(made):
+            show_made(one, f"{stored.story_id}_{at}")
+        return
+    save = _saver(view.catalogue.ledger, stored.story_id)
+    key = f"story_title_{stored.story_id}"
+    st.text_input(
+        "Title",
+        story.title,
+        key=key,
+        max_chars=LONGEST_HEADING,
+        on_change=lambda: save(replace(story, title=st.session_state[key])),
+    )
+    for at, (piece, one) in enumerate(zip(story.pieces, made, strict=True)):
+        with st.container(border=True):
+            _controls(story, at, piece, one, save)
+            show_made(one, f"{stored.story_id}_{at}", heading=False)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        titles = {kind: entry.title for kind, entry in PIECES.items()}
+        st.selectbox("Add a point", list(titles), format_func=titles.__getitem__, key="story_kind", width=320)
+        st.button("Add", key="story_add", on_click=lambda: save(_with(story, st.session_state["story_kind"])))
+
+
+def _with(story: Story, kind: str) -> Story:
+    return replace(story, pieces=(*story.pieces, StoryPiece(kind)))
+
+
+def _saver(ledger: Ledger, number: int) -> Callable[[Story], None]:
+    def save(story: Story) -> None:
+        change_story(ledger, number, story.title, story.to_json())
+
+    return save
+
+
+def _controls(story: Story, at: int, piece: StoryPiece, one: Made, save: Callable[[Story], None]) -> None:
+    """Draw heading, note, place and removal of a point."""
+
+    def put(**changes: object) -> None:
+        pieces = list(story.pieces)
+        pieces[at] = replace(piece, **changes)  # type: ignore[arg-type] # fields of StoryPiece
+        save(replace(story, pieces=tuple(pieces)))
+
+    heading, note = f"piece_heading_{at}_{piece.kind}", f"piece_note_{at}_{piece.kind}"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_input(
+            PIECES[piece.kind].title if piece.kind in PIECES else piece.kind,
+            piece.heading,
+            key=heading,
+            placeholder=one.heading or "Heading",
+            max_chars=LONGEST_HEADING,
+            width=520,
+            on_change=lambda: put(heading=st.session_state[heading]),
+        )
+        st.button("Up", key=f"piece_up_{at}", disabled=at == 0, on_click=lambda: save(story.moved(at, -1)))
+        last = at == len(story.pieces) - 1
+        st.button("Down", key=f"piece_down_{at}", disabled=last, on_click=lambda: save(story.moved(at, 1)))
+        rest = (*story.pieces[:at], *story.pieces[at + 1 :])
+        st.button("Take out", key=f"piece_out_{at}", on_click=lambda: save(replace(story, pieces=rest)))
+    st.text_area(
+        "Note",
+        piece.note,
+        key=note,
+        placeholder="What should the reader take from this?",
+        max_chars=LONGEST_NOTE,
+        height=68,
+        label_visibility="collapsed",
+        on_change=lambda: put(note=st.session_state[note]),
+    )
+
+
+def show_made(one: Made, key: str, heading: bool = True) -> None:
+    """Draw a point of a story."""
+    if heading and one.heading:
+        st.subheader(markdown_text(one.heading))
+    if one.sentence:
+        st.markdown(f"**{markdown_text(one.sentence)}**")
+    if heading and one.note:
+        st.markdown(markdown_text(one.note))
+    if one.figure is not None:
+        draw(one.figure, f"story_figure_{key}", one.alt)
+    elif one.rows:
+        show_table(one.rows, one.alt or one.heading)
+    for case in one.cases[:CASES_SHOWN]:
+        st.markdown(
+            f"{markdown_text(str(case['question']))}  \n→ {markdown_text(str(case.get('answer') or '–'))}"
+        )
+    if len(one.cases) > CASES_SHOWN:
+        st.caption(f"and {len(one.cases) - CASES_SHOWN} more, in full in the exports")
+    if one.facts:
+        st.caption(" · ".join(markdown_text(fact) for fact in one.facts))

@@ -1,0 +1,81 @@
+"""How much room a text needs on a slide, measured without its font and rather too wide than too narrow."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+__all__ = ["LINE_HEIGHT", "cut_to", "fitted", "height_of", "line_width", "lines_needed"]
+
+LINE_HEIGHT = 1.22  # of the size
+POINTS = 72.0  # an inch
+SAFETY = 1.06
+_NARROW, _WIDE = frozenset("iIjlt.,:;'|!()[]{} f"), frozenset("mwMW%@—…→")
+
+
+@lru_cache(maxsize=8192)
+def _em(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.0
+    if character in _NARROW:
+        return 0.34
+    if character in _WIDE:
+        return 0.95
+    if not character.isascii() and not character.isalpha():
+        return 1.0
+    return 0.72 if character.isupper() else 0.58
+
+
+def line_width(text: str, size: float) -> float:
+    """Give the width of a text on one line in inches."""
+    return SAFETY * sum(map(_em, text)) * size / POINTS
+
+
+def lines_needed(text: str, size: float, width: float) -> int:
+    """Count the lines of a text at a size in points in a column as wide as given in inches."""
+    return sum(_wrapped(line, size, width) for line in text.split("\n"))
+
+
+def _wrapped(line: str, size: float, width: float) -> int:
+    lines, at = 1, 0.0
+    for word in line.split(" "):
+        long = line_width(word, size)
+        wide = sum(_em(one) == 1.0 for one in word) * 2 > len(word)  # such scripts break between characters
+        if at and at + long > width and not wide:
+            lines, at = lines + 1, 0.0
+        at += long
+        if at > width:
+            more = int(at / (width * 0.97))
+            lines, at = lines + more, at - more * width * 0.97
+        at += line_width(" ", size)
+    return lines
+
+
+def height_of(text: str, size: float, width: float) -> float:
+    """Give the height of a text in inches."""
+    return lines_needed(text, size, width) * size * LINE_HEIGHT / POINTS
+
+
+def fitted(text: str, width: float, height: float, sizes: Sequence[float]) -> tuple[str, float]:
+    """Find the largest of the sizes at which a text fits, else cut it at the least of them."""
+    for size in sizes:
+        if height_of(text, size, width) <= height:
+            return text, size
+    return cut_to(text, width, height, sizes[-1]), sizes[-1]
+
+
+def cut_to(text: str, width: float, height: float, size: float) -> str:
+    """Cut a text to what fits, with an ellipsis."""
+    if height_of(text, size, width) <= height:
+        return text
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if height_of(f"{text[:middle].rstrip()}…", size, width) <= height:
+            low = middle
+        else:
+            high = middle - 1
+    return f"{text[:low].rstrip()}…"
