@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +10,8 @@ from typing import Any
 import click
 
 from dashboard import __version__
+from dashboard.model_commands import MODEL_COMMANDS
+from dashboard.verdict_commands import VERDICT_COMMANDS
 from dashboard.version_commands import VERSION_COMMANDS
 
 __all__ = ["main"]
@@ -28,18 +29,8 @@ def app(context: click.Context, workspace: str | None) -> None:
     context.obj = workspace
 
 
-for _command in VERSION_COMMANDS:
+for _command in (*MODEL_COMMANDS, *VERDICT_COMMANDS, *VERSION_COMMANDS):
     app.add_command(_command)
-
-
-class _Finite(click.FloatRange):
-    """A number within limits that is a number."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        found = super().convert(value, param, ctx)
-        if not math.isfinite(found):
-            self.fail(f"{value!r} is no finite number.", param, ctx)
-        return found
 
 
 def _pairs(_: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
@@ -234,76 +225,6 @@ def grid(workspace: str | None, /, as_json: bool, **given: Any) -> None:
 
 @app.command()
 @_RUN
-@click.option("--model", help="Model that judges; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
-@click.option("--limit", type=click.IntRange(1), help="Judge the first so many samples.")
-@click.option("--sample", type=click.IntRange(1), help="Judge so many drawn at random, by type of question.")
-@click.option(
-    "--repeats", type=click.IntRange(1, 20), default=1, show_default=True, help="Readings a sample."
-)
-@click.option("--budget", type=_Finite(0, min_open=True), metavar="USD", help="Limit that is not passed.")
-@click.option("--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="In flight.")
-@click.option("--timeout", type=_Finite(1), default=120, show_default=True, help="Seconds a request.")
-@click.option("--effort", type=click.Choice(["low", "medium", "high"]), default="low", show_default=True)
-@click.option("--batch", is_flag=True, help="Through message batches: half the price, hours of time.")
-@click.option("--evaluator", metavar="NAME", help="Run an evaluator of the project in place of the reading.")
-@click.option("--prompts", metavar="FOLDER", help="Prompts of your own; the workspace's prompts/ otherwise.")
-@click.option("--base-url", metavar="URL", help="Of the service; ANTHROPIC_BASE_URL does the same.")
-@click.option("--count", is_flag=True, help="Let the service count tokens for the plan; costs nothing.")
-@click.option("--dry-run", is_flag=True, help="Show what it would take; ask nobody.")
-@click.option("--yes", is_flag=True, help="Do not ask before spending.")
-@_JSON
-@click.pass_obj
-def judge(workspace: str | None, /, run: str, as_json: bool, **given: Any) -> None:
-    """Let Claude read the answers of a run; goes on from what was judged before."""
-    from dashboard import judge_command
-
-    sys.exit(judge_command.run(workspace, run, judge_command.JudgeOptions(**given), as_json))
-
-
-@app.command()
-@_RUN
-@click.option(
-    "--context",
-    type=click.Choice(["oracle", "retrieved", "none"]),
-    default="oracle",
-    show_default=True,
-    help="What the answers are given: the gold documents, those that the run retrieved, or none.",
-)
-@click.option("--corpus", multiple=True, metavar="PATH", help="Texts of gold documents: .txt, .md, JSONL.")
-@click.option("--model", help="Model that answers; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
-@click.option("--limit", type=click.IntRange(1), help="Answer the first so many samples.")
-@click.option("--budget", type=_Finite(0, min_open=True), metavar="USD", help="Limit that is not passed.")
-@click.option("--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="In flight.")
-@click.option("--base-url", metavar="URL", help="Of the service; ANTHROPIC_BASE_URL does the same.")
-@click.option("--dry-run", is_flag=True, help="Show what it would take; ask nobody.")
-@click.option("--yes", is_flag=True, help="Do not ask before spending.")
-@_JSON
-@click.pass_obj
-def generate(workspace: str | None, /, run: str, as_json: bool, **given: Any) -> None:
-    """Let Claude answer a run's questions anew: a run beside it that parts retrieval from generation."""
-    from dashboard import generate_command
-
-    sys.exit(generate_command.run(workspace, run, generate_command.GenerateOptions(**given), as_json))
-
-
-@app.command()
-@_RUN
-@click.option("--baseline", metavar="RUN", help="Run to hold it against; the project's baseline otherwise.")
-@click.option("--config", metavar="FILE", help="Gates; the workspace's gates.toml, else the bundled ones.")
-@click.option("--strict", is_flag=True, help="Exit with 1 on INCONCLUSIVE and UNMEASURED too.")
-@click.option("--junit", metavar="FILE", help="Write JUnit XML.")
-@click.option("--markdown", metavar="FILE", help="Write Markdown, fit for the summary of a CI job.")
-@_JSON
-@click.pass_obj
-def gate(workspace: str | None, /, run: str, **given: Any) -> None:
-    """Say whether a run holds: PASS, FAIL (exit code 1), INCONCLUSIVE or UNMEASURED."""
-    from dashboard import gate_command
-
-    sys.exit(gate_command.run(workspace, run, **given))
-
-
-@app.command()
-@_RUN
 @_JSON
 @click.pass_obj
 def check(workspace: str | None, run: str, as_json: bool) -> None:
@@ -328,30 +249,6 @@ def export(workspace: str | None, run: str, output: str | None, kind: str | None
     from dashboard import commands
 
     commands.export_run(workspace, run, output, kind)
-
-
-@app.command()
-@click.argument("run_names", nargs=-1, required=True, metavar="RUN...")
-@click.option(
-    "-o", "--output", required=True, metavar="FILE", help="File to write: .html, .pptx, .pdf or .zip."
-)
-@click.option("--baseline", metavar="RUN", help="What it is compared with; the project's baseline otherwise.")
-@click.option(
-    "--audience",
-    type=click.Choice(["engineer", "lead", "stakeholder"]),
-    default="stakeholder",
-    show_default=True,
-    help="Whom it is for; it decides what stands in it.",
-)
-@click.option("--story", type=int, help="Number of a story of the Present page, in place of a fresh one.")
-@click.option("--title", default="", help="Of the report; the run's name when left out.")
-@_JSON
-@click.pass_obj
-def report(workspace: str | None, /, run_names: tuple[str, ...], as_json: bool, **given: Any) -> None:
-    """Write a report that people without the tool can read: one HTML file, slides, or PDF."""
-    from dashboard import report_command
-
-    sys.exit(report_command.run(workspace, run_names, report_command.ReportOptions(**given), as_json))
 
 
 @app.command()

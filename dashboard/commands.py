@@ -21,6 +21,7 @@ from data.diagnoses import DiagnosisSettings
 from data.errors import DataError
 from data.exports import EXPORTS, export_rows
 from data.findings import check_run
+from data.interpretations import interpretation_of
 from data.tables import RunTable
 from data.workspace import Workspace
 from metrics.registry import Convention
@@ -99,6 +100,9 @@ def run_metrics(
         "convention": convention,
         "metrics": {name: {**one.to_dict(), "source": one.source} for name, one in summary.items()},
     }
+    said = {name: interpretation_of(name, one) for name, one in summary.items()}
+    for name, one in said.items():
+        answer["metrics"][name] |= {"band": one.band, "sentence": one.sentence}
     if per_sample:
         answer["samples"] = _per_sample(catalogue.table(run, options), list(summary))
 
@@ -110,11 +114,12 @@ def run_metrics(
                 interval_text(one.low, one.high, 3),
                 f"{one.n_scored:,} of {one.n_applicable:,}",
                 one.source,
+                said[name].band or "",
                 "too few" if one.too_few and one.n_scored else "",
             ]
             for name, one in summary.items()
         ]
-        header = ["metric", "mean", "95 % interval", "questions", "source", "caution"]
+        header = ["metric", "mean", "95 % interval", "questions", "source", "band", "caution"]
         return "\n".join([table(header, rows), *([wrapped(TOO_FEW)] if any(row[-1] for row in rows) else [])])
 
     return answer, text

@@ -57,6 +57,13 @@ def _step_on(view: View, case: tuple[str, str, int], after: str) -> None:
         attempt(lambda: mark_read(view.catalogue.ledger, case, person()))
 
 
+_VERDICTS: tuple[tuple[str, Verdict | None, str], ...] = (
+    ("Pass", "pass", "P"),
+    ("Fail", "fail", "F"),
+    ("Note only", None, "N"),
+)
+
+
 def label_bar(
     view: View,
     case: tuple[str, str, int],
@@ -88,11 +95,7 @@ def label_bar(
             st.text_input("Note", key="label_note", placeholder="optional", width=220, max_chars=2000)
         named = bool(person())
         with st.container(horizontal=True, vertical_alignment="center"):
-            for text, verdict, shortcut in (
-                ("Pass", "pass", "P"),
-                ("Fail", "fail", "F"),
-                ("Note only", None, "N"),
-            ):
+            for text, verdict, shortcut in _VERDICTS:
                 st.button(
                     text, key=f"label_{text}", shortcut=shortcut, disabled=not named,
                     on_click=_label, args=(view, case, verdict, after, queue_id),

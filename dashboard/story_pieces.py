@@ -10,35 +10,25 @@ from dataclasses import dataclass, replace
 
 import plotly.graph_objects as go
 
-from dashboard.charts import Point, difference_forest, fix_first_bars, trend
+from dashboard.charts import difference_forest, fix_first_bars
 from dashboard.diagnosis_words import inferred_words, no_bad_case, ownership, rate_title
 from dashboard.rounding import count, interval_text, number, p_value, percent, signed, source_text
 from dashboard.story import Audience, Made, StoryPiece
 from dashboard.story_cases import chosen_cases
 from dashboard.story_gates import gate_piece
+from dashboard.story_trend import HEADLINE, trend_piece
 from dashboard.story_view import StoryView
 from dashboard.story_views import alignment_piece, grid_piece, loss_piece, retrieval_piece
 from dashboard.text import capital
 from data.comparisons import GOOD_SHARE, MetricDifference
 from data.errors import DataError
+from data.interpretations import interpretation_of
 from data.summaries import Aggregate, declared, title_of
 from metrics.diagnosis import PATTERNS
-from metrics.interpretation import interpret
 
-__all__ = ["PIECES", "PieceKind", "default_pieces", "make_piece", "sentence_of"]
+__all__ = ["PIECES", "PieceKind", "default_pieces", "make_piece"]
 
 Maker = Callable[[StoryView, Mapping[str, str]], Made]
-HEADLINE = (
-    "recall@5",
-    "ndcg@5",
-    "context_recall",
-    "context_precision",
-    "faithfulness",
-    "answer_relevancy",
-    "correctness",
-    "hallucination",
-    "ignored_top_ranked",
-)
 
 
 @dataclass(frozen=True)
@@ -54,15 +44,6 @@ class PieceKind:
     title: str
     make: Maker
     audiences: tuple[Audience, ...] = ("engineer",)
-
-
-def sentence_of(name: str, one: Aggregate) -> str:
-    """Say what a metric's mean means."""
-    metric, title = declared(name), capital(title_of(name))
-    if metric is None:
-        told = "was not measured" if one.mean is None else f"is {number(one.mean)}"
-        return f"{title} {told} ({interval_text(one.low, one.high)}, {count(one.n_scored, 'question')})."
-    return interpret(metric, title, one.mean, one.low, one.high, one.n_scored).sentence
 
 
 def _text(_view: StoryView, _chosen: Mapping[str, str]) -> Made:
@@ -84,23 +65,24 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> Made:
     return Made(
         "headline",
         "How good is it?",
-        f"{said} {sentence_of(shown[-1], view.summary[shown[-1]])}" if len(shown) == 1 else said,
+        f"{said} {interpretation_of(shown[-1], view.summary[shown[-1]]).sentence}"
+        if len(shown) == 1
+        else said,
         rows=rows,
         facts=["means over questions, repeats averaged first", "95 % intervals"],
     )
 
 
 def _metric_row(name: str, one: Aggregate) -> dict[str, str]:
-    metric = declared(name)
-    band = interpret(metric, "", one.mean, one.low, one.high, one.n_scored).band if metric else None
+    said = interpretation_of(name, one)
     return {
         "Metric": capital(title_of(name)),
         "Mean": number(one.mean),
         "95 % interval": interval_text(one.low, one.high),
         "Questions": f"{one.n_scored:,} of {one.n_applicable:,}",
         "Obtained": source_text(one),
-        "Band": band or "",
-        "Meaning": metric.meaning if metric else "",
+        "Band": said.band or "",
+        "Meaning": said.meaning,
     }
 
 
@@ -199,42 +181,6 @@ def _share(metric: str) -> bool:
     return found is not None and found.bounds == (0.0, 1.0)
 
 
-def _trend(view: StoryView, chosen: Mapping[str, str]) -> Made:
-    metric = chosen.get("metric") or next((name for name in HEADLINE if name in view.summary), "")
-    points = [_point(view, run.run_id, metric) for run in view.runs]
-    measured = [one for one in points if one.mean is not None]
-    title = capital(title_of(metric)) if metric else "Metric"
-    heading = f"{title} over versions"
-    if not measured:
-        return Made("trend", heading, "No version has this measured.")
-    base = _point(view, view.baseline.run_id, metric).mean if view.baseline else None
-    return Made(
-        "trend",
-        heading,
-        figure=trend(points, title, base),
-        rows=[
-            {
-                "Version": one.label,
-                "Made": one.when,
-                "Mean": number(one.mean),
-                "95 % interval": interval_text(one.low, one.high),
-                "n": one.n,
-            }
-            for one in measured
-        ],
-        facts=[count(len(measured), "version"), "95 % intervals over questions", "dashed: the baseline"],
-        alt=f"{title} of each version with 95 % intervals",
-    )
-
-
-def _point(view: StoryView, run_id: str, metric: str) -> Point:
-    run = next(one for one in view.runs if one.run_id == run_id)
-    one = view.catalogue.summary(run).get(metric)
-    mean, low, high, n = (one.mean, one.low, one.high, one.n_scored) if one else (None, None, None, 0)
-    when = f"{run.created_at:%Y-%m-%d %H:%M}"
-    return Point(view.names[run_id], when, mean, low, high, n, run_id == view.run.run_id)
-
-
 def _slices(view: StoryView, _chosen: Mapping[str, str]) -> Made:
     found = view.diagnosis.worst_slices
     heading = "Where does it do worst?"
@@ -277,7 +223,7 @@ PIECES: Mapping[str, PieceKind] = {
     "patterns": PieceKind("Metric patterns", _patterns),
     "slices": PieceKind("Worst slices", _slices, ("engineer", "lead")),
     "cases": PieceKind("Cases in full", chosen_cases, ("engineer", "lead")),
-    "trend": PieceKind("A metric over versions", _trend, ("engineer", "lead")),
+    "trend": PieceKind("A metric over versions", trend_piece, ("engineer", "lead")),
     "retrieval": PieceKind("Retrieval over k", retrieval_piece),
     "alignment": PieceKind("Use by rank", alignment_piece),
     "losses": PieceKind("Lost in retrieval or generation", loss_piece),

@@ -24,6 +24,7 @@ from dashboard.text import capital, markdown_text
 from data.comparisons import GOOD_SHARE, Comparison
 from data.diagnoses import Diagnosis
 from data.families import shared_metrics
+from data.interpretations import interpretation_of
 from data.summaries import Aggregate, declared, title_of
 from metrics.checks import Finding
 from metrics.slices import SliceFinding
@@ -158,21 +159,20 @@ def metric_table(view: View, summary: Mapping[str, Aggregate], comparison: Compa
     for name, one in summary.items():
         if not every and (not one.n_scored or ("@" in name and not name.endswith("@5"))):
             continue
-        found, change = declared(name), moved.get(name)
+        found, change, said = declared(name), moved.get(name), interpretation_of(name, one)
         rows.append(
             {
                 "Metric": metric_title(name),
                 "Stage": found.stage if found else "imported",
                 "Mean": number(one.mean),
+                "Band": said.band or "",
                 "95 % interval": interval_text(one.low, one.high)
                 + (" few" if one.too_few and one.n_scored else ""),
                 "n": f"{one.n_scored:,} of {one.n_applicable:,}",
                 "Obtained": source_text(one),
                 "Baseline": number(base[name].mean) if name in base else NOT_MEASURED,
                 "Change": _change(change.difference.difference, change.verdict) if change else NOT_MEASURED,
-                "Meaning": found.meaning
-                if found
-                else "a score of the imported file; nobody declared what it means",
+                "In words": f"{said.sentence} {said.meaning}",
             }
         )
     show_table(rows, "Every metric with mean, interval, number of questions and source")
