@@ -15,7 +15,7 @@ from typing import Any
 
 from data.errors import WorkspaceError
 from data.judged_scores import is_scored
-from data.judgements import standing
+from data.judgements import judgement_path, standing
 from data.ledger import Ledger
 from data.scoring import DEFAULT_KS, ScoreOptions, ensure_scored, match_of
 from data.summaries import Aggregate, stated
@@ -104,9 +104,20 @@ class Catalogue:
         stamp = _file_stamp(self.ledger.path)
         with self._lock:
             if stamp != self._judged_stamp:
-                self._judged = standing(self.ledger)
+                self._judged = self._with_files(standing(self.ledger))
                 self._judged_stamp = stamp
             return self._judged
+
+    def _with_files(self, judged: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+        """Leave out the judgements whose file is gone; judging again writes it anew, from the ledger."""
+        return {
+            run_id: {
+                kind: digest
+                for kind, digest in kinds.items()
+                if judgement_path(self.workspace, run_id, digest).exists()
+            }
+            for run_id, kinds in judged.items()
+        }
 
     def table(
         self, run: Run, options: ScoreOptions | None = None, progress: Callable[[int], None] | None = None

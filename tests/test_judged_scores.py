@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +185,19 @@ def test_the_judge_against_itself(tmp_path: Path) -> None:
         "context_recall",
         "refused",
     ]
+
+
+def test_a_judgement_whose_file_is_lost_comes_back_from_the_ledger(tmp_path: Path) -> None:
+    catalogue, run = made(tmp_path, 3)
+    with JudgeServer() as server:
+        judged(catalogue, run, server)
+        asked = len(server.asked)
+        assert catalogue.summary(run)["faithfulness"].mean == 0.5
+        shutil.rmtree(tmp_path / "judgements")
+        shutil.rmtree(tmp_path / "scores")
+        restored = Catalogue(Workspace(tmp_path))
+        assert "faithfulness" not in restored.summary(run)
+        judged(restored, run, server)
+        assert len(server.asked) == asked
+    assert restored.summary(run)["faithfulness"].mean == 0.5
+    assert restored.table(run).values("faithfulness").tolist() == [0.5] * 3
