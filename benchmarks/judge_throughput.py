@@ -24,8 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from judge_server import JudgeServer, Script
 from make_runs import make_runs
 

@@ -23,8 +23,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 from retrieval_speed import DEPTH, as_table, draw
 
 MEASURES = ("recall_10", "ndcg_10", "mrr_10", "p_10")

@@ -82,7 +82,7 @@ def _nothing_drawn(people: PeopleValues, found: Corrected | None) -> None:
 def _means(found: Corrected, held: Held, people: PeopleValues) -> list[Mean]:
     ppi, raw = found.ppi, found.raw
     assert ppi is not None  # noqa: S101 -- the caller draws nothing without them
-    assert raw is not None  # noqa: S101
+    assert raw is not None  # noqa: S101 -- likewise
     whole, labels = ppi.n_labelled + ppi.n_unlabelled, ppi.classical
     own = "the metric alone" if found.same else "the metric alone, another quantity"
     return [

@@ -58,7 +58,7 @@ def _quantities(_table: RunTable, _ledger: Ledger, key: Key) -> list[str]:  # no
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _people(_table: RunTable, _ledger: Ledger, key: Key, quantity: str) -> PeopleValues:  # noqa: ARG001
+def _people(_table: RunTable, _ledger: Ledger, key: Key, quantity: str) -> PeopleValues:  # noqa: ARG001 -- key
     return people_values(_table, _ledger, quantity)
 
 
@@ -79,7 +79,7 @@ def _calibration(
 
 
 @st.cache_resource(max_entries=64, show_spinner="Comparing every metric with people")
-def _ranking(_table: RunTable, _people: PeopleValues, key: Key) -> list[tuple[Held, Agreement]]:  # noqa: ARG001
+def _ranking(_table: RunTable, _people: PeopleValues, key: Key) -> list[tuple[Held, Agreement]]:  # noqa: ARG001 -- key
     return ranking(_table, _people)
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from data.errors import DataError
@@ -101,13 +102,11 @@ def run_bounded(
 
 def _end(process: subprocess.Popen[bytes], whole_group: bool) -> None:
     """Kill what is left: the process, and with a group of its own also the processes it started."""
-    try:
+    with suppress(ProcessLookupError, PermissionError):  # all have ended
         if whole_group:
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
-    except (ProcessLookupError, PermissionError):
-        pass  # all have ended
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None and not stream.closed:
             stream.close()

@@ -29,6 +29,7 @@ from data.evaluators import (
     remove_evaluator,
     suggested_question,
 )
+from data.judge_work import own_prompts
 from data.judgements import Judgement, judgements_of
 from data.tables import RunTable
 from data.taxonomy import LabelCount, label_counts
@@ -164,7 +165,7 @@ def _origin(view: View, one: Evaluator, check: EvaluatorCheck, made: Judgement |
     """Say who judged, what failed, which labels the check rests on, and whether the question was changed."""
     table, people = view.table(view.run), view.diagnosis(view.run).people
     drawn = [any(each.queue_id is not None for each in labels) for labels in people.labels.values()]
-    folder = view.catalogue.workspace.root / "prompts"
+    folder = own_prompts(view.catalogue.workspace)
     changed = made is not None and made.prompt != EvaluatorWork.of(one, folder).prompt
     if changed:
         st.warning("It was asked another question, or by another prompt, than now. Judge again:")

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from dashboard.commands import open_workspace
-from dashboard.judge_command import plan_text
+from dashboard.model_job import agreed, with_bar
 from dashboard.terminal import plain
 from data.catalogue import Catalogue
 from data.corpora import read_corpus
 from data.errors import DataError
 from data.generation import CONTEXTS, GenerationWork, generate_run
-from data.job_progress import Progress
 from data.judge_client import ClientSettings
-from data.judge_job import JobResult, JobSpec, run_work
+from data.judge_job import JobResult, JobSpec
 from data.judge_plan import JudgePlan, choose_rows, plan_work
+from data.judge_work import own_prompts
 from data.model_prices import read_prices
 from data.oracle_documents import gold_texts
 from data.workspace import Run
@@ -29,7 +27,6 @@ from metrics.judge_prompts import load_prompt
 
 __all__ = ["GenerateOptions", "run"]
 
-BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}{postfix}]"
 NEXT = (
     "Next: measure both runs alike with `ragtriage judge {original}` and `ragtriage judge {made}`; the "
     "Diagnosis page then parts what is lost in retrieval from what is lost in generation."
@@ -75,13 +72,9 @@ def run(workspace: str | None, wanted: str, given: GenerateOptions, as_json: boo
     plan = plan_work(catalogue.workspace, original, work, settings, spec, prices)
     if plan.nothing == plan.samples:
         raise DataError(_nothing(catalogue, original, work, spec))
-    if given.dry_run:
-        click.echo(json.dumps(plan.to_dict(), indent=1) if as_json else plan_text(plan))
+    if not agreed(plan, given.dry_run, given.yes, as_json):
         return 0
-    click.echo(plan_text(plan), err=True)
-    if sys.stdin.isatty() and not given.yes and plan.calls and not click.confirm("Go on?", err=True):
-        return 0
-    result = _with_bar(catalogue, original, work, settings, spec)
+    result = with_bar("answered", catalogue, original, work, settings, spec)
     made = _made(catalogue, original, work, settings, result)
     answer = _as_json(original, work, plan, result, made)
     click.echo(json.dumps(answer, ensure_ascii=False, indent=1) if as_json else _text(original, result, made))
@@ -106,7 +99,7 @@ def _original(catalogue: Catalogue, wanted: str) -> Run:
 
 
 def _work(catalogue: Catalogue, original: Run, given: GenerateOptions) -> GenerationWork:
-    prompt = load_prompt("answering", catalogue.workspace.root / "prompts")
+    prompt = load_prompt("answering", own_prompts(catalogue.workspace))
     corpus = read_corpus(given.corpus) if given.corpus else None
     return GenerationWork(
         given.context, gold_texts(catalogue.workspace.samples_path(original.run_id), corpus), prompt
@@ -120,22 +113,6 @@ def _nothing(catalogue: Catalogue, original: Run, work: GenerationWork, spec: Jo
         f"run {original.run_id}: no question can be answered from {CONTEXTS[work.context]}; of the first: "
         f"{work.documents(sample)[1]}; accepted: a run whose gold documents have texts, or --corpus with them"
     )
-
-
-def _with_bar(
-    catalogue: Catalogue, original: Run, work: GenerationWork, settings: ClientSettings, spec: JobSpec
-) -> JobResult:
-    with tqdm(total=len(spec.rows), desc="answered", bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
-
-        def watch(progress: Progress) -> None:
-            bar.n = progress.done
-            left, cost = progress.seconds_left, progress.cost_usd
-            known = ["" if cost is None else f"${cost:.4f}"]
-            known += ["" if left is None else f"about {tqdm.format_interval(left)} left"]
-            bar.set_postfix_str(", ".join(one for one in known if one), refresh=False)
-            bar.refresh()
-
-        return run_work(catalogue.workspace, original, work, settings, spec, watch)
 
 
 def _made(

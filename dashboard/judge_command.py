@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from dashboard.commands import open_workspace
+from dashboard.model_job import agreed, with_bar
 from dashboard.rounding import interval_text, number
 from dashboard.terminal import plain, table
 from data.catalogue import Catalogue
 from data.errors import DataError
-from data.evaluators import EvaluatorWork, find_evaluator
-from data.job_progress import Progress
-from data.judge_calls import Work
 from data.judge_client import ClientSettings
-from data.judge_job import JobResult, JobSpec, run_work
+from data.judge_job import JobResult, JobSpec
 from data.judge_plan import JudgePlan, choose_rows, plan_work
-from data.judge_reading import ReadingWork
+from data.judge_work import judge_work
 from data.model_prices import PriceTable, read_prices
 from data.workspace import Run
 from metrics.values import Source
 
-__all__ = ["JudgeOptions", "plan_text", "run"]
+__all__ = ["JudgeOptions", "run"]
 
 SHOWN = (
     "faithfulness",
@@ -41,7 +37,6 @@ SHOWN = (
     "ignored_top_ranked",
     "injection",
 )
-BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}{postfix}]"
 
 
 @dataclass(frozen=True)
@@ -91,18 +86,16 @@ def run(workspace: str | None, wanted: str, given: JudgeOptions, as_json: bool) 
         raise DataError(f"run {chosen.run_id}: known by its means alone; accepted: a run with samples")
     prices = read_prices(catalogue.workspace.root)
     settings = _settings(given, prices)
-    work = _work(catalogue, chosen, given, settings)
+    work = judge_work(
+        catalogue.workspace, chosen.project, settings.model, given.evaluator or "", given.prompts
+    )
     rows = choose_rows(catalogue.table(chosen), given.limit, given.sample)
     prompts = None if given.prompts is None else str(Path(given.prompts).resolve())
     spec = JobSpec(rows, given.repeats, given.budget, given.batch, given.limit, given.sample, prompts)
     plan = plan_work(catalogue.workspace, chosen, work, settings, spec, prices, given.count)
-    if given.dry_run:
-        click.echo(json.dumps(plan.to_dict(), indent=1) if as_json else plan_text(plan))
+    if not agreed(plan, given.dry_run, given.yes, as_json):
         return 0
-    click.echo(plan_text(plan), err=True)
-    if sys.stdin.isatty() and not given.yes and plan.calls and not click.confirm("Go on?", err=True):
-        return 0
-    result = _with_bar(catalogue, chosen, work, settings, spec)
+    result = with_bar("judged", catalogue, chosen, work, settings, spec)
     click.echo(_as_json(catalogue, chosen, plan, result) if as_json else _as_text(catalogue, chosen, result))
     return 2 if result.state == "failed" else 0
 
@@ -110,57 +103,6 @@ def run(workspace: str | None, wanted: str, given: JudgeOptions, as_json: bool) 
 def _settings(given: JudgeOptions, prices: PriceTable) -> ClientSettings:
     model = prices.model(given.model)
     return ClientSettings(model, given.base_url, given.concurrency, given.timeout, given.effort)
-
-
-def _work(catalogue: Catalogue, run: Run, given: JudgeOptions, settings: ClientSettings) -> Work:
-    folder = Path(given.prompts) if given.prompts else catalogue.workspace.root / "prompts"
-    if given.prompts and not folder.is_dir():
-        raise DataError(
-            f"prompts {given.prompts}: no such folder; accepted: one with reading.md and the like"
-        )
-    if given.evaluator:
-        return EvaluatorWork.of(find_evaluator(catalogue.ledger, run.project, given.evaluator), folder)
-    return ReadingWork.of(settings.model.window, folder)
-
-
-def plan_text(plan: JudgePlan) -> str:
-    """Write a plan for people."""
-    cost = (
-        "unknown: the model is not in the price table" if plan.cost_usd is None else f"${plan.cost_usd:.4f}"
-    )
-    half = ", at the price of batches" if plan.batch else ""
-    nothing = f", {plan.nothing:,} with nothing to judge" if plan.nothing else ""
-    alike = f", {plan.alike:,} alike and asked once" if plan.alike else ""
-    return "\n".join(
-        [
-            f"{plan.kind} by {plan.model}, prompt {plan.prompt}",
-            f"samples  {plan.samples:,}, {plan.cached:,} of them judged already{alike}{nothing}",
-            f"calls    {plan.calls:,}",
-            f"tokens   {plan.input_tokens:,} in, {plan.output_tokens:,} out ({plan.method})",
-            f"cost     about {cost}{half} (prices of {plan.price_date})",
-        ]
-    )
-
-
-def _with_bar(
-    catalogue: Catalogue, run: Run, work: Work, settings: ClientSettings, spec: JobSpec
-) -> JobResult:
-    total = len(spec.rows) * spec.repeats
-    with tqdm(total=total, desc="judged", bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
-
-        def watch(progress: Progress) -> None:
-            bar.n = progress.done
-            bar.set_postfix_str(_state(progress), refresh=False)
-            bar.refresh()
-
-        return run_work(catalogue.workspace, run, work, settings, spec, watch)
-
-
-def _state(progress: Progress) -> str:
-    left = progress.seconds_left
-    cost = "" if progress.cost_usd is None else f", ${progress.cost_usd:.4f}"
-    rate = "" if progress.rate is None else f", {progress.rate:.1f} calls/s"
-    return f"{rate}{cost}" + ("" if left is None else f", about {tqdm.format_interval(left)} left")
 
 
 def _as_json(catalogue: Catalogue, run: Run, plan: JudgePlan, result: JobResult) -> str:

@@ -14,14 +14,13 @@ from dashboard.rounding import count
 from dashboard.session import View
 from dashboard.text import markdown_text
 from data.errors import DataError
-from data.evaluators import EvaluatorWork, evaluators, find_evaluator
+from data.evaluators import evaluators
 from data.job_progress import JobSpec
 from data.jobs import jobs_of
-from data.judge_calls import Work
 from data.judge_client import NO_KEY
 from data.judge_messages import ClientSettings
 from data.judge_plan import JudgePlan, choose_rows, plan_work
-from data.judge_reading import ReadingWork
+from data.judge_work import judge_work
 from data.model_prices import PriceTable, read_prices
 
 __all__ = ["judge_form"]
@@ -110,14 +109,6 @@ def judge_form(view: View) -> None:
         _planned(view, chosen, prices)
 
 
-def _work(view: View, chosen: Chosen, settings: ClientSettings) -> Work:
-    folder = view.catalogue.workspace.root / "prompts"
-    if chosen.evaluator:
-        found = find_evaluator(view.catalogue.ledger, view.project, chosen.evaluator)
-        return EvaluatorWork.of(found, folder)
-    return ReadingWork.of(settings.model.window, folder)
-
-
 def _planned(view: View, chosen: Chosen, prices: PriceTable) -> None:
     settings = ClientSettings(prices.model(chosen.model))
     limit = chosen.number if chosen.which == FIRST else None
@@ -142,7 +133,8 @@ def _plan(
     view: View, chosen: Chosen, settings: ClientSettings, spec: JobSpec, prices: PriceTable
 ) -> JudgePlan:
     """Make the plan, or give the one on display while nothing has changed that it rests on."""
-    work, jobs = _work(view, chosen, settings), jobs_of(view.catalogue.ledger, view.run.run_id)
+    work = judge_work(view.catalogue.workspace, view.project, settings.model, chosen.evaluator)
+    jobs = jobs_of(view.catalogue.ledger, view.run.run_id)
     standing = view.table(view.run).judgements.get(work.kind)
     newest = (jobs[0].job_id, jobs[0].state) if jobs else None
     key = (view.run.run_id, chosen, work.prompt, settings.model, prices.date, standing, newest)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from dashboard.drawing import facts, show_table
+from dashboard.drawing import draw, facts, show_table
 from dashboard.judge_charts import status_chart
 from dashboard.rounding import NOT_MEASURED, count, interval_text, number
 from dashboard.session import View, open_cases
@@ -74,12 +74,7 @@ def _statuses(table: RunTable) -> None:
     if set(shown) == {"scored"}:
         return
     st.markdown("**What became of each sample**")
-    st.plotly_chart(
-        status_chart(shown),
-        key="judge_statuses",
-        config={"displayModeBar": False, "showSendToCloud": False},
-        alt=f"Samples by what became of them: {shown}",
-    )
+    draw(status_chart(shown), "judge_statuses", f"Samples by what became of them: {shown}")
     with st.container(horizontal=True):
         for word in shown:
             if word != "scored" and st.button(

@@ -50,7 +50,7 @@ def add_chart(slide: Slide, native: NativeChart, box: Box, alt: str) -> Chart:
     kind = _TYPES[native.form][native.stacked]
     left, top, width, height = map(Inches, box)
     data = _xy_data(native) if native.form == "scatter" else _category_data(native)
-    frame: Any = slide.shapes.add_chart(kind, left, top, width, height, data)  # type: ignore[arg-type]
+    frame: Any = slide.shapes.add_chart(kind, left, top, width, height, data)  # type: ignore[arg-type] # Inches are lengths
     frame._element.nvGraphicFramePr.cNvPr.set("descr", printable(alt))
     chart: Chart = frame.chart
     chart.font.size, chart.font.color.rgb = Pt(FONT_SIZE), INK
