@@ -114,7 +114,7 @@ def run_metrics(
                 interval_text(one.low, one.high, 3),
                 f"{one.n_scored:,} of {one.n_applicable:,}",
                 one.source,
-                said[name].band or "",
+                said[name].standing,
                 "too few" if one.too_few and one.n_scored else "",
             ]
             for name, one in summary.items()

@@ -81,7 +81,7 @@ def _metric_row(name: str, one: Aggregate) -> dict[str, str]:
         "95 % interval": interval_text(one.low, one.high),
         "Questions": f"{one.n_scored:,} of {one.n_applicable:,}",
         "Obtained": source_text(one),
-        "Band": said.band or "",
+        "Band": said.standing,
         "Meaning": said.meaning,
     }
 

@@ -165,7 +165,7 @@ def metric_table(view: View, summary: Mapping[str, Aggregate], comparison: Compa
                 "Metric": metric_title(name),
                 "Stage": found.stage if found else "imported",
                 "Mean": number(one.mean),
-                "Band": said.band or "",
+                "Band": said.standing,
                 "95 % interval": interval_text(one.low, one.high)
                 + (" few" if one.too_few and one.n_scored else ""),
                 "n": f"{one.n_scored:,} of {one.n_applicable:,}",

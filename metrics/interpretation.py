@@ -32,6 +32,11 @@ class Interpretation:
     sentence: str
     meaning: str
 
+    @property
+    def standing(self) -> str:
+        """The band for a table: "cannot tell" where the interval reaches into another, "" without bands."""
+        return (self.band if self.sure else "cannot tell") if self.band is not None else ""
+
 
 def band_of(metric: Metric, value: float) -> Band | None:
     """Give the band of a value; None where the metric has none."""

@@ -78,3 +78,14 @@ def test_every_gate_of_the_default_has_bands_that_agree_with_it(tmp_path: Path) 
         metric = REGISTRY.get(gate.metric)
         if gate.kind == "mean" and metric is not None and metric.bands is not None:
             assert metric.bands[0] == gate.threshold, gate.metric
+
+
+def test_a_band_stands_in_a_table_only_where_the_whole_interval_lies_in_it() -> None:
+    shown = [
+        interpret(FAITHFULNESS, "F", 0.90, 0.88, 0.92, 120).standing,
+        interpret(FAITHFULNESS, "F", 0.84, 0.80, 0.88, 120).standing,
+        interpret(FAITHFULNESS, "F", 0.5, None, None, 1).standing,
+        interpret(FAITHFULNESS, "F", None, None, None, 0).standing,
+        interpret(REGISTRY["latency_ms"], "L", 812.4, 700.0, 905.0, 30).standing,
+    ]
+    assert shown == ["good", "cannot tell", "cannot tell", "", ""]
