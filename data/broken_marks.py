@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from data.loss_marks import _two_runs
 from data.tables import RunTable
 from metrics.values import BoolArray
 
@@ -24,10 +25,6 @@ def broken_baseline(text: str) -> str | None:
 def broken_mark_text(baseline: str) -> str:
     """Write a mark."""
     return f"{_KEY}:{baseline}"
-
-
-def _two_runs(_table: RunTable, _value: str) -> BoolArray:
-    raise ValueError("it compares two runs; accepted: a page, which has both at hand")
 
 
 BROKEN_MARKS: dict[str, tuple[Callable[[str], str], Callable[[RunTable, str], BoolArray]]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from data.gating import GateReport
+from metrics.diagnosis_tables import _table
 from metrics.gate_words import gate_title, subject_of
 from metrics.gates import Gate, GateResult
 
@@ -51,8 +52,3 @@ def _number(result: GateResult, change: bool) -> str:
     form = "+.2f" if change else ".2f"
     ends = f"[{result.low:{form}}, {result.high:{form}}]"
     return f"{result.mean:{form}} {ends}, n = {result.n_scored}".replace("-", "−")
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)

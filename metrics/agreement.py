@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.raters import spearman
+from metrics.raters import _same_length, spearman
 from metrics.statistics import FEW_CLUSTERS, Interval, Method, intervals
-from metrics.values import BoolArray, FloatArray, IntArray, MetricsError
+from metrics.values import BoolArray, FloatArray, IntArray
 
 __all__ = [
     "Agreement",
@@ -218,11 +218,6 @@ def binary_agreement(
         _bootstrapped("kappa", _verdict_kappa, (judge_pass, human_pass), clusters),
         _rated("accuracy", same),
     )
-
-
-def _same_length(a: NDArray[np.generic], b: NDArray[np.generic]) -> None:
-    if len(a) != len(b):
-        raise MetricsError(f"arrays of agreement differ in length: {len(a)} and {len(b)}")
 
 
 def _ratio(part: int, whole: int) -> float:

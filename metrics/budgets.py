@@ -17,7 +17,7 @@ from metrics.spans import span_iou, span_ndcg, span_precision, span_recall
 from metrics.undefined import require
 from metrics.values import Scores, Status
 
-__all__ = ["BUDGETS", "METRICS", "within"]
+__all__ = ["BUDGETS", "BUDGET_METRICS", "within"]
 
 BUDGETS = (250, 500, 1000, 2000)  # tokens
 _NO_TOKENS = "the tokens of the chunks were not recorded"
@@ -60,7 +60,7 @@ _budgeted = partial(
     caution="A list that ends before the budget counts as it is: retrieve more where chunks are small.",
 )
 
-METRICS: tuple[Metric, ...] = (
+BUDGET_METRICS: tuple[Metric, ...] = (
     _budgeted(
         key="span_recall_budget@k",
         title="Span recall",

@@ -5,20 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
-from metrics import (
-    alignment,
-    budgets,
-    chunk_counts,
-    claim_metrics,
-    imported,
-    judged,
-    refusal,
-    retrieval,
-    similarity,
-    spans,
-    system,
-)
-from metrics.budgets import BUDGETS
+from metrics import alignment, imported, judged, refusal, retrieval, similarity, spans, system
+from metrics.budgets import BUDGET_METRICS, BUDGETS
+from metrics.chunk_counts import CHUNK_COUNT_METRICS
+from metrics.claim_metrics import METRICS as CLAIM_METRICS
 from metrics.inputs import Batch
 from metrics.registry import CONVENTIONS, Convention, Metric, MetricKey, Stage, parse_key
 from metrics.undefined import ANSWERABLE_LABEL, missing
@@ -42,10 +32,10 @@ REGISTRY: dict[str, Metric] = {
     for family in (
         retrieval.METRICS,
         spans.METRICS,
-        budgets.METRICS,
-        chunk_counts.METRICS,
+        BUDGET_METRICS,
+        CHUNK_COUNT_METRICS,
         imported.CONTEXT,
-        claim_metrics.METRICS,
+        CLAIM_METRICS,
         alignment.METRICS,
         judged.METRICS,
         imported.ANSWERS,

@@ -15,12 +15,12 @@ import numpy as np
 
 from metrics.inputs import SpanRankings
 from metrics.registry import Compute, Metric
+from metrics.spans import _NO_GOLD
 from metrics.undefined import from_lists, ratio, require
 from metrics.values import BoolArray, FloatArray, Scores, Status
 
-__all__ = ["METRICS", "chunk_count_ndcg", "chunk_count_precision", "chunk_count_recall"]
+__all__ = ["CHUNK_COUNT_METRICS", "chunk_count_ndcg", "chunk_count_precision", "chunk_count_recall"]
 
-_NO_GOLD = "the question has no gold text"
 _NO_CHUNK = "no chunk of the index holds gold"
 _NO_COUNT = "how many chunks of the index hold gold was not recorded"
 
@@ -29,7 +29,7 @@ def _hits(spans: SpanRankings, k: int) -> BoolArray:
     return spans.hits[:, :k]
 
 
-def _scores(values: FloatArray, spans: SpanRankings) -> Scores:
+def _chunk_scores(values: FloatArray, spans: SpanRankings) -> Scores:
     relevant = require(spans.relevant_chunks)
     unknown = np.isnan(relevant) & (spans.status == Status.SCORED)
     counted = replace(
@@ -42,7 +42,7 @@ def _scores(values: FloatArray, spans: SpanRankings) -> Scores:
 
 def chunk_count_recall(spans: SpanRankings, k: int) -> Scores:
     """Relevant chunks in the top k over all relevant chunks of the index; in [0, 1]."""
-    return _scores(ratio(_hits(spans, k).sum(axis=1), require(spans.relevant_chunks)), spans)
+    return _chunk_scores(ratio(_hits(spans, k).sum(axis=1), require(spans.relevant_chunks)), spans)
 
 
 def chunk_count_precision(spans: SpanRankings, k: int) -> Scores:
@@ -55,10 +55,10 @@ def chunk_count_ndcg(spans: SpanRankings, k: int) -> Scores:
     hits, relevant = _hits(spans, k), np.nan_to_num(require(spans.relevant_chunks))
     discount = 1.0 / np.log2(np.arange(2, k + 2))
     ideal = np.concatenate([[0.0], np.cumsum(discount)])[np.minimum(relevant, k).astype(np.int64)]
-    return _scores(ratio((hits * discount[: hits.shape[1]]).sum(axis=1), ideal), spans)
+    return _chunk_scores(ratio((hits * discount[: hits.shape[1]]).sum(axis=1), ideal), spans)
 
 
-def _at_k(formula: Callable[[SpanRankings, int], Scores]) -> Compute:
+def _chunks_at_k(formula: Callable[[SpanRankings, int], Scores]) -> Compute:
     return lambda batch, k, _convention: formula(require(batch.spans), k)
 
 
@@ -71,11 +71,11 @@ _counting = partial(
     caution="Its denominator changes with chunk size and overlap; compare chunkings by the span metrics.",
 )
 
-METRICS: tuple[Metric, ...] = (
+CHUNK_COUNT_METRICS: tuple[Metric, ...] = (
     _counting(
         key="chunk_count_recall@k",
         title="Chunk-count recall",
-        compute=_at_k(chunk_count_recall),
+        compute=_chunks_at_k(chunk_count_recall),
         meaning="How many of the chunks that hold gold are among the first k.",
         formula="chunks with gold in the top k / chunks with gold in the index",
         reference="recall over chunks, as in Manning, Raghavan and Schütze 2008",
@@ -83,7 +83,7 @@ METRICS: tuple[Metric, ...] = (
     _counting(
         key="chunk_count_precision@k",
         title="Chunk-count precision",
-        compute=_at_k(chunk_count_precision),
+        compute=_chunks_at_k(chunk_count_precision),
         meaning="How many of the first k chunks hold gold, however little of it.",
         formula="chunks with gold in the top k / k",
         needs=("retrieved", "relevant_spans"),
@@ -93,7 +93,7 @@ METRICS: tuple[Metric, ...] = (
     _counting(
         key="chunk_count_ndcg@k",
         title="Chunk-count nDCG",
-        compute=_at_k(chunk_count_ndcg),
+        compute=_chunks_at_k(chunk_count_ndcg),
         meaning="How early the chunks with gold stand; each counts anew, also where it repeats another.",
         formula="sum over ranks i <= k of [chunk_i holds gold] / log2(i + 1), divided by the same sum for "
         "the ideal order",

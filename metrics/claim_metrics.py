@@ -41,11 +41,11 @@ def _with_documents(formula: Callable[[ReferenceClaims, IntArray, Convention], S
     return lambda batch, _k, convention: formula(require(batch.reference_claims), batch.documents, convention)
 
 
-_of_answer = partial(Metric, undefined=_EMPTY_ANSWER, reference=_RAGCHECKER)
-_of_reference = partial(Metric, undefined=_EMPTY_REFERENCE, reference=_RAGCHECKER)
+_answer_metric = partial(Metric, undefined=_EMPTY_ANSWER, reference=_RAGCHECKER)
+_reference_metric = partial(Metric, undefined=_EMPTY_REFERENCE, reference=_RAGCHECKER)
 
 METRICS: tuple[Metric, ...] = (
-    _of_answer(
+    _answer_metric(
         key="answer_precision",
         title="Answer precision",
         meaning="How much of what the answer claims is right, judged by the reference answer.",
@@ -55,7 +55,7 @@ METRICS: tuple[Metric, ...] = (
         bands=(0.7, 0.8),
         compute=_answer(claims.answer_precision),
     ),
-    _of_reference(
+    _reference_metric(
         key="answer_recall",
         title="Answer recall",
         meaning="How much of the reference answer the answer says.",
@@ -65,7 +65,7 @@ METRICS: tuple[Metric, ...] = (
         bands=(0.7, 0.8),
         compute=_reference(claims.answer_recall),
     ),
-    _of_answer(
+    _answer_metric(
         key="answer_f1",
         title="Answer F1",
         meaning="Whether the answer is both right and complete; low as soon as either fails.",
@@ -77,7 +77,7 @@ METRICS: tuple[Metric, ...] = (
         bands=(0.5, 0.6),
         compute=_both(claims.answer_f1),
     ),
-    _of_reference(
+    _reference_metric(
         key="context_recall",
         title="Context recall",
         meaning="How much of the reference answer the retrieved documents support.",
@@ -88,7 +88,7 @@ METRICS: tuple[Metric, ...] = (
         compute=_reference(claims.context_recall),
         aliases=("claim_recall",),
     ),
-    _of_reference(
+    _reference_metric(
         key="chunk_precision",
         title="Chunk precision",
         meaning="How many of the retrieved documents carry anything of the reference answer.",
@@ -99,7 +99,7 @@ METRICS: tuple[Metric, ...] = (
         compute=_with_documents(claims.chunk_precision),
         caution="RAGChecker writes it as context_precision, which is another metric in Ragas.",
     ),
-    _of_reference(
+    _reference_metric(
         key="context_utilization",
         title="Context utilization",
         meaning="Of what the context offers of the reference answer, how much the answer takes up.",
@@ -112,7 +112,7 @@ METRICS: tuple[Metric, ...] = (
         caution="Ragas' metric of this name is another: context precision judged by the answer.",
         compute=_reference(claims.context_utilization),
     ),
-    _of_answer(
+    _answer_metric(
         key="noise_sensitivity_relevant",
         title="Noise sensitivity (relevant)",
         meaning="How much of the answer is wrong and taken from documents that also hold the right content.",
@@ -125,7 +125,7 @@ METRICS: tuple[Metric, ...] = (
         compute=_both(claims.noise_sensitivity_relevant),
         aliases=("noise_sensitivity", "noise_sensitivity_in_relevant"),
     ),
-    _of_answer(
+    _answer_metric(
         key="noise_sensitivity_irrelevant",
         title="Noise sensitivity (irrelevant)",
         meaning="How much of the answer is wrong and taken from documents without any of the right content.",
@@ -138,7 +138,7 @@ METRICS: tuple[Metric, ...] = (
         compute=_both(claims.noise_sensitivity_irrelevant),
         aliases=("noise_sensitivity_in_irrelevant",),
     ),
-    _of_answer(
+    _answer_metric(
         key="hallucination",
         title="Hallucination",
         meaning="How much of the answer is wrong and found in no retrieved document.",
@@ -150,7 +150,7 @@ METRICS: tuple[Metric, ...] = (
         bands=(0.10, 0.05),
         compute=_in_context(claims.hallucination),
     ),
-    _of_answer(
+    _answer_metric(
         key="self_knowledge",
         title="Self-knowledge",
         meaning="How much of the answer is right though no retrieved document says so: the model's memory.",
@@ -161,7 +161,7 @@ METRICS: tuple[Metric, ...] = (
         higher_is_better=None,
         compute=_in_context(claims.self_knowledge),
     ),
-    _of_answer(
+    _answer_metric(
         key="faithfulness",
         title="Faithfulness",
         meaning="How much of the answer rests on the retrieved documents.",
@@ -174,7 +174,7 @@ METRICS: tuple[Metric, ...] = (
         compute=_answer(claims.faithfulness),
         aliases=("groundedness",),
     ),
-    _of_answer(
+    _answer_metric(
         key="contradicted",
         title="Contradicted",
         meaning="How much of the answer a retrieved document says the opposite of (intrinsic hallucination).",
@@ -186,7 +186,7 @@ METRICS: tuple[Metric, ...] = (
         higher_is_better=False,
         compute=_answer(claims.contradicted),
     ),
-    _of_answer(
+    _answer_metric(
         key="ungrounded",
         title="Ungrounded",
         meaning="How much of the answer stands in no retrieved document, true or not.",
@@ -198,7 +198,7 @@ METRICS: tuple[Metric, ...] = (
         higher_is_better=False,
         compute=_answer(claims.ungrounded),
     ),
-    _of_reference(
+    _reference_metric(
         key="omission",
         title="Omission",
         meaning="How much of the reference answer the context offered and the answer left out.",
