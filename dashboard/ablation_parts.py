@@ -8,17 +8,17 @@ import streamlit as st
 
 from dashboard.ablation_charts import cost_map, effect_forest, effect_label
 from dashboard.controls import choose
-from dashboard.drawing import draw, export_menu, facts, show_table
+from dashboard.drawing import draw, export_menu, facts, metric_title, show_table
 from dashboard.palette import VERDICT_MARKS
 from dashboard.rounding import NOT_MEASURED, count, interval_text, number, p_value, signed
 from dashboard.session import View, keep
 from dashboard.text import markdown_text
-from dashboard.triage_parts import metric_title
 from data.ablation import Ablation, Effect, ablation
 from data.costs import COSTS, PERCENTILES, CostPoint, cost_points, measured_costs, percentiles
-from data.summaries import Aggregate, declared
+from data.summaries import Aggregate
 from data.tables import RunTable
 from data.workspace import Run
+from metrics.catalogue import declared
 
 __all__ = ["cost_section", "factor_section"]
 

@@ -24,9 +24,9 @@ from data.alignments import (
     quality_by_place,
     split,
 )
-from data.summaries import title_of
 from data.tables import RunTable
 from data.use_tables import ORIGINS, UseOfRun, use_of
+from metrics.catalogue import title_of
 from metrics.statistics import Interval
 
 __all__ = [

@@ -11,7 +11,8 @@ from dashboard.chart_layout import FRAME, LEGEND, arms, laid_out
 from dashboard.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
 from dashboard.text import capital, chart_text, shorten
 from data.published import PublishedRow
-from data.summaries import Aggregate, declared, title_of
+from data.summaries import Aggregate
+from metrics.catalogue import declared, title_of
 
 __all__ = ["VersionPoint", "dot_plot", "metric_label", "progress"]
 

@@ -10,11 +10,10 @@ import streamlit as st
 from dashboard.benchmark_charts import VersionPoint, dot_plot, metric_label, progress
 from dashboard.benchmark_rows import band_rows, difference_rows, matrix_rows
 from dashboard.controls import choose
-from dashboard.drawing import clicked, draw, facts, show_table
+from dashboard.drawing import clicked, draw, facts, finding_list, show_table
 from dashboard.rounding import count
 from dashboard.session import View, open_cases
 from dashboard.text import markdown_text
-from dashboard.triage_parts import finding_list
 from data.findings import means_of
 from data.published import (
     Band,
@@ -23,9 +22,10 @@ from data.published import (
     PublishedTable,
     read_published,
 )
-from data.summaries import Aggregate, declared, is_share
+from data.summaries import Aggregate
 from data.workspace import Run
 from metrics.aggregates import check_means, looks_uncomputed
+from metrics.catalogue import declared, is_share
 
 __all__ = [
     "against_section",

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dashboard.benchmark_charts import metric_label
 from dashboard.rounding import NOT_MEASURED, interval_text, number, signed, source_text
 from data.published import BAND_NAMES, Band, PublishedRow, PublishedTable, band_of
-from data.summaries import Aggregate, declared, is_share
+from data.summaries import Aggregate
+from metrics.catalogue import declared, is_share
 
 __all__ = ["band_rows", "difference_rows", "matrix_rows"]
 

@@ -8,12 +8,12 @@ import numpy as np
 import streamlit as st
 
 from dashboard.controls import choose, search, show_in, toggle
+from dashboard.drawing import metric_title
 from dashboard.session import View, current_selection, keep
 from dashboard.text import markdown_text
-from dashboard.triage_parts import metric_title
 from data.diagnoses import Diagnosis
 from data.marks import mark_title
-from data.summaries import ordered
+from metrics.catalogue import ordered
 from metrics.diagnosis import PATTERNS
 from metrics.stages import STAGES
 

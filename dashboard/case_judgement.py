@@ -10,8 +10,8 @@ import streamlit as st
 from dashboard.drawing import facts
 from dashboard.session import View
 from dashboard.text import markdown_text, shorten
-from data.judge_reading import READING
 from data.judgements import judge_of
+from metrics.readings import READING
 
 __all__ = ["judge_line"]
 

@@ -10,18 +10,16 @@ import streamlit as st
 
 from dashboard.case_html import STYLE, Evidence, answer_html, context_html, conversation_html, evidence_of
 from dashboard.case_judgement import judge_line
-from dashboard.drawing import facts, show_table
+from dashboard.drawing import facts, metric_title, show_table
 from dashboard.loss_cases import filtered_rows
 from dashboard.rounding import NOT_MEASURED, count, number
 from dashboard.session import View, current_selection, keep
 from dashboard.text import markdown_text, shorten
-from dashboard.triage_parts import metric_title
 from data.arrays import batch_of
 from data.cases import CasePage
 from data.diagnoses import Diagnosis, row_of
-from data.summaries import ordered
 from data.tables import RunTable
-from metrics.catalogue import compute
+from metrics.catalogue import compute, ordered
 from metrics.diagnosis import PATTERNS
 from metrics.explanations import evidence_sentence
 from metrics.stages import STAGES

@@ -13,7 +13,7 @@ from dashboard.palette import BLUE, GREEN, GREY, OWNER_COLOURS, VERMILION
 from dashboard.text import capital, chart_text, shorten
 from data.comparisons import MetricDifference
 from data.flows import GOOD
-from data.summaries import title_of
+from metrics.catalogue import title_of
 from metrics.priorities import FixFirst
 from metrics.stages import STAGES
 from metrics.values import FloatArray

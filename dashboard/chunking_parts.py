@@ -15,10 +15,9 @@ from dashboard.session import View, current_selection, keep, open_cases
 from dashboard.text import capital, markdown_text
 from data.grids import Cell, Grid
 from data.standings import CellValue, Standings, grid_metrics, same_chunks, standings
-from data.summaries import title_of
 from data.tables import RunTable
 from metrics.budgets import BUDGETS
-from metrics.catalogue import DEFAULT_KS
+from metrics.catalogue import DEFAULT_KS, title_of
 
 __all__ = [
     "cell_table",

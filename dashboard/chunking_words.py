@@ -11,7 +11,7 @@ from dashboard.text import markdown_text, shorten
 from data.chunking import STRATEGIES
 from data.grids import Cell, Grid
 from data.standings import CellValue, Standings
-from data.summaries import title_of
+from metrics.catalogue import title_of
 
 __all__ = ["alike", "grid_titles", "legend", "other_cuts", "reading"]
 

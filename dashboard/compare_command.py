@@ -15,8 +15,8 @@ from data.catalogue import Catalogue
 from data.comparisons import Comparison, compare
 from data.diagnoses import DiagnosisSettings
 from data.families import shared_metrics
-from data.summaries import title_of
 from data.workspace import Run
+from metrics.catalogue import title_of
 
 __all__ = ["compare_runs"]
 

@@ -10,19 +10,18 @@ import streamlit as st
 
 from dashboard.case_html import STYLE
 from dashboard.controls import choose, show_in
-from dashboard.drawing import export_menu, facts, show_table
+from dashboard.drawing import export_menu, facts, metric_title, show_table
 from dashboard.palette import VERDICT_MARKS
 from dashboard.rounding import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
 from dashboard.session import View, current_selection, keep
 from dashboard.text import markdown_text, shorten
-from dashboard.triage_parts import metric_title
 from dashboard.word_diff import diff_html
 from data.cases import page_of, read_case
 from data.comparisons import GOOD_SHARE, Changes, Comparison, MetricDifference, QuestionChange
 from data.families import FAMILIES, in_family, shared_metrics
 from data.settings import flat_settings, setting_text
-from data.summaries import declared
 from data.workspace import Run
+from metrics.catalogue import declared
 
 __all__ = [
     "change_list",

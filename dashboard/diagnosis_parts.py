@@ -8,10 +8,10 @@ import numpy as np
 import streamlit as st
 
 from dashboard.diagnosis_words import no_bad_case, stage_inferred
+from dashboard.drawing import metric_title
 from dashboard.rounding import source_text
 from dashboard.session import current_selection, keep, open_cases
 from dashboard.text import markdown_text
-from dashboard.triage_parts import metric_title
 from data.diagnoses import Diagnosis
 from metrics.diagnosis import PATTERNS, Pattern
 from metrics.stages import DEFAULT_ORDER, STAGES, FailureStage

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from data.diagnoses import Diagnosis
-from data.summaries import title_of
+from metrics.catalogue import title_of
 from metrics.columns import disputes
 from metrics.findings import Finding
 from metrics.priorities import UNEXPLAINED, FixFirst

@@ -11,6 +11,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from dashboard.text import capital, markdown_text
+from metrics.catalogue import title_of
+from metrics.checks import Finding
+
 __all__ = ["begin_page", "clicked", "draw", "export_menu", "facts", "show_table"]
 
 CHART = {
@@ -94,3 +98,19 @@ def _file(rows: Sequence[Mapping[str, Any]], form: str) -> bytes:
 def facts(parts: Sequence[str]) -> None:
     """Write facts in a line of small print; parts are Markdown, outside text escaped by the caller."""
     st.caption(" · ".join(part for part in parts if part))
+
+
+def finding_list(findings: Sequence[Finding]) -> None:
+    """Write out the findings of the checks."""
+    if not findings:
+        st.write("The numbers agree with each other.")
+    colours = {"error": "red", "warning": "orange", "note": "gray"}
+    for one in findings:
+        badge = f":{colours[one.severity]}-badge[{one.severity}]"
+        st.markdown(f"{badge} **{markdown_text(one.title)}**  \n{markdown_text(one.message)}")
+
+
+def metric_title(name: str) -> str:
+    """Name a metric or the pass rate with a capital."""
+    title = title_of(name)
+    return capital(title)

@@ -13,11 +13,12 @@ from dashboard.rounding import NOT_MEASURED, count, interval_text, number
 from dashboard.session import View, open_cases
 from dashboard.text import markdown_text
 from data.judge_marks import WORDS
-from data.judge_reading import READING
 from data.judge_variance import Variance, judge_variance
 from data.judgements import Judgement, judgements_of
-from data.summaries import Aggregate, summarise, title_of
+from data.summaries import Aggregate, summarise
 from data.tables import RunTable
+from metrics.catalogue import title_of
+from metrics.readings import READING
 from metrics.values import Source
 
 __all__ = ["standing_judgement", "verdict_section"]

@@ -8,12 +8,11 @@ import streamlit as st
 
 from dashboard.alignment_words import METHODS
 from dashboard.controls import choose
-from dashboard.drawing import clicked, facts, show_table
+from dashboard.drawing import clicked, facts, metric_title, show_table
 from dashboard.loss_charts import PARTS, loss_bars
 from dashboard.rounding import count, interval_text, number, signed
 from dashboard.session import View, current_selection, keep, open_cases
 from dashboard.text import markdown_text
-from dashboard.triage_parts import metric_title
 from data.diagnoses import Diagnosis
 from data.loss_marks import loss_mark_text
 from data.loss_partners import ONE_PASSAGE, Partners, cautions, given_one, original_of, partners_of

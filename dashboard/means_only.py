@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import streamlit as st
 
 from dashboard.benchmark_charts import metric_label
-from dashboard.drawing import show_table
+from dashboard.drawing import finding_list, show_table
 from dashboard.session import View
 from dashboard.text import markdown_text
-from dashboard.triage_parts import finding_list
 from data.summaries import Aggregate
 
 __all__ = ["means_only"]

@@ -8,7 +8,16 @@ from typing import Any
 
 from dashboard.figure_data import values
 
-__all__ = ["SERIES_COLOURS", "colour_of", "hex_colour", "point_colours", "readable_on", "scale_colour"]
+__all__ = [
+    "EAST_ASIAN",
+    "LATIN",
+    "SERIES_COLOURS",
+    "colour_of",
+    "hex_colour",
+    "point_colours",
+    "readable_on",
+    "scale_colour",
+]
 
 SERIES_COLOURS = ("0072B2", "E69F00", "009E73", "CC79A7", "56B4E9", "D55E00", "8C8C8C", "7A5195")
 _FUNCTION = re.compile(r"rgba?\(([^)]*)\)")
@@ -71,3 +80,6 @@ def readable_on(ground: str) -> str:
     """Give black or white, whichever can be read on a ground."""
     red, green, blue = (int(ground[at : at + 2], 16) / 255 for at in (0, 2, 4))
     return "1B2733" if 0.299 * red + 0.587 * green + 0.114 * blue > 0.55 else "FFFFFF"
+
+
+LATIN, EAST_ASIAN = "Arial", "Microsoft YaHei"  # Arial holds Cyrillic and Greek; both have usual stand-ins

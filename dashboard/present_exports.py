@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-
-import streamlit as st
+from collections.abc import Sequence
 
 from dashboard.story import Made, Story
 from dashboard.story_view import StoryView
 
-__all__ = ["FORMS", "export_bar", "export_report"]
+__all__ = ["FORMS", "export_report"]
 
 FORMS = {
     "html": ("HTML", "text/html"),
@@ -39,21 +36,3 @@ def export_report(view: StoryView, story: Story, made: Sequence[Made], form: str
     from dashboard.report_pdf import pdf_report
 
     return pdf_report(report)
-
-
-def export_bar(view: StoryView, story: Story, made: Sequence[Made]) -> None:
-    """Draw the download buttons."""
-    name = re.sub(r"[^\w.-]+", "-", story.title).strip("-.")[:60] or "story"
-    for form, (title, mime) in FORMS.items():
-        st.download_button(
-            title,
-            _made_later(view, story, made, form),
-            f"{name}.{form}",
-            mime,
-            key=f"story_export_{form}",
-            on_click="ignore",
-        )
-
-
-def _made_later(view: StoryView, story: Story, made: Sequence[Made], form: str) -> Callable[[], bytes]:
-    return lambda: export_report(view, story, made, form)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import streamlit as st
@@ -10,6 +11,7 @@ import streamlit as st
 from dashboard.access import may_write, only_reads
 from dashboard.drawing import draw, show_table
 from dashboard.person import person
+from dashboard.present_exports import FORMS, export_report
 from dashboard.session import View, current_selection, keep
 from dashboard.story import AUDIENCES, LONGEST_HEADING, LONGEST_NOTE, Made, Story, StoryPiece, story_from_json
 from dashboard.story_pieces import PIECES, default_pieces, make_piece
@@ -19,7 +21,14 @@ from data.diagnoses import DiagnosisSettings
 from data.ledger import Ledger
 from data.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
 
-__all__ = ["compose", "made_pieces", "show_made", "story_bar", "story_on_display"]
+__all__ = [
+    "compose",
+    "export_bar",
+    "made_pieces",
+    "show_made",
+    "story_bar",
+    "story_on_display",
+]
 
 CASES_SHOWN = 3
 
@@ -198,3 +207,21 @@ def show_made(one: Made, key: str, heading: bool = True) -> None:
         st.caption(f"and {len(one.cases) - CASES_SHOWN} more, in full in the exports")
     if one.facts:
         st.caption(" · ".join(markdown_text(fact) for fact in one.facts))
+
+
+def export_bar(view: StoryView, story: Story, made: Sequence[Made]) -> None:
+    """Draw the download buttons."""
+    name = re.sub(r"[^\w.-]+", "-", story.title).strip("-.")[:60] or "story"
+    for form, (title, mime) in FORMS.items():
+        st.download_button(
+            title,
+            _made_later(view, story, made, form),
+            f"{name}.{form}",
+            mime,
+            key=f"story_export_{form}",
+            on_click="ignore",
+        )
+
+
+def _made_later(view: StoryView, story: Story, made: Sequence[Made], form: str) -> Callable[[], bytes]:
+    return lambda: export_report(view, story, made, form)

@@ -12,7 +12,7 @@ from dashboard.rounding import count
 from dashboard.text import capital
 from data.errors import Problems
 from data.samples import normalise
-from data.summaries import title_of
+from metrics.catalogue import title_of
 from metrics.diagnosis import PATTERNS
 from metrics.stages import STAGES
 

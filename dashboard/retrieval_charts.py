@@ -12,7 +12,7 @@ from dashboard.text import chart_text, shorten
 from data.hop_tallies import HopTally
 from data.question_types import TypeCurve
 from data.retrieval_curves import HOPS, Curve
-from data.summaries import title_of
+from metrics.catalogue import title_of
 
 __all__ = ["first_gold_bars", "hop_bars", "hop_lines", "k_curves", "move_bars", "type_lines"]
 

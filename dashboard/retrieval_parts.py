@@ -15,9 +15,9 @@ from dashboard.session import View, current_selection, keep, open_cases
 from dashboard.text import markdown_text
 from data.ranked_tables import RankedLists, ranked_lists
 from data.retrieval_curves import LONGEST_K, Curve, curves, first_gold, list_lengths, longest_list
-from data.summaries import title_of
 from data.tables import RunTable
 from data.workspace import Run
+from metrics.catalogue import title_of
 from metrics.values import IntArray
 
 __all__ = ["case_buttons", "curve_section", "first_gold_section", "k_beyond", "k_picker", "lists_of"]

@@ -14,8 +14,8 @@ from data.hop_tallies import hop_curves, hop_tallies
 from data.ranked_tables import RankedLists
 from data.reranking import Change, Reranked, misranked, nowhere, reranked
 from data.retrieval_curves import HOPS, Curve
-from data.summaries import title_of
 from data.tables import RunTable
+from metrics.catalogue import title_of
 
 __all__ = ["hop_section", "rerank_section"]
 

@@ -15,8 +15,8 @@ from dashboard.session import View, current_selection, keep, open_cases
 from dashboard.text import markdown_text
 from data.question_types import EVERY, TypeCurve, type_curves, types_named
 from data.ranked_tables import RankedLists
-from data.summaries import title_of
 from data.tables import MOST_SLICE_VALUES, RunTable
+from metrics.catalogue import title_of
 from metrics.curves import LEAST_GAIN
 from metrics.query_types import KINDS
 

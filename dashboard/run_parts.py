@@ -10,12 +10,11 @@ from typing import Any
 import streamlit as st
 
 from dashboard.compare_parts import config_table
-from dashboard.drawing import facts, show_table
+from dashboard.drawing import facts, finding_list, show_table
 from dashboard.rounding import NOT_MEASURED, count, interval_text, number
 from dashboard.run_changes import run_changes, run_marks
 from dashboard.session import View, keep
 from dashboard.text import markdown_text, shorten
-from dashboard.triage_parts import finding_list
 from data.catalogue import Catalogue
 from data.errors import DataError, InputError
 from data.findings import means_of

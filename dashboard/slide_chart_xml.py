@@ -11,10 +11,16 @@ from pptx.oxml import parse_xml
 from pptx.oxml.ns import nsdecls, qn
 
 from dashboard.native_charts import Arms, NativeSeries
+from dashboard.native_colours import EAST_ASIAN, LATIN
 
-__all__ = ["EAST_ASIAN", "LATIN", "add_arms", "drop_gaps", "hide_legend_entries", "lay_out", "name_of_font"]
+__all__ = [
+    "add_arms",
+    "drop_gaps",
+    "hide_legend_entries",
+    "lay_out",
+    "name_of_font",
+]
 
-LATIN, EAST_ASIAN = "Arial", "Microsoft YaHei"  # Arial holds Cyrillic and Greek; both have usual stand-ins
 ARM_COLOUR = "56656F"
 LEGEND_ROOM = 0.09
 

@@ -16,9 +16,8 @@ from pptx.oxml.ns import nsdecls, qn
 from pptx.slide import Slide
 from pptx.util import Inches, Pt
 
-from dashboard.native_colours import SERIES_COLOURS
+from dashboard.native_colours import EAST_ASIAN, LATIN, SERIES_COLOURS
 from dashboard.plain_text import printable
-from dashboard.slide_chart_xml import EAST_ASIAN, LATIN
 from dashboard.slide_text import fitted
 
 __all__ = ["BODY", "FAINT", "INK", "MARGIN", "WIDTH", "Deck"]

@@ -23,7 +23,8 @@ from dashboard.text import capital
 from data.comparisons import GOOD_SHARE, MetricDifference
 from data.errors import DataError
 from data.interpretations import interpretation_of
-from data.summaries import Aggregate, declared, title_of
+from data.summaries import Aggregate
+from metrics.catalogue import declared, title_of
 from metrics.diagnosis import PATTERNS
 
 __all__ = ["PIECES", "PieceKind", "default_pieces", "make_piece"]

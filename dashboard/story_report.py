@@ -11,8 +11,8 @@ from dashboard.report import REPRODUCE, Report
 from dashboard.rounding import count
 from dashboard.story import Made, Story
 from dashboard.story_view import StoryView
-from data.judge_reading import READING
 from data.judgements import judge_of
+from metrics.readings import READING
 
 __all__ = ["report_facts", "report_of"]
 

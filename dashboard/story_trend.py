@@ -9,7 +9,7 @@ from dashboard.rounding import count, interval_text, number
 from dashboard.story import Made
 from dashboard.story_view import StoryView
 from dashboard.text import capital
-from data.summaries import title_of
+from metrics.catalogue import title_of
 
 __all__ = ["HEADLINE", "trend_piece"]
 

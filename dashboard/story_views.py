@@ -21,8 +21,8 @@ from data.ranked_tables import ranked_lists
 from data.retrieval_curves import curves
 from data.stage_losses import stage_losses
 from data.standings import grid_metrics, standings
-from data.summaries import title_of
 from data.use_tables import use_of
+from metrics.catalogue import title_of
 
 __all__ = ["alignment_piece", "grid_piece", "loss_piece", "retrieval_piece"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from dashboard.charts import Point
-from dashboard.drawing import show_table
+from dashboard.drawing import metric_title, show_table
 from dashboard.palette import VERDICT_BADGES, VERDICT_MARKS
 from dashboard.rounding import (
     NOT_MEASURED,
@@ -20,12 +20,13 @@ from dashboard.rounding import (
     source_text,
 )
 from dashboard.session import View, open_cases
-from dashboard.text import capital, markdown_text
+from dashboard.text import markdown_text
 from data.comparisons import GOOD_SHARE, Comparison
 from data.diagnoses import Diagnosis
 from data.families import shared_metrics
 from data.interpretations import interpretation_of
-from data.summaries import Aggregate, declared, title_of
+from data.summaries import Aggregate
+from metrics.catalogue import declared, title_of
 from metrics.checks import Finding
 from metrics.slices import SliceFinding
 from metrics.statistics import Interval
@@ -190,22 +191,6 @@ def metric_table(view: View, summary: Mapping[str, Aggregate], comparison: Compa
 
 def _change(difference: float, verdict: str) -> str:
     return f"{signed(difference)} {VERDICT_MARKS[verdict].split(' ')[0]}"
-
-
-def finding_list(findings: Sequence[Finding]) -> None:
-    """Write out the findings of the checks."""
-    if not findings:
-        st.write("The numbers agree with each other.")
-    colours = {"error": "red", "warning": "orange", "note": "gray"}
-    for one in findings:
-        badge = f":{colours[one.severity]}-badge[{one.severity}]"
-        st.markdown(f"{badge} **{markdown_text(one.title)}**  \n{markdown_text(one.message)}")
-
-
-def metric_title(name: str) -> str:
-    """Name a metric or the pass rate with a capital."""
-    title = title_of(name)
-    return capital(title)
 
 
 def trend_metrics(view: View) -> list[str]:

@@ -11,9 +11,9 @@ import numpy as np
 
 from data.grids import BOOKKEEPING
 from data.settings import flat_settings, setting_text
-from data.summaries import bounds_of, declared
 from data.tables import RunTable
 from data.workspace import Run
+from metrics.catalogue import bounds_of, declared
 from metrics.comparison import PairedDifference, Verdict, holm, paired, verdict
 from metrics.statistics import question_means
 from metrics.values import FloatArray

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from data.summaries import bounds_of
 from data.tables import RunTable
 from data.use_tables import ORIGINS, UseOfRun
 from metrics.alignment import (
@@ -18,6 +17,7 @@ from metrics.alignment import (
     used_nothing,
     wasted_context,
 )
+from metrics.catalogue import bounds_of
 from metrics.curves import curve_intervals
 from metrics.inputs import Use
 from metrics.statistics import Interval, interval, question_means

@@ -16,7 +16,6 @@ from data.arrays import batch_of
 from data.evidence import evidence_of
 from data.gold import Match
 from data.imported import human_scores, imported_scores, recorded_figures
-from data.judge_reading import READING
 from data.judged_labels import overlaid
 from data.judged_scores import EVALUATOR, JudgedBatch, evaluator_scores, judged_scores, yielding
 from data.ranked_tables import ranked_table
@@ -24,6 +23,7 @@ from data.samples import conform
 from data.use_tables import use_table
 from metrics.catalogue import compute, lookup, unavailable
 from metrics.inputs import Batch
+from metrics.readings import READING
 from metrics.registry import CONVENTIONS, Convention
 from metrics.values import FloatArray, Scores, Source, Status
 

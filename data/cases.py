@@ -11,12 +11,12 @@ import numpy as np
 from data.database import query
 from data.diagnoses import Diagnosis
 from data.errors import DataError
-from data.judge_reading import READING, reading_from
 from data.judged_labels import judged_sample
 from data.judgements import read_payload
 from data.marks import mark_rows
 from data.tables import RunTable
 from metrics.diagnosis import PATTERNS
+from metrics.readings import READING, reading_from
 from metrics.stages import STAGES
 from metrics.values import BoolArray, FloatArray, IntArray
 

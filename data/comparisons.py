@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.diagnoses import Diagnosis, good_of
-from data.judge_reading import READING
 from data.judgements import judge_of
-from data.summaries import bounds_of, declared
 from data.tables import RunTable
+from metrics.catalogue import bounds_of, declared
 from metrics.comparison import PairedDifference, RunFacts, Verdict, comparability, holm, paired, verdict
+from metrics.readings import READING
 from metrics.statistics import question_means
 from metrics.values import FloatArray, IntArray
 

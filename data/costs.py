@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.summaries import Aggregate, bounds_of
+from data.summaries import Aggregate
 from data.tables import RunTable
+from metrics.catalogue import bounds_of
 from metrics.pareto import pareto_front
 from metrics.statistics import Interval, interval, question_means
 from metrics.values import FloatArray

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from data.ledger import Label
 from data.measured import Measured, measured_by
-from data.summaries import ordered
 from data.tables import NOT_GIVEN, RunTable
+from metrics.catalogue import ordered
 from metrics.diagnosis import (
     CONTEXT_SIGNALS,
     PATTERNS,

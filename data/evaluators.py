@@ -12,9 +12,9 @@ import numpy as np
 
 from data.diagnoses import People
 from data.errors import WorkspaceError
-from data.judge_calls import Outcome, Request, Steps, WorkSample
+from data.judge_calls import Request, Steps, WorkSample
 from data.judge_reading import case_of
-from data.judgements import read_outcomes
+from data.judgements import Outcome, read_outcomes
 from data.ledger import Ledger
 from data.tables import RunTable
 from data.traces import named

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from data.summaries import declared, ordered
 from data.tables import RunTable
+from metrics.catalogue import declared, ordered
 
 __all__ = ["FAMILIES", "in_family", "shared_metrics"]
 

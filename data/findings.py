@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from data.summaries import bounds_of
 from data.tables import RunTable
 from data.workspace import Run
 from metrics.aggregates import Means, check_means
+from metrics.catalogue import bounds_of
 from metrics.checks import CheckInput, Finding, check_numbers
 from metrics.registry import Convention
 from metrics.values import FloatArray, Source

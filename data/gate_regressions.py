@@ -12,7 +12,7 @@ from data.comparisons import GOOD_SHARE, align
 from data.diagnoses import Diagnosis, good_of
 from data.families import FAMILIES, SHOWN_K, in_family
 from data.gate_levels import slice_lacking
-from data.summaries import bounds_of, declared, is_share, ordered
+from metrics.catalogue import bounds_of, declared, is_share, ordered
 from metrics.comparison import PairedDifference, holm, paired
 from metrics.gates import Gate, GateResult, judge_regression, unmeasured
 from metrics.statistics import question_means

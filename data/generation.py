@@ -17,7 +17,8 @@ from data.drafts import Record, RunDraft
 from data.errors import DataError, Problems
 from data.exports import native_record
 from data.importing import import_drafts
-from data.judge_calls import Outcome, Request, Sample, Steps, WorkSample
+from data.judge_calls import Request, Sample, Steps, WorkSample
+from data.judgements import Outcome
 from data.oracle_documents import GoldTexts, oracle_documents
 from data.stored import StoredSamples
 from data.workspace import Run

@@ -9,9 +9,9 @@ import numpy as np
 from data.errors import DataError
 from data.human_values import UNANSWERABLE, PeopleValues
 from data.quantities import PASS
-from data.summaries import bounds_of, declared, ordered, title_of
 from data.support_shares import LEXICAL_SUPPORT, support_shares
 from data.tables import Column, RunTable
+from metrics.catalogue import bounds_of, declared, ordered, title_of
 from metrics.values import BoolArray, FloatArray, IntArray, Source, Status
 
 __all__ = ["Held", "column_of", "held_of", "held_options", "on_scale", "oriented", "passes"]

@@ -16,8 +16,8 @@ from data.ledger import Ledger
 from data.quantities import EVALUATOR, QUANTITIES, Quantity, quantity_of
 from data.ragged import Ragged, numbers, padded
 from data.ratings import Rating, ratings_of, unrated
-from data.summaries import bounds_of, declared, title_of
 from data.tables import RunTable
+from metrics.catalogue import bounds_of, declared, title_of
 from metrics.inputs import ANSWERABLE
 from metrics.raters import Level
 from metrics.values import BoolArray, FloatArray, IntArray, Source, Status

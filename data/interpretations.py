@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from data.summaries import Aggregate, declared, title_of
+from data.summaries import Aggregate
+from metrics.catalogue import declared, title_of
 from metrics.interpretation import Interpretation, interpret
 
 __all__ = ["interpretation_of"]

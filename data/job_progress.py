@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from data.judge_calls import Call, Outcome
+from data.judge_calls import Call
+from data.judgements import Outcome
 
 __all__ = ["JobSpec", "Progress"]
 

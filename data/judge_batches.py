@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from data.judge_calls import Call, CallStatus, Request
+from data.judge_calls import Call, Request
 from data.judge_client import GONE, Claude, JudgeStoppedError, service_host
 from data.judge_messages import (
     Spent,
@@ -27,6 +27,7 @@ from data.judge_messages import (
     storable,
     usage_of,
 )
+from data.judgements import CallStatus
 from data.ledger import Ledger
 from data.workspace import utc_now
 

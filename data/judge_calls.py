@@ -10,24 +10,12 @@ import hashlib
 import json
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
-__all__ = [
-    "FINAL",
-    "Call",
-    "CallStatus",
-    "Outcome",
-    "Request",
-    "Steps",
-    "Usage",
-    "Work",
-    "WorkSample",
-    "request_key",
-]
+from data.judgements import CallStatus, Outcome
 
-CallStatus = Literal[
-    "scored", "refused", "truncated", "context_exceeded", "invalid", "overloaded", "timeout", "error"
-]
+__all__ = ["FINAL", "Call", "Request", "Steps", "Usage", "Work", "WorkSample", "request_key"]
+
 FINAL: tuple[CallStatus, ...] = ("scored", "refused", "truncated", "context_exceeded", "invalid")
 Sample = dict[str, Any]
 
@@ -115,21 +103,6 @@ class Call:
     asked: int = 0
     cached: bool = False
     cost_usd: float | None = None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the work on one sample came to.
-
-    Attributes:
-        status: "scored", "not_applicable" where there is nothing to ask, or what went wrong.
-        reason: in words; "" where scored.
-        payload: JSON values; None where not scored.
-    """
-
-    status: CallStatus | Literal["not_applicable"]
-    reason: str = ""
-    payload: Any = None
 
 
 Steps = Generator[Request, Call, Outcome]

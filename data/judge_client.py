@@ -20,7 +20,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from data.errors import DataError
-from data.judge_calls import Call, CallStatus, Request
+from data.judge_calls import Call, Request
 from data.judge_messages import (
     KEYS,
     ClientSettings,
@@ -34,6 +34,7 @@ from data.judge_messages import (
     usage_of,
 )
 from data.judge_pace import Pace, backoff
+from data.judgements import CallStatus
 
 __all__ = [
     "GONE",

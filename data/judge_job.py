@@ -15,10 +15,10 @@ from urllib.parse import urlsplit, urlunsplit
 from data.errors import DataError
 from data.job_progress import JobSpec, Progress
 from data.jobs import JobState, begin_job, end_job
-from data.judge_calls import Outcome, Work
+from data.judge_calls import Work
 from data.judge_client import ClientSettings, JudgeStoppedError, service_host
 from data.judge_session import Session, Watch
-from data.judgements import Judgement
+from data.judgements import Judgement, Outcome
 from data.ledger import Ledger
 from data.workspace import Run, Workspace
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from data.judge_calls import Call, CallStatus, Request, Usage, request_key
+from data.judge_calls import Call, Request, Usage, request_key
+from data.judgements import CallStatus
 from data.model_prices import Model
 from metrics.values import MetricsError
 

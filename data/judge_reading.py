@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from data.judge_calls import Outcome, Request, Sample, Steps, WorkSample
+from data.judge_calls import Request, Sample, Steps, WorkSample
+from data.judgements import Outcome
 from metrics.judge_prompts import Document, JudgedCase, Prompt, case_message, load_prompt
-from metrics.reading_forms import Form, Injection, further_schema, reading_schema
-from metrics.readings import ReadClaim, Reading, ReadStatement, join_further, parse_reading
+from metrics.reading_forms import Form, further_schema, reading_schema
+from metrics.readings import (
+    READING,
+    Reading,
+    join_further,
+    parse_reading,
+    reading_payload,
+)
 
-__all__ = [
-    "READING",
-    "ReadingWork",
-    "case_of",
-    "reading_from",
-    "reading_payload",
-    "split_documents",
-]
+__all__ = ["ReadingWork", "case_of", "split_documents"]
 
-READING = "reading"
 COLUMNS = ("question", "history", "answer", "reference_answer", "retrieved", "context_mode")
 BYTES_A_TOKEN = 2  # fewer than any language has, so that what is taken to fit does fit
 USUAL_BYTES = 3.5  # of a token of running text
@@ -191,32 +189,3 @@ def _pieces(document: Document, room: int) -> list[Document]:
     starts = range(0, len(document.text), length)
     pieces = [Document(document.rank, document.text[start : start + length]) for start in starts]
     return [half for piece in pieces for half in (_pieces(piece, room) if len(pieces) > 1 else [piece])]
-
-
-def reading_payload(read: Reading) -> dict[str, Any]:
-    """Give a reading as JSON values."""
-    return asdict(read)
-
-
-def reading_from(payload: Mapping[str, Any]) -> Reading:
-    """Give back the reading of a payload."""
-    form = payload["form"]
-    return Reading(
-        form=Form(form["answer"], form["reference"], tuple(form["ranks"])),
-        refused=payload["refused"],
-        addresses=payload["addresses"],
-        complete=payload["complete"],
-        agrees=payload["agrees"],
-        contradicts_itself=payload["contradicts_itself"],
-        relevant=tuple(payload["relevant"]),
-        used=tuple(payload["used"]),
-        claims=tuple(
-            ReadClaim(one["text"], tuple(one["by"]), tuple(one["against"]), one["in_reference"])
-            for one in payload["claims"]
-        ),
-        statements=tuple(
-            ReadStatement(one["text"], tuple(one["by"]), one["in_answer"]) for one in payload["statements"]
-        ),
-        injections=tuple(Injection(one["where"], one["quote"]) for one in payload["injections"]),
-        parts=payload.get("parts", 1),
-    )

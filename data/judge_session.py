@@ -16,9 +16,9 @@ from data.jobs import JobState, pulse
 from data.judge_asking import Asking
 from data.judge_batches import BatchRound
 from data.judge_budget import Budget, most_cost
-from data.judge_calls import FINAL, Call, Outcome, Request, Steps, Work, WorkSample, request_key
+from data.judge_calls import FINAL, Call, Request, Steps, Work, WorkSample, request_key
 from data.judge_client import Claude, ClientSettings, JudgeStoppedError
-from data.judgements import Judgement, publish
+from data.judgements import Judgement, Outcome, publish
 from data.ledger import Ledger
 from data.stored import StoredSamples
 from data.verdicts import Verdicts

@@ -12,14 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from data.arrays import batch_of
-from data.judge_reading import reading_from
 from data.judged_labels import judged_sample
 from data.judged_scores import judgement_of
 from data.judgements import read_outcomes
 from data.samples import SCHEMA
 from metrics.catalogue import compute
 from metrics.inputs import Batch
-from metrics.readings import Reading
+from metrics.readings import Reading, reading_from
 from metrics.values import FloatArray
 
 __all__ = ["Variance", "judge_variance"]

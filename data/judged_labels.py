@@ -10,9 +10,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from data.judge_reading import reading_from
 from data.samples import SCHEMA
-from metrics.readings import Reading
+from metrics.readings import Reading, reading_from
 
 __all__ = ["judged_sample", "overlaid"]
 

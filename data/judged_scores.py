@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from data.arrays import batch_of
 from data.gold import Match
-from data.judge_reading import READING
 from data.judged_inputs import LACKING, JudgedInputs, judged_metrics
 from metrics.catalogue import compute
 from metrics.inputs import Batch, Judgement
 from metrics.reading_forms import ADDRESSES, AGREES, COMPLETE
-from metrics.readings import Reading
+from metrics.readings import READING, Reading
 from metrics.registry import Convention
 from metrics.values import FloatArray, IntArray, Scores, Source, Status
 

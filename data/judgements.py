@@ -11,17 +11,18 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.judge_calls import Outcome
 from data.ledger import Ledger
 from data.workspace import Workspace, utc_now
 
 __all__ = [
+    "CallStatus",
     "Judgement",
+    "Outcome",
     "judge_of",
     "judgement_path",
     "judgements_of",
@@ -201,3 +202,23 @@ def read_outcomes(path: Path) -> dict[Place, Outcome]:
         )
         for one in pq.read_table(path).to_pylist()
     }
+
+
+CallStatus = Literal[
+    "scored", "refused", "truncated", "context_exceeded", "invalid", "overloaded", "timeout", "error"
+]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the work on one sample came to.
+
+    Attributes:
+        status: "scored", "not_applicable" where there is nothing to ask, or what went wrong.
+        reason: in words; "" where scored.
+        payload: JSON values; None where not scored.
+    """
+
+    status: CallStatus | Literal["not_applicable"]
+    reason: str = ""
+    payload: Any = None

@@ -8,7 +8,7 @@ import numpy as np
 
 from data.comparisons import GOOD_SHARE
 from data.diagnoses import Diagnosis
-from data.summaries import declared, ordered
+from metrics.catalogue import declared, ordered
 from metrics.diagnosis import Cutoffs
 
 __all__ = ["BEST", "OWN_CONTEXT", "QUALITY", "qualities_of", "right_from"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from data.summaries import title_of
+from metrics.catalogue import title_of
 from metrics.diagnosis import BadCases, Refusals, pattern_code
 from metrics.values import BoolArray, FloatArray
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from data.errors import DataError, InputError
 from data.importers.source import Source
-from data.summaries import declared, is_share
 from data.workspace import Workspace
 from metrics.aggregates import Means
+from metrics.catalogue import declared, is_share
 
 __all__ = [
     "BAND_NAMES",

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from data.grids import Cell, Grid
-from data.summaries import bounds_of, declared, ordered
 from data.tables import RunTable
+from metrics.catalogue import bounds_of, declared, ordered
 from metrics.comparison import PairedDifference, holm, paired
 from metrics.statistics import Interval, interval, question_means
 from metrics.values import FloatArray

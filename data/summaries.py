@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from data.tables import Column, RunTable
 from data.workspace import Run
-from metrics.catalogue import REGISTRY, lookup
-from metrics.registry import Metric
+from metrics.catalogue import bounds_of, ordered
 from metrics.statistics import intervals, missing_bounds, question_means
-from metrics.values import BoolArray, FloatArray, IntArray, MetricsError, Source, Status
+from metrics.values import BoolArray, FloatArray, IntArray, Source, Status
 
-__all__ = ["Aggregate", "bounds_of", "declared", "is_share", "stated", "summarise", "title_of"]
+__all__ = ["Aggregate", "stated", "summarise"]
 
 
 @dataclass(frozen=True)
@@ -59,35 +57,6 @@ class Aggregate:
     def to_dict(self) -> dict[str, Any]:
         """Give the fields as JSON values."""
         return asdict(self)
-
-
-@cache
-def declared(metric: str) -> Metric | None:
-    """Find a metric's declaration; None for one that only the imported file knows."""
-    try:
-        return lookup(metric).metric
-    except MetricsError:
-        return None
-
-
-@cache
-def title_of(metric: str) -> str:
-    """Name a metric for people."""
-    try:
-        return lookup(metric).title
-    except MetricsError:
-        return metric.replace("_", " ")
-
-
-def bounds_of(metric: str) -> tuple[float, float]:
-    """Give the least and greatest value a metric can take; infinite where nobody declared any."""
-    found = declared(metric)
-    return (-np.inf, np.inf) if found is None else found.bounds
-
-
-def is_share(metric: str) -> bool:
-    """Say whether a metric lies from 0 to 1, so that it can be written in percent."""
-    return bounds_of(metric) == (0.0, 1.0)
 
 
 def summarise(
@@ -152,19 +121,6 @@ def stated(run: Run) -> dict[str, Aggregate]:
         )
         for name in ordered(tuple(run.means))
     }
-
-
-def ordered(names: Sequence[str]) -> list[str]:
-    """Sort metric names as the registry declares them, unknown ones last by name."""
-    place = {key: at for at, key in enumerate(REGISTRY)}
-
-    def rank(name: str) -> tuple[int, int, str]:
-        found = declared(name)
-        cut = name.partition("@")[2]
-        at = len(place) if found is None else place[found.key]
-        return (at, int(cut) if cut.isdigit() else 0, name)
-
-    return sorted(names, key=rank)
 
 
 def _filtered(column: Column, keep: BoolArray | None) -> Column:

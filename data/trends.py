@@ -10,9 +10,10 @@ import numpy as np
 from data.comparisons import GOOD_SHARE, compare, metric_sides, run_facts
 from data.diagnoses import Diagnosis
 from data.families import SHOWN_K, in_family
-from data.summaries import Aggregate, declared, is_share, ordered, title_of
+from data.summaries import Aggregate
 from data.tables import RunTable
 from data.workspace import Run
+from metrics.catalogue import declared, is_share, ordered, title_of
 from metrics.comparison import PairedDifference, comparability, holm
 from metrics.regressions import MOST_DROP, RegressionVerdict, regression_verdict
 from metrics.statistics import Interval

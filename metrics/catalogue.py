@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import get_args
+
+import numpy as np
 
 from metrics import alignment, imported, judged, refusal, retrieval, similarity, spans, system
 from metrics.budgets import BUDGET_METRICS, BUDGETS
@@ -17,10 +20,14 @@ from metrics.values import MetricsError, Scores
 __all__ = [
     "DEFAULT_KS",
     "REGISTRY",
+    "bounds_of",
     "compute",
     "cuts_of",
+    "declared",
+    "is_share",
     "lookup",
     "metrics_table",
+    "title_of",
     "unavailable",
     "unlabelled",
 ]
@@ -138,3 +145,45 @@ def _better(metric: Metric) -> str:
     good, excellent = metric.bands
     edge = "up to" if metric.higher_is_better is False else "from"
     return f"{word}; good {edge} {good:g}, excellent {edge} {excellent:g}"
+
+
+@cache
+def declared(metric: str) -> Metric | None:
+    """Find a metric's declaration; None for one that only the imported file knows."""
+    try:
+        return lookup(metric).metric
+    except MetricsError:
+        return None
+
+
+@cache
+def title_of(metric: str) -> str:
+    """Name a metric for people."""
+    try:
+        return lookup(metric).title
+    except MetricsError:
+        return metric.replace("_", " ")
+
+
+def bounds_of(metric: str) -> tuple[float, float]:
+    """Give the least and greatest value a metric can take; infinite where nobody declared any."""
+    found = declared(metric)
+    return (-np.inf, np.inf) if found is None else found.bounds
+
+
+def is_share(metric: str) -> bool:
+    """Say whether a metric lies from 0 to 1, so that it can be written in percent."""
+    return bounds_of(metric) == (0.0, 1.0)
+
+
+def ordered(names: Sequence[str]) -> list[str]:
+    """Sort metric names as the registry declares them, unknown ones last by name."""
+    place = {key: at for at, key in enumerate(REGISTRY)}
+
+    def rank(name: str) -> tuple[int, int, str]:
+        found = declared(name)
+        cut = name.partition("@")[2]
+        at = len(place) if found is None else place[found.key]
+        return (at, int(cut) if cut.isdigit() else 0, name)
+
+    return sorted(names, key=rank)

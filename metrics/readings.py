@@ -7,7 +7,7 @@ the message of an error names the field and what would be accepted, and goes bac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from metrics.reading_forms import (
@@ -25,7 +25,16 @@ from metrics.reading_forms import (
 )
 from metrics.values import MetricsError
 
-__all__ = ["ReadClaim", "ReadStatement", "Reading", "join_further", "parse_reading"]
+__all__ = [
+    "READING",
+    "ReadClaim",
+    "ReadStatement",
+    "Reading",
+    "join_further",
+    "parse_reading",
+    "reading_from",
+    "reading_payload",
+]
 
 
 @dataclass(frozen=True)
@@ -209,3 +218,35 @@ def _by_number(given: Given, name: str, names: Sequence[str], count: int) -> lis
 
 def _union(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted({*one, *other}))
+
+
+READING = "reading"
+
+
+def reading_payload(read: Reading) -> dict[str, Any]:
+    """Give a reading as JSON values."""
+    return asdict(read)
+
+
+def reading_from(payload: Mapping[str, Any]) -> Reading:
+    """Give back the reading of a payload."""
+    form = payload["form"]
+    return Reading(
+        form=Form(form["answer"], form["reference"], tuple(form["ranks"])),
+        refused=payload["refused"],
+        addresses=payload["addresses"],
+        complete=payload["complete"],
+        agrees=payload["agrees"],
+        contradicts_itself=payload["contradicts_itself"],
+        relevant=tuple(payload["relevant"]),
+        used=tuple(payload["used"]),
+        claims=tuple(
+            ReadClaim(one["text"], tuple(one["by"]), tuple(one["against"]), one["in_reference"])
+            for one in payload["claims"]
+        ),
+        statements=tuple(
+            ReadStatement(one["text"], tuple(one["by"]), one["in_answer"]) for one in payload["statements"]
+        ),
+        injections=tuple(Injection(one["where"], one["quote"]) for one in payload["injections"]),
+        parts=payload.get("parts", 1),
+    )

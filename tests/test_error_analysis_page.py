@@ -17,8 +17,7 @@ from dashboard.session import open_catalogue
 from data.api import add_run
 from data.catalogue import Catalogue
 from data.evaluators import Evaluator, EvaluatorWork, add_evaluator, evaluators
-from data.judge_calls import Outcome
-from data.judgements import Judgement, publish
+from data.judgements import Judgement, Outcome, publish
 from data.taxonomy import LabelCount, define_label, label_counts, open_notes
 from data.traces import mark_read, traces_read
 from data.workspace import Run

@@ -26,8 +26,8 @@ from data.evaluators import (
     suggested_question,
     truth_of,
 )
-from data.judge_calls import Call, Outcome, Request, WorkSample
-from data.judgements import Judgement, publish
+from data.judge_calls import Call, Request, WorkSample
+from data.judgements import Judgement, Outcome, publish
 from data.ledger import Ledger
 from data.tables import Column
 from data.taxonomy import define_label

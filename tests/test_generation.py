@@ -12,7 +12,8 @@ from data.catalogue import Catalogue
 from data.corpora import Corpus, Document
 from data.errors import DataError
 from data.generation import GenerationWork, generate_run, generated_draft
-from data.judge_calls import Call, Outcome, Request, WorkSample, request_key
+from data.judge_calls import Call, Request, WorkSample, request_key
+from data.judgements import Outcome
 from data.oracle_documents import GoldTexts, gold_texts, oracle_documents
 from data.workspace import Run
 from metrics.judge_prompts import load_prompt

@@ -8,13 +8,12 @@ from dashboard import compare_parts as parts
 from dashboard.ablation_parts import cost_section, factor_section
 from dashboard.charts import difference_forest, stage_flow_map
 from dashboard.controls import choose
-from dashboard.drawing import draw, facts, show_table
+from dashboard.drawing import draw, facts, metric_title, show_table
 from dashboard.rounding import count
 from dashboard.session import current_view
 from dashboard.text import markdown_text
-from dashboard.triage_parts import metric_title
 from data.comparisons import GOOD_SHARE
-from data.summaries import declared
+from metrics.catalogue import declared
 
 view = current_view()
 st.title("Did the change help, for whom, and at which stage?")

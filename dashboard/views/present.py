@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.present_exports import export_bar
-from dashboard.present_parts import compose, made_pieces, story_bar, story_on_display
+from dashboard.present_parts import compose, export_bar, made_pieces, story_bar, story_on_display
 from dashboard.presentation import presentation
 from dashboard.session import current_selection, current_view, keep
 from dashboard.story_report import report_facts

@@ -6,12 +6,11 @@ import streamlit as st
 
 from dashboard import trend_parts as parts
 from dashboard.controls import choose, pick
-from dashboard.drawing import facts
+from dashboard.drawing import facts, metric_title
 from dashboard.rounding import count
 from dashboard.session import current_view
 from dashboard.text import markdown_text
 from dashboard.trend_words import grounds, newest_sentence, tally
-from dashboard.triage_parts import metric_title
 from data.trends import most_drop
 
 AXES = {"": "Equal steps", "time": "By time"}

@@ -9,7 +9,7 @@ from dashboard import triage_parts as parts
 from dashboard.charts import trend
 from dashboard.controls import choose
 from dashboard.diagnosis_words import rate_title
-from dashboard.drawing import draw, facts
+from dashboard.drawing import draw, facts, finding_list, metric_title
 from dashboard.fix_first_parts import fix_first_section
 from dashboard.gate_parts import gate_report, gate_section, verdict_card
 from dashboard.rounding import count, interval_text, percent
@@ -71,11 +71,11 @@ st.subheader("All metrics")
 parts.metric_table(view, summary, comparison)
 
 with st.expander(f"Checks on the numbers ({len(view.findings(view.run))})"):
-    parts.finding_list(view.findings(view.run))
+    finding_list(view.findings(view.run))
 
 st.subheader("Trend over the runs of the project")
 options = [GOOD_SHARE, *parts.trend_metrics(view)]
-metric = choose("Metric", "metric", options, parts.metric_title)
+metric = choose("Metric", "metric", options, metric_title)
 points = parts.trend_points(view, metric)
 if sum(point.mean is not None for point in points) > 1:
     base = view.baseline.run_id if view.baseline else ""
@@ -83,7 +83,7 @@ if sum(point.mean is not None for point in points) > 1:
         (point.mean for point, run in zip(points, view.sampled, strict=True) if run.run_id == base), None
     )
     draw(
-        trend(points, parts.metric_title(metric), level), "trend", "The metric over runs with 95 % intervals"
+        trend(points, metric_title(metric), level), "trend", "The metric over runs with 95 % intervals"
     )
     missing = int(np.sum([point.mean is None for point in points]))
     facts(

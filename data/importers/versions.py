@@ -11,7 +11,7 @@ from data.errors import Problems
 from data.importers.options import Options
 from data.importers.rows import open_table
 from data.importers.source import Source
-from data.summaries import declared, is_share
+from metrics.catalogue import declared, is_share
 
 __all__ = ["ACCEPTED", "is_versions", "read"]
 
