@@ -26,13 +26,13 @@ from typing import Any
 
 import numpy as np
 
-from data.catalogue import Catalogue
-from data.chunking import Strategy
-from data.chunking_grid import GridPlan, plan_cells, run_grid
-from data.corpora import Corpus, Document, read_corpus
-from data.grid_questions import Questions, read_questions
-from data.importers.source import Source
-from data.workspace import Run, Workspace
+from data.chunking.chunkers import Strategy
+from data.chunking.corpus import Corpus, Document, read_corpus
+from data.chunking.grid_search import GridPlan, plan_cells, run_grid
+from data.chunking.questions import Questions, read_questions
+from data.importers.parsing.source import Source
+from data.scoring.run_index import Catalogue
+from data.store.workspace import Run, Workspace
 
 BUNDLED = Path(__file__).parent.parent / "data" / "bundled"
 SPEECH = BUNDLED / "state_of_the_union"

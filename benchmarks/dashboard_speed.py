@@ -26,7 +26,7 @@ from make_runs import make_runs
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-    from dashboard.selection import Selection
+    from dashboard.shell.selection import Selection
 
 APP = Path(__file__).parent.parent / "dashboard" / "app.py"
 RERUNS = 11  # the first of them is not counted
@@ -54,11 +54,11 @@ class Opened:
 
 def import_rate(root: Path, files: list[Path]) -> tuple[float, float]:
     """Give samples a second over all files: reading alone, and reading with scoring."""
-    from data.catalogue import Catalogue
-    from data.importers.options import Options
-    from data.importers.source import Source
-    from data.importing import Step, import_source
-    from data.workspace import Workspace
+    from data.importers.load import Step, import_source
+    from data.importers.parsing.options import Options
+    from data.importers.parsing.source import Source
+    from data.scoring.run_index import Catalogue
+    from data.store.workspace import Workspace
 
     catalogue = Catalogue(Workspace(root).create())
     samples, reading, whole = 0, 0.0, 0.0
@@ -98,7 +98,7 @@ def reruns(root: Path) -> dict[str, float]:
 
 
 def _changes() -> dict[str, tuple[str, Change]]:
-    from dashboard.selection import Selection
+    from dashboard.shell.selection import Selection
 
     metrics = ("faithfulness", "answer_relevancy")
     return {

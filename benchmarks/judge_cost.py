@@ -34,14 +34,14 @@ from judge_server import JudgeServer, Script
 from peer_replies import Meter
 
 from data.api import add_run
-from data.catalogue import Catalogue
 from data.demo import load_samples
-from data.judge_client import ClientSettings
-from data.judge_job import JobSpec, run_work
-from data.judge_reading import ReadingWork
-from data.model_prices import read_prices
-from data.stored import StoredSamples
-from data.workspace import Workspace
+from data.judge.client import ClientSettings
+from data.judge.evaluation import ReadingWork
+from data.judge.prices import read_prices
+from data.judge.run_job import JobSpec, run_work
+from data.scoring.run_index import Catalogue
+from data.store.sample_reader import StoredSamples
+from data.store.workspace import Workspace
 
 PROJECTS = ("iris", "mtrag")
 PEERS = ("ragas", "ragchecker")

@@ -28,15 +28,15 @@ from judge_server import JudgeServer, Script
 from make_runs import make_runs
 
 from data.api import add_run
-from data.catalogue import Catalogue
-from data.judge_calls import WorkSample
-from data.judge_client import ClientSettings
-from data.judge_job import JobSpec, run_work
-from data.judge_messages import message_params
-from data.judge_reading import COLUMNS, ReadingWork
-from data.model_prices import read_prices
-from data.stored import StoredSamples
-from data.workspace import Run, Workspace
+from data.judge.client import ClientSettings
+from data.judge.evaluation import COLUMNS, ReadingWork
+from data.judge.messages import message_params
+from data.judge.prices import read_prices
+from data.judge.requests import WorkSample
+from data.judge.run_job import JobSpec, run_work
+from data.scoring.run_index import Catalogue
+from data.store.sample_reader import StoredSamples
+from data.store.workspace import Run, Workspace
 
 
 def serve(latency: float) -> None:

@@ -19,17 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.alignment_charts import k_lines
-from dashboard.charts import Point, case_map, trend
-from dashboard.chromium import find_chromium
-from dashboard.report import Report
-from dashboard.report_html import html_report
-from dashboard.report_pdf import FLAGS, NO_SANDBOX, pdf_report
-from dashboard.report_pptx import pptx_report
-from dashboard.story import Made
-from dashboard.table_exports import TABLE_FORMS, export_table
-from data.alignments import Group
-from metrics.statistics import Interval, interval
+from dashboard.charts.alignment import k_lines
+from dashboard.charts.overview import Point, case_map, trend
+from dashboard.export.html_report import html_report
+from dashboard.export.pdf import FLAGS, NO_SANDBOX, find_chromium, pdf_report
+from dashboard.export.pptx.report import pptx_report
+from dashboard.stories.report import Report
+from dashboard.stories.story import Made
+from dashboard.wording.table_files import TABLE_FORMS, export_table
+from data.analysis.alignment import Group
+from metrics.statistics.intervals import Interval, interval
 
 METRICS = (
     "faithfulness",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.access import may_write
-from dashboard.controls import choose
-from dashboard.drawing import begin_page
-from dashboard.missing_choices import tell_missing
-from dashboard.session import View, current_selection, open_catalogue, restore_selection, save_selection
-from dashboard.text import markdown_text
+from dashboard.shell.components import begin_page
+from dashboard.shell.session import View, current_selection, open_catalogue, restore_selection, save_selection
+from dashboard.shell.stale_links import tell_missing
+from dashboard.shell.user import may_write
+from dashboard.shell.widgets import choose
+from dashboard.wording.escaping import markdown_text
 from data.errors import DataError
-from metrics.values import MetricsError
+from metrics.schema.scores import MetricsError
 
 PAGES = [
     st.Page("views/triage.py", title="Triage", default=True),
@@ -74,7 +74,7 @@ try:
         st.session_state["view"] = pick(found) if found is not None and not presenting else found
         save_selection()
         if found is not None and found.run.means and page.url_path not in KNOWN_BY_MEANS:
-            from dashboard.means_only import means_only
+            from dashboard.sections.means_only import means_only
 
             means_only(found)
         else:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from data.catalogue import Catalogue
 from data.errors import Problems
-from data.gate_baseline import baseline_of
-from data.gate_config import load_gates
-from data.gating import GateReport, gate_run
-from data.importers.frames import drafts_from_frame
-from data.importing import import_drafts
-from data.workspace import Run, Workspace
+from data.gates.baseline import baseline_of
+from data.gates.config import load_gates
+from data.gates.report import GateReport, gate_run
+from data.importers.formats.frames import drafts_from_frame
+from data.importers.load import import_drafts
+from data.scoring.run_index import Catalogue
+from data.store.workspace import Run, Workspace
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,17 +12,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from data.catalogue import Catalogue
-from data.chunking_grid import GridPlan, GridStep, plan_cells, run_grid
-from data.corpora import read_corpus
-from data.drafts import RunDraft
+from data.chunking.corpus import read_corpus
+from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
+from data.chunking.questions import read_questions
 from data.errors import Problems
-from data.grid_questions import read_questions
 from data.importers.detect import read_runs
-from data.importers.options import Options
-from data.importers.source import Source
-from data.importing import Step, Watch, import_drafts
-from data.runs import ImportedRun
+from data.importers.load import Step, Watch, import_drafts
+from data.importers.parsing.options import Options
+from data.importers.parsing.source import Source
+from data.scoring.run_index import Catalogue
+from data.store.drafts import RunDraft
+from data.store.write_run import ImportedRun
 
 __all__ = ["FIRST_PROJECT", "FIRST_RUN", "load_samples"]
 

@@ -1,9 +1,9 @@
 """What a number means: every metric of ragtriage, its formula, its text and what it needs. NumPy only."""
 
-from metrics.catalogue import REGISTRY, compute, lookup, unavailable
-from metrics.inputs import Batch
-from metrics.registry import CONVENTIONS, Convention, Metric, MetricKey
-from metrics.values import MetricsError, Scores, Source, Status
+from metrics.metric_registry import REGISTRY, compute, lookup, unavailable
+from metrics.schema.batch import Batch
+from metrics.schema.metric import CONVENTIONS, Convention, Metric, MetricKey
+from metrics.schema.scores import MetricsError, Scores, Source, Status
 
 __all__ = [
     "CONVENTIONS",

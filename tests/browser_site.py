@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from places import REPOSITORY
 from playwright.sync_api import Browser, Page
 
-from data.catalogue import Catalogue
+from data.scoring.run_index import Catalogue
 
 __all__ = ["Site", "serving", "visiting"]
 
-REPOSITORY = Path(__file__).parent.parent
 
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
 
@@ -65,7 +65,16 @@ def serving(root: Path, settings: Mapping[str, str] | None = None) -> Iterator[s
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "dashboard.cli", "--workspace", str(root), "serve", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "dashboard.cli.main",
+        "--workspace",
+        str(root),
+        "serve",
+        "--port",
+        str(port),
+    ]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), **(settings or {})}
     with (root.parent / "server.log").open("w") as log:
         process = subprocess.Popen(command, cwd=root.parent, env=environment, stdout=log, stderr=log)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dashboard.cli import main
+from dashboard.cli.main import main
 
 __all__ = ["Answer", "run"]
 

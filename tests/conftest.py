@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser_site import Site, serving, visiting
+from chromium import FLAGS, HOW_TO_GET_ONE, find_chromium
 from playwright.sync_api import Browser, sync_playwright
 
-from data.catalogue import Catalogue
 from data.demo import load_samples
-from data.workspace import Workspace
-
-HOW_TO_GET_ONE = (
-    "no Chromium found: `apt-get install chromium`, or `playwright install chromium`, "
-    "or the path of one in RAGTRIAGE_CHROMIUM"
-)
-
-PLAYWRIGHTS_OWN = """
-from playwright.sync_api import sync_playwright
-with sync_playwright() as playwright:
-    print(playwright.chromium.executable_path)
-"""
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
+from data.scoring.run_index import Catalogue
+from data.store.workspace import Workspace
 
 
 @pytest.fixture
@@ -51,22 +28,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
     catalogue = Catalogue(Workspace(tmp_path_factory.mktemp("demo") / "workspace").create())
     load_samples(catalogue)
     return catalogue
-
-
-def find_chromium() -> str | None:
-    """Look for a Chromium: named by the environment, of the system, or Playwright's own."""
-    named = os.environ.get("RAGTRIAGE_CHROMIUM")
-    if named:
-        return named if Path(named).is_file() else None
-    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
-        found = shutil.which(name)
-        if found:
-            return found
-    asked = subprocess.run(  # apart, because only one Playwright can run in a process
-        [sys.executable, "-c", PLAYWRIGHTS_OWN], capture_output=True, text=True, check=True
-    )
-    own = asked.stdout.strip()
-    return own if Path(own).is_file() else None
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,10 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboard.chart_layout import LEGEND, arms, laid_out
-from dashboard.charts import Point, trend
-from dashboard.report import Report
-from dashboard.story import Made
+from dashboard.charts.overview import Point, trend
+from dashboard.charts.style import LEGEND, arms, laid_out
+from dashboard.stories.report import Report
+from dashboard.stories.story import Made
 
 __all__ = ["HOSTILE", "LONG_ANSWER", "bars", "curves", "forest", "full_report", "heat", "ranks", "versions"]
 

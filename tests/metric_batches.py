@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.inputs import (
+from metrics.schema.batch import (
     Answers,
     Batch,
     Checks,
@@ -19,7 +19,7 @@ from metrics.inputs import (
     SpanRankings,
     Use,
 )
-from metrics.values import FloatArray, Source, Status
+from metrics.schema.scores import FloatArray, Source, Status
 
 WIDTH = 6  # ranks in the arrays of a sample
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import alignment_parts as parts
-from dashboard.alignment_versions import advice, rates_of, version_section
-from dashboard.retrieval_parts import k_picker
-from dashboard.session import current_view
-from dashboard.text import markdown_text
+from dashboard.sections import alignment as parts
+from dashboard.sections.alignment import advice, rates_of, version_section
+from dashboard.sections.retrieval.curves import k_picker
+from dashboard.shell.session import current_view
+from dashboard.wording.escaping import markdown_text
 
 view = current_view()
 st.title("Does the answer draw on what was ranked first?")

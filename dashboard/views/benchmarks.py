@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import benchmark_parts as parts
-from dashboard.session import current_view
+from dashboard.sections import benchmarks as parts
+from dashboard.shell.session import current_view
 
 view = current_view()
 st.title("How do we stand against published results and targets?")

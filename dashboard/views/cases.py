@@ -6,16 +6,16 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard import case_parts as parts
-from dashboard.case_filters import filters
-from dashboard.drawing import facts
-from dashboard.labelling import label_bar, step_bar
-from dashboard.labelling_queue import labelling_queue
-from dashboard.rounding import count
-from dashboard.session import current_selection, current_view, keep
-from dashboard.text import markdown_text
-from data.cases import page_of, read_case
-from data.exports import export_rows
+from dashboard.sections.cases import open_case as parts
+from dashboard.sections.cases.filters import filters
+from dashboard.sections.cases.labelling import label_bar, step_bar
+from dashboard.sections.cases.labelling_queue import labelling_queue
+from dashboard.shell.components import facts
+from dashboard.shell.session import current_selection, current_view, keep
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count
+from data.cases.cases import page_of, read_case
+from data.cases.export import export_rows
 
 SIZE = 25
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import chunking_parts as parts
-from dashboard import chunking_words as words
-from dashboard.drawing import facts
-from dashboard.grid_form import grid_form, grid_progress
-from dashboard.rounding import count
-from dashboard.session import current_view
-from dashboard.text import markdown_text
-from data.grids import grids_of
+from dashboard.sections import chunking as parts
+from dashboard.sections import chunking as words
+from dashboard.sections.grid_search import grid_form, grid_progress
+from dashboard.shell.components import facts
+from dashboard.shell.session import current_view
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count
+from data.chunking.grids import grids_of
 
 view = current_view()
 st.title("Which chunking serves the questions best?")

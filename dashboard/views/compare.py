@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import compare_parts as parts
-from dashboard.ablation_parts import cost_section, factor_section
-from dashboard.charts import difference_forest, stage_flow_map
-from dashboard.controls import choose
-from dashboard.drawing import draw, facts, metric_title, show_table
-from dashboard.rounding import count
-from dashboard.session import current_view
-from dashboard.text import markdown_text
-from data.comparisons import GOOD_SHARE
-from metrics.catalogue import declared
+from dashboard.charts.overview import difference_forest, stage_flow_map
+from dashboard.sections import compare as parts
+from dashboard.sections.ablation import cost_section, factor_section
+from dashboard.shell.components import draw, facts, metric_title, show_table
+from dashboard.shell.session import current_view
+from dashboard.shell.widgets import choose
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count
+from data.comparison.compare import GOOD_SHARE
+from metrics.metric_registry import declared
 
 view = current_view()
 st.title("Did the change help, for whom, and at which stage?")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import diagnosis_parts as parts
-from dashboard.charts import case_map
-from dashboard.controls import choose, slide
-from dashboard.drawing import draw, facts
-from dashboard.loss_parts import loss_section
-from dashboard.rounding import count, interval_text, percent
-from dashboard.session import current_view
-from dashboard.text import markdown_text
-from data.diagnoses import signals_of
+from dashboard.charts.overview import case_map
+from dashboard.sections import diagnosis as parts
+from dashboard.sections.oracle_gap import loss_section
+from dashboard.shell.components import draw, facts
+from dashboard.shell.session import current_view
+from dashboard.shell.widgets import choose, slide
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count, interval_text, percent
+from data.diagnosis.diagnosis import signals_of
 
 view = current_view()
 selection = view.selection

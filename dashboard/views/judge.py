@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.calibration_parts import calibration_section
-from dashboard.controls import pick
-from dashboard.error_analysis_parts import error_analysis_section
-from dashboard.judge_form import judge_form
-from dashboard.judge_parts import standing_judgement, verdict_section
-from dashboard.judge_progress import job_section
-from dashboard.session import current_view
-from dashboard.text import markdown_text
-from data.traces import traces_read
+from dashboard.sections.judge.calibration import calibration_section
+from dashboard.sections.judge.error_analysis import error_analysis_section
+from dashboard.sections.judge.progress import job_section
+from dashboard.sections.judge.results import standing_judgement, verdict_section
+from dashboard.sections.judge.start import judge_form
+from dashboard.shell.session import current_view
+from dashboard.shell.widgets import pick
+from dashboard.wording.escaping import markdown_text
+from data.labels.read_cases import traces_read
 
 PARTS = {"": "The judge", "people": "Judge against people", "errors": "What people found"}
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.present_parts import compose, export_bar, made_pieces, story_bar, story_on_display
-from dashboard.presentation import presentation
-from dashboard.session import current_selection, current_view, keep
-from dashboard.story_report import report_facts
+from dashboard.sections.present import (
+    compose,
+    export_bar,
+    made_pieces,
+    presentation,
+    story_bar,
+    story_on_display,
+)
+from dashboard.shell.session import current_selection, current_view, keep
+from dashboard.stories.report import report_facts
 
 view = current_view()
 shown = story_on_display(view)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import retrieval_parts as parts
-from dashboard.retrieval_pass_parts import hop_section, rerank_section
-from dashboard.retrieval_type_parts import type_section
-from dashboard.session import current_view
-from dashboard.text import markdown_text
-from data.retrieval_curves import list_lengths
+from dashboard.sections.retrieval import curves as parts
+from dashboard.sections.retrieval.question_types import type_section
+from dashboard.sections.retrieval.reranking import hop_section, rerank_section
+from dashboard.shell.session import current_view
+from dashboard.wording.escaping import markdown_text
+from data.analysis.retrieval_curves import list_lengths
 
 view = current_view()
 st.title("Does retrieval find what the answers need?")

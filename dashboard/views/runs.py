@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import run_parts as parts
-from dashboard.access import may_write, only_reads
-from dashboard.session import View, current_selection, open_catalogue
+from dashboard.sections import runs as parts
+from dashboard.shell.session import View, current_selection, open_catalogue
+from dashboard.shell.user import may_write, only_reads
 
 catalogue = open_catalogue()
 view = View.of(catalogue, current_selection())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard import trend_parts as parts
-from dashboard.controls import choose, pick
-from dashboard.drawing import facts, metric_title
-from dashboard.rounding import count
-from dashboard.session import current_view
-from dashboard.text import markdown_text
-from dashboard.trend_words import grounds, newest_sentence, tally
-from data.trends import most_drop
+from dashboard.sections import trend as parts
+from dashboard.sections.trend import grounds, newest_sentence, tally
+from dashboard.shell.components import facts, metric_title
+from dashboard.shell.session import current_view
+from dashboard.shell.widgets import choose, pick
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count
+from data.comparison.trend import most_drop
 
 AXES = {"": "Equal steps", "time": "By time"}
 MOST_GROUNDS = 6

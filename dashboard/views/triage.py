@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from dashboard import triage_parts as parts
-from dashboard.charts import trend
-from dashboard.controls import choose
-from dashboard.diagnosis_words import rate_title
-from dashboard.drawing import draw, facts, finding_list, metric_title
-from dashboard.fix_first_parts import fix_first_section
-from dashboard.gate_parts import gate_report, gate_section, verdict_card
-from dashboard.rounding import count, interval_text, percent
-from dashboard.session import current_view
-from dashboard.text import markdown_text
-from data.comparisons import GOOD_SHARE
+from dashboard.charts.overview import trend
+from dashboard.sections import triage as parts
+from dashboard.sections.gates import gate_report, gate_section, verdict_card
+from dashboard.sections.triage import fix_first_section
+from dashboard.shell.components import draw, facts, finding_list, metric_title
+from dashboard.shell.session import current_view
+from dashboard.shell.widgets import choose
+from dashboard.wording.diagnosis import rate_title
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count, interval_text, percent
+from data.comparison.compare import GOOD_SHARE
 
 view = current_view()
 diagnosis = view.diagnosis(view.run)
@@ -82,9 +82,7 @@ if sum(point.mean is not None for point in points) > 1:
     level = next(
         (point.mean for point, run in zip(points, view.sampled, strict=True) if run.run_id == base), None
     )
-    draw(
-        trend(points, metric_title(metric), level), "trend", "The metric over runs with 95 % intervals"
-    )
+    draw(trend(points, metric_title(metric), level), "trend", "The metric over runs with 95 % intervals")
     missing = int(np.sum([point.mean is None for point in points]))
     facts(
         [

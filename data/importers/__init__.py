@@ -1,1 +1,4 @@
-"""Importers: each reads one file, as its tool writes it, into drafts of runs in the native form."""
+"""From a file to parsed runs: tell the format by its content, preview it, load it.
+
+May import `store`; `formats` may import `parsing`, never back.
+"""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from data.drafts import Record, RunDraft
 from data.errors import InputError, Problems
-from data.importers import inspectorraget, native, pipelines, ragas, ragchecker, table, trec, versions
-from data.importers.columns import guessed_fields
-from data.importers.options import Options
-from data.importers.qrels import Qrels, read_qrels, with_qrels
-from data.importers.rows import Table, container, open_table
-from data.importers.source import Source
+from data.importers.formats import inspectorraget, native, pipelines, ragas, ragchecker, table, trec, versions
+from data.importers.formats.qrels import Qrels, read_qrels, with_qrels
+from data.importers.parsing.columns import guessed_fields
+from data.importers.parsing.options import Options
+from data.importers.parsing.rows import Table, container, open_table
+from data.importers.parsing.source import Source
+from data.store.drafts import Record, RunDraft
 
 __all__ = ["FORMATS", "Importer", "detect", "read_runs"]
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from data.drafts import MappedColumn, Record
 from data.errors import Problem, Problems
-from data.fields import FIELDS
 from data.importers.detect import read_runs
-from data.importers.options import Options
-from data.importers.source import Source
+from data.importers.parsing.options import Options
+from data.importers.parsing.source import Source
+from data.store.drafts import MappedColumn, Record
+from data.store.sample_fields import FIELDS
 
 __all__ = ["Preview", "PreviewRun", "preview"]
 

@@ -1,0 +1,150 @@
+"""Charts of factors and costs as pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, LEGEND, VERMILION, arms, laid_out
+from dashboard.wording.escaping import chart_text, shorten
+from data.comparison.ablation import Effect
+from data.comparison.cost import CostPoint
+
+__all__ = ["cost_map", "effect_forest", "effect_label"]
+
+_LOOKS = {
+    "better": (GREEN, "triangle-up"),
+    "worse": (VERMILION, "triangle-down"),
+    "cannot tell": (GREY, "circle"),
+    "unchanged": (GREY, "line-ew-open"),
+}
+
+
+def effect_label(one: Effect) -> str:
+    """Write what an effect changed."""
+    return f"{shorten(one.factor, 30)}: {shorten(one.before, 22)} → {shorten(one.after, 22)}"
+
+
+def effect_forest(effects: Sequence[Effect], title: str) -> go.Figure:
+    """Draw the effect of each change with its interval and a dashed line at 0."""
+    figure = go.Figure()
+    labels = [chart_text(effect_label(one)) for one in effects]
+    for name, (colour, symbol) in _LOOKS.items():
+        mine = [(label, one) for label, one in zip(labels, effects, strict=True) if one.verdict == name]
+        if mine:
+            gaps = [one.difference for _, one in mine]
+            figure.add_scatter(
+                x=[one.difference for one in gaps],
+                y=[label for label, _ in mine],
+                mode="markers",
+                name=name,
+                marker={"color": colour, "symbol": symbol, "size": 11},
+                error_x=arms(
+                    [one.difference for one in gaps], [one.low for one in gaps], [one.high for one in gaps]
+                ),
+                customdata=[
+                    [one.n_pairs, len(effect.pairs)] for (_, effect), one in zip(mine, gaps, strict=True)
+                ],
+                hovertemplate="%{y}: %{x:+.3f}, %{customdata[0]:,} questions, %{customdata[1]} pairs of runs"
+                "<extra></extra>",
+            )
+    figure.add_vline(x=0, line_dash="dash", line_color=GREY)
+    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], automargin=True, ticksuffix="  ")
+    figure.update_xaxes(title=f"change of {chart_text(title)}, 95 % interval", automargin=True)
+    return laid_out(figure, FRAME + 30 * max(len(labels), 2), legend=LEGEND)
+
+
+def cost_map(
+    points: Sequence[CostPoint], names: Sequence[str], axes: tuple[str, str], higher: bool | None
+) -> go.Figure:
+    """Draw quality against cost with both intervals; the front is a stepped line, its versions are diamonds.
+
+    Args:
+        points: versions; those without one of the two values are left out.
+        names: their names, in the same order.
+        axes: titles of cost and quality.
+        higher: direction of the quality metric.
+    """
+    known = [
+        (point, name)
+        for point, name in zip(points, names, strict=True)
+        if point.cost is not None and point.quality is not None and point.quality.mean is not None
+    ]
+    figure = go.Figure()
+    _front(figure, [point for point, _ in known if point.front])
+    for front, colour, symbol, title in (
+        (True, BLUE, "diamond", "on the Pareto front"),
+        (False, GREY, "circle-open", "beaten on both"),
+    ):
+        mine = [(point, name) for point, name in known if point.front == front]
+        if mine:
+            _versions(figure, mine, colour, symbol, title)
+    if higher is False:
+        figure.update_yaxes(autorange="reversed")
+    figure.update_xaxes(title=chart_text(axes[0]), rangemode="tozero", automargin=True)
+    figure.update_yaxes(title=chart_text(axes[1]), automargin=True)
+    return laid_out(figure, 430, legend=LEGEND)
+
+
+def _versions(
+    figure: go.Figure, mine: Sequence[tuple[CostPoint, str]], colour: str, symbol: str, title: str
+) -> None:
+    costs = [point.cost for point, _ in mine if point.cost is not None]
+    quality = [point.quality for point, _ in mine if point.quality is not None]
+    means = [one.mean or 0.0 for one in quality]
+    figure.add_scatter(
+        x=[one.mean for one in costs],
+        y=means,
+        mode="markers+text",
+        name=title,
+        text=[chart_text(shorten(name, 24)) for _, name in mine],
+        textposition=_positions(np.array([one.mean for one in costs]), np.array(means)),
+        marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2}},
+        error_x=arms(
+            [one.mean for one in costs],
+            [one.low for one in costs],
+            [one.high for one in costs],
+            thickness=0.8,
+            color=GREY,
+        ),
+        error_y=arms(
+            [one.mean for one in quality],
+            [one.low for one in quality],
+            [one.high for one in quality],
+            thickness=0.8,
+            color=GREY,
+        ),
+        customdata=[[one.n_scored, other.n_scored] for one, other in zip(costs, quality, strict=True)],
+        hovertemplate="%{text}: %{x:,.4g} (n = %{customdata[0]:,}), %{y:.3f} (n = %{customdata[1]:,})"
+        "<extra></extra>",
+    )
+
+
+def _positions(x: np.ndarray, y: np.ndarray) -> list[str]:
+    """Put names above and below in turn along the cost axis, so that neighbours do not cover each other."""
+    turns = ("top right", "bottom right", "top left", "bottom left")
+    places = [""] * len(x)
+    for turn, at in enumerate(np.lexsort((y, x))):
+        places[at] = turns[turn % len(turns)]
+    return places
+
+
+def _front(figure: go.Figure, points: Sequence[CostPoint]) -> None:
+    """Draw the front as steps from the cheapest to the best."""
+    spots = sorted(
+        (point.cost.mean, point.quality.mean)
+        for point in points
+        if point.cost is not None and point.quality is not None and point.quality.mean is not None
+    )
+    if len(spots) > 1:
+        figure.add_scatter(
+            x=[cost for cost, _ in spots],
+            y=[quality for _, quality in spots],
+            mode="lines",
+            line={"color": BLUE, "dash": "dot", "shape": "hv"},
+            hoverinfo="skip",
+            showlegend=False,
+            name="front",
+        )

@@ -1,0 +1,303 @@
+"""The charts of the Alignment page as pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.charts.style import (
+    BLUE,
+    FRAME,
+    GREEN,
+    GREY,
+    LEGEND,
+    ORANGE,
+    PURPLE,
+    ROW,
+    VERMILION,
+    arms,
+    laid_out,
+)
+from dashboard.wording.escaping import chart_text, shorten
+from dashboard.wording.formatting import interval_text, percent
+from data.analysis.alignment import ALERT, GOLD_PLACES, PUBLISHED, Group, Rate
+from data.scoring.context_use import ORIGINS
+from metrics.statistics.intervals import Interval
+
+__all__ = [
+    "MOST_COUNTED",
+    "VersionRate",
+    "group_bars",
+    "k_lines",
+    "place_points",
+    "rank_bars",
+    "version_rates",
+]
+
+_LOOKS = {
+    "judge": (GREEN, "circle"),
+    "claims": (BLUE, "square"),
+    "citation": (PURPLE, "diamond"),
+    "imported": (ORANGE, "triangle-up"),
+    "lexical": (GREY, "circle-open"),
+}
+PUBLISHED_ROW = "Randl et al. 2026<br>arXiv 2601.21803"
+PUBLISHED_TEXT = "published; Shapley attribution on two datasets;<br>not comparable with estimates from words"
+BETWEEN = " "  # an empty row that sets the published range apart
+LONGEST_NAME = 40
+_PLACED = {"marker": {"color": BLUE, "symbol": "circle", "size": 11}}
+_UNPLACED = {"marker": {"color": VERMILION, "symbol": "x", "size": 11}}
+MOST_COUNTED = 10  # groups whose n stands under the bar
+
+
+@dataclass(frozen=True)
+class VersionRate:
+    """The rate of one version.
+
+    Attributes:
+        label: its name.
+        run_id: its run.
+        rate: the rate under one origin.
+        current: whether it is the run on display.
+    """
+
+    label: str
+    run_id: str
+    rate: Rate
+    current: bool
+
+
+def version_rates(rates: Sequence[VersionRate]) -> go.Figure:
+    """Draw the rate of ignored first documents of each version with its interval, one mark an origin.
+
+    The published range has a row of its own, an empty row below the versions, and no other row has it: it was
+    measured in another way. The alert line ends above it.
+    """
+    figure = go.Figure()
+    rows = _rows(rates)
+    for origin, title in ORIGINS.items():
+        mine = [(row, one) for row, one in zip(rows, rates, strict=True) if one.rate.origin == origin]
+        if mine:
+            colour, symbol = _LOOKS[origin]
+            values = [one.rate.value for _, one in mine]
+            figure.add_scatter(
+                x=[value.mean for value in values],
+                y=[row for row, _ in mine],
+                mode="markers",
+                name=title,
+                marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2, "color": colour}},
+                error_x=_arms(values),
+                customdata=[
+                    [one.run_id, one.rate.value.n_scored, title, origin, *_ends(one.rate.value)]
+                    for _, one in mine
+                ],
+                hovertemplate="%{y}: %{x:.0%} (%{customdata[4]} to %{customdata[5]}), "
+                "n = %{customdata[1]:,}, %{customdata[2]}<extra></extra>",
+            )
+    _add_published(figure)
+    _add_alert(figure, len(rows))
+    figure.update_yaxes(
+        type="category",  # also where versions are named by numbers
+        categoryorder="array",
+        categoryarray=[PUBLISHED_ROW, BETWEEN, *rows[::-1]],
+        range=[-1.3, len(rows) + 1.6],
+        automargin=True,
+        ticksuffix="  ",
+    )
+    figure.update_xaxes(
+        title="answers that pass over the first document, 95 % interval",
+        range=[-0.02, 1.02],
+        tickformat=".0%",
+        automargin=True,
+    )
+    height = FRAME + 40 + ROW * (len(rows) + 3)
+    return laid_out(figure, height, legend=LEGEND, clickmode="event+select")
+
+
+def _add_published(figure: go.Figure) -> None:
+    figure.add_scatter(
+        x=[PUBLISHED.low, PUBLISHED.high],
+        y=[PUBLISHED_ROW, PUBLISHED_ROW],
+        mode="lines+markers",
+        name="published, not comparable",
+        line={"color": GREY, "width": 3, "dash": "dot"},
+        marker={"symbol": "line-ns-open", "size": 14, "color": GREY},
+        hovertemplate=f"{PUBLISHED.low:.0%} to {PUBLISHED.high:.0%}, {PUBLISHED.caution}<extra></extra>",
+    )
+    figure.add_annotation(
+        x=(PUBLISHED.low + PUBLISHED.high) / 2,
+        y=PUBLISHED_ROW,
+        text=PUBLISHED_TEXT,
+        showarrow=False,
+        yshift=-24,
+        font={"size": 11, "color": GREY},
+    )
+
+
+def _add_alert(figure: go.Figure, n: int) -> None:
+    """Draw the alert line over the rows of the versions alone, its words below it."""
+    line = {"dash": "dash", "color": VERMILION}
+    figure.add_shape(type="line", x0=ALERT, x1=ALERT, y0=BETWEEN, y1=n + 1.6, line=line)
+    figure.add_annotation(
+        x=ALERT,
+        y=BETWEEN,
+        text=f"alert above {percent(ALERT)}",
+        showarrow=False,
+        xanchor="left",
+        yanchor="top",
+    )
+
+
+def _rows(rates: Sequence[VersionRate]) -> list[str]:
+    """Name a row for each rate: by version, with the origin where a version has several, never one twice."""
+    often = Counter(one.run_id for one in rates)
+    names = [
+        ("▸ " if one.current else "")
+        + chart_text(_short(one.label))
+        + (f" · {ORIGINS[one.rate.origin]}" if often[one.run_id] > 1 else "")
+        for one in rates
+    ]
+    twice = Counter(names)
+    return [
+        name if twice[name] == 1 else f"{name} · {one.run_id[:6]}"
+        for name, one in zip(names, rates, strict=True)
+    ]
+
+
+def _short(label: str) -> str:
+    """Cut a long name in its middle: versions often differ at the end."""
+    line = " ".join(label.split())
+    if len(line) <= LONGEST_NAME:
+        return line
+    half = LONGEST_NAME // 2
+    return f"{line[:half].rstrip()}…{line[1 - half :].lstrip()}"
+
+
+def _ends(value: Interval) -> list[str]:
+    return [percent(value.low), percent(value.high)]
+
+
+def _arms(values: Sequence[Interval], **look: Any) -> dict[str, object]:
+    lows, highs = [one.low for one in values], [one.high for one in values]
+    return arms([one.mean for one in values], lows, highs, **look)
+
+
+def group_bars(groups: Sequence[Group], mark: str, axis: str) -> go.Figure:
+    """Draw the rate of ignored first documents by group; a bar carries the mark that leads to its cases."""
+    figure = _bars(groups, mark, axis)
+    figure.add_hline(y=ALERT, line_dash="dash", line_color=VERMILION)
+    figure.add_annotation(
+        xref="paper", x=1, y=ALERT, xanchor="right", yanchor="bottom", showarrow=False,
+        text=f"alert above {percent(ALERT)}",
+    )  # fmt: skip
+    return figure.update_yaxes(title="pass over the first document")
+
+
+def rank_bars(groups: Sequence[Group]) -> go.Figure:
+    """Draw how often each rank is drawn on."""
+    return _bars(groups, "used_rank", "rank").update_yaxes(title="answers that draw on it")
+
+
+def _bars(groups: Sequence[Group], mark: str, axis: str) -> go.Figure:
+    places = list(range(len(groups)))
+    figure = go.Figure(
+        go.Bar(
+            x=places,
+            y=[one.value.mean for one in groups],
+            marker_color=BLUE,
+            width=min(0.7, 0.2 * max(len(groups), 1)),
+            error_y=_arms([one.value for one in groups], color=GREY),
+            customdata=[
+                [f"{mark}:{one.key}", one.value.n_scored, chart_text(one.label), *_ends(one.value)]
+                for one in groups
+            ],
+            hovertemplate="%{customdata[2]}: %{y:.0%} (%{customdata[3]} to %{customdata[4]}), "
+            "n = %{customdata[1]:,}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(
+        title=axis,
+        tickvals=places,
+        ticktext=[_under(one, len(groups)) for one in groups],
+        range=[-0.6, len(groups) - 0.4],
+        automargin=True,
+    )
+    figure.update_yaxes(range=[0, 1.05], tickformat=".0%", automargin=True)
+    return laid_out(figure, 320, showlegend=False, clickmode="event+select", bargap=0.3)
+
+
+def _under(one: Group, n: int) -> str:
+    """Write below a bar what it stands for, its value, and n where there is room."""
+    name = f"<b>{chart_text(shorten(one.label, 24))}</b><br>{percent(one.value.mean)}"
+    return f"{name}<br>n = {one.value.n_scored:,}" if n <= MOST_COUNTED else name
+
+
+def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str], k: int) -> go.Figure:
+    """Draw wasted context and deep reliance over k; a point carries its metric and its k."""
+    figure = go.Figure()
+    for (metric, groups), (colour, symbol) in zip(
+        by_metric.items(), ((BLUE, "circle"), (VERMILION, "square")), strict=False
+    ):
+        figure.add_scatter(
+            x=[int(one.key) for one in groups],
+            y=[one.value.mean for one in groups],
+            mode="lines+markers",
+            name=titles[metric],
+            line={"color": colour},
+            marker={"symbol": symbol, "size": 9},
+            error_y=_arms([one.value for one in groups], color=GREY),
+            customdata=[[metric, int(one.key), one.value.n_scored, *_ends(one.value)] for one in groups],
+            hovertemplate=f"{titles[metric]}@%{{x}}: %{{y:.0%}} (%{{customdata[3]}} to %{{customdata[4]}}), "
+            "n = %{customdata[2]:,}<extra></extra>",
+        )
+    figure.add_vline(
+        x=k, line_dash="dot", line_color=GREY, annotation_text=f"k = {k}", annotation_position="top right"
+    )
+    figure.update_xaxes(title="k", tickformat="d", dtick=1, automargin=True)
+    figure.update_yaxes(range=[-0.03, 1.08], tickformat=".0%", automargin=True)
+    return laid_out(figure, 320, legend=LEGEND, clickmode="event+select")
+
+
+def place_points(groups: Sequence[Group], title: str) -> go.Figure:
+    """Draw an answer metric by the rank of the first gold document; where there is none stands apart."""
+    figure = go.Figure()
+    ranked = [one for one in groups if one.key != GOLD_PLACES[-1]]
+    without = [one for one in groups if one.key == GOLD_PLACES[-1]]
+    if ranked:
+        _add_places(figure, ranked, mode="markers+lines", line={"color": GREY, "width": 1}, **_PLACED)
+    if without:
+        _add_places(figure, without, mode="markers", **_UNPLACED)
+    labels = [one.label for one in groups]
+    figure.update_xaxes(
+        title="rank of the first gold document",
+        type="category",
+        categoryorder="array",
+        categoryarray=labels,
+        tickvals=labels,
+        ticktext=[
+            f"<b>{one.label}</b><br>{one.value.mean:.2f}<br>n = {one.value.n_scored:,}" for one in groups
+        ],
+        automargin=True,
+    )
+    highs = [one.value.high for one in groups if np.isfinite(one.value.high)]
+    figure.update_yaxes(title=chart_text(title), range=[0, 1.05 * max([1.0, *highs])], automargin=True)
+    return laid_out(figure, 320, showlegend=False, clickmode="event+select")
+
+
+def _add_places(figure: go.Figure, groups: Sequence[Group], **look: Any) -> None:
+    figure.add_scatter(
+        x=[one.label for one in groups],
+        y=[one.value.mean for one in groups],
+        error_y=_arms([one.value for one in groups], color=GREY),
+        customdata=[
+            [f"gold_place:{one.key}", one.value.n_scored, interval_text(one.value.low, one.value.high)]
+            for one in groups
+        ],
+        hovertemplate="gold at %{x}: %{y:.2f} %{customdata[2]}, n = %{customdata[1]:,}<extra></extra>",
+        **look,
+    )

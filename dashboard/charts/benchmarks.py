@@ -1,0 +1,132 @@
+"""The charts of the Benchmarks page as pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, LEGEND, ORANGE, PURPLE, VERMILION, arms, laid_out
+from dashboard.wording.escaping import capital, chart_text, shorten
+from data.comparison.benchmarks import PublishedRow
+from data.scoring.summaries import Aggregate
+from metrics.metric_registry import declared, title_of
+
+__all__ = ["VersionPoint", "dot_plot", "metric_label", "progress"]
+
+ROW = 34
+_LOOKS = (
+    (ORANGE, "circle-open"),
+    (GREEN, "square-open"),
+    (PURPLE, "triangle-up-open"),
+    (VERMILION, "cross-open"),
+    (GREY, "star-open"),
+)
+NOT_COMPUTED = "0, likely not computed"
+
+
+def metric_label(metric: str) -> str:
+    """Name a metric, with its direction where lower is better."""
+    found = declared(metric)
+    lower = " (lower is better)" if found is not None and found.higher_is_better is False else ""
+    title = title_of(metric)
+    return f"{capital(title)}{lower}"
+
+
+def dot_plot(ours: dict[str, Aggregate], name: str, rows: Sequence[PublishedRow]) -> go.Figure:
+    """Draw our means with intervals beside published ones, in percent; each system has a mark of its own."""
+    metrics = [one for one in ours if any(one in row.values for row in rows)]
+    labels = [chart_text(metric_label(one)) for one in metrics]
+    figure = go.Figure()
+    for at, row in enumerate(rows):
+        colour, symbol = _LOOKS[at % len(_LOOKS)]
+        there = [
+            (label, row.values[one]) for one, label in zip(metrics, labels, strict=True) if one in row.values
+        ]
+        figure.add_scatter(
+            x=[100 * value for _, value in there],
+            y=[label for label, _ in there],
+            mode="markers",
+            name=chart_text(shorten(row.name, 40)),
+            marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2}},
+            hovertemplate="%{y}: %{x:.1f} %<extra>%{fullData.name}</extra>",
+        )
+    known = [(label, ours[one]) for one, label in zip(metrics, labels, strict=True)]
+    figure.add_scatter(
+        x=[100 * (one.mean or 0.0) for _, one in known],
+        y=[label for label, _ in known],
+        mode="markers",
+        name=chart_text(shorten(name, 40)),
+        marker={"color": BLUE, "symbol": "diamond", "size": 13},
+        error_x=_arms([one for _, one in known]),
+        customdata=[[one.metric] for _, one in known],
+        hovertemplate="%{y}: %{x:.1f} %<extra>%{fullData.name}</extra>",
+    )
+    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], automargin=True, ticksuffix="  ")
+    figure.update_xaxes(title="mean, in percent", range=[-2, 102], automargin=True)
+    return laid_out(figure, FRAME + 20 + ROW * max(len(metrics), 2), legend=LEGEND, clickmode="event+select")
+
+
+def _arms(values: Sequence[Aggregate | None]) -> dict[str, object]:
+    """Give the arms of our intervals in percent."""
+    ends = [(None, None, None) if one is None else (one.mean, one.low, one.high) for one in values]
+    middles, lows, highs = zip(*ends, strict=True) if ends else ((), (), ())
+    return arms(middles, lows, highs, 100)
+
+
+@dataclass(frozen=True)
+class VersionPoint:
+    """One version in the history of a metric.
+
+    Attributes:
+        label: its name.
+        one: its mean; None where it does not have the metric.
+        uncomputed: whether its 0 looks like a value that was not computed.
+    """
+
+    label: str
+    one: Aggregate | None
+    uncomputed: bool
+
+
+def progress(points: Sequence[VersionPoint], metric: str, target: float | None) -> go.Figure:
+    """Draw a metric over versions; a gap is not measured, a cross a 0 that looks uncomputed."""
+    labels = [chart_text(shorten(point.label, 26)) for point in points]
+    shown = [point.one if point.one is not None and not point.uncomputed else None for point in points]
+    figure = go.Figure(
+        go.Scatter(
+            x=labels,
+            y=[None if one is None or one.mean is None else 100 * one.mean for one in shown],
+            mode="lines+markers",
+            name=metric_label(metric),
+            connectgaps=False,
+            line={"color": BLUE},
+            marker={"color": BLUE, "size": 10},
+            error_y=_arms(shown),
+            hovertemplate="%{x}: %{y:.2f} %<extra></extra>",
+        )
+    )
+    crosses = [label for label, point in zip(labels, points, strict=True) if point.uncomputed]
+    if crosses:
+        figure.add_scatter(
+            x=crosses,
+            y=[0.0] * len(crosses),
+            mode="markers+text",
+            name=NOT_COMPUTED,
+            marker={"symbol": "x-thin-open", "size": 13, "color": VERMILION, "line": {"width": 2}},
+            text=["not computed?"] * len(crosses),
+            textposition="top center",
+            hovertemplate="%{x}: written as 0, likely not computed<extra></extra>",
+        )
+    if target is not None:
+        figure.add_hline(
+            y=100 * target,
+            line_dash="dash",
+            line_color=GREY,
+            annotation_text="good",
+            annotation_position="top left",
+        )
+    figure.update_xaxes(categoryorder="array", categoryarray=labels, type="category", automargin=True)
+    figure.update_yaxes(title=f"{chart_text(metric_label(metric))}, %", rangemode="tozero", automargin=True)
+    return laid_out(figure, 330, legend=LEGEND, showlegend=bool(crosses))

@@ -1,0 +1,184 @@
+"""The chart of the Trend page as a pure function."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+
+import plotly.graph_objects as go
+
+from dashboard.charts.style import BLUE, GREEN, GREY, LEGEND, ORANGE, VERMILION, arms, laid_out
+from dashboard.wording.escaping import chart_text, shorten
+from dashboard.wording.formatting import interval_text, number
+from data.comparison.trend import Level
+
+__all__ = ["LOOKS", "OTHER_GROUND", "TrendMark", "trend_lines"]
+
+MOST_TICKS = 20  # names under the axis; with more, every second or third run is named
+LONGEST_TICK, LONGEST_RELEASE = 22, 24
+RING = 21  # pixels
+OTHER_GROUND = "other ground than the baseline"
+LOOKS = {
+    "regression": (VERMILION, "triangle-down", 13),
+    "worse": (ORANGE, "triangle-down", 11),
+    "better": (GREEN, "triangle-up", 11),
+    "cannot tell": (GREY, "circle", 10),
+    "unchanged": (GREY, "line-ew-open", 13),
+    "no shared question": (GREY, "x", 10),
+    "baseline": (BLUE, "diamond", 13),
+    "before the baseline": (GREY, "circle", 6),
+    "no baseline": (GREY, "circle", 10),
+    "mean only": (GREY, "circle-open", 10),
+}
+HOVER = "%{customdata[1]}<br>%{customdata[2]}<br>%{customdata[3]}<br>%{customdata[4]}<extra></extra>"
+
+
+@dataclass(frozen=True)
+class TrendMark:
+    """One run in the chart.
+
+    Attributes:
+        run_id: the run.
+        label: its name.
+        when: when it was made, in UTC.
+        level: the metric in it.
+        look: what it is to the baseline, a key of LOOKS.
+        told: the difference to the baseline in words, "" for none.
+        other_ground: whether questions, data set, judge or source differ from the baseline's.
+        current: whether it is the run on display.
+        release: what the release is called, "" for a run that is none.
+    """
+
+    run_id: str
+    label: str
+    when: datetime
+    level: Level
+    look: str
+    told: str = ""
+    other_ground: bool = False
+    current: bool = False
+    release: str = ""
+
+
+def trend_lines(
+    marks: Sequence[TrendMark], title: str, baseline: float | None, by_time: bool = False
+) -> go.Figure:
+    """Draw a metric over runs: points with 95 % intervals, the baseline dashed, releases as vertical lines.
+
+    Each verdict has a mark and a colour of its own; a run known by its mean alone is hollow and bare.
+
+    Args:
+        marks: the runs, oldest first.
+        title: of the metric.
+        baseline: level of the baseline; None for none.
+        by_time: place runs by when they were made; in equal steps otherwise.
+    """
+    figure = go.Figure()
+    places: list[object] = [one.when if by_time else at for at, one in enumerate(marks)]
+    measured = [(x, one) for x, one in zip(places, marks, strict=True) if one.level.mean is not None]
+    _add_rings(figure, measured)
+    for look, (colour, symbol, size) in LOOKS.items():
+        mine = [(x, one) for x, one in measured if one.look == look]
+        if mine:
+            _add_points(figure, mine, look, {"color": colour, "symbol": symbol, "size": size})
+    if baseline is not None:
+        figure.add_hline(
+            y=baseline,
+            line_dash="dash",
+            line_color=BLUE,
+            annotation_text="baseline",
+            annotation_position="top right",
+        )
+    for x, one in zip(places, marks, strict=True):
+        if one.release:
+            _add_release(figure, x, one.release)
+    _lay_axes(figure, marks, by_time)
+    figure.update_yaxes(title=chart_text(title), automargin=True)
+    return laid_out(figure, 460, legend=LEGEND, clickmode="event+select", hovermode="closest")
+
+
+def _add_rings(figure: go.Figure, measured: Sequence[tuple[object, TrendMark]]) -> None:
+    """Draw what surrounds a point: a square where the ground differs, a circle around the run on display."""
+    rings = (
+        (OTHER_GROUND, "square-open", GREY, [one for one in measured if one[1].other_ground]),
+        ("on display", "circle-open", BLUE, [one for one in measured if one[1].current]),
+    )
+    for name, symbol, colour, mine in rings:
+        if mine:
+            figure.add_scatter(
+                x=[x for x, _ in mine],
+                y=[one.level.mean for _, one in mine],
+                mode="markers",
+                name=name,
+                marker={"symbol": symbol, "size": RING, "color": colour, "line": {"width": 1.5}},
+                hoverinfo="skip",
+            )
+
+
+def _add_points(
+    figure: go.Figure, mine: Sequence[tuple[object, TrendMark]], name: str, marker: dict[str, object]
+) -> None:
+    levels = [one.level for _, one in mine]
+    means = [level.mean for level in levels]
+    bars = arms(means, [level.low for level in levels], [level.high for level in levels], width=3)
+    figure.add_scatter(
+        x=[x for x, _ in mine],
+        y=means,
+        mode="markers",
+        name=name,
+        marker=marker,
+        error_y=None if all(level.low is None for level in levels) else bars,
+        customdata=[_told(one) for _, one in mine],
+        hovertemplate=HOVER,
+    )
+
+
+def _told(one: TrendMark) -> list[str]:
+    """Give the custom data of a point: its run, and what stands in the box beside it."""
+    level = one.level
+    n = f"n = {level.n:,}" if level.n else "n not stated"
+    value = f"{number(level.mean, 3)} {interval_text(level.low, level.high, 3)}, {n}"
+    if level.stated:
+        value = f"{number(level.mean, 3)}, stated; no sample, no interval"
+    return [
+        one.run_id,
+        chart_text(shorten(one.label, 60)),
+        f"{one.when:%Y-%m-%d %H:%M} UTC",
+        value,
+        chart_text(one.told or one.look),
+    ]
+
+
+def _add_release(figure: go.Figure, x: object, name: str) -> None:
+    figure.add_shape(
+        type="line", x0=x, x1=x, y0=0, y1=1, yref="paper", line={"color": GREY, "width": 1, "dash": "dot"}
+    )
+    figure.add_annotation(
+        x=x,
+        y=1,
+        yref="paper",
+        text=chart_text(shorten(name, LONGEST_RELEASE)),
+        textangle=-90,
+        showarrow=False,
+        xanchor="right",
+        yanchor="top",
+        font={"size": 11},
+    )
+
+
+def _lay_axes(figure: go.Figure, marks: Sequence[TrendMark], by_time: bool) -> None:
+    if by_time:
+        figure.update_xaxes(type="date", title="made, UTC", automargin=True)
+        return
+    step = max(1, ceil(len(marks) / MOST_TICKS))
+    room = max(0.6, len(marks) / 50)  # so that the ring around the last point is whole
+    named = range(len(marks) - 1, -1, -step)  # from the newest back
+    figure.update_xaxes(
+        tickvals=list(named),
+        ticktext=[chart_text(shorten(marks[at].label, LONGEST_TICK)) for at in named],
+        range=[-room, len(marks) - 1 + room],
+        tickangle=-35 if len(marks) > 6 else 0,
+        automargin=True,
+    )

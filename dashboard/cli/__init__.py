@@ -1,0 +1,1 @@
+"""The command line, a module a command; loads no Streamlit but to serve the dashboard."""

@@ -1,0 +1,167 @@
+"""The verdict of the gates for CI: JUnit XML for its list of tests, Markdown for its job summary."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dashboard.cli.terminal import plain
+from dashboard.wording.escaping import capital, markdown_text, shorten
+from dashboard.wording.gates import broken_words, gate_row, if_it_fails, verdict_words
+from data.gates.report import BrokenCase, GateReport
+from metrics.gates.gates import GateResult
+from metrics.gates.wording import gate_title
+
+__all__ = ["junit_xml", "markdown_summary"]
+
+MOST_LISTED = 50  # newly failing questions that are written out
+FOOTER = (
+    "PASS and FAIL need the whole 95 % interval on one side. *Could show* is the smallest distance from the "
+    "threshold that a sample of this size shows 4 times in 5."
+)
+MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️", "UNMEASURED": "❔"}
+_HARMLESS = re.compile(
+    r"\\(?:(?<=\d\\)(\.)(?=\d)|(?<=\w\\)(-)(?=\w)|(:)(?= )|([,;?%()])|(\+)(?=\d))"
+)  # 0.85, top-ranked, "name: value", punctuation, +0.02
+_NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")  # XML 1.0, production 2
+
+
+def junit_xml(report: GateReport, strict: bool = False) -> str:
+    """Write the report as JUnit XML: one test a gate.
+
+    What keeps the version from shipping is a failure. All else that is no PASS is skipped, with the verdict
+    as the message: readers show it, and count it neither as passed nor as failed.
+    """
+    root = ET.Element("testsuites", name="ragtriage gate")
+    suite = ET.SubElement(root, "testsuite", name=_xml(f"{report.run.project}: {report.name}"))
+    _properties(suite, report, strict)
+    failures = skipped = 0
+    for one in report.results:
+        case = ET.SubElement(
+            suite,
+            "testcase",
+            classname=_xml(f"ragtriage.{report.run.project}.{one.gate.kind}"),
+            name=_xml(gate_title(one.gate)),
+            time="0",
+        )
+        if one.verdict != "PASS":
+            holds = _holds(one, strict)
+            failures, skipped = failures + holds, skipped + (not holds)
+            _verdict(case, one, holds)
+        ET.SubElement(case, "system-out").text = _xml(one.sentence)
+    counts = {"tests": len(report.results), "failures": failures, "errors": 0, "skipped": skipped}
+    for element in (root, suite):
+        element.attrib.update({name: str(value) for name, value in counts.items()} | {"time": "0"})
+    suite.set("timestamp", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+    suite.set("hostname", "ragtriage")
+    ET.SubElement(suite, "system-out").text = _xml(_said(report))
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=False).join(
+        ('<?xml version="1.0" encoding="UTF-8"?>\n', "\n")
+    )
+
+
+def _properties(suite: ET.Element, report: GateReport, strict: bool) -> None:
+    given = {
+        "verdict": report.verdict_under(strict),
+        "run": report.run.run_id,
+        "baseline": report.baseline.run.run_id if report.baseline.run else "",
+        "gates": Path(report.source).name,
+        "strict": str(strict).lower(),
+    }
+    properties = ET.SubElement(suite, "properties")
+    for name, value in given.items():
+        ET.SubElement(properties, "property", name=name, value=_xml(value))
+
+
+def _holds(one: GateResult, strict: bool) -> bool:
+    """Whether a gate that does not pass keeps the version from shipping."""
+    return one.blocks and (one.verdict == "FAIL" or one.gate.required or strict)
+
+
+def _verdict(case: ET.Element, one: GateResult, holds: bool) -> None:
+    message = _xml(f"{one.verdict} ({if_it_fails(one)})")
+    if holds:
+        ET.SubElement(case, "failure", type=one.verdict, message=message).text = _xml(one.sentence)
+    else:
+        ET.SubElement(case, "skipped", message=message)
+
+
+def _said(report: GateReport) -> str:
+    """What belongs to no single gate: the baseline, warnings, newly failing questions."""
+    broken = [
+        f"newly failing: {one.question_id}{' (critical)' if one.critical else ''}: {one.question}"
+        for one in report.broken[:MOST_LISTED]
+    ]
+    lines = [
+        f"baseline: {report.baseline.note}",
+        *report.warnings,
+        *_cautions(report),
+        broken_words(report),
+        *broken,
+        _rest(report),
+    ]
+    return "\n".join(line for line in lines if line)
+
+
+def _cautions(report: GateReport) -> list[str]:
+    return [f"Read before trusting these numbers: {one}" for one in report.cautions]
+
+
+def _rest(report: GateReport) -> str:
+    more = len(report.broken) - MOST_LISTED
+    return f"and {more:,} more" if more > 0 else ""
+
+
+def _xml(text: str) -> str:
+    """Drop what no XML document may hold; the writer escapes the rest."""
+    return _NO_XML.sub("", text)
+
+
+def markdown_summary(report: GateReport, strict: bool = False) -> str:
+    """Write the report as Markdown for a job summary; names and questions are data in it, never markup."""
+    verdict = report.verdict_under(strict)
+    base = f"against {_md(report.baseline_name)}: {_md(report.baseline.note)}"
+    if report.baseline.run is None:
+        base = f"against nothing: {_md(report.baseline.note)}"
+    lines = [
+        f"## {MARKS[verdict]} {verdict}: {_md(report.name)} ({_md(report.run.project)})",
+        f"{_md(capital(verdict_words(report, strict)))}. Run `{report.run.run_id}`, {base}. "
+        f"Gates: {_md(Path(report.source).name)}{', strict' if strict else ''}.",
+        _table(report),
+        *([_broken(report)] if report.baseline.run else []),
+        *(f"- ⚠️ {_md(one)}" for one in [*report.warnings, *_cautions(report)]),
+        FOOTER,
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _table(report: GateReport) -> str:
+    rows = [gate_row(one) for one in report.results]
+    head = list(rows[0])
+    lines = [head, ["---"] * len(head)]
+    lines += [
+        [f"{MARKS[row['Verdict']]} {row['Verdict']}", *map(_md, list(row.values())[1:])] for row in rows
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _broken(report: GateReport) -> str:
+    said = broken_words(report)  # numbers and words of our own, which HTML shows as they are
+    if not report.broken:
+        return said
+    rest = _rest(report)
+    lines = [*map(_item, report.broken[:MOST_LISTED]), *([f"- {rest}"] if rest else [])]
+    return "\n".join([f"<details><summary>{said}</summary>", "", *lines, "", "</details>"])
+
+
+def _item(one: BrokenCase) -> str:
+    critical = "**critical** " if one.critical else ""
+    return f"- {critical}{_md(one.question_id)}: {_md(shorten(one.question, 160))}"
+
+
+def _md(text: str) -> str:
+    """Escape text as everywhere, but for signs that mean nothing where they stand."""
+    return _HARMLESS.sub(lambda found: found.group()[1:], markdown_text(plain(text)))

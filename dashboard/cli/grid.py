@@ -1,0 +1,159 @@
+"""The grid command: a grid search over chunkings, with progress, going on from the cells that are there."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from dashboard.cli.commands import open_workspace
+from dashboard.cli.terminal import plain, table
+from dashboard.wording.formatting import interval_text, number
+from data.chunking.chunkers import Strategy, Unit
+from data.chunking.corpus import read_corpus
+from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
+from data.chunking.grids import Grid, grids_of
+from data.chunking.questions import read_questions
+from data.chunking.ranking import Standings, standings
+from data.importers.parsing.source import Source
+from data.scoring.run_index import Catalogue
+from data.store.workspace import Run
+
+__all__ = ["GridOptions", "run"]
+
+HEADINGS = {"no": (False,), "yes": (True,), "both": (False, True)}
+HEADLINE = "span_recall@5"
+SHOWN = (HEADLINE, "span_precision@5", "span_iou@5", "span_ndcg@5", "span_recall_budget@1000")
+BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} cells [{elapsed}{postfix}]"
+MARKS = {
+    "best": "best",
+    "same": "= best",
+    "worse": "",
+    "no direction": "",
+    "not measured": "not measured",
+}
+
+
+@dataclass(frozen=True)
+class GridOptions:
+    """What the command line asked for.
+
+    Attributes:
+        corpus: folders and files.
+        questions: file of questions with gold spans.
+        sizes: chunk sizes.
+        overlaps: overlaps.
+        unit: of both.
+        strategies: content-aware ones beside the fixed grid.
+        headings: "no", "yes" or "both".
+        depth: chunks retrieved.
+        retriever: "bm25" or "embedding:PATH".
+        project: what the runs belong to; the name of the corpus when left out.
+        title: what to call the grid.
+    """
+
+    corpus: Sequence[str]
+    questions: str
+    sizes: Sequence[int]
+    overlaps: Sequence[int]
+    unit: Unit
+    strategies: Sequence[Strategy]
+    headings: str
+    depth: int
+    retriever: str
+    project: str | None
+    title: str
+
+
+def run(workspace: str | None, given: GridOptions, as_json: bool) -> int:
+    """Run a grid and print its cells; gives the exit code."""
+    cells, refused = plan_cells(
+        given.sizes, given.overlaps, given.unit, given.strategies, HEADINGS[given.headings]
+    )
+    corpus = read_corpus(given.corpus)
+    questions = read_questions(Source.from_path(given.questions), corpus)
+    plan = GridPlan(corpus, questions, cells, given.retriever, given.depth, given.title or corpus.name)
+    for one in (*refused, *corpus.notes, *questions.notes):
+        click.echo(f"left out: {plain(one)}" if one in refused else f"note: {plain(one)}", err=True)
+    catalogue = open_workspace(workspace, create=True)
+    project = given.project or corpus.name
+    try:
+        runs = _with_progress(catalogue, plan, project)
+    except KeyboardInterrupt:
+        click.echo("Stopped. Finished cells are kept; the same command goes on from them.", err=True)
+        return 130
+    grid = next(one for one in grids_of(catalogue.runs(project)) if one.key == plan.key)
+    click.echo(_as_json(catalogue, plan, runs, refused) if as_json else _as_text(catalogue, grid))
+    return 0
+
+
+def _with_progress(catalogue: Catalogue, plan: GridPlan, project: str) -> list[Run]:
+    """Run a grid under a bar; the time left is the grid's own, which knows the cells that were there."""
+    with tqdm(total=len(plan.chunkings), bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
+
+        def watch(step: GridStep) -> None:
+            bar.set_description(plain(step.cell) or "done")
+            left = "" if step.seconds_left is None else tqdm.format_interval(step.seconds_left)
+            bar.set_postfix_str(f"about {left} left" if left and step.cell else "", refresh=False)
+            bar.n = step.done
+            bar.refresh()
+
+        return run_grid(catalogue, plan, project, watch)
+
+
+def _as_json(catalogue: Catalogue, plan: GridPlan, runs: Sequence[Run], refused: Sequence[str]) -> str:
+    names = catalogue.names()
+    answer = {
+        "grid": plan.key,
+        "left_out": list(refused),
+        "runs": [
+            {
+                "run_id": one.run_id,
+                "name": names[one.run_id],
+                "project": one.project,
+                "n": one.n,
+                "config": one.config,
+                "measured": one.measured,
+                "metrics": _means(catalogue, one),
+            }
+            for one in runs
+        ],
+    }
+    return json.dumps(answer, ensure_ascii=False, indent=1, allow_nan=False)
+
+
+def _means(catalogue: Catalogue, run: Run) -> dict[str, Any]:
+    return {name: {**one.to_dict(), "source": one.source} for name, one in catalogue.summary(run).items()}
+
+
+def _as_text(catalogue: Catalogue, grid: Grid) -> str:
+    tables = [catalogue.table(cell.run) for cell in grid.cells]
+    by_metric = {metric: standings(grid, tables, metric) for metric in SHOWN}
+    head = by_metric[HEADLINE]
+    rows = [_row(head, by_metric, at) for at in range(len(grid.cells))]
+    header = ["run", "chunking", "chunks", *SHOWN[:1], "95 % interval", "", *SHOWN[1:]]
+    footer = (
+        f"{head.n_questions:,} questions. = best: a paired test (Holm-corrected) cannot tell the cell "
+        "from the best one. Recall is the share of gold characters covered."
+    )
+    return f"{table(header, rows)}\n{footer}"
+
+
+def _row(head: Standings, by_metric: dict[str, Standings], at: int) -> list[str]:
+    one = head.values[at]
+    run = one.cell.run
+    others = [by_metric[metric].values[at].value for metric in SHOWN[1:]]
+    return [
+        run.run_id,
+        run.name,
+        f"{run.config.get('n_chunks', '–'):,}" if isinstance(run.config.get("n_chunks"), int) else "–",
+        number(one.value.mean if one.value else None, 3),
+        interval_text(one.value.low, one.value.high, 3) if one.value else "–",
+        MARKS[one.place],
+        *(number(value.mean if value else None, 3) for value in others),
+    ]

@@ -1,0 +1,75 @@
+"""What the commands that ask a model have in common: the plan, the question whether to go on, the bar."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+from tqdm import tqdm
+
+from data.judge.client import ClientSettings
+from data.judge.job_record import JobSpec, Progress
+from data.judge.plan import JudgePlan
+from data.judge.requests import Work
+from data.judge.run_job import JobResult, run_work
+from data.scoring.run_index import Catalogue
+from data.store.workspace import Run
+
+__all__ = ["agreed", "plan_text", "with_bar"]
+
+BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}{postfix}]"
+
+
+def plan_text(plan: JudgePlan) -> str:
+    """Write a plan for people."""
+    cost = (
+        "unknown: the model is not in the price table" if plan.cost_usd is None else f"${plan.cost_usd:.4f}"
+    )
+    half = ", at the price of batches" if plan.batch else ""
+    nothing = f", {plan.nothing:,} with nothing to judge" if plan.nothing else ""
+    alike = f", {plan.alike:,} alike and asked once" if plan.alike else ""
+    return "\n".join(
+        [
+            f"{plan.kind} by {plan.model}, prompt {plan.prompt}",
+            f"samples  {plan.samples:,}, {plan.cached:,} of them judged already{alike}{nothing}",
+            f"calls    {plan.calls:,}",
+            f"tokens   {plan.input_tokens:,} in, {plan.output_tokens:,} out ({plan.method})",
+            f"cost     about {cost}{half} (prices of {plan.price_date})",
+        ]
+    )
+
+
+def agreed(plan: JudgePlan, dry_run: bool, yes: bool, as_json: bool) -> bool:
+    """Show a plan and say whether to go on; a person at a terminal is asked before anything is spent."""
+    if dry_run:
+        click.echo(json.dumps(plan.to_dict(), indent=1) if as_json else plan_text(plan))
+        return False
+    click.echo(plan_text(plan), err=True)
+    asked = sys.stdin.isatty() and not yes and plan.calls
+    return not asked or click.confirm("Go on?", err=True)
+
+
+def with_bar(
+    doing: str, catalogue: Catalogue, run: Run, work: Work, settings: ClientSettings, spec: JobSpec
+) -> JobResult:
+    """Do work under a bar with rate, cost so far and time left."""
+    total = len(spec.rows) * spec.repeats
+    with tqdm(total=total, desc=doing, bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
+
+        def watch(progress: Progress) -> None:
+            bar.n = progress.done
+            bar.set_postfix_str(_state(progress), refresh=False)
+            bar.refresh()
+
+        return run_work(catalogue.workspace, run, work, settings, spec, watch)
+
+
+def _state(progress: Progress) -> str:
+    left, cost, rate = progress.seconds_left, progress.cost_usd, progress.rate
+    known = [
+        "" if rate is None else f"{rate:.1f} calls/s",
+        "" if cost is None else f"${cost:.4f}",
+        "" if left is None else f"about {tqdm.format_interval(left)} left",
+    ]
+    return ", ".join(one for one in known if one)

@@ -1,0 +1,1 @@
+"""A report as HTML, PDF, pictures or a bundle of files; no Streamlit."""

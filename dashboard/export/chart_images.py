@@ -1,0 +1,95 @@
+"""A chart as PNG or SVG by kaleido, in a process of its own: a bad argument makes kaleido wait for ever."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import orjson
+import plotly.graph_objects as go
+
+from dashboard.charts.figure_data import plain_json
+from dashboard.export.pdf import needed_chromium, run_bounded
+from data.errors import DataError
+
+__all__ = ["IMAGE_FORMS", "chart_image"]
+
+IMAGE_FORMS = ("png", "svg")
+PATIENCE_SECONDS = 60.0
+WIDTH, HEIGHT, SCALE = 960, 480, 2
+FONTS = "Arial, 'Liberation Sans', 'Noto Sans', 'Noto Sans CJK SC', 'DejaVu Sans', sans-serif"
+
+
+def chart_image(figure: go.Figure, form: str, width: int = WIDTH, seconds: float = PATIENCE_SECONDS) -> bytes:
+    """Draw a chart on white.
+
+    Args:
+        figure: the chart; its own height is kept.
+        form: one of IMAGE_FORMS; PNG has twice the pixels.
+        width: in CSS pixels.
+        seconds: the time allowed.
+
+    Raises:
+        DataError: the form is not known, kaleido or a Chromium is missing, or drawing failed or took long.
+    """
+    if form not in IMAGE_FORMS:
+        raise DataError(f"image format {form!r}; accepted: {', '.join(IMAGE_FORMS)}")
+    if importlib.util.find_spec("kaleido") is None:
+        raise DataError('images of charts need kaleido: `pip install "ragtriage[images]"`')
+    asked = orjson.dumps({"figure": _drawn(figure), "form": form, "width": width})
+    command = [sys.executable, "-P", "-m", "dashboard.export.chart_images"]
+    with tempfile.TemporaryDirectory(prefix="ragtriage-", ignore_cleanup_errors=True) as folder:
+        set_here = {"BROWSER_PATH": needed_chromium(), "PYTHONPATH": _path(), "TMPDIR": folder}
+        ended = run_bounded(command, seconds, asked, {**os.environ, **set_here})
+    if ended.returncode or not ended.stdout:
+        lines = [line for line in ended.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+        raise DataError(f"the chart could not be drawn: {lines[-1] if lines else 'kaleido gave no image'}")
+    return ended.stdout
+
+
+def _path() -> str:
+    here = str(Path(__file__).resolve().parents[2])
+    return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def _drawn(figure: go.Figure) -> Any:
+    """Give the figure with the template of print: white ground, fonts that cover most scripts."""
+    layout = figure.layout.to_plotly_json()
+    layout["template"] = {
+        "layout": {
+            "font": {"family": FONTS, "color": "#1b2733", "size": 14},
+            "paper_bgcolor": "#ffffff",
+            "plot_bgcolor": "#ffffff",
+            "xaxis": {"gridcolor": "#d7dee6", "zerolinecolor": "#d7dee6"},
+            "yaxis": {"gridcolor": "#d7dee6", "zerolinecolor": "#d7dee6"},
+        }
+    }
+    return plain_json({"data": [trace.to_plotly_json() for trace in figure.data], "layout": layout})
+
+
+def _main() -> None:
+    """Read a figure from standard input, write its image to standard output."""
+    import asyncio
+
+    from kaleido import Kaleido
+
+    asked = orjson.loads(sys.stdin.buffer.read())
+    height = asked["figure"]["layout"].get("height") or HEIGHT
+    options = {"format": asked["form"], "width": asked["width"], "height": height}
+    options |= {"scale": SCALE} if asked["form"] == "png" else {}
+
+    async def draw() -> bytes:
+        async with Kaleido(n=1, mathjax=False) as drawer:  # MathJax would be fetched from outside
+            image: bytes = await drawer.calc_fig(asked["figure"], opts=options)
+            return image
+
+    sys.stdout.buffer.write(asyncio.run(draw()))
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,1 @@
+"""A report as slides with editable charts."""

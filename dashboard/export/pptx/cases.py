@@ -1,0 +1,71 @@
+"""A case on a slide: question, answer, reference, claims and scores; its whole text in the notes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dashboard.case_html.report_case import case_name, case_scores
+from dashboard.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
+
+__all__ = ["case_slide"]
+
+SIZES = (16, 14, 12, 11)
+SMALL = (13, 12, 11)
+GAP, HEAD = 0.15, 0.25
+RIGHT_WIDTH = 4.2
+MOST_CLAIMS, MOST_SCORES, MOST_DOCUMENTS = 12, 12, 10
+
+
+def case_slide(deck: Deck, record: Mapping[str, Any], heading: str, notes: Sequence[str]) -> None:
+    """Add a slide for a case in the native form; what is cut on it stands whole in the notes."""
+    parts = (
+        ("Question", record.get("question"), 0.8),
+        ("Answer", record.get("answer"), 2.3),
+        ("Reference answer", record.get("reference_answer"), 0.8),
+    )
+    whole = [f"{name}: {text or 'not recorded'}" for name, text, _ in parts]
+    slide = deck.slide(f"{heading}: {case_name(record)}", [*whole, *_sources(record), *notes])
+    top, cut = BODY[0], False
+    left = WIDTH - RIGHT_WIDTH - 0.4
+    for name, text, height in parts:
+        deck.text(slide, name.upper(), (MARGIN, top, left, HEAD), (10,), FAINT, bold=True)
+        box = (MARGIN, top + HEAD, left, height)
+        cut |= not deck.text(slide, str(text or "not recorded"), box, SIZES)
+        top += HEAD + height + GAP
+    side, at = MARGIN + WIDTH - RIGHT_WIDTH, BODY[0]
+    for name, lines, height in (("Claims", _claims(record), 2.35), ("Scores", _scores(record), 1.85)):
+        deck.text(slide, name.upper(), (side, at, RIGHT_WIDTH, HEAD), (10,), FAINT, bold=True)
+        said = "\n".join(lines) or "none recorded"
+        cut |= not deck.text(slide, said, (side, at + HEAD, RIGHT_WIDTH, height), SMALL)
+        at += HEAD + height + GAP
+    deck.facts(slide, ["cut to fit: the whole text is in the notes and in the HTML report" if cut else ""])
+
+
+def _claims(record: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for one in (record.get("claims") or ())[:MOST_CLAIMS]:
+        supported, against = one.get("supported_by"), one.get("contradicted_by")
+        verdict = "supported" if supported else "contradicted" if against else "not in the context"
+        if supported is None and not against:
+            verdict = "support not recorded"
+        lines.append(f"{_mark(verdict)} {one.get('text', '')} ({verdict})")
+    return lines
+
+
+def _mark(verdict: str) -> str:
+    return {"supported": "✓", "contradicted": "✗", "not in the context": "–"}.get(verdict, "·")
+
+
+def _scores(record: Mapping[str, Any]) -> list[str]:
+    return [f"{one['Metric']}: {one['Value']} ({one['From']})" for one in case_scores(record)[:MOST_SCORES]]
+
+
+def _sources(record: Mapping[str, Any]) -> list[str]:
+    """Name the documents for the notes, in rank order."""
+    found = (record.get("retrieved") or ())[:MOST_DOCUMENTS]
+    names = [
+        str(one.get("id") or one.get("text") or "")[:80] if isinstance(one, Mapping) else str(one)[:80]
+        for one in found
+    ]
+    return ["Documents: " + "; ".join(f"{at}. {name}" for at, name in enumerate(names, 1))] if names else []

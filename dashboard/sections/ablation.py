@@ -1,0 +1,221 @@
+"""The sections of the Compare page on factors and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard.charts.ablation import cost_map, effect_forest, effect_label
+from dashboard.charts.style import VERDICT_MARKS
+from dashboard.shell.components import draw, export_menu, facts, metric_title, show_table
+from dashboard.shell.session import View, keep
+from dashboard.shell.widgets import choose
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, signed
+from data.comparison.ablation import Ablation, Effect, ablation
+from data.comparison.cost import COSTS, PERCENTILES, CostPoint, cost_points, measured_costs, percentiles
+from data.scoring.scored_run import RunTable
+from data.scoring.summaries import Aggregate
+from data.store.workspace import Run
+from metrics.metric_registry import declared
+
+__all__ = ["cost_section", "factor_section"]
+
+MATRIX_METRICS = 4
+MOST_PAIRS = 6  # pairs of runs offered for one effect
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _ablation(
+    _runs: Sequence[Run],
+    _tables: Sequence[RunTable],
+    paths: tuple[str, ...],  # noqa: ARG001 -- part of the cache key
+    metric: str,
+) -> Ablation:
+    return ablation(_runs, _tables, metric)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _points(
+    _view: View,
+    _runs: Sequence[Run],
+    paths: tuple[str, ...],  # noqa: ARG001 -- part of the cache key
+    metric: str,
+    cost: str,
+) -> list[CostPoint]:
+    found = declared(metric)
+    quality = [_view.summary(run).get(metric) for run in _runs]
+    tables = [_view.table(run) for run in _runs]
+    return cost_points(tables, quality, cost, None if found is None else found.higher_is_better)
+
+
+def _paths(view: View, runs: Sequence[Run]) -> tuple[str, ...]:
+    return tuple(view.table(run).scores_path.as_posix() for run in runs)
+
+
+def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
+    """Show which settings the runs differ in, and what each did to one metric."""
+    st.subheader("Which factor made the difference")
+    if not metrics:
+        st.caption("The chosen runs share no metric.")
+        return
+    metric = choose("Effect on", "measure", list(metrics), metric_title, {}, width=320)
+    found = _ablation(runs, [view.table(run) for run in runs], _paths(view, runs), metric)
+    for run_id in found.without_config:
+        st.caption(f"{markdown_text(view.labels[run_id])} records no configuration and is left out.")
+    if not found.factors:
+        st.caption(
+            "The chosen runs do not differ in any recorded setting. `ragtriage import --config "
+            "key=value` records "
+            "settings."
+        )
+        return
+    for one in found.confounded:
+        others = ", ".join(markdown_text(name) for name in one.beside) or "other settings"
+        st.warning(
+            f"**{markdown_text(one.factor)}** changes, but in no pair of the chosen runs alone: its "
+            f"effect is "
+            f"mixed with that of {others}. Add a run that differs in it alone."
+        )
+    if found.effects:
+        title = metric_title(metric)
+        draw(effect_forest(found.effects, title), "effects", f"Effects of single changes on {title}")
+        _effect_table(view, found)
+    with st.expander("Runs by factor, with their metrics", expanded=not found.effects):
+        _matrix(view, runs, found, metrics)
+
+
+def _effect_table(view: View, found: Ablation) -> None:
+    rows = [_effect_row(one) for one in found.effects]
+    event = st.dataframe(
+        rows,
+        hide_index=True,
+        key="effects_table",
+        on_select="rerun",
+        selection_mode="single-row",
+        height="content",
+        alt="Effects of single changes with intervals and corrected p values",
+    )
+    export_menu(rows, "Effects of single changes")
+    facts(
+        [
+            "each from all pairs of the chosen runs that differ in this factor alone",
+            "differences of the pairs averaged for each question, then tested by sign flips",
+            f"Holm-corrected over {count(len(found.effects), 'effect')}",
+            "choose a row to compare its pairs case by case",
+        ]
+    )
+    chosen = event["selection"]["rows"]
+    if chosen and chosen[0] < len(found.effects):
+        _pair_buttons(view, found.effects[chosen[0]])
+
+
+def _effect_row(one: Effect) -> dict[str, str]:
+    gap = one.difference
+    return {
+        "Change": effect_label(one),
+        "Difference": signed(gap.difference, 3),
+        "95 % interval": interval_text(gap.low, gap.high, 3),
+        "p (Holm)": p_value(one.adjusted_p),
+        "Verdict": VERDICT_MARKS[one.verdict],
+        "Questions": f"{gap.n_pairs:,}",
+        "Pairs of runs": str(len(one.pairs)),
+    }
+
+
+def _pair_buttons(view: View, one: Effect) -> None:
+    with st.container(horizontal=True):
+        for left, right in one.pairs[:MOST_PAIRS]:
+            title = f"{markdown_text(view.labels[left])} → {markdown_text(view.labels[right])}"
+            st.button(title, key=f"pair_{left}_{right}", on_click=_open_pair, args=(left, right))
+    if len(one.pairs) > MOST_PAIRS:
+        st.caption(f"The first {MOST_PAIRS} of {len(one.pairs)} pairs; the effect is that of all.")
+
+
+def _open_pair(left: str, right: str) -> None:
+    keep(baseline=left, run=right, versions=(right,), other=right, case="")
+
+
+def _matrix(view: View, runs: Sequence[Run], found: Ablation, metrics: Sequence[str]) -> None:
+    shown = list(metrics)[:MATRIX_METRICS]
+    rows = []
+    for run in runs:
+        summary = view.summary(run)
+        values = {metric_title(name): _mean_text(summary.get(name)) for name in shown}
+        settings = {
+            f"{one.key} ({one.kind})" if one.kind and one.kind not in one.key else one.key: one.values.get(
+                run.run_id, NOT_MEASURED
+            )
+            for one in found.factors
+        }
+        rows.append({"Run": view.labels[run.run_id], **settings, **values})
+    show_table(rows, "Runs by factor with their metrics")
+
+
+def _mean_text(one: Aggregate | None) -> str:
+    """Write a mean over questions with its interval and n."""
+    if one is None or one.mean is None:
+        return NOT_MEASURED
+    return f"{number(one.mean, 3)} {interval_text(one.low, one.high, 3)}, n = {one.n_scored:,}"
+
+
+def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
+    """Hold quality against latency, tokens or cost."""
+    st.subheader("Quality against cost")
+    tables = [view.table(run) for run in runs]
+    costs = measured_costs(tables)
+    quality = [name for name in metrics if name not in COSTS]
+    if not costs or not quality:
+        st.caption(
+            "No chosen run records latency, tokens or cost: samples can carry `latency_ms`, `input_tokens`, "
+            "`output_tokens`, `cost_usd`."
+        )
+        return
+    with st.container(horizontal=True):
+        metric = choose("Quality", "quality", quality, metric_title, {}, width=300)
+        cost = choose("Cost", "cost", costs, COSTS, {}, width=260)
+    points = _points(view, runs, _paths(view, runs), metric, cost)
+    found = declared(metric)
+    higher = None if found is None else found.higher_is_better
+    names = [view.labels[run.run_id] for run in runs]
+    draw(
+        cost_map(points, names, (COSTS[cost], metric_title(metric)), higher),
+        "cost_map",
+        f"{metric_title(metric)} against {COSTS[cost]}; the numbers are in the table below",
+    )
+    front = [name for point, name in zip(points, names, strict=True) if point.front]
+    missing = [
+        name for point, name in zip(points, names, strict=True) if point.cost is None or point.quality is None
+    ]
+    facts(
+        [
+            f"on the Pareto front: {markdown_text(', '.join(front)) or 'none'}",
+            f"not measured: {markdown_text(', '.join(missing))}" if missing else "",
+            "means over questions with 95 % intervals, percentiles over samples",
+            "the front goes by means alone",
+        ]
+    )
+    show_table(
+        [
+            _cost_row(view, run, table, point, cost)
+            for run, table, point in zip(runs, tables, points, strict=True)
+        ],
+        f"Percentiles of {COSTS[cost]} by version",
+    )
+
+
+def _cost_row(view: View, run: Run, table: RunTable, point: CostPoint, cost: str) -> dict[str, str]:
+    n, found = percentiles(table, cost)
+    span = point.cost
+    digits = 4 if cost == "cost_usd" else 0
+    return {
+        "Version": view.labels[run.run_id],
+        "": "on the front" if point.front else "",
+        "Quality": _mean_text(point.quality),
+        "Mean": number(span.mean if span else None, digits),
+        "95 % interval": NOT_MEASURED if span is None else interval_text(span.low, span.high, digits),
+        "Questions": NOT_MEASURED if span is None else f"{span.n_scored:,}",
+        **{f"p{p}": number(found.get(p), digits) for p in PERCENTILES},
+        "Samples": f"{n:,}" if n else NOT_MEASURED,
+    }

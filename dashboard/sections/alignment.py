@@ -1,0 +1,376 @@
+"""What a run's answers draw on: the pieces of the Alignment page below the versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import streamlit as st
+
+from dashboard.charts.alignment import (
+    MOST_COUNTED,
+    VersionRate,
+    group_bars,
+    k_lines,
+    place_points,
+    rank_bars,
+    version_rates,
+)
+from dashboard.shell.case_links import METHODS, methods, narrowed, open_bar, span, with_origin
+from dashboard.shell.components import clicked, facts, show_table
+from dashboard.shell.session import View, open_cases
+from dashboard.shell.widgets import choose
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count, interval_text, number, percent, source_text
+from data.analysis.alignment import (
+    ALERT,
+    DEEPEST,
+    PUBLISHED,
+    SPLITS,
+    Group,
+    Rate,
+    by_k,
+    by_rank,
+    gap_of,
+    origins_of,
+    quality_by_place,
+    rate_of,
+    split,
+)
+from data.scoring.context_use import ORIGINS, UseOfRun, use_of
+from data.scoring.scored_run import RunTable
+from data.store.workspace import Run
+from metrics.metric_registry import title_of
+from metrics.statistics.intervals import Interval
+
+__all__ = [
+    "advice",
+    "gap_section",
+    "k_section",
+    "origin_picker",
+    "place_section",
+    "rank_section",
+    "rates_of",
+    "split_section",
+    "use_in",
+    "version_section",
+]
+
+QUALITY = (
+    "correctness",
+    "answer_f1",
+    "answer_recall",
+    "faithfulness",
+    "answer_relevancy",
+    "answer_precision",
+    "check_pass_rate",
+)
+K_TITLES = {"wasted_context": "wasted context", "deep_reliance": "deep reliance"}
+K_MARKS = {"wasted_context": "wasted", "deep_reliance": "deep"}
+SPLIT_MARKS = {"relevant": "ignored_relevant", "length": "ignored_length", "query_type": "ignored_top"}
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _use(_table: RunTable, scores: str) -> UseOfRun | None:  # noqa: ARG001 -- cache key
+    return use_of(_table)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _by_k(_table: RunTable, _found: UseOfRun, scores: str, origin: str, k: int) -> dict[str, list[Group]]:  # noqa: ARG001 -- cache key
+    return by_k(_table, _found, origin, k)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _splits(_table: RunTable, _found: UseOfRun, scores: str, origin: str) -> dict[str, list[Group]]:  # noqa: ARG001 -- cache key
+    made = {by: split(_table, _found, origin, by) for by in SPLITS}
+    return {by: groups for by, groups in made.items() if groups}
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _by_rank(_table: RunTable, _found: UseOfRun, scores: str, origin: str) -> list[Group]:  # noqa: ARG001 -- cache key
+    return by_rank(_table, _found, origin)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _places(_table: RunTable, _found: UseOfRun, scores: str, metric: str) -> list[Group]:  # noqa: ARG001 -- cache key
+    return quality_by_place(_table, _found, metric)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _gap(_table: RunTable, _found: UseOfRun, scores: str, origin: str) -> Interval:  # noqa: ARG001 -- cache key
+    return gap_of(_table, _found, origin)
+
+
+def use_in(table: RunTable) -> UseOfRun | None:
+    """Give the use of documents in a run that has answers to speak of."""
+    found = _use(table, table.scores_path.as_posix())
+    return found if found is not None and origins_of(found) else None
+
+
+def origin_picker(found: UseOfRun) -> str:
+    """Let a person choose whose word on the used documents counts, where there are several."""
+    origins = origins_of(found)
+    if len(origins) < 2:
+        return origins[0]
+    return choose("Use of documents", "origin", origins, ORIGINS, {}, width=220)
+
+
+def split_section(table: RunTable, found: UseOfRun, origin: str) -> None:
+    """Divide the rate by what a person chooses; a bar opens its cases."""
+    every = _splits(table, found, table.scores_path.as_posix(), origin)
+    if not every:
+        return
+    st.subheader("Where first documents are passed over")
+    offered = {by: SPLITS[by] for by in every}
+    by = choose("Split by", "split", list(offered), offered, {}, width=330)
+    groups, mark = every[by], SPLIT_MARKS[by]
+    hit = clicked(group_bars(groups, mark, offered[by]), f"split_{by}", f"Rate by {offered[by]}")
+    facts([ORIGINS[origin], _how(groups), "click a bar for the cases that pass over it"])
+    narrow = narrowed(found, origin)
+    _buttons(f"split_{by}", "Open cases", [(one.label, f"{mark}:{one.key}") for one in groups], narrow)
+    if hit is not None:
+        open_bar(str(hit[0]), narrow)
+
+
+def _how(groups: Sequence[Group]) -> str:
+    return methods([one.value for one in groups])
+
+
+def _buttons(
+    key: str, label: str, entries: Sequence[tuple[str, str]], origin: str = "", **order: object
+) -> None:
+    """Offer what bars lead to as buttons too, for those who do not point and click."""
+    with st.popover(label):
+        for title, mark in entries:
+            if st.button(markdown_text(title), key=f"{key}_{mark}", width="stretch"):
+                open_bar(mark, origin, **order)
+
+
+def _ns(groups: Sequence[Group]) -> list[str]:
+    return [f"{one.value.n_scored:,}" for one in groups]
+
+
+def rank_section(table: RunTable, found: UseOfRun, origin: str) -> None:
+    """Draw how often each rank is drawn on."""
+    groups = _by_rank(table, found, table.scores_path.as_posix(), origin)
+    st.subheader("Which ranks answers draw on")
+    hit = clicked(rank_bars(groups), "by_rank", "Share of answers that draw on each rank")
+    facts(
+        [
+            "" if len(groups) <= MOST_COUNTED else f"n = {', '.join(_ns(groups))}",
+            "of the answers that were given a document at that rank",
+            ORIGINS[origin],
+            _how(groups),
+            "click a bar for the cases that draw on it",
+        ]
+    )
+    narrow = narrowed(found, origin)
+    with st.container(horizontal=True):
+        for key, label, mark in (
+            ("by_rank", "Open cases that draw on a rank", "used_rank"),
+            ("not_by_rank", "that do not", "unused_rank"),
+        ):
+            _buttons(key, label, [(f"rank {one.label}", f"{mark}:{one.key}") for one in groups], narrow)
+    if hit is not None:
+        open_bar(str(hit[0]), narrow)
+
+
+def k_section(table: RunTable, found: UseOfRun, origin: str, k: int) -> None:
+    """Draw what is wasted in the top k, and what a cut at k would lose; a point opens its cases."""
+    st.subheader("What a cut at k wastes and loses")
+    lines = _by_k(table, found, table.scores_path.as_posix(), origin, max(k, DEEPEST))
+    hit = clicked(k_lines(lines, K_TITLES, k), "k_lines", "Wasted context and deep reliance over k")
+    at = {name: groups[min(k, len(groups)) - 1].value for name, groups in lines.items() if groups}
+    facts(
+        [
+            *(
+                f"{K_TITLES[name]}@{k}: {percent(one.mean)} ({span(one)}), n = {one.n_scored:,}"
+                for name, one in at.items()
+            ),
+            "wasted: documents in the top k that the answer does not use",
+            "deep: used documents below k",
+            ORIGINS[origin],
+            methods([one.value for groups in lines.values() for one in groups]),
+            "click a point for its cases",
+        ]
+    )
+    narrow = narrowed(found, origin)
+    entries = [
+        (f"leaves documents of the top {k} unused", f"wasted:{k}"),
+        (f"draws on documents below rank {k}", f"deep:{k}"),
+    ]
+    _buttons("k_lines", "Open cases", entries, narrow)
+    if hit is not None:
+        open_bar(f"{K_MARKS[str(hit[0])]}:{hit[1]}", narrow)
+
+
+def gap_section(table: RunTable, found: UseOfRun, origin: str) -> None:
+    """Say how far the order of use is from the retriever's, where shares are known."""
+    st.subheader("Does the order of use follow the ranking?")
+    value = _gap(table, found, table.scores_path.as_posix(), origin)
+    if not value.n_scored:
+        st.caption(
+            "Rank-use gap: not measured; it needs the share of the answer that rests on each document."
+        )
+        return
+    st.markdown(
+        f"Rank-use gap **{number(value.mean)}** {interval_text(value.low, value.high)}: 0 where answers rely "
+        "most on what was ranked highest, 1 where they rely on other documents alone."
+    )
+    facts(
+        [
+            f"n = {count(value.n_scored, 'question')} with an answer that draws on a document",
+            ORIGINS[origin],
+            methods([value]),
+        ]
+    )
+    if st.button("Cases, the widest gap first", key="cases_gap"):
+        open_bar("known_use", narrowed(found, origin), sort="rank_use_gap", descending=True)
+
+
+def place_section(table: RunTable, found: UseOfRun) -> None:
+    """Draw the quality of answers by the rank of the gold: lost in the middle?"""
+    st.subheader("Is gold lost in the middle?")
+    known = [name for name in QUALITY if np.isfinite(table.values(name)).any()]
+    if not known or np.isnan(found.gold_rank).all():
+        lacking = "an answer metric" if not known else "gold documents or labels of the documents"
+        st.caption(f"This curve needs {lacking}; the run has none.")
+        return
+    titles = {name: title_of(name) for name in known}
+    metric = choose("Quality", "measure", known, titles, {}, width=260)
+    groups = _places(table, found, table.scores_path.as_posix(), metric)
+    if not groups:
+        st.caption(f"No case has both {titles[metric]} and a known place of the gold.")
+        return
+    hit = clicked(
+        place_points(groups, titles[metric]), "places", "Quality by rank of the first gold document"
+    )
+    column = table.column(metric)
+    facts(
+        [
+            "rank of the first gold document in the context, by ids, labels or gold text",
+            f"{titles[metric]}: {source_text(None, None if column is None else column.sources)}",
+            _how(groups),
+            "click a point for its cases, lowest first",
+        ]
+    )
+    entries = [(_place_title(one.key), f"gold_place:{one.key}") for one in groups]
+    _buttons("places", "Open cases", entries, sort=metric)
+    if hit is not None:
+        open_bar(str(hit[0]), sort=metric)
+
+
+def _place_title(place: str) -> str:
+    return "no gold in the context" if place == "none" else f"gold at rank {place}"
+
+
+LOOK_INTO = (
+    ("Chunk size", "chunks that are too small or cut in the wrong place rank first and say too little"),
+    ("Embedding model", "one that matches the topic and not the question puts the wrong document first"),
+    ("Reranker calibration", "a reranker trained on other questions can lower what answers need"),
+)
+MOST_VERSIONS = 25
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _rates(_table: RunTable, scores: str) -> list[Rate]:  # noqa: ARG001 -- cache key
+    found = use_of(_table)
+    return [] if found is None else [rate_of(_table, found, origin) for origin in origins_of(found)]
+
+
+def rates_of(table: RunTable) -> list[Rate]:
+    """Give the rate of a run under each origin."""
+    return _rates(table, table.scores_path.as_posix())
+
+
+def version_section(view: View) -> None:
+    """Draw the rate of every version of the project; a mark or a button opens its cases."""
+    rates = [
+        VersionRate(view.labels[run.run_id], run.run_id, rate, run.run_id == view.run.run_id)
+        for run in _shown(view)
+        for rate in rates_of(view.table(run))
+    ]
+    alt = "Rate of ignored first documents by version, with intervals, the alert line and the published range"
+    hit = clicked(version_rates(rates), "version_rates", alt)
+    facts(
+        [
+            f"the alert line is at {percent(ALERT)}",
+            f"published {percent(PUBLISHED.low)} to {percent(PUBLISHED.high)} ({PUBLISHED.source}): "
+            f"{PUBLISHED.caution}",
+            "refusals are left out",
+            methods([one.rate.value for one in rates]),
+            "click a version for its cases",
+        ]
+    )
+    with st.container(horizontal=True):
+        _version_buttons(rates)
+    with st.expander("The numbers"):
+        show_table([_rate_row(one) for one in rates], "Rates by version with intervals")
+    if hit is not None:
+        _open_version(view, str(hit[0]), str(hit[3]))
+
+
+def _version_buttons(rates: Sequence[VersionRate]) -> None:
+    with st.popover("Open cases of a version"):
+        for one in rates:
+            title = f"{one.label} · {ORIGINS[one.rate.origin]} · {percent(one.rate.value.mean)}"
+            if st.button(markdown_text(title), key=f"v_{one.run_id}_{one.rate.origin}", width="stretch"):
+                several = sum(other.run_id == one.run_id for other in rates) > 1
+                open_cases(
+                    run=one.run_id, mark=with_origin("ignored_top", one.rate.origin if several else "")
+                )
+
+
+def _open_version(view: View, run_id: str, origin: str) -> None:
+    run = next((one for one in view.sampled if one.run_id == run_id), None)
+    if run is not None:
+        several = len(rates_of(view.table(run))) > 1
+        open_cases(run=run_id, mark=with_origin("ignored_top", origin if several else ""))
+
+
+def _shown(view: View) -> list[Run]:
+    """Give the newest versions, the run on display among them."""
+    newest = list(reversed(view.sampled))[:MOST_VERSIONS]
+    return newest if view.run in newest else [view.run, *newest[:-1]]
+
+
+def _rate_row(one: VersionRate) -> dict[str, str]:
+    value = one.rate.value
+    return {
+        "Version": one.label,
+        "Rate": percent(value.mean),
+        "95 % interval": f"{percent(value.low)} to {percent(value.high)}",
+        "Interval by": f"{value.method}, few questions" if value.too_few else value.method,
+        "n": f"{value.n_scored:,}",
+        "Drew on nothing": f"{one.rate.used_nothing:,}",
+        "Use": ORIGINS[one.rate.origin],
+    }
+
+
+def advice(found: UseOfRun, rate: Rate) -> None:
+    """Say how this run stands to the alert line, what to look into above it, and lead to the cases."""
+    value = rate.value
+    few = "; few questions: take it as a hint" if value.too_few else ""
+    told = (
+        f"**{percent(value.mean)}** of the answers pass over the first document ({span(value)}, "
+        f"n = {count(value.n_scored, 'question')}, {ORIGINS[rate.origin]}, {METHODS[value.method]}{few})."
+    )
+    if value.mean <= ALERT:
+        st.markdown(f"{told} That is not above the alert line of {percent(ALERT)}.")
+    else:
+        sure = (
+            "the interval lies above it"
+            if value.low > ALERT
+            else "the interval includes it, so it is not certain"
+        )
+        st.warning(
+            f"{told} That is above the alert line of {percent(ALERT)}; {sure}. What to look into:\n"
+            + "\n".join(f"- **{what}**: {why}." for what, why in LOOK_INTO)
+        )
+    origin = narrowed(found, rate.origin)
+    with st.container(horizontal=True):
+        if value.mean > 0 and st.button("Cases that pass over it", key="cases_ignored"):
+            open_bar("ignored_top", origin)
+        nothing = f"Cases that draw on no document ({rate.used_nothing:,})"
+        if rate.used_nothing and st.button(nothing, key="cases_nothing"):
+            open_bar("used_nothing", origin)

@@ -1,0 +1,1 @@
+"""The Cases page: filters, the open case, labelling."""

@@ -1,0 +1,141 @@
+"""The filters of the Cases page; every one of them is part of the URL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import streamlit as st
+
+from dashboard.shell.components import metric_title
+from dashboard.shell.session import View, current_selection, keep
+from dashboard.shell.widgets import choose, search, show_in, toggle
+from dashboard.wording.escaping import markdown_text
+from data.cases.cases import CaseFilter, case_rows
+from data.cases.cohorts import broken_baseline, loss_mark, mark_title
+from data.comparison.newly_failing import broken_cases
+from data.comparison.oracle_gap import lost_rows
+from data.diagnosis.diagnosis import Diagnosis
+from data.errors import DataError
+from metrics.diagnosis.patterns import PATTERNS
+from metrics.diagnosis.stages import STAGES
+from metrics.metric_registry import ordered
+from metrics.schema.scores import IntArray
+
+__all__ = [
+    "filtered_rows",
+    "filters",
+]
+
+FIRST_PAGE = {"page": 1, "case": ""}
+ANY = "All"
+YES_NO = {"": ANY, "yes": "Yes", "no": "No"}
+LABELS = {"": ANY, "any": "Labelled", "none": "Not labelled", "pass": "Pass", "fail": "Fail"}
+
+
+def filters(view: View, diagnosis: Diagnosis) -> None:
+    """Draw the filters; every one of them is part of the URL."""
+    search("Search", "text", "words in question, answer, reference or id", FIRST_PAGE)
+    patterns = {"": ANY, **{entry.key: entry.title for entry in PATTERNS}}
+    stages = {"": ANY, **{stage.key: stage.title for stage in STAGES}}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        choose("Pattern", "pattern", list(patterns), patterns, FIRST_PAGE, width=190)
+        choose("Failure stage", "stage", list(stages), stages, FIRST_PAGE, width=190)
+        choose("Bad", "bad", list(YES_NO), YES_NO, FIRST_PAGE, width=90)
+        choose("Refused", "refused", list(YES_NO), YES_NO, FIRST_PAGE, width=90)
+        choose("Labels", "label", list(LABELS), LABELS, FIRST_PAGE, width=130)
+        orders = sort_options(diagnosis)
+        choose("Order", "sort", list(orders), orders, FIRST_PAGE, width=190)
+        if current_selection().sort not in ("", "worst"):
+            toggle("Highest first", "descending", FIRST_PAGE)
+    _more_filters(view, diagnosis)
+    if current_selection().mark:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"Only cases where **{markdown_text(mark_title(current_selection().mark))}**")
+            st.button("Show all", key="clear_mark", on_click=lambda: keep(mark="", **FIRST_PAGE))
+
+
+def sort_options(diagnosis: Diagnosis) -> dict[str, str]:
+    """Give the orders of a list: as imported, most reasons to be bad, or by a metric."""
+    table = diagnosis.table
+    measured = [name for name in ordered(table.metrics) if np.isfinite(table.values(name)).any()]
+    shown = [name for name in measured if "@" not in name or name.endswith("@5")]
+    return {"": "As imported", "worst": "Worst first", **{name: metric_title(name) for name in shown}}
+
+
+def _more_filters(view: View, diagnosis: Diagnosis) -> None:
+    failures = sorted(
+        {one.failure for labels in diagnosis.people.labels.values() for one in labels if one.failure}
+    )
+    people = sorted({one.annotator for labels in diagnosis.people.labels.values() for one in labels})
+    slices = [one for one in diagnosis.table.slices if len(one.labels) <= 40]
+    if not (failures or people or slices):
+        return
+    active = bool(view.selection.slices or view.selection.failure or view.selection.annotator)
+    with st.expander("More filters: tags, types, people", expanded=active), st.container(horizontal=True):
+        if failures:
+            choose("Failure label", "failure", ["", *failures], lambda key: key or ANY, FIRST_PAGE, width=190)
+        if people:
+            choose("Labelled by", "annotator", ["", *people], lambda key: key or ANY, FIRST_PAGE, width=190)
+        for one in slices[:12]:
+            _slice_filter(one.name, one.labels)
+
+
+def _slice_filter(name: str, labels: Sequence[str]) -> None:
+    key = f"slice_{name}"
+    value = current_selection().slices.get(name, "")
+    show_in(key, value if value in labels else "")
+    st.selectbox(
+        markdown_text(name),
+        ["", *labels],
+        format_func=lambda label: label or ANY,
+        key=key,
+        on_change=_take_slice,
+        args=(name, key),
+        width=190,
+    )
+
+
+def _take_slice(name: str, key: str) -> None:
+    slices = {one: value for one, value in current_selection().slices.items() if one != name}
+    if st.session_state[key]:
+        slices[name] = st.session_state[key]
+    keep(slices=slices, page=1, case="")
+
+
+def filtered_rows(view: View, diagnosis: Diagnosis) -> IntArray:
+    """Give the rows of a run that the selection's filter keeps, in its order.
+
+    Raises:
+        DataError: the filter names a loss against a run that is not in the project.
+    """
+    chosen = view.selection.filter()
+    baseline = broken_baseline(chosen.mark)
+    if baseline is not None:
+        return _broken_rows(view, diagnosis, chosen, baseline)
+    mark = loss_mark(chosen.mark)
+    if mark is None:
+        return case_rows(diagnosis, chosen)
+    oracle = next((run for run in view.sampled if run.run_id == mark.oracle), None)
+    if oracle is None:
+        raise DataError(
+            f"mark {chosen.mark[:60]!r}: run {mark.oracle[:20]!r} is not in {view.project}; accepted: the id "
+            "of a run with answers from the gold documents"
+        )
+    lost = lost_rows(diagnosis, view.diagnosis(oracle), mark.quality, mark.where)
+    rows = case_rows(diagnosis, replace(chosen, mark=""))
+    return np.asarray(rows[lost[rows]], dtype=np.int64)
+
+
+def _broken_rows(view: View, diagnosis: Diagnosis, chosen: CaseFilter, baseline: str) -> IntArray:
+    """Give the cases that passed in the baseline of the gates and fail now, at the cut-offs of the gates."""
+    base = next((run for run in view.catalogue.runs() if run.run_id == baseline and not run.means), None)
+    if base is None:
+        raise DataError(
+            f"mark {chosen.mark[:60]!r}: run {baseline[:20]!r} is not there; accepted: the id of a run "
+            "with samples"
+        )
+    broken = broken_cases(view.usual_diagnosis(base), view.usual_diagnosis(view.run))
+    rows = case_rows(diagnosis, replace(chosen, mark=""))
+    return np.asarray(rows[broken.samples[rows]], dtype=np.int64)

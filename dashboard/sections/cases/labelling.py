@@ -1,0 +1,147 @@
+"""Labelling the open case under one's name: buttons, keys, undo."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard.shell.session import View, keep
+from dashboard.shell.user import attempt, may_write, name_box, only_reads, person
+from dashboard.wording.escaping import markdown_text
+from data.labels.failure_taxonomy import offered_labels
+from data.labels.read_cases import mark_read
+from data.store.ledger import Label, Verdict
+
+__all__ = ["label_bar", "step_bar"]
+
+
+def step_bar(
+    view: View, case: tuple[str, str, int], place: tuple[int, int], before: str | None, after: str | None
+) -> None:
+    """Draw previous and next; the keys K and J do the same unless one is typing.
+
+    Going on under a name marks the case as read.
+
+    Args:
+        view: of the page.
+        case: the open one.
+        place: its position in the list, from 0, and how many there are.
+        before: name of the case before it.
+        after: name of the one after it.
+    """
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Previous",
+            key="step_back",
+            shortcut="K",
+            disabled=before is None,
+            on_click=keep,
+            kwargs={"case": before},
+        )
+        st.button(
+            "Next",
+            key="step_on",
+            shortcut="J",
+            disabled=after is None,
+            on_click=_step_on,
+            args=(view, case, after),
+        )
+        st.caption(f"case {place[0] + 1:,} of {place[1]:,}")
+
+
+def _step_on(view: View, case: tuple[str, str, int], after: str) -> None:
+    keep(case=after)  # first: a ledger that cannot be written does not keep one from reading on
+    if person() and may_write():
+        attempt(lambda: mark_read(view.catalogue.ledger, case, person()))
+
+
+_VERDICTS: tuple[tuple[str, Verdict | None, str], ...] = (
+    ("Pass", "pass", "P"),
+    ("Fail", "fail", "F"),
+    ("Note only", None, "N"),
+)
+
+
+def label_bar(
+    view: View,
+    case: tuple[str, str, int],
+    labels: Sequence[Label],
+    after: str | None,
+    queue_id: int | None = None,
+) -> None:
+    """Draw the label controls; P and F label and go on, U takes the newest label back.
+
+    Args:
+        view: of the page.
+        case: the open one.
+        labels: that stand.
+        after: name of the case that comes next.
+        queue_id: the random queue that drew the case; None where it was found by browsing.
+    """
+    if not may_write():
+        only_reads("Labels")
+        _stand(labels)
+        return
+    with st.container(border=True):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            name_box()
+            known = offered_labels(view.catalogue.ledger, view.project)
+            st.selectbox(
+                "Failure label", known, index=None, key="failure_label", accept_new_options=True, width=190,
+                placeholder="optional",
+            )  # fmt: skip
+            st.text_input("Note", key="label_note", placeholder="optional", width=220, max_chars=2000)
+        named = bool(person())
+        with st.container(horizontal=True, vertical_alignment="center"):
+            for text, verdict, shortcut in _VERDICTS:
+                st.button(
+                    text, key=f"label_{text}", shortcut=shortcut, disabled=not named,
+                    on_click=_label, args=(view, case, verdict, after, queue_id),
+                )  # fmt: skip
+            st.button(
+                "Undo",
+                key="label_undo",
+                shortcut="U",
+                disabled=not named,
+                on_click=_undo,
+                args=(view, case[0]),
+            )
+            if not named:
+                st.caption("Give your name to label.")
+        _stand(labels)
+
+
+def _stand(labels: Sequence[Label]) -> None:
+    for one in labels:
+        st.caption(_said(one))
+
+
+def _said(one: Label) -> str:
+    parts = [one.verdict or "note", one.failure, one.note]
+    text = " · ".join(markdown_text(part) for part in parts if part)
+    return f"**{markdown_text(one.annotator)}**: {text} :gray[{one.at} UTC]"
+
+
+def _label(
+    view: View, case: tuple[str, str, int], verdict: Verdict | None, after: str | None, queue_id: int | None
+) -> None:
+    failure, note = st.session_state.get("failure_label") or "", st.session_state.get("label_note") or ""
+    if verdict is None and not note.strip():
+        st.toast("A note needs text.")
+        return
+    name = st.session_state["annotator_name"]
+    view.catalogue.ledger.add_label(case, name, verdict, failure, note, queue_id)
+    st.session_state["failure_label"], st.session_state["label_note"] = None, ""
+    if after is not None and (verdict is not None or queue_id is None):  # a note alone rates nothing
+        keep(case=after)
+    st.toast(f"Labelled {verdict or 'with a note'}. U takes it back.")
+
+
+def _undo(view: View, run_id: str) -> None:
+    taken = view.catalogue.ledger.undo_label(run_id, st.session_state["annotator_name"])
+    if taken is None:
+        st.toast("Nothing of yours to take back in this run.")
+        return
+    keep(case=f"{taken.question_id}~{taken.repeat}")
+    st.toast(f"Took back: {taken.verdict or 'note'}.")

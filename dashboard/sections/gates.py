@@ -1,0 +1,133 @@
+"""The gates on the Triage page: the report that `ragtriage gate` gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboard.charts.style import VERDICT_BADGES
+from dashboard.shell.components import facts, show_table
+from dashboard.shell.session import View, open_cases
+from dashboard.wording.escaping import markdown_text, shorten
+from dashboard.wording.formatting import count
+from dashboard.wording.gates import EXPLAINED, broken_words, gate_row
+from data.cases.cohorts import broken_mark_text
+from data.errors import DataError
+from data.gates.baseline import Baseline, baseline_of
+from data.gates.config import FILE_NAME, load_gates
+from data.gates.report import BrokenCase, GateReport, gate_run
+from metrics.gates.wording import gate_title
+
+__all__ = ["gate_report", "gate_section", "verdict_card"]
+
+LISTED = 8  # newly failing questions that the page lists; the button leads to all
+
+
+def gate_report(view: View) -> GateReport | DataError:
+    """Judge the run on display as the command does; the error where the gates cannot be read."""
+    sampled = {run.run_id for run in view.sampled}
+    wanted = view.selection.baseline if view.selection.baseline in sampled - {view.run.run_id} else ""
+    held = baseline_of(view.catalogue, view.run, wanted)
+    sides = [view.run, held.run] if held.run else [view.run]
+    paths = tuple(view.catalogue.table(run).scores_path.as_posix() for run in sides)
+    stamp = _stamp(view.catalogue.workspace.root / FILE_NAME)
+    try:
+        return _report(view, held, paths, held.note, stamp, view.catalogue.ledger.stamp())
+    except DataError as error:
+        return error
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _report(
+    _view: View,
+    _held: Baseline,
+    paths: tuple[str, ...],  # noqa: ARG001 -- part of the cache key
+    note: str,  # noqa: ARG001 -- part of the cache key
+    gates: tuple[int, int],  # noqa: ARG001 -- part of the cache key
+    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
+) -> GateReport:
+    catalogue = _view.catalogue
+    config = load_gates(catalogue.workspace)
+    return gate_run(catalogue, _view.run, _held, config, _view.usual_diagnosis)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_mtime_ns, found.st_size)
+
+
+def verdict_card(report: GateReport | DataError) -> None:
+    """Show the verdict."""
+    with st.container(border=True, height="stretch"):
+        st.caption("Gates")
+        if isinstance(report, DataError):
+            st.badge("not read", color="gray")
+            return
+        st.badge(report.verdict, color=VERDICT_BADGES[report.verdict])
+        passed = sum(one.verdict == "PASS" for one in report.results)
+        held = [
+            gate_title(one.gate)
+            for one in report.results
+            if one.blocks and one.verdict == report.verdict != "PASS" and not one.excused
+        ]
+        more = f" and {len(held) - 2} more" if len(held) > 2 else ""
+        led = markdown_text("; ".join(held[:2]))
+        st.caption(f"{passed} of {len(report.results)} pass; {EXPLAINED[report.verdict]}. {led}{more}")
+
+
+def gate_section(view: View, report: GateReport | DataError) -> None:
+    """Show every gate, what makes the sides unequal, and the questions that newly fail."""
+    if isinstance(report, DataError):
+        st.error(markdown_text(str(report)), title="The gates cannot be read")
+        return
+    show_table(
+        [gate_row(one) for one in report.results],
+        "Gates with verdict, measured value, interval and number of questions",
+    )
+    held = f"held against {markdown_text(report.baseline_name)}" if report.baseline.run else "no baseline"
+    facts(
+        [
+            "PASS and FAIL need the whole 95 % interval on one side",
+            "*Could show*: the smallest distance that a sample of this size shows 4 times in 5",
+            f"{held} ({markdown_text(report.baseline.note)})",
+            f"gates: {markdown_text(Path(report.source).name)}",
+            _usual(view),
+        ]
+    )
+    with st.expander("The gates in sentences"):
+        st.markdown("\n".join(f"- **{one.verdict}** {markdown_text(one.sentence)}" for one in report.results))
+    for warning in report.warnings:
+        st.caption(f"⚠ {markdown_text(warning)}")
+    if report.baseline.run is not None:
+        _broken(report, report.baseline.run.run_id)
+
+
+def _usual(view: View) -> str:
+    """Say that gates do not follow the sliders, where those were moved."""
+    plain = type(view.selection)()
+    moved = view.selection.settings() != plain.settings() or view.selection.convention != plain.convention
+    return "judged at the usual cut-offs and convention, whatever is selected" if moved else ""
+
+
+def _broken(report: GateReport, baseline: str) -> None:
+    st.markdown(markdown_text(broken_words(report)))
+    if not report.broken:
+        return
+    show_table(
+        [_broken_row(one) for one in report.broken[:LISTED]], "Questions that newly fail, critical first"
+    )
+    cases = count(report.n_broken_cases, "case")
+    if st.button(f"Open the {cases} that newly fail", key="open_broken"):
+        open_cases(mark=broken_mark_text(baseline))
+
+
+def _broken_row(one: BrokenCase) -> dict[str, str]:
+    return {
+        "Newly failing": one.question_id,
+        "Question": shorten(one.question, 160),
+        "Critical": "critical" if one.critical else "",
+    }

@@ -1,0 +1,1 @@
+"""The Judge page: start and progress of jobs, results, calibration, error analysis."""

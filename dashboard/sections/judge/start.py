@@ -1,0 +1,262 @@
+"""Planning and starting a judging job from the page."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from dashboard.shell.session import View
+from dashboard.shell.user import may_write, only_reads
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count
+from data.errors import DataError
+from data.judge.client import NO_KEY
+from data.judge.evaluators import evaluators, judge_work
+from data.judge.job_record import Job, JobSpec, jobs_of
+from data.judge.messages import ClientSettings
+from data.judge.plan import JudgePlan, choose_rows, plan_work
+from data.judge.prices import PriceTable, read_prices
+from data.scoring.run_index import Catalogue
+from data.store.read_only import must_write
+
+__all__ = [
+    "has_key",
+    "job_options",
+    "judge_form",
+    "start_job",
+]
+
+PATIENCE_SECONDS = 15.0
+GRACE_SECONDS = 5.0  # that a process has to end when asked to
+
+
+def has_key() -> bool:
+    """Whether the environment of the dashboard holds a key for the service."""
+    return bool(os.environ.get("ANTHROPIC_API_KEY") or os.environ.get("ANTHROPIC_AUTH_TOKEN"))
+
+
+def job_options(chosen: Mapping[str, Any]) -> list[str]:
+    """Give the options of `ragtriage judge` for what was chosen; what is None or False is left out."""
+    options = []
+    for name, value in chosen.items():
+        if value is True:
+            options.append(f"--{name}")
+        elif value not in (None, False, ""):
+            options += [f"--{name}", str(value)]
+    return options
+
+
+def start_job(catalogue: Catalogue, run_id: str, options: Sequence[str]) -> Job:
+    """Start `ragtriage judge` and wait until its job stands in the ledger.
+
+    Raises:
+        DataError: it ended before that, with its own message, or did not begin in time and was ended.
+    """
+    must_write(f"workspace {catalogue.workspace.root}")
+    known = {job.job_id for job in jobs_of(catalogue.ledger, run_id)}
+    line = ["--workspace", str(catalogue.workspace.root), "judge", run_id, "--yes", *options]
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(  # noqa: S603 -- this interpreter on this program
+            [sys.executable, "-P", "-m", "dashboard.cli", *line],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+            env={**os.environ, "PYTHONPATH": _path()},
+        )
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            fresh = [job for job in jobs_of(catalogue.ledger, run_id) if job.job_id not in known]
+            if fresh:
+                return fresh[0]
+            if process.poll() is not None:
+                said.seek(0)
+                raise DataError(_last_line(said.read().decode("utf-8", "replace")))
+            time.sleep(0.1)
+        _end(process)
+    raise DataError(
+        "the judging job did not begin in time and was ended; see `ragtriage judge` on the command line"
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(timeout=GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def _path() -> str:
+    here = str(Path(__file__).resolve().parents[3])
+    return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].removeprefix("error: ") if lines else "the judging job ended without a word"
+
+
+EVERY, FIRST, DRAWN = "all", "the first", "drawn at random"
+READ = "the whole reading"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the form asks for.
+
+    Attributes:
+        model: whom to ask.
+        which: EVERY, FIRST or DRAWN.
+        number: how many samples of the other two.
+        repeats: readings a sample.
+        budget: in USD; None for no limit.
+        batch: through message batches.
+        evaluator: name of one, "" for the reading.
+    """
+
+    model: str
+    which: str
+    number: int
+    repeats: int
+    budget: float | None
+    batch: bool
+    evaluator: str
+
+    @property
+    def options(self) -> list[str]:
+        """The options of `ragtriage judge`."""
+        return job_options(
+            {
+                "model": self.model,
+                "limit": self.number if self.which == FIRST else None,
+                "sample": self.number if self.which == DRAWN else None,
+                "repeats": self.repeats,
+                "budget": self.budget,
+                "batch": self.batch,
+                "evaluator": self.evaluator,
+            }
+        )
+
+
+def judge_form(view: View) -> None:
+    """Ask what to judge, show what it would take, and start it."""
+    if not may_write():
+        only_reads("New judgements")
+        return
+    prices = read_prices(view.catalogue.workspace.root)
+    names = [one.name for one in evaluators(view.catalogue.ledger, view.project)]
+    with st.form("judge_form", border=False):
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            models = list(prices.models)
+            at = models.index(prices.model().name) if prices.model().name in models else 0
+            model = st.selectbox("Model", models, at, key="judge_model", accept_new_options=True, width=220)
+            asked = st.selectbox("Asked for", [READ, *names], key="judge_asked", width=220)
+            which = st.selectbox("Samples", [EVERY, FIRST, DRAWN], key="judge_which", width=170)
+            number = st.number_input("How many", 1, value=50, key="judge_number", width=120)
+            budget = st.number_input(
+                "Budget in USD",
+                0.01,
+                value=None,
+                format="%.2f",
+                key="judge_budget",
+                placeholder="none",
+                width=140,
+            )
+            repeats = st.number_input("Readings a sample", 1, 20, key="judge_repeats", width=150)
+            batch = st.toggle("In batches, at half the price", key="judge_batch")
+        planned = st.form_submit_button("Show the plan")
+    chosen = Chosen(
+        str(model or prices.default),
+        str(which),
+        int(number),
+        int(repeats),
+        float(budget) if budget else None,
+        bool(batch),
+        "" if asked == READ else str(asked),
+    )
+    if planned:
+        st.session_state["judge_planned"] = (view.run.run_id, chosen)
+    if st.session_state.get("judge_planned") == (view.run.run_id, chosen):
+        _planned(view, chosen, prices)
+
+
+def _planned(view: View, chosen: Chosen, prices: PriceTable) -> None:
+    settings = ClientSettings(prices.model(chosen.model))
+    limit = chosen.number if chosen.which == FIRST else None
+    sample = chosen.number if chosen.which == DRAWN else None
+    rows = choose_rows(view.table(view.run), limit, sample)
+    spec = JobSpec(rows, chosen.repeats, chosen.budget, chosen.batch, limit, sample)
+    plan = _plan(view, chosen, settings, spec, prices)
+    _show_plan(plan)
+    if not has_key():
+        st.warning(f"{NO_KEY[0].upper()}{NO_KEY[1:]}.")
+    st.button(
+        f"Judge: {count(plan.calls, 'call')}",
+        type="primary",
+        key="judge_start",
+        disabled=not has_key(),
+        on_click=_start,
+        args=(view, chosen.options),
+    )
+
+
+def _plan(
+    view: View, chosen: Chosen, settings: ClientSettings, spec: JobSpec, prices: PriceTable
+) -> JudgePlan:
+    """Make the plan, or give the one on display while nothing has changed that it rests on."""
+    work = judge_work(view.catalogue.workspace, view.project, settings.model, chosen.evaluator)
+    jobs = jobs_of(view.catalogue.ledger, view.run.run_id)
+    standing = view.table(view.run).judgements.get(work.kind)
+    newest = (jobs[0].job_id, jobs[0].state) if jobs else None
+    key = (view.run.run_id, chosen, work.prompt, settings.model, prices.date, standing, newest)
+    kept = st.session_state.get("judge_plan")
+    if kept is not None and kept[0] == key:
+        plan: JudgePlan = kept[1]
+        return plan
+    with st.spinner("Looking at what there is to ask"):
+        plan = plan_work(view.catalogue.workspace, view.run, work, settings, spec, prices)
+    st.session_state["judge_plan"] = (key, plan)
+    return plan
+
+
+def _show_plan(plan: JudgePlan) -> None:
+    cost = "unknown" if plan.cost_usd is None else f"about ${plan.cost_usd:,.4f}"
+    with st.container(horizontal=True):
+        st.metric("Samples", f"{plan.samples:,}", border=True)
+        st.metric("Judged already", f"{plan.cached:,}", border=True)
+        if plan.alike:
+            st.metric("Alike, asked once", f"{plan.alike:,}", border=True)
+        st.metric("Calls", f"{plan.calls:,}", border=True)
+        st.metric("Tokens in", f"{plan.input_tokens:,}", border=True)
+        st.metric("Tokens out", f"{plan.output_tokens:,}", border=True)
+        st.metric("Cost", cost, border=True)
+    parts: Sequence[str] = [
+        f"{markdown_text(plan.model)}, prompt {plan.prompt}",
+        f"tokens {plan.method}",
+        f"prices of {markdown_text(plan.price_date)}" + (", halved for batches" if plan.batch else ""),
+        f"{plan.nothing:,} with nothing to judge" if plan.nothing else "",
+        "the price of this model is not known: it is not in model_prices.json"
+        if plan.cost_usd is None
+        else "",
+    ]
+    st.caption(" · ".join(part for part in parts if part))
+
+
+def _start(view: View, options: list[str]) -> None:
+    state: Any = st.session_state
+    state.pop("judge_planned", None)
+    try:
+        start_job(view.catalogue, view.run.run_id, options)
+    except DataError as error:
+        state["judge_problem"] = str(error)

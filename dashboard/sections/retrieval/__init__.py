@@ -1,0 +1,1 @@
+"""The Retrieval page: curves over k, question types, reranking."""

@@ -1,0 +1,363 @@
+"""The pieces of the Trend page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import streamlit as st
+
+from dashboard.charts.trend import TrendMark, trend_lines
+from dashboard.shell.case_links import METHODS
+from dashboard.shell.components import CHART, export_menu, facts
+from dashboard.shell.session import View, current_selection, keep
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, signed
+from data.comparison.compare import GOOD_SHARE
+from data.comparison.trend import (
+    Change,
+    Level,
+    Pair,
+    Versions,
+    changes_since,
+    later_than,
+    level_of_mean,
+    level_of_rate,
+    pair_of_metric,
+    pair_of_rates,
+    trend_metrics,
+    versions_of,
+)
+from data.diagnosis.diagnosis import DiagnosisSettings
+from data.store.versions import releases_of
+from data.store.workspace import Run
+
+__all__ = [
+    "VERDICTS",
+    "Trend",
+    "grounds",
+    "look_of",
+    "methods_of",
+    "metrics_of",
+    "newest_sentence",
+    "show_chart",
+    "show_numbers",
+    "tally",
+    "trend_of",
+    "versions_shown",
+]
+
+VERDICTS = {
+    "regression": "▼ regression",
+    "worse": "▼ worse, within the limit",
+    "better": "▲ better",
+    "cannot tell": "· cannot tell",
+    "unchanged": "= unchanged",
+    "no shared question": "no shared question",
+    "baseline": "baseline",
+    "before the baseline": "before the baseline",
+    "no baseline": "no baseline",
+    "mean only": "mean only, cannot be compared",
+}
+MOST_NAMED = 3
+
+
+def tally(changes: Mapping[str, Change], most: float | None) -> str:
+    """Say how many of the later versions regressed, got better, or cannot be told from the baseline.
+
+    Args:
+        changes: run id -> its difference to the baseline.
+        most: drop that is let pass; None where none is defined for the metric.
+    """
+    known = [one.verdict for one in changes.values() if one.pair.difference.n_pairs]
+    if not known:
+        return ""
+    limit = "" if most is None else f" (a drop of more than {most:g}, and beyond chance)"
+    parts = [
+        (known.count("regression"), f"regressed{limit}"),
+        (known.count("worse"), "got worse by less than that" if most is not None else "got worse"),
+        (known.count("better"), "got better"),
+        (known.count("unchanged"), "did not change"),
+        (known.count("cannot tell"), "cannot be told from the baseline"),
+    ]
+    told = "; ".join(f"{n:,} {what}" for n, what in parts if n or what.startswith("regressed"))
+    return f"Of {count(len(known), 'version')} after the baseline: {told}."
+
+
+def newest_sentence(name: str, change: Change) -> str:
+    """Say how the newest version stands to the baseline: the number, its uncertainty, and the verdict."""
+    gap = change.pair.difference
+    span = interval_text(gap.low, gap.high, 3).replace("-", "−")
+    return (
+        f"The newest, {name}: {signed(gap.difference, 3)} {span} "
+        f"over {count(gap.n_pairs, 'shared question')}, {VERDICTS[change.verdict].split(' ', 1)[1]}."
+    )
+
+
+def grounds(changes: Mapping[str, Change], labels: Mapping[str, str]) -> list[str]:
+    """Say which versions do not rest on the same ground as the baseline, one line a difference.
+
+    Args:
+        changes: run id -> its difference to the baseline.
+        labels: name of each run by id; outside text, which the caller escapes with the rest.
+    """
+    found: dict[str, list[str]] = {}
+    for run_id, change in changes.items():
+        for warning in change.pair.warnings:
+            found.setdefault(warning, []).append(labels[run_id])
+    return [f"{_names(names)}: {warning}" for warning, names in found.items()]
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMED])
+    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
+
+
+Key = tuple[str, DiagnosisSettings | None, tuple[int, int] | None]
+CHART_KEY, TABLE_KEY = "trend", "trend_numbers"
+
+
+@dataclass(frozen=True)
+class Trend:
+    """A metric over the versions of a project.
+
+    Attributes:
+        versions: the runs shown, and those left out.
+        metric: full name, or the pass rate.
+        levels: run id -> the metric in it.
+        baseline: what later runs are compared with; None where no run has samples.
+        chosen: whether a person chose the baseline; otherwise the oldest run that has the metric stands in.
+        changes: run id -> its difference to the baseline, of the later runs that have the metric.
+    """
+
+    versions: Versions
+    metric: str
+    levels: Mapping[str, Level]
+    baseline: Run | None
+    chosen: bool
+    changes: Mapping[str, Change]
+
+    @property
+    def measured(self) -> int:
+        """Runs that have the metric."""
+        return sum(level.mean is not None for level in self.levels.values())
+
+
+@st.cache_resource(max_entries=2048, show_spinner=False)
+def _rate(_view: View, _run: Run, key: tuple[str, Key]) -> Level:  # noqa: ARG001 -- cache key
+    return level_of_rate(_view.diagnosis(_run).pass_rate)
+
+
+@st.cache_resource(max_entries=4096, show_spinner=False)
+def _pair(_view: View, _base: Run, _other: Run, paths: tuple[str, str], key: Key) -> Pair:  # noqa: ARG001 -- cache key
+    if key[0] == GOOD_SHARE:
+        return pair_of_rates(_view.diagnosis(_base), _view.diagnosis(_other))
+    return pair_of_metric(_view.table(_base), _view.table(_other), key[0])
+
+
+def versions_shown(view: View) -> Versions:
+    """Pick the versions of the project that the page shows."""
+    return versions_of(view.runs, [*_wanted_baselines(view), view.run.run_id])
+
+
+def metrics_of(view: View, versions: Versions) -> list[str]:
+    """Name what can be drawn: the pass rate, and the headline metrics that some version has."""
+    named = trend_metrics([view.summary(run) for run in versions.runs], current_selection().metric)
+    rates = [GOOD_SHARE] if any(not run.means for run in versions.runs) else []
+    return [*rates, *(name for name in named if name != GOOD_SHARE)]
+
+
+def trend_of(view: View, versions: Versions, metric: str) -> Trend:
+    """Give the metric in every version, and the later ones against the baseline."""
+    key = _key(view, metric)
+    levels = {run.run_id: _level(view, run, metric, key) for run in versions.runs}
+    wanted = _wanted_baselines(view)
+    by_id = {run.run_id: run for run in versions.runs if not run.means}
+    chosen = next((by_id[run_id] for run_id in wanted if run_id in by_id), None)
+    stand_in = (run for run_id, run in by_id.items() if levels[run_id].mean is not None)
+    base = chosen or next(stand_in, None)
+    later = [] if base is None else _measured_later(versions, base, levels)
+    with st.spinner("Comparing versions with the baseline"):
+        pairs = {run.run_id: _pair(view, base, run, _paths(view, base, run), key) for run in later if base}
+    return Trend(versions, metric, levels, base, chosen is not None, changes_since(pairs, metric))
+
+
+def _measured_later(versions: Versions, base: Run, levels: Mapping[str, Level]) -> list[Run]:
+    if levels[base.run_id].mean is None:
+        return []
+    return [run for run in later_than(versions.runs, base) if levels[run.run_id].mean is not None]
+
+
+def _wanted_baselines(view: View) -> list[str]:
+    """Name the baseline chosen in the sidebar, then the project's own."""
+    own = view.catalogue.ledger.baselines().get(view.project, "")
+    return [run_id for run_id in (view.selection.baseline, own) if run_id]
+
+
+def _key(view: View, metric: str) -> Key:
+    """Give what a number depends on beside the runs: cut-offs and labels move the pass rate alone."""
+    if metric != GOOD_SHARE:
+        return metric, None, None
+    return metric, view.selection.settings(), view.catalogue.ledger.stamp()
+
+
+def _level(view: View, run: Run, metric: str, key: Key) -> Level:
+    if metric == GOOD_SHARE:
+        return Level(None) if run.means else _rate(view, run, (_path(view, run), key))
+    return level_of_mean(view.summary(run).get(metric), bool(run.means))
+
+
+def _path(view: View, run: Run) -> str:
+    return view.table(run).scores_path.as_posix()
+
+
+def _paths(view: View, base: Run, other: Run) -> tuple[str, str]:
+    return _path(view, base), _path(view, other)
+
+
+def show_chart(view: View, trend: Trend, title: str) -> None:
+    """Draw the chart; a click on a point makes its run the one on display."""
+    by_time = current_selection().axis == "time"
+    base = None if trend.baseline is None else trend.levels[trend.baseline.run_id].mean
+    figure = trend_lines(_marks(view, trend), title, base, by_time)
+    st.plotly_chart(
+        figure,
+        key=CHART_KEY,
+        config=CHART,
+        alt=f"{title} over the versions with 95 % intervals; the numbers are in the table below",
+        on_select=_take_point,
+        selection_mode="points",
+    )
+
+
+def _marks(view: View, trend: Trend) -> list[TrendMark]:
+    releases = releases_of(view.catalogue.ledger, view.project)
+    found = []
+    for run in trend.versions.runs:
+        if trend.levels[run.run_id].mean is None and run.run_id not in releases:
+            continue
+        change, release = trend.changes.get(run.run_id), releases.get(run.run_id)
+        found.append(
+            TrendMark(
+                run.run_id,
+                view.labels[run.run_id],
+                run.created_at,
+                trend.levels[run.run_id],
+                look_of(trend, run),
+                "" if change is None else _told(change),
+                change is not None and bool(change.pair.warnings),
+                run.run_id == view.run.run_id,
+                "" if release is None else release.name,
+            )
+        )
+    return found
+
+
+def look_of(trend: Trend, run: Run) -> str:
+    """Say in a word what a run is to the baseline."""
+    change = trend.changes.get(run.run_id)
+    if run.means:
+        return "mean only"
+    if trend.baseline is None or trend.levels[trend.baseline.run_id].mean is None:
+        return "no baseline"
+    if run.run_id == trend.baseline.run_id:
+        return "baseline"
+    if change is None:
+        return "before the baseline"
+    return change.verdict if change.pair.difference.n_pairs else "no shared question"
+
+
+def _told(change: Change) -> str:
+    gap = change.pair.difference
+    if not gap.n_pairs:
+        return "shares no scored question with the baseline"
+    span = interval_text(gap.low, gap.high, 3)
+    return f"{signed(gap.difference, 3)} {span} to the baseline, {VERDICTS[change.verdict]}"
+
+
+def methods_of(trend: Trend) -> str:
+    """Say how the intervals of the chart were obtained."""
+    levels = [level for level in trend.levels.values() if level.low is not None]
+    if not levels:
+        return ""
+    named = dict.fromkeys(METHODS.get(level.method, level.method) for level in levels)
+    few = "; few: rests on too little to be trusted" if any(level.too_few for level in levels) else ""
+    return f"bars are 95 % intervals: {', '.join(named)}{few}"
+
+
+def _take_point() -> None:
+    points = st.session_state[CHART_KEY]["selection"]["points"]
+    if points and points[0].get("customdata"):
+        keep(run=str(points[0]["customdata"][0]), page=1, case="")
+
+
+def _take_row(ids: Sequence[str]) -> None:
+    rows = st.session_state[TABLE_KEY]["selection"]["rows"]
+    if rows and rows[0] < len(ids):
+        keep(run=ids[rows[0]], page=1, case="")
+
+
+def show_numbers(view: View, trend: Trend) -> None:
+    """List the versions with all their numbers, the newest first; a row makes its run the one on display."""
+    runs = list(reversed(trend.versions.runs))
+    rows = [_row(view, trend, run) for run in runs]
+    st.dataframe(
+        rows,
+        hide_index=True,
+        key=TABLE_KEY,
+        on_select=partial(_take_row, [run.run_id for run in runs]),
+        selection_mode="single-row",
+        height="content" if len(runs) <= 15 else 38 + 35 * 15,
+        placeholder=NOT_MEASURED,
+        alt="Versions with value, interval, number of questions and difference to the baseline",
+    )
+    export_menu(rows, "Versions over time")
+    differing = [change for change in trend.changes.values() if change.pair.difference.n_pairs]
+    facts(
+        [
+            "paired on question, repeats averaged" if differing else "",
+            differing[0].pair.difference.method if differing else "",
+            f"p Holm-corrected over the {count(len(differing), 'version')} that are compared"
+            if differing
+            else "",
+            "choose a row, or click a point, to put that version on display",
+        ]
+    )
+    _lead(view, trend)
+
+
+def _row(view: View, trend: Trend, run: Run) -> dict[str, str]:
+    level, change = trend.levels[run.run_id], trend.changes.get(run.run_id)
+    gap = None if change is None or not change.pair.difference.n_pairs else change.pair.difference
+    few = " few" if level.too_few and level.mean is not None else ""
+    return {
+        "": "▸" if run.run_id == view.run.run_id else "",
+        "Version": view.labels[run.run_id],
+        "Made": f"{run.created_at:%Y-%m-%d %H:%M}",
+        "Value": number(level.mean, 3),
+        "95 % interval": f"{interval_text(level.low, level.high, 3)}{few}",
+        "n": f"{level.n:,}" if level.n else NOT_MEASURED,
+        "Difference": NOT_MEASURED if gap is None else signed(gap.difference, 3),
+        "its 95 % interval": NOT_MEASURED if gap is None else interval_text(gap.low, gap.high, 3),
+        "Shared": NOT_MEASURED if gap is None else f"{gap.n_pairs:,}",
+        "p (Holm)": NOT_MEASURED if change is None else p_value(change.adjusted_p),
+        "Verdict": VERDICTS[look_of(trend, run)] if level.mean is not None else "not measured",
+        "Obtained": NOT_MEASURED if level.mean is None else "stated" if level.stated else level.source,
+        **({"Read with care": " ".join(change.pair.warnings)} if change and change.pair.warnings else {}),
+    }
+
+
+def _lead(view: View, trend: Trend) -> None:
+    """Lead from the run on display to the page that compares it, and to its cases."""
+    base, name = trend.baseline, markdown_text(view.labels[view.run.run_id])
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"On display: **{name}**")
+        if base is not None and base.run_id != view.run.run_id and not view.run.means:
+            against = markdown_text(view.labels[base.run_id])
+            if st.button(f"Compare with {against}", key="trend_compare"):
+                versions = (view.run.run_id,)
+                keep(baseline=base.run_id, versions=versions, other=view.run.run_id, case="")
+                st.switch_page("views/compare.py")
+        if st.button("Open on Triage", key="trend_triage"):
+            st.switch_page("views/triage.py")

@@ -1,0 +1,116 @@
+"""Putting charts and tables on a page, the same way everywhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from dashboard.wording.escaping import capital, markdown_text
+from metrics.metric_registry import title_of
+from metrics.sanity.run import Finding
+
+__all__ = ["begin_page", "clicked", "draw", "export_menu", "facts", "show_table"]
+
+CHART = {
+    "showSendToCloud": False,
+    "displaylogo": False,
+    "displayModeBar": "hover",
+    "modeBarButtons": [["toImage"]],
+    "toImageButtonOptions": {"format": "png", "scale": 2},
+}
+_DRAWN = "tables_drawn"
+FILES = (("CSV", "csv", "csv"), ("Parquet", "parquet", "parquet"), ("Markdown", "md", "markdown"))
+
+
+def draw(figure: go.Figure, key: str, alt: str) -> None:
+    """Draw a chart.
+
+    Args:
+        figure: the chart.
+        key: name of its place on the page.
+        alt: what it shows, for people who cannot see it.
+    """
+    st.plotly_chart(figure, key=key, config=CHART, alt=alt)
+
+
+def clicked(figure: go.Figure, key: str, alt: str) -> list[Any] | None:
+    """Draw a chart whose points can be clicked; give the custom data of the one that was, else None.
+
+    Args:
+        figure: the chart, with clickmode "event+select".
+        key: name of its place on the page.
+        alt: what it shows, for people who cannot see it.
+    """
+    event: Any = st.plotly_chart(
+        figure, key=key, config=CHART, alt=alt, on_select="rerun", selection_mode="points"
+    )
+    for point in event["selection"]["points"]:
+        if point.get("customdata"):
+            return list(point["customdata"])
+    return None
+
+
+def show_table(rows: Sequence[Mapping[str, Any]], alt: str, columns: Mapping[str, Any] | None = None) -> None:
+    """Draw a table whose cells are already text or numbers, sized to its rows."""
+    frame = pd.DataFrame([dict(row) for row in rows])
+    st.dataframe(
+        frame, hide_index=True, alt=alt, column_config=dict(columns or {}), height="content", placeholder="–"
+    )
+    if len(frame):
+        export_menu(rows, alt)
+
+
+def begin_page() -> None:
+    """Forget which tables were drawn; called once at the start of a page."""
+    st.session_state[_DRAWN] = {}
+
+
+def export_menu(rows: Sequence[Mapping[str, Any]], alt: str) -> None:
+    """Offer a table as a file, written when it is asked for; a table of the same name gets a number."""
+    drawn: dict[str, int] = st.session_state.setdefault(_DRAWN, {})
+    drawn[alt] = drawn.get(alt, 0) + 1
+    name = re.sub(r"[^\w-]+", "-", alt).strip("-")[:60] or "table"
+    key = f"export_{name}_{drawn[alt]}"
+    with st.popover("Export", type="tertiary", key=key, help=f"This table as a file: {alt}"):
+        for title, ending, form in FILES:
+            st.download_button(
+                title,
+                partial(_file, rows, form),
+                f"{name}.{ending}",
+                key=f"{key}_{form}",
+                on_click="ignore",
+                type="tertiary",
+            )
+
+
+def _file(rows: Sequence[Mapping[str, Any]], form: str) -> bytes:
+    from dashboard.wording.table_files import export_table
+
+    return export_table(rows, form)
+
+
+def facts(parts: Sequence[str]) -> None:
+    """Write facts in a line of small print; parts are Markdown, outside text escaped by the caller."""
+    st.caption(" · ".join(part for part in parts if part))
+
+
+def finding_list(findings: Sequence[Finding]) -> None:
+    """Write out the findings of the checks."""
+    if not findings:
+        st.write("The numbers agree with each other.")
+    colours = {"error": "red", "warning": "orange", "note": "gray"}
+    for one in findings:
+        badge = f":{colours[one.severity]}-badge[{one.severity}]"
+        st.markdown(f"{badge} **{markdown_text(one.title)}**  \n{markdown_text(one.message)}")
+
+
+def metric_title(name: str) -> str:
+    """Name a metric or the pass rate with a capital."""
+    title = title_of(name)
+    return capital(title)

@@ -1,0 +1,274 @@
+"""The selection: everything a person has chosen, as one validated object whose save format is the URL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from data.cases.cases import LABEL_STATES, CaseFilter
+from data.cases.cohorts import mark_title
+from data.diagnosis.diagnosis import DiagnosisSettings
+from data.errors import DataError
+from data.labels.compared_metric import held_of
+from data.labels.human_values import quantity_title
+from metrics.diagnosis.patterns import PATTERNS, Cutoffs
+from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
+from metrics.schema.metric import CONVENTIONS
+
+__all__ = ["Selection"]
+
+LONGEST = 500  # characters of a text taken from a URL
+MOST_VERSIONS = 20
+_WORDS: dict[str, tuple[str, ...]] = {
+    "pattern": ("", *(entry.key for entry in PATTERNS)),
+    "stage": ("", *(entry.key for entry in STAGES)),
+    "bad": ("", "yes", "no"),
+    "refused": ("", "yes", "no"),
+    "label": LABEL_STATES,
+    "convention": CONVENTIONS,
+    "part": ("", "people", "errors"),
+    "axis": ("", "time"),
+}
+_FLAGS: dict[str, bool | None] = {"": None, "yes": True, "no": False}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What is chosen, with the values that hold when nothing is.
+
+    Attributes:
+        project: the project.
+        run: run id; "" for the newest of the project.
+        baseline: run id of the baseline; "" for the project's own.
+        convention: how the undefined is treated.
+        signal: metric that speaks for the context; "" for the first available.
+        context: cut-off of the context signal.
+        faithfulness: cut-off of faithfulness.
+        relevancy: cut-off of answer relevancy.
+        order: order of the failure stages, as keys.
+        pattern: filter on the metric pattern.
+        stage: filter on the failure stage.
+        bad: "yes" for bad cases, "no" for good ones, "" for both.
+        refused: the same for refusals.
+        label: filter on what people said.
+        failure: filter on a failure label.
+        annotator: whose labels.
+        text: words to search for.
+        slices: name of a slice -> value.
+        mark: a group of cases that a view leads to.
+        sort: how cases are ordered.
+        descending: highest first.
+        page: page of the list, from 1.
+        case: "question_id~repeat" of the open case.
+        versions: run ids beside the baseline on the Compare page.
+        other: which of them the detail shows.
+        metric: metric whose changes are listed.
+        k: rank cut-off of the Retrieval, Chunking and Alignment pages; 0 for the run's own, else 5.
+        grid: key of the grid of chunkings on display.
+        measure: metric that a heatmap or a curve shows, without its cut-off.
+        budget: tokens of context at which chunkings are compared; 0 to compare at k.
+        split: what the cases of a view are divided by.
+        origin: who says what answers draw on.
+        against: key of the published row that ours is compared with.
+        quality: metric that stands against cost.
+        family: group of metrics that a comparison holds.
+        cost: metric on the cost axis.
+        kinds: query type -> kind of question, where a person said so.
+        quantity: what people said that metrics are held against.
+        held: the metric held against it, as METRIC:SOURCE.
+        people_cut: cut-off of what people said, as a share of its scale.
+        held_cut: the same of the metric.
+        queue: number of the random labelling queue in use; 0 for none.
+        part: which part of the Judge page is open.
+        axis: how the Trend page places runs: "" in equal steps, "time" by when they were made.
+        story: number of the story on the Present page; 0 for none.
+        slide: point of the story that is presented, from 1; 0 while it is composed.
+    """
+
+    project: str = ""
+    run: str = ""
+    baseline: str = ""
+    convention: str = "default"
+    signal: str = ""
+    context: float = 0.5
+    faithfulness: float = 0.8
+    relevancy: float = 0.5
+    order: tuple[str, ...] = DEFAULT_ORDER
+    pattern: str = ""
+    stage: str = ""
+    bad: str = ""
+    refused: str = ""
+    label: str = ""
+    failure: str = ""
+    annotator: str = ""
+    text: str = ""
+    slices: Mapping[str, str] = field(default_factory=dict)
+    mark: str = ""
+    sort: str = ""
+    descending: bool = False
+    page: int = 1
+    case: str = ""
+    versions: tuple[str, ...] = ()
+    other: str = ""
+    metric: str = ""
+    k: int = 0
+    grid: str = ""
+    measure: str = ""
+    budget: int = 0
+    split: str = ""
+    origin: str = ""
+    against: str = ""
+    quality: str = ""
+    family: str = ""
+    cost: str = ""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    quantity: str = ""
+    held: str = ""
+    people_cut: float = 0.5
+    held_cut: float = 0.5
+    queue: int = 0
+    part: str = ""
+    axis: str = ""
+    story: int = 0
+    slide: int = 0
+
+    def with_(self, **changes: Any) -> Selection:
+        """Give a copy with some values changed."""
+        return replace(self, **changes)
+
+    def to_params(self) -> dict[str, str]:
+        """Write the selection as URL parameters, leaving out what is at its default."""
+        plain = Selection()
+        found = {}
+        for one in fields(self):
+            value = getattr(self, one.name)
+            if value != getattr(plain, one.name):
+                found[one.name] = _write(value)
+        return found
+
+    @classmethod
+    def from_params(cls, params: Mapping[str, str]) -> Selection:
+        """Read a selection from URL parameters; what is unknown or out of range keeps its default."""
+        plain = cls()
+        found: dict[str, Any] = {}
+        for one in fields(cls):
+            text = params.get(one.name)
+            if text is not None and len(text) <= LONGEST * 4:
+                value = _read(one.name, text, getattr(plain, one.name))
+                if value is not None:
+                    found[one.name] = value
+        return cls(**found)
+
+    def filter(self) -> CaseFilter:
+        """Give the part of the selection that says which cases to show."""
+        return CaseFilter(
+            pattern=self.pattern,
+            stage=self.stage,
+            bad=_FLAGS[self.bad],
+            refused=_FLAGS[self.refused],
+            label=self.label,  # type: ignore[arg-type] # checked against LABEL_STATES when read
+            failure=self.failure,
+            annotator=self.annotator,
+            text=self.text,
+            slices=dict(self.slices),
+            mark=self.mark,
+            sort=self.sort,
+            descending=self.descending,
+        )
+
+    def unfiltered(self) -> Selection:
+        """Give a copy that shows every case."""
+        plain = Selection()
+        names = (
+            "pattern",
+            "stage",
+            "bad",
+            "refused",
+            "label",
+            "failure",
+            "annotator",
+            "text",
+            "slices",
+            "mark",
+            "page",
+            "queue",
+        )
+        return replace(self, case="", **{name: getattr(plain, name) for name in names})
+
+    def settings(self) -> DiagnosisSettings:
+        """Give the part of the selection that says how cases are diagnosed."""
+        cutoffs = Cutoffs(self.context, self.faithfulness, self.relevancy)
+        return DiagnosisSettings(cutoffs, self.signal or None, self.order)
+
+
+def _write(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes"
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), ensure_ascii=False)
+    return str(value)
+
+
+def _read(name: str, text: str, default: Any) -> Any:
+    if name in _WORDS:
+        return text if text in _WORDS[name] else None
+    if isinstance(default, bool):
+        return text == "yes"
+    if isinstance(default, float):
+        return _number(text)
+    if isinstance(default, int):
+        return int(text) if text.isdigit() and 1 <= int(text) <= 10**9 else None
+    if name == "order":
+        return _order(text)
+    if name in _CHECKED:
+        return _checked(name, text)
+    if isinstance(default, tuple):
+        return tuple(part for part in text.split(",")[:MOST_VERSIONS] if part)
+    if isinstance(default, Mapping):
+        return _mapping(text)
+    return text[:LONGEST]
+
+
+_CHECKED: dict[str, Callable[[str], object]] = {
+    "mark": mark_title,
+    "quantity": quantity_title,
+    "held": held_of,
+}  # each raises for what it does not know
+
+
+def _checked(name: str, text: str) -> str | None:
+    try:
+        _CHECKED[name](text)
+    except (DataError, ValueError):
+        return None
+    return text
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0.0 <= value <= 1.0 else None
+
+
+def _order(text: str) -> tuple[str, ...] | None:
+    """Read an order of stages; keys that are missing follow in the usual order."""
+    given = [key for key in dict.fromkeys(text.split(",")) if key in DEFAULT_ORDER]
+    return (*given, *(key for key in DEFAULT_ORDER if key not in given))
+
+
+def _mapping(text: str) -> dict[str, str] | None:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError:
+        return None
+    if not isinstance(found, dict):
+        return None
+    return {str(key)[:LONGEST]: str(value)[:LONGEST] for key, value in list(found.items())[:20]}

@@ -1,0 +1,83 @@
+"""Widgets tied to the selection: each shows and changes one field of it, so that the URL always agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from dashboard.shell.session import current_selection, keep
+
+__all__ = ["choose", "pick", "search", "show_in", "slide", "toggle"]
+
+
+def _take(name: str, key: str, clear: Mapping[str, Any]) -> None:
+    value = st.session_state[key]
+    keep(**{**clear, name: "" if value is None else value})
+
+
+def _tie(
+    name: str, clear: Mapping[str, Any], options: Sequence[str] = (), shown: str | None = None
+) -> dict[str, Any]:
+    """Give the widget arguments that tie it to one field of the selection."""
+    key, value = f"pick_{name}", getattr(current_selection(), name)
+    if options and value not in options:
+        value = options[0] if shown is None else shown
+    show_in(key, value)
+    return {"key": key, "on_change": _take, "args": (name, key, clear)}
+
+
+def show_in(key: str, value: Any) -> None:
+    """Put a value into a widget, unless it is there: setting it again would undo what one is just typing."""
+    if key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+
+
+def choose(
+    label: str,
+    name: str,
+    options: Sequence[str],
+    titles: Mapping[str, str] | Callable[[str], str],
+    clear: Mapping[str, Any] | None = None,
+    shown: str | None = None,
+    **more: Any,
+) -> str:
+    """Draw a select box for one field; a selected value that is no option shows the first one.
+
+    Args:
+        label: above the box.
+        name: field of the selection.
+        options: values of the field.
+        titles: what to show for each.
+        clear: other fields to set when this one changes.
+        shown: what stands in the box while the selection names nothing that is there.
+        more: passed on to st.selectbox.
+    """
+    tie = _tie(name, clear or {}, options, shown)
+    show = titles if callable(titles) else titles.__getitem__
+    return str(st.selectbox(label, options, format_func=show, **tie, **more))
+
+
+def slide(label: str, name: str, help_text: str) -> float:
+    """Draw a slider from 0 to 1 for one field."""
+    return float(st.slider(label, 0.0, 1.0, step=0.05, format="%.2f", help=help_text, **_tie(name, {})))
+
+
+def search(label: str, name: str, placeholder: str, clear: Mapping[str, Any]) -> str:
+    """Draw a search box for one field."""
+    return str(st.text_input(label, type="search", placeholder=placeholder, **_tie(name, clear)))
+
+
+def toggle(label: str, name: str, clear: Mapping[str, Any]) -> bool:
+    """Draw a switch for one field."""
+    return bool(st.toggle(label, **_tie(name, clear)))
+
+
+def pick(name: str, titles: Mapping[str, str]) -> str:
+    """Draw one field as a row of words, of which one is always chosen; the first stands for the default."""
+    tie = _tie(name, {}, list(titles))
+    chosen = st.segmented_control(
+        name, list(titles), format_func=titles.__getitem__, label_visibility="collapsed", required=True, **tie
+    )
+    return str(chosen or "")

@@ -1,0 +1,1 @@
+"""Reports as people arrange them: the points of a story and what each shows; no Streamlit."""

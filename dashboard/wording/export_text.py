@@ -1,0 +1,58 @@
+"""Text as files take it: printable, without the markup of chart labels, numbers written for people."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import NOT_MEASURED, number
+
+__all__ = ["cell_text", "columns_of", "label_text", "markdown_cell", "printable"]
+
+# Controls (but not tab and newline), halves of surrogate pairs, what reverses the line, and two that XML bans
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
+_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_MARKUP = re.compile(r"</?(?:b|i|em|strong|sub|sup|s|u|span|a)(?:\s[^<>]*)?>", re.IGNORECASE)
+_NEEDLESS = re.compile(r"\\([.,;:%=+/()'\"?{}-])")  # marks that mean nothing inside a Markdown cell
+DIGITS = 3
+SMALLEST = 0.0005
+
+
+def printable(text: str) -> str:
+    """Put a mark in place of characters that cannot be shown, are banned in XML, or reverse a line."""
+    return _UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def label_text(label: object) -> str:
+    """Read a chart label, which may carry Plotly's markup and escapes, as plain text on one line."""
+    text = _MARKUP.sub("", _BREAK.sub(" ", str(label)))
+    return " ".join(printable(html.unescape(text)).split())
+
+
+def cell_text(value: Any) -> str:
+    """Write a cell of a table: text as it is, numbers rounded, a dash where nothing was measured."""
+    if value is None or (isinstance(value, float) and not np.isfinite(value)):
+        return NOT_MEASURED
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int | np.integer):
+        return f"{int(value):,}"
+    if isinstance(value, float | np.floating):
+        found = float(value)
+        return f"{found:.1g}" if 0 < abs(found) < SMALLEST else number(found, DIGITS)
+    return printable(str(value))
+
+
+def markdown_cell(value: Any) -> str:
+    """Write a cell of a Markdown table: text from outside can neither end the cell nor become markup."""
+    return _NEEDLESS.sub(r"\1", markdown_text(cell_text(value)))
+
+
+def columns_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Give the names of the columns of a table, in the order in which they come up."""
+    return list(dict.fromkeys(str(name) for row in rows for name in row))

@@ -1,0 +1,95 @@
+"""First pass against the list that was handed on: what a reranker lifted and what it pushed out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.analysis.retrieval_curves import HOPS, question_values
+from data.scoring.ranked_lists import RankedLists
+from data.scoring.scored_run import RunTable
+from metrics.analysis.reranking import Moves, moves
+from metrics.schema.batch import Rankings
+from metrics.schema.scores import BoolArray, Status
+from metrics.statistics.paired import PairedDifference, Verdict, holm, paired, verdict
+
+__all__ = ["Change", "Reranked", "misranked", "nowhere", "reranked"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One metric at k before and after reranking.
+
+    Attributes:
+        before: mean of the first pass over the compared questions.
+        after: mean of the final lists over the same questions.
+        difference: after minus before, paired on question.
+        adjusted_p: after Holm's correction over the metrics of one Reranked.
+        verdict: better, worse, cannot tell or unchanged.
+    """
+
+    before: float
+    after: float
+    difference: PairedDifference
+    adjusted_p: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """First pass against the list that was handed on, at one k.
+
+    Attributes:
+        moves: what became of the gold units, by sample.
+        changes: metric without its cut-off -> how it changed.
+    """
+
+    moves: Moves
+    changes: dict[str, Change]
+
+
+def reranked(table: RunTable, lists: RankedLists, k: int) -> Reranked | None:
+    """Compare the final lists with the first pass; None where no question has both."""
+    first, final = lists.first_pass, lists.documents
+    if first is None or final is None:
+        return None
+    compared = moves(first, final, k)
+    if not compared.compared.any():
+        return None
+    names = ["recall", "ndcg", "mrr", *([HOPS] if (final.has_hops & compared.compared).any() else [])]
+    found = {}
+    for name in names:
+        sides = [question_values(table, name, one, k, compared.compared)[:, k - 1] for one in (first, final)]
+        both = np.isfinite(sides[0]) & np.isfinite(sides[1])
+        before, after = sides[0][both], sides[1][both]
+        found[name] = (before.mean(), after.mean(), paired(before, after, table.clusters[both]))
+    adjusted = holm([difference.p for *_, difference in found.values()])
+    changes = {
+        name: Change(float(before), float(after), one, float(p), verdict(one, float(p), True))
+        for (name, (before, after, one)), p in zip(found.items(), adjusted, strict=True)
+    }
+    return Reranked(compared, changes)
+
+
+def misranked(lists: RankedLists) -> BoolArray:
+    """(n,) True where the list holds no gold document although the first pass found one."""
+    final, first = lists.documents, lists.first_pass
+    if final is None or first is None:
+        return np.zeros(len(lists.hops), dtype=np.bool_)
+    found: BoolArray = (first.status == Status.SCORED) & np.isfinite(first.unit_rank).any(axis=1)
+    return _without(final) & found
+
+
+def nowhere(lists: RankedLists) -> BoolArray:
+    """(n,) True where neither the list nor a first pass holds any gold document."""
+    final = lists.documents
+    if final is None:
+        return np.zeros(len(lists.hops), dtype=np.bool_)
+    return _without(final) & ~misranked(lists)
+
+
+def _without(final: Rankings) -> BoolArray:
+    asked = (final.status == Status.SCORED) & (~np.isnan(final.unit_rank)).any(axis=1)
+    without: BoolArray = asked & ~np.isfinite(final.unit_rank).any(axis=1)
+    return without

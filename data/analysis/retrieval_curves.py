@@ -1,0 +1,150 @@
+"""Retrieval metrics over the cut-off k, and where the first gold of each case stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.scoring.ranked_lists import RankedLists
+from data.scoring.scored_run import RunTable
+from metrics.analysis.cutoff_curves import DOCUMENT_CURVES, SPAN_CURVES, curve_intervals, curve_values
+from metrics.schema.batch import Rankings, SpanRankings
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from metrics.statistics.intervals import Interval, question_means
+
+__all__ = [
+    "HOPS",
+    "LONGEST_K",
+    "Curve",
+    "block_of",
+    "curve_of",
+    "curves",
+    "first_gold",
+    "first_ranks",
+    "list_lengths",
+    "longest_list",
+    "question_values",
+]
+
+LONGEST_K = 50
+HOPS = "all_hops_recall"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One metric over k.
+
+    Attributes:
+        metric: key without the cut-off.
+        ks: 1, 2, ... up to the longest list or the k asked for, at most LONGEST_K.
+        points: mean with interval at each k.
+        longest: length of the longest list, at most LONGEST_K; behind it no document is left to find.
+    """
+
+    metric: str
+    ks: tuple[int, ...]
+    points: tuple[Interval, ...]
+    longest: int
+
+    def at(self, k: int) -> Interval:
+        """Give the point at k.
+
+        Raises:
+            IndexError: the curve was not computed so far.
+        """
+        return self.points[k - 1]
+
+
+def block_of(lists: RankedLists) -> Rankings | SpanRankings | None:
+    """Give the lists that speak for retrieval: joined by gold documents, else by gold text."""
+    return lists.documents if lists.documents is not None else lists.spans
+
+
+def curves(
+    table: RunTable,
+    lists: RankedLists,
+    metrics: Sequence[str] = (),
+    keep: BoolArray | None = None,
+    k: int = 1,
+) -> list[Curve]:
+    """Compute metrics for every k from 1 to the longest list or to k, at most LONGEST_K.
+
+    Args:
+        table: the run.
+        lists: its ranked lists.
+        metrics: which; recall, precision, nDCG and MRR when left out, their span forms for gold text.
+        keep: (n,) samples to use; all when left out.
+        k: a cut-off that must be there even where every list is shorter.
+    """
+    block = block_of(lists)
+    if block is None:
+        return []
+    known = DOCUMENT_CURVES if isinstance(block, Rankings) else SPAN_CURVES
+    wanted = metrics or [name for name in known if name != HOPS]
+    longest = longest_list(lists)
+    most = min(LONGEST_K, max(longest, k, 1))
+    found = [(name, question_values(table, name, block, most, keep)) for name in wanted if name in known]
+    return [curve_of(table, name, means, longest) for name, means in found]
+
+
+def question_values(
+    table: RunTable, metric: str, block: Rankings | SpanRankings, most: int, keep: BoolArray | None = None
+) -> FloatArray:
+    """(q, most) values of a metric for each question, repeats averaged; NaN where not scored."""
+    values = curve_values(metric, block, most)
+    if keep is not None:
+        values = np.where(keep[:, None], values, np.nan)
+    return question_means(values, table.question)[0]
+
+
+def curve_of(table: RunTable, metric: str, means: FloatArray, longest: int) -> Curve:
+    """Make a curve of (q, K) values of the questions of a run."""
+    points = curve_intervals(means, table.clusters)
+    return Curve(metric, tuple(range(1, means.shape[1] + 1)), tuple(points), longest)
+
+
+def list_lengths(lists: RankedLists) -> IntArray:
+    """Lengths of the lists that are scored, one a sample."""
+    block = block_of(lists)
+    if block is None:
+        return np.zeros(0, dtype=np.int64)
+    places = block.grades if isinstance(block, Rankings) else block.new_gold
+    lengths: IntArray = (~np.isnan(places)).sum(axis=1)
+    scored: IntArray = lengths[block.status == Status.SCORED]
+    return scored
+
+
+def longest_list(lists: RankedLists) -> int:
+    """Length of the longest list that is scored, at most LONGEST_K."""
+    return min(LONGEST_K, int(list_lengths(lists).max(initial=0)))
+
+
+def first_ranks(lists: RankedLists) -> FloatArray:
+    """(n,) rank of the first gold document, or chunk with gold text; inf where none is, NaN where unknown."""
+    block = block_of(lists)
+    if block is None:
+        return np.full(len(lists.hops), np.nan)
+    if isinstance(block, Rankings):
+        known = (block.status == Status.SCORED) & (~np.isnan(block.unit_rank)).any(axis=1)
+        ranks = np.where(np.isnan(block.unit_rank), np.inf, block.unit_rank)
+        first = np.min(ranks, axis=1, initial=np.inf)
+    else:
+        known = block.status == Status.SCORED
+        first = np.full(len(block.hits), np.inf)
+        hit = block.hits.any(axis=1)
+        first[hit] = block.hits[hit].argmax(axis=1) + 1.0
+    return np.where(known, first, np.nan)
+
+
+def first_gold(lists: RankedLists, depth: int = 10) -> dict[str, int]:
+    """Count the cases by the rank of their first gold: "1" to the depth, "deeper", "not found"."""
+    ranks = first_ranks(lists)
+    first = ranks[~np.isnan(ranks)]
+    found = {str(rank): int((first == rank).sum()) for rank in range(1, depth + 1)}
+    return {
+        **found,
+        "deeper": int((np.isfinite(first) & (first > depth)).sum()),
+        "not found": int(np.isinf(first).sum()),
+    }

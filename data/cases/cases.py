@@ -1,0 +1,189 @@
+"""Finding cases: filter, order, page, and read one whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from data.cases.cohorts import mark_rows
+from data.diagnosis.diagnosis import Diagnosis
+from data.errors import DataError
+from data.scoring.judged_labels import judged_sample
+from data.scoring.scored_run import RunTable
+from data.store.duckdb_engine import query
+from data.store.judge_results import read_payload
+from metrics.diagnosis.patterns import PATTERNS
+from metrics.diagnosis.stages import STAGES
+from metrics.judge.reply import READING, reading_from
+from metrics.schema.scores import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "LABEL_STATES",
+    "CaseFilter",
+    "CasePage",
+    "case_rows",
+    "keep_mask",
+    "page_of",
+    "read_case",
+    "read_cases",
+]
+
+LabelState = Literal["", "any", "none", "pass", "fail"]
+LABEL_STATES: tuple[LabelState, ...] = ("", "any", "none", "pass", "fail")
+LISTED = ("row", "question_id", "repeat", "question", "answer", "query_type")
+SHORT = 300  # characters of a text in a list
+
+
+@dataclass(frozen=True)
+class CaseFilter:
+    """Which cases to show, and in which order.
+
+    Attributes:
+        pattern: key of a metric pattern, or "" for all.
+        stage: key of a failure stage, "" for all.
+        bad: True for bad cases alone, False for good ones, None for both.
+        refused: True for refusals alone, False for answers, None for both.
+        label: what people said: "" all, "any" labelled, "none" unlabelled, "pass", "fail".
+        failure: a failure label people gave, "" for all.
+        annotator: whose labels the two above mean, "" for anybody's.
+        text: words to look for in question, answer, reference and id; "" for all.
+        slices: name of a slice -> its value.
+        mark: a group of cases that a view leads to, see data.cases.cohorts; "" for all.
+        sort: "" for the order of the file, "worst" for the most cut-offs missed, or a metric's name.
+        descending: highest values first.
+    """
+
+    pattern: str = ""
+    stage: str = ""
+    bad: bool | None = None
+    refused: bool | None = None
+    label: LabelState = ""
+    failure: str = ""
+    annotator: str = ""
+    text: str = ""
+    slices: Mapping[str, str] = field(default_factory=dict)
+    mark: str = ""
+    sort: str = ""
+    descending: bool = False
+
+    def __post_init__(self) -> None:
+        _accept("pattern", self.pattern, ["", *(entry.key for entry in PATTERNS)])
+        _accept("stage", self.stage, ["", *(entry.key for entry in STAGES)])
+        _accept("label", self.label, [*LABEL_STATES])
+
+
+def _accept(name: str, value: str, accepted: list[str]) -> None:
+    if value not in accepted:
+        raise DataError(
+            f"filter {name}: {value!r}; accepted: {', '.join(word or '(empty)' for word in accepted)}"
+        )
+
+
+def keep_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
+    """Say of every sample whether the filter keeps it."""
+    table = diagnosis.table
+    keep = np.ones(table.n, dtype=np.bool_)
+    if chosen.pattern:
+        keep &= diagnosis.pattern == [entry.key for entry in PATTERNS].index(chosen.pattern)
+    if chosen.stage:
+        keep &= diagnosis.stages.stage == [entry.key for entry in STAGES].index(chosen.stage)
+    if chosen.bad is not None:
+        keep &= (diagnosis.bad.bad == chosen.bad) & diagnosis.measured  # what is not measured is neither
+    if chosen.refused is not None:
+        keep &= (table.evidence["refused"] == 1) == chosen.refused
+    keep &= _label_mask(diagnosis, chosen)
+    for one in table.slices:
+        wanted = chosen.slices.get(one.name)
+        if wanted is not None:
+            keep &= one.codes == (one.labels.index(wanted) if wanted in one.labels else -1)
+    if chosen.mark:
+        keep &= mark_rows(table, chosen.mark)
+    if chosen.text.strip():
+        keep &= _text_mask(table, chosen.text.strip())
+    return keep
+
+
+def _label_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
+    n = diagnosis.table.n
+    if not (chosen.label or chosen.failure or chosen.annotator):
+        return np.ones(n, dtype=np.bool_)
+    named = np.zeros(n, dtype=np.bool_)
+    for row, labels in diagnosis.people.labels.items():
+        named[row] = any(
+            (not chosen.annotator or label.annotator == chosen.annotator)
+            and (not chosen.failure or label.failure == chosen.failure)
+            and (chosen.label not in ("pass", "fail") or label.verdict == chosen.label)
+            for label in labels
+        )
+    return ~named if chosen.label == "none" else named
+
+
+def _text_mask(table: RunTable, text: str) -> BoolArray:
+    found = query("case_search", {"samples": str(table.samples_path), "text": text})
+    keep = np.zeros(table.n, dtype=np.bool_)
+    keep[found["row"].to_numpy()] = True
+    return keep
+
+
+def case_rows(diagnosis: Diagnosis, chosen: CaseFilter) -> IntArray:
+    """Give the rows that a filter keeps, in its order; samples without the sorting value come last."""
+    rows = np.flatnonzero(keep_mask(diagnosis, chosen))
+    if not chosen.sort:
+        return rows
+    values = _missed(diagnosis) if chosen.sort == "worst" else diagnosis.table.values(chosen.sort)
+    keys = values[rows]
+    if chosen.descending or chosen.sort == "worst":
+        keys = -keys
+    return rows[np.argsort(keys, kind="stable")]  # NaN sorts last either way
+
+
+def _missed(diagnosis: Diagnosis) -> FloatArray:
+    """Count the reasons for which each case is bad."""
+    reasons = np.sum(list(diagnosis.bad.reasons.values()), axis=0, dtype=np.float64)
+    return np.where(diagnosis.bad.bad, reasons, 0.0)
+
+
+@dataclass(frozen=True)
+class CasePage:
+    """One page of a list of cases.
+
+    Attributes:
+        cases: row, question_id, repeat, question and answer (shortened), query_type, in the filter's order.
+        total: cases in all pages.
+        page: 1-based number of this one.
+        pages: how many there are.
+    """
+
+    cases: list[dict[str, Any]]
+    total: int
+    page: int
+    pages: int
+
+
+def page_of(table: RunTable, rows: IntArray, page: int, size: int) -> CasePage:
+    """Read one page of the given rows; a page number beyond the end gives the last page."""
+    pages = max(1, -(-len(rows) // size))
+    page = min(max(1, page), pages)
+    wanted = rows[(page - 1) * size : page * size].tolist()
+    cases = table.samples.read(wanted, LISTED)
+    for case in cases:
+        case["question"], case["answer"] = case["question"][:SHORT], (case["answer"] or "")[:SHORT]
+    return CasePage(cases, len(rows), page, pages)
+
+
+def read_case(table: RunTable, row: int) -> dict[str, Any]:
+    """Read one sample whole, with a judge's labels in place of the recorded ones and what it said whole."""
+    if not 0 <= row < table.n:
+        raise DataError(f"run {table.run.run_id} has no row {row}; accepted: 0 to {table.n - 1}")
+    sample = table.samples.read([row])[0]
+    path = table.judgement(READING)
+    payload = read_payload(path, row) if path else None
+    return sample if payload is None else {**judged_sample(sample, reading_from(payload)), "judged": payload}
+
+
+def read_cases(table: RunTable, rows: IntArray) -> list[dict[str, Any]]:
+    """Read several samples whole, in the given order."""
+    return table.samples.read(rows.tolist())

@@ -1,0 +1,4 @@
+"""Chunkers, corpora, retrievers, the grid search and the ranking of its configurations.
+
+May import `diagnosis`, `scoring` and `store`.
+"""

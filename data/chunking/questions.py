@@ -1,0 +1,160 @@
+"""Questions with gold as character spans, checked against the corpus that the spans point into."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from data.chunking.corpus import Corpus, Document
+from data.errors import Problems
+from data.importers.parsing.rows import open_table
+from data.importers.parsing.source import Source
+from data.store.sample_schema import normalise
+
+__all__ = ["Questions", "read_questions"]
+
+ACCEPTED = (
+    "rows with `question` and `relevant_spans` [{doc_id, start, end}], or `question`, `references` and "
+    "`corpus_id` as chunking_evaluation writes them"
+)
+KEPT = ("question_id", "question", "relevant_spans", "reference_answer", "query_type", "answerable", "tags")
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What a grid asks.
+
+    Attributes:
+        name: of the set.
+        records: in the native form, with `question_id`, `question` and `relevant_spans` at least.
+        notes: what was left out, and why.
+    """
+
+    name: str
+    records: tuple[Mapping[str, Any], ...]
+    notes: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def version(self) -> str:
+        """Hash over all records."""
+        return hashlib.sha256(orjson.dumps(list(self.records), option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
+
+
+def read_questions(source: Source, corpus: Corpus) -> Questions:
+    """Read questions and keep those whose gold lies in the corpus.
+
+    Rows of chunking_evaluation that name another corpus are left out and counted; any other span that points
+    nowhere is a problem of the file.
+
+    Raises:
+        InputError: the file or a row of it cannot be used; the first twenty problems and a count.
+    """
+    problems = Problems(source.name)
+    records, seen, elsewhere, columns = [], dict[str, int](), 0, set[str]()
+    for line, row in open_table(source, problems).rows():
+        columns.update(map(str, row) if isinstance(row, Mapping) else ())
+        record = _native(row, line, corpus, problems)
+        if record is None:
+            elsewhere += isinstance(row, Mapping) and "references" in row
+            continue
+        sample = normalise(record, line, problems)
+        if sample is None or not _spans_fit(sample, line, corpus, problems):
+            continue
+        first = seen.setdefault(sample["question_id"], line)
+        if first != line:
+            what = f"question_id {sample['question_id']!r} stands at line {first} already"
+            problems.add(line, "question_id", what, "each question once")
+        records.append({**{key: record[key] for key in KEPT if record.get(key) is not None}, **_told(sample)})
+    problems.raise_if_any()
+    if not any(record["relevant_spans"] for record in records):
+        raise source.refuse(_without_gold(columns), ACCEPTED)
+    return Questions(source.stem, tuple(records), _notes(records, elsewhere))
+
+
+def _without_gold(columns: set[str]) -> str:
+    """Say why no question has gold: the column is missing, or nothing in it fits the corpus."""
+    if columns & {"relevant_spans", "references"}:
+        return "no question has gold in this corpus"
+    return f"the column relevant_spans is missing (found: {', '.join(sorted(columns)[:12])})"
+
+
+def _told(sample: Mapping[str, Any]) -> dict[str, Any]:
+    return {"question_id": sample["question_id"], "relevant_spans": sample["relevant_spans"] or []}
+
+
+def _notes(records: list[dict[str, Any]], elsewhere: int) -> tuple[str, ...]:
+    bare = sum(not record["relevant_spans"] for record in records)
+    notes = []
+    if elsewhere:
+        notes.append(f"left out because they are about other corpora: {elsewhere}")
+    if bare:
+        notes.append(f"not scored because they name no gold text: {bare}")
+    return tuple(notes)
+
+
+def _native(row: object, line: int, corpus: Corpus, problems: Problems) -> dict[str, Any] | None:
+    """Give a row in the native form; None where it is about another corpus or no object."""
+    if not isinstance(row, Mapping):
+        problems.add(line, "", "is not an object", ACCEPTED)
+        return None
+    if "references" not in row:
+        return {str(key): _parsed(value) if key == "relevant_spans" else value for key, value in row.items()}
+    document = corpus.by_name.get(str(row.get("corpus_id")))
+    if document is None:
+        return None
+    spans = _references(row["references"], line, document, problems)
+    return {"question": row.get("question"), "relevant_spans": spans}
+
+
+def _parsed(value: object) -> object:
+    """Read a list that a table holds as text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value  # the reader of the field names it
+
+
+def _references(value: object, line: int, document: Document, problems: Problems) -> list[dict[str, Any]]:
+    accepted = "a JSON list of {content, start_index, end_index}"
+    found = _parsed(value)
+    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+        problems.add(line, "references", "is not a list of objects", accepted)
+        return []
+    spans = []
+    for at, one in enumerate(found):
+        start, end = one.get("start_index"), one.get("end_index")
+        content = one.get("content")
+        there = document.text[start:end] if isinstance(start, int) and isinstance(end, int) else None
+        if there is None:
+            problems.add(line, f"references[{at}]", "lacks start_index or end_index", accepted)
+        elif isinstance(content, str) and content != there:
+            what = f"{document.doc_id}[{start}:{end}] reads {there[:40]!r}, not {content[:40]!r}"
+            problems.add(line, f"references[{at}]", what, "offsets in characters of this corpus as stored")
+        else:
+            spans.append({"doc_id": document.doc_id, "start": start, "end": end})
+    return spans
+
+
+def _spans_fit(sample: Mapping[str, Any], line: int, corpus: Corpus, problems: Problems) -> bool:
+    """Check the spans against the texts they point into; a document named by its file gets its id."""
+    before = problems.total
+    for at, span in enumerate(sample["relevant_spans"] or ()):
+        document = corpus.by_name.get(span["doc_id"])
+        if document is None:
+            names = ", ".join(one.doc_id for one in corpus.documents[:5])
+            what = f"{span['doc_id']!r} is no document of the corpus"
+            problems.add(line, f"relevant_spans[{at}].doc_id", what, f"one of {names} ...")
+            continue
+        span["doc_id"] = document.doc_id
+        if span["end"] > len(document.text):
+            what = f"ends at {span['end']:,}; {document.doc_id} has {len(document.text):,} characters"
+            problems.add(line, f"relevant_spans[{at}]", what, "0 <= start < end <= length of the text")
+    return problems.total == before

@@ -1,0 +1,185 @@
+"""The retrievers that a grid can use: BM25, or an embedding model that lies on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from data.errors import DataError
+from metrics.schema.scores import FloatArray, IntArray
+
+__all__ = [
+    "Bm25Index",
+    "EmbeddingIndex",
+    "Retriever",
+    "open_retriever",
+    "retriever_name",
+    "search_tokens",
+]
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_TOKENS = re.compile(rf"[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+")
+_IS_CJK = re.compile(f"[{_CJK}]")
+_IS_CYRILLIC = re.compile("[а-яё]")
+_IS_LATIN = re.compile("[a-z]")
+_NOTHING = "\x00"  # what no text holds: a query without known words finds nothing
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    import Stemmer
+
+    return Stemmer.Stemmer(language)
+
+
+def search_tokens(text: str) -> list[str]:
+    """Split a text into what the index compares.
+
+    Words in lower case, Latin ones stemmed as English and Cyrillic ones as Russian; runs of Chinese, Japanese
+    and Korean characters, which carry no spaces, as their overlapping pairs.
+    """
+    found: list[str] = []
+    for run in _TOKENS.findall(text.lower()):
+        if _IS_CJK.match(run):
+            found += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
+        elif _IS_LATIN.search(run):
+            found.append(_stemmer("english").stemWord(run))
+        elif _IS_CYRILLIC.search(run):
+            found.append(_stemmer("russian").stemWord(run))
+        else:
+            found.append(run)
+    return found
+
+
+class Bm25Index:
+    """Texts ready to be searched by their words (Lucene's BM25, k1 = 1.5, b = 0.75).
+
+    Args:
+        texts: what to index; a text may be empty.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        import bm25s
+
+        self._n = len(texts)
+        self._known = frozenset[str]()
+        self._index: Any = None
+        tokens = [search_tokens(text) for text in texts]
+        self._known = frozenset(token for one in tokens for token in one)
+        if self._known:
+            self._index = bm25s.BM25(k1=1.5, b=0.75, method="lucene", backend="numpy")
+            self._index.index([one or [_NOTHING] for one in tokens], show_progress=False)
+
+    def search(self, queries: Sequence[str], depth: int) -> tuple[IntArray, FloatArray]:
+        """Find the best texts for each query.
+
+        Args:
+            queries: what to look for.
+            depth: texts to give, at most.
+
+        Returns:
+            (q, depth) positions of the texts, best first, -1 where fewer share a word with the query, and
+            (q, depth) scores, 0 there. Equal scores stand in the order of the texts.
+        """
+        places = np.full((len(queries), depth), -1, dtype=np.int64)
+        scores = np.zeros((len(queries), depth))
+        for row, query in enumerate(queries):
+            found = self._scores(query)
+            hits = np.flatnonzero(found > 0)
+            best = hits[np.argsort(-found[hits], kind="stable")][:depth]
+            places[row, : len(best)], scores[row, : len(best)] = best, found[best]
+        return places, scores
+
+    def _scores(self, query: str) -> FloatArray:
+        known = [token for token in search_tokens(query) if token in self._known]
+        if self._index is None or not known:
+            return np.zeros(self._n)
+        return np.asarray(self._index.get_scores(known), dtype=np.float64)
+
+
+ACCEPTED = "bm25, or embedding:PATH with the folder of a sentence-transformers model on this machine"
+Encode = Callable[[Sequence[str]], Any]
+
+
+class Retriever(Protocol):
+    """Texts ready to be searched."""
+
+    def search(self, queries: Sequence[str], depth: int) -> tuple[IntArray, FloatArray]:
+        """Give (q, depth) positions of the best texts, -1 where there are fewer, and their scores."""
+        ...
+
+
+class EmbeddingIndex:
+    """Texts compared by the cosine of their embeddings.
+
+    Args:
+        texts: what to index.
+        encode: texts -> (n, d) vectors.
+    """
+
+    def __init__(self, texts: Sequence[str], encode: Encode) -> None:
+        self._encode = encode
+        self._vectors = self._unit(texts) if texts else np.zeros((0, 1))
+
+    def search(self, queries: Sequence[str], depth: int) -> tuple[IntArray, FloatArray]:
+        """Find the nearest texts, equal ones in the order of the texts."""
+        places = np.full((len(queries), depth), -1, dtype=np.int64)
+        scores = np.zeros((len(queries), depth))
+        if not queries or not len(self._vectors):
+            return places, scores
+        likeness = self._unit(queries) @ self._vectors.T
+        best = np.argsort(-likeness, axis=1, kind="stable")[:, :depth]
+        places[:, : best.shape[1]] = best
+        scores[:, : best.shape[1]] = np.take_along_axis(likeness, best, axis=1)
+        return places, scores
+
+    def _unit(self, texts: Sequence[str]) -> FloatArray:
+        vectors = np.asarray(self._encode(list(texts)), dtype=np.float64)
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0), dtype=np.float64)
+
+
+def open_retriever(name: str, texts: Sequence[str]) -> Retriever:
+    """Index texts with the retriever named.
+
+    Raises:
+        DataError: there is no such retriever, or its model is not on this machine; nothing is downloaded.
+    """
+    kind, _, path = name.partition(":")
+    if kind == "bm25" and not path:
+        return Bm25Index(texts)
+    if kind == "embedding" and path:
+        return EmbeddingIndex(texts, _encoder(path))
+    raise DataError(f"retriever {name!r}; accepted: {ACCEPTED}")
+
+
+def retriever_name(name: str) -> str:
+    """Name a retriever for a run: a model by its folder alone, without the path on this machine."""
+    kind, _, path = name.partition(":")
+    return f"{kind}:{Path(path).resolve().name}" if path else kind
+
+
+@lru_cache(maxsize=1)  # every cell of a grid asks for the same model
+def _encoder(path: str) -> Encode:
+    if not Path(path).is_dir():
+        raise DataError(f"embedding model {path!r} is no folder; accepted: {ACCEPTED}; none is downloaded")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        raise DataError(
+            "embedding models need an extra; accepted: pip install 'ragtriage[embedding]'"
+        ) from error
+    try:
+        model = SentenceTransformer(path, local_files_only=True, device="cpu")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"embedding model {path!r} cannot be loaded ({error}); accepted: {ACCEPTED}"
+        ) from error
+    return lambda texts: model.encode(list(texts), show_progress_bar=False)

@@ -1,0 +1,4 @@
+"""Runs against runs: paired comparison, trend, ablation, cost, benchmarks, oracle gap.
+
+May import `diagnosis`, `labels`, `scoring` and `store`.
+"""

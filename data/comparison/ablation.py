@@ -1,0 +1,242 @@
+"""Which setting made the difference: factors of the configurations, and their effects from clean pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from data.chunking.grids import BOOKKEEPING
+from data.scoring.scored_run import RunTable
+from data.store.run_config import flat_settings, setting_text
+from data.store.workspace import Run
+from metrics.metric_registry import bounds_of, declared
+from metrics.schema.scores import FloatArray
+from metrics.statistics.intervals import question_means
+from metrics.statistics.paired import PairedDifference, Verdict, holm, paired, verdict
+
+__all__ = ["Ablation", "Confounded", "Effect", "Factor", "ablation", "factors_of"]
+
+NOT_SET = "(not set)"
+_SKIPPED = BOOKKEEPING | {"known_by", "step", "n_questions"}  # paths, as a whole
+_KINDS = {
+    "chunking": ("chunk", "overlap", "splitter"),
+    "embedding": ("embed",),
+    "reranker": ("rerank", "cross_encoder"),
+    "top-k": ("top_k", "topk", "top-k", "depth", "n_documents"),
+    "retriever": ("retriev", "search", "index", "hybrid", "bm25"),
+    "prompt": ("prompt", "template", "instruction"),
+    "generator": ("generator", "llm", "model", "temperature"),
+}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One setting, or several that always change together, in which the chosen runs differ.
+
+    Attributes:
+        key: names it in the address: its settings joined by " + ".
+        kind: the part of the pipeline it belongs to, "" where its name does not tell.
+        values: run id -> value, as text.
+    """
+
+    key: str
+    kind: str
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What changing one factor did, from all pairs of runs that differ in it alone.
+
+    Attributes:
+        factor: key of the factor.
+        before: its value on one side.
+        after: its value on the other.
+        pairs: (run id with before, run id with after).
+        difference: mean difference over questions, averaged over the pairs first.
+        adjusted_p: after Holm's correction over the effects on display.
+        verdict: better, worse, cannot tell or unchanged.
+    """
+
+    factor: str
+    before: str
+    after: str
+    pairs: tuple[tuple[str, str], ...]
+    difference: PairedDifference
+    adjusted_p: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Confounded:
+    """A factor whose effect cannot be told apart.
+
+    Attributes:
+        factor: key of the factor.
+        beside: factors that change with it in some of the pairs of runs that come closest to isolating it.
+    """
+
+    factor: str
+    beside: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """The factors of some runs and what is known of their effects on one metric.
+
+    Attributes:
+        metric: full name.
+        factors: in which the runs differ.
+        effects: of those that some pair isolates.
+        confounded: the others.
+        without_config: runs that record no setting.
+    """
+
+    metric: str
+    factors: tuple[Factor, ...]
+    effects: tuple[Effect, ...]
+    confounded: tuple[Confounded, ...]
+    without_config: tuple[str, ...]
+
+
+def factors_of(runs: Sequence[Run]) -> list[Factor]:
+    """Find the settings in which runs differ; settings that always change together are one factor."""
+    flat = {run.run_id: _settings(run) for run in runs if _settings(run)}
+    keys = sorted({key for one in flat.values() for key in one})
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for key in keys:
+        values = [one.get(key, NOT_SET) for one in flat.values()]
+        if len(set(values)) > 1:
+            groups.setdefault(_partition(values), []).append(key)
+    return [_factor(names, flat) for names in groups.values()]
+
+
+def _partition(values: Sequence[str]) -> tuple[int, ...]:
+    """Number the values by first appearance, so that settings that change together look alike."""
+    seen: dict[str, int] = {}
+    return tuple(seen.setdefault(value, len(seen)) for value in values)
+
+
+def _factor(names: Sequence[str], flat: Mapping[str, Mapping[str, str]]) -> Factor:
+    values = {run_id: " + ".join(one.get(name, NOT_SET) for name in names) for run_id, one in flat.items()}
+    leaves = [name.rpartition(".")[2] for name in names]
+    return Factor(" + ".join(names), next(filter(None, map(_kind, leaves + list(names))), ""), values)
+
+
+def _kind(name: str) -> str:
+    small = name.lower()
+    return next((kind for kind, words in _KINDS.items() if any(word in small for word in words)), "")
+
+
+def _settings(run: Run) -> dict[str, str]:
+    return {
+        path: setting_text(value) for path, value in flat_settings(run.config).items() if path not in _SKIPPED
+    }
+
+
+def ablation(runs: Sequence[Run], tables: Sequence[RunTable], metric: str) -> Ablation:
+    """Estimate what each factor did to a metric.
+
+    Args:
+        runs: the baseline first: its values stand on the left of an effect.
+        tables: their scored tables, in the same order.
+        metric: full name.
+    """
+    factors = factors_of(runs)
+    of_run = {run.run_id: at for at, run in enumerate(runs)}
+    matrix, clusters = _by_question(tables, metric)
+    raw = [
+        (factor, change, pairs, _pooled(matrix, clusters, [(of_run[a], of_run[b]) for a, b in pairs], metric))
+        for factor in factors
+        for change, pairs in _clean_pairs(factor, factors, runs).items()
+    ]
+    adjusted = holm([one.p for *_, one in raw])
+    found = declared(metric)
+    higher = None if found is None else found.higher_is_better
+    effects = tuple(
+        Effect(factor.key, *change, tuple(pairs), one, float(p), verdict(one, p, higher))
+        for (factor, change, pairs, one), p in zip(raw, adjusted, strict=True)
+    )
+    isolated = {one.factor for one in effects}
+    confounded = tuple(_confounded(factor, factors) for factor in factors if factor.key not in isolated)
+    bare = tuple(run.run_id for run in runs if not _settings(run))
+    return Ablation(metric, tuple(factors), effects, confounded, bare)
+
+
+def _clean_pairs(
+    factor: Factor, factors: Sequence[Factor], runs: Sequence[Run]
+) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """Gather the pairs of runs that differ in one factor alone, by the change they make."""
+    there = [run.run_id for run in runs if run.run_id in factor.values]
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for first, second in combinations(there, 2):
+        others = [one for one in factors if one is not factor]
+        if factor.values[first] == factor.values[second]:
+            continue
+        if all(one.values[first] == one.values[second] for one in others):
+            left, right = _ordered(first, second, factor, runs[0].run_id)
+            found.setdefault((factor.values[left], factor.values[right]), []).append((left, right))
+    return dict(sorted(found.items(), key=lambda entry: (_size(entry[0][0]), _size(entry[0][1]))))
+
+
+def _ordered(first: str, second: str, factor: Factor, base: str) -> tuple[str, str]:
+    """Put the baseline's value first, else the smaller one."""
+    usual = factor.values.get(base)
+    if factor.values[second] == usual != factor.values[first]:
+        return second, first
+    if factor.values[first] == usual or _size(factor.values[first]) <= _size(factor.values[second]):
+        return first, second
+    return second, first
+
+
+def _size(value: str) -> tuple[int, float, str]:
+    try:
+        return (0, float(value), "")
+    except ValueError:
+        return (1, 0.0, value)
+
+
+def _by_question(tables: Sequence[RunTable], metric: str) -> tuple[FloatArray, Any]:
+    """Give (runs, q) means over all questions, NaN where a run does not have one, and the clusters."""
+    names = sorted({str(name) for table in tables for name in table.question_ids})
+    place = {name: at for at, name in enumerate(names)}
+    matrix = np.full((len(tables), len(names)), np.nan)
+    clusters = np.arange(len(names), dtype=np.int64)
+    for row, table in enumerate(tables):
+        at = np.array([place[str(name)] for name in table.question_ids], dtype=np.int64)
+        matrix[row, at] = question_means(table.values(metric), table.question)[0]
+        if row == 0:
+            clusters[at] = len(names) + table.clusters
+    return matrix, clusters
+
+
+def _pooled(
+    matrix: FloatArray, clusters: Any, pairs: Sequence[tuple[int, int]], metric: str
+) -> PairedDifference:
+    """Average the differences of the pairs for each question, then compare with no difference."""
+    gaps = np.array([matrix[right] - matrix[left] for left, right in pairs])
+    known = np.isfinite(gaps)
+    count = known.sum(axis=0)
+    mean = np.where(count > 0, np.where(known, gaps, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
+    zeros = np.where(np.isfinite(mean), 0.0, np.nan)
+    found = declared(metric)
+    higher = None if found is None else found.higher_is_better
+    return paired(zeros, mean, clusters, 0, higher, bounds_of(metric))
+
+
+def _confounded(factor: Factor, factors: Sequence[Factor]) -> Confounded:
+    """Name the factors that change beside this one in some of the pairs in which the fewest do."""
+    runs = list(factor.values)
+    changed = [
+        {one.key for one in factors if one.values[first] != one.values[second]}
+        for first, second in combinations(runs, 2)
+        if factor.values[first] != factor.values[second]
+    ]
+    least = min(map(len, changed), default=0)
+    closest = [one for one in changed if len(one) == least]
+    beside = set.union(*closest) - {factor.key} if closest else set()
+    return Confounded(factor.key, tuple(sorted(beside)))

@@ -1,0 +1,254 @@
+"""Published results and target bands, from files that ship and files that a user adds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from data.errors import DataError, InputError
+from data.importers.parsing.source import Source
+from data.store.workspace import Workspace
+from metrics.metric_registry import declared, is_share
+from metrics.sanity.means import Means
+
+__all__ = [
+    "BAND_NAMES",
+    "Band",
+    "Published",
+    "PublishedRow",
+    "PublishedTable",
+    "band_of",
+    "read_published",
+]
+
+UNITS = {"percent": 100.0, "share": 1.0}
+ACCEPTED = (
+    "an object with title, source, date, unit (percent or share), and rows or bands; see docs/benchmarks.md"
+)
+LISTS = {
+    "rows": "a list of {name, values}",
+    "bands": "a list of {metric, minimum, good, excellent}",
+}
+BAND_NAMES = ("needs work", "minimum", "good", "excellent")
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """One published result.
+
+    Attributes:
+        key: names it in the address: file and row, a file of the user under own/.
+        name: the system.
+        values: metric -> mean on the metric's own scale, from 0 to 1 for shares.
+        step: last printed digit of the shares, from 0 to 1.
+    """
+
+    key: str
+    name: str
+    values: Mapping[str, float]
+    step: float
+
+    @property
+    def means(self) -> Means:
+        """The values as the checks take them."""
+        return Means(self.values, self.step)
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """Published results of one source.
+
+    Attributes:
+        title: what it is.
+        source: where it was published.
+        date: when.
+        dataset: on which questions.
+        rows: its results.
+    """
+
+    title: str
+    source: str
+    date: str
+    dataset: str
+    rows: tuple[PublishedRow, ...]
+
+
+@dataclass(frozen=True)
+class Band:
+    """The bands of one metric, on its own scale and in its own direction.
+
+    Attributes:
+        metric: key.
+        minimum: below it (above, where lower is better) a version needs work.
+        good: from here on it is good.
+        excellent: from here on it is excellent.
+        title: of the file that sets them.
+        source: who set them.
+    """
+
+    metric: str
+    minimum: float
+    good: float
+    excellent: float
+    title: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Published:
+    """What all files hold.
+
+    Attributes:
+        tables: published results, those that ship first.
+        bands: metric -> target band; the user's own take the place of those that ship, metric by metric.
+        errors: files that cannot be read; nothing of them is used.
+    """
+
+    tables: tuple[PublishedTable, ...]
+    bands: Mapping[str, Band]
+    errors: tuple[DataError, ...]
+
+
+@cache
+def _shipped() -> tuple[Path, ...]:
+    return tuple(sorted(Path(str(files("data") / "published")).glob("*.json")))
+
+
+def read_published(workspace: Workspace) -> Published:
+    """Read every file; one that cannot be read is told and leaves the others alone."""
+    tables: list[PublishedTable] = []
+    bands: dict[str, Band] = {}
+    errors: list[DataError] = []
+    own = sorted((workspace.root / "benchmarks").glob("*.json"))
+    for folder, path in [("", one) for one in _shipped()] + [("own/", one) for one in own]:
+        source = Source.from_path(path)
+        try:
+            found = _object(source)
+            read = [_table(source, found, f"{folder}{source.stem}")] if "rows" in found else []
+            set_here = _bands(source, found) if "bands" in found else []
+        except InputError as error:
+            errors.append(error)
+            continue
+        tables += read
+        bands |= {band.metric: band for band in set_here}
+    return Published(tuple(tables), bands, tuple(errors))
+
+
+def _object(source: Source) -> Mapping[str, Any]:
+    found = source.document()
+    if not isinstance(found, Mapping) or not ("rows" in found or "bands" in found):
+        raise source.refuse("is no file of published results", ACCEPTED)
+    return found
+
+
+def _table(source: Source, found: Mapping[str, Any], key: str) -> PublishedTable:
+    scale = _scale(source, found)
+    rows = _list(source, found, "rows")
+    return PublishedTable(
+        title=_text(source, found, "title"),
+        source=_text(source, found, "source"),
+        date=_text(source, found, "date"),
+        dataset=str(found.get("dataset", "")),
+        rows=tuple(_row(source, at, row, scale, key) for at, row in enumerate(rows)),
+    )
+
+
+def _row(source: Source, at: int, row: object, scale: float, key: str) -> PublishedRow:
+    if not isinstance(row, Mapping) or not isinstance(row.get("values"), Mapping):
+        raise source.refuse(f"rows[{at}]: is no object with name and values", ACCEPTED)
+    name = row.get("name")
+    if not isinstance(name, str) or not name.strip():
+        raise source.refuse(f"rows[{at}].name: missing", "the name of the system, as text")
+    values, digits = {}, 0
+    for given, value in row["values"].items():
+        field = f"rows[{at}].values.{given}"
+        metric = _metric(source, field, given)
+        values[metric] = _scaled(source, field, value, metric, scale)
+        digits = max(digits, _decimals(value)) if is_share(metric) else digits
+    return PublishedRow(f"{key}:{at}", name, values, 10.0**-digits / scale)
+
+
+def _decimals(value: object) -> int:
+    return len(str(value).partition(".")[2])
+
+
+def _metric(source: Source, field: str, name: object) -> str:
+    found = declared(str(name))
+    if found is None or (found.per_k and "@" not in str(name)):
+        raise source.refuse(
+            f"{field}: is no metric known here", "a key of docs/metrics.md, as answer_f1 or recall@5"
+        )
+    return str(name) if found.per_k else found.key
+
+
+def _scaled(source: Source, field: str, value: object, metric: str, scale: float) -> float:
+    """Read a number in the unit of the file; a metric that is no share has its own."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
+        raise source.refuse(
+            f"{field}: found {str(value)[:20]!r}", "a number; leave the metric out where it was not measured"
+        )
+    return float(value) / scale if is_share(metric) else float(value)
+
+
+def _finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return False
+
+
+def _scale(source: Source, found: Mapping[str, Any]) -> float:
+    unit = found.get("unit")
+    if not isinstance(unit, str) or unit not in UNITS:
+        raise source.refuse(f"unit: found {str(unit)[:20]!r}", ", ".join(UNITS))
+    return UNITS[unit]
+
+
+def _text(source: Source, found: Mapping[str, Any], field: str) -> str:
+    value = found.get(field)
+    if not isinstance(value, str) or not value.strip():
+        raise source.refuse(f"{field}: missing", "text")
+    return value
+
+
+def _list(source: Source, found: Mapping[str, Any], field: str) -> Sequence[object]:
+    value = found[field]
+    if not isinstance(value, list) or not value:
+        raise source.refuse(f"{field}: is no list with an entry", LISTS[field])
+    return value
+
+
+def _bands(source: Source, found: Mapping[str, Any]) -> list[Band]:
+    scale = _scale(source, found)
+    title, origin = _text(source, found, "title"), _text(source, found, "source")
+    given = enumerate(_list(source, found, "bands"))
+    return [_band(source, at, one, scale, title, origin) for at, one in given]
+
+
+def _band(source: Source, at: int, one: object, scale: float, title: str, origin: str) -> Band:
+    if not isinstance(one, Mapping):
+        raise source.refuse(f"bands[{at}]: is no object", LISTS["bands"])
+    metric = _metric(source, f"bands[{at}].metric", one.get("metric"))
+    edges = [_scaled(source, f"bands[{at}].{name}", one.get(name), metric, scale) for name in BAND_NAMES[1:]]
+    found = declared(metric)
+    falling = found is not None and found.higher_is_better is False
+    if edges != sorted(edges, reverse=falling):
+        order = "falling, since lower is better" if falling else "rising"
+        raise source.refuse(
+            f"bands[{at}]: {metric} has edges out of order", f"minimum, good, excellent {order}"
+        )
+    minimum, good, excellent = edges
+    return Band(metric, minimum, good, excellent, title, origin)
+
+
+def band_of(band: Band, value: float) -> str:
+    """Name the band that a mean lies in."""
+    found = declared(band.metric)
+    sign = -1.0 if found is not None and found.higher_is_better is False else 1.0
+    reached = sum(sign * value >= sign * edge - 1e-12 for edge in (band.minimum, band.good, band.excellent))
+    return BAND_NAMES[reached]

@@ -1,0 +1,56 @@
+"""Families of metrics: what a comparison holds, and over what its p values are corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from data.scoring.scored_run import RunTable
+from metrics.metric_registry import declared, ordered
+
+__all__ = ["FAMILIES", "in_family", "shared_metrics"]
+
+SHOWN_K = 5
+FAMILIES: Mapping[str, str] = {
+    "headline": "Headline metrics",
+    "retrieval": "Retrieval",
+    "generation": "Generation",
+    "answer": "Answer",
+    "system": "System",
+    "all": "All shared metrics",
+}
+
+
+HEADLINE = frozenset(
+    {
+        *("recall", "ndcg", "all_hops_recall", "span_recall", "span_ndcg", "context_recall"),
+        *("context_precision", "context_relevance", "answer_f1", "faithfulness", "hallucination"),
+        *("answer_relevancy", "correctness", "ignored_top_ranked", "refusal_accuracy", "check_pass_rate"),
+    }
+)
+
+
+def in_family(metric: str, family: str) -> bool:
+    """Say whether a metric belongs to a family; the headline one has a few of each stage."""
+    found = declared(metric)
+    if family == "all":
+        return True
+    if family != "headline":
+        return found is not None and found.stage == family
+    return metric.partition("@")[0] in HEADLINE
+
+
+def shared_metrics(tables: Sequence[RunTable], k: int = SHOWN_K, family: str = "all") -> list[str]:
+    """List the metrics of a family that every one of the runs has values for, in the registry's order.
+
+    Of a metric with rank cut-offs one stands for all: each more would cost the others their significance.
+    """
+    common = set(tables[0].metrics).intersection(*(table.metrics for table in tables[1:]))
+    return [
+        name
+        for name in ordered(tuple(common))
+        if ("@" not in name or name.endswith(f"@{k}"))
+        and in_family(name, family)
+        and all(np.isfinite(table.values(name)).any() for table in tables)
+    ]

@@ -1,0 +1,138 @@
+"""Which cases passed in the baseline and fail now, and which of them are critical."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.comparison.compare import align
+from data.diagnosis.diagnosis import Diagnosis, good_of
+from data.scoring.scored_run import RunTable
+from metrics.schema.scores import BoolArray, IntArray
+from metrics.statistics.intervals import question_means
+
+__all__ = [
+    "BrokenCases",
+    "CriticalCounts",
+    "broken_cases",
+    "critical_counts",
+    "critical_ids",
+    "slice_mask",
+    "tagged",
+]
+
+_PASS, _FAIL, _UNSEEN = 1, 0, -1
+
+
+@dataclass(frozen=True)
+class BrokenCases:
+    """Questions of which more than half of the measured repeats were good in the baseline, and are not now.
+
+    Attributes:
+        question_ids: (c,) the questions, in the order of their ids.
+        rows: (c,) first bad sample of each in this run.
+        samples: (n,) samples of this run that are bad and belong to them.
+        compared: shared questions that both sides measured.
+        repaired: questions that failed in the baseline and pass now.
+    """
+
+    question_ids: NDArray[np.object_]
+    rows: IntArray
+    samples: BoolArray
+    compared: int
+    repaired: int
+
+
+@dataclass(frozen=True)
+class CriticalCounts:
+    """The critical questions that passed in the baseline.
+
+    Attributes:
+        tagged: critical questions in either run.
+        passed: of them, those that passed in the baseline.
+        failing: of these, those that fail now.
+        unseen: of these, those that this run lacks or did not measure.
+    """
+
+    tagged: int
+    passed: int
+    failing: int
+    unseen: int
+
+
+def broken_cases(base: Diagnosis, run: Diagnosis) -> BrokenCases:
+    """Find the questions that passed in the baseline and fail now."""
+    shared = align(base.table, run.table)
+    before, now = _states(base)[shared.base], _states(run)[shared.other]
+    broken = shared.other[(before == _PASS) & (now == _FAIL)]
+    samples = np.isin(run.table.question, broken) & (good_of(run) == 0)
+    rows = np.flatnonzero(samples)
+    codes, first = np.unique(run.table.question[rows], return_index=True)
+    return BrokenCases(
+        run.table.question_ids[codes],
+        rows[first],
+        samples,
+        int(((before != _UNSEEN) & (now != _UNSEEN)).sum()),
+        int(((before == _FAIL) & (now == _PASS)).sum()),
+    )
+
+
+def _states(diagnosis: Diagnosis) -> NDArray[np.int8]:
+    """(q,) whether each question passes: more than half of its measured repeats are good."""
+    share = question_means(good_of(diagnosis), diagnosis.table.question)[0]
+    return np.select([share > 0.5, np.isfinite(share)], [_PASS, _FAIL], _UNSEEN).astype(np.int8)
+
+
+def critical_counts(
+    base: Diagnosis | None, run: Diagnosis, tag: str, values: Sequence[str], where: tuple[str, str] | None
+) -> CriticalCounts:
+    """Count what became of the critical questions.
+
+    Args:
+        base: the baseline; without one nothing passed in it.
+        run: this run.
+        tag: name of the tag that marks a critical case.
+        values: its values that mean yes, in any case of letters.
+        where: slice that the question must belong to as well; None for all.
+    """
+    now = dict(zip(run.table.question_ids.tolist(), _states(run).tolist(), strict=True))
+    critical = critical_ids(run.table, tag, values, where)
+    if base is None:
+        return CriticalCounts(len(critical), 0, 0, 0)
+    before = dict(zip(base.table.question_ids.tolist(), _states(base).tolist(), strict=True))
+    critical |= critical_ids(base.table, tag, values, where)
+    passed = [now.get(one, _UNSEEN) for one in critical if before.get(one) == _PASS]
+    return CriticalCounts(len(critical), len(passed), passed.count(_FAIL), passed.count(_UNSEEN))
+
+
+def critical_ids(
+    table: RunTable, tag: str, values: Sequence[str], where: tuple[str, str] | None = None
+) -> set[str]:
+    """Name the critical questions of a run; see critical_counts."""
+    rows = tagged(table, tag, values)
+    mask = None if where is None else slice_mask(table, where)
+    if where is not None:
+        rows = rows & (False if mask is None else mask)
+    return set(table.question_ids[np.unique(table.question[rows])].tolist())
+
+
+def tagged(table: RunTable, tag: str, values: Sequence[str]) -> BoolArray:
+    """(n,) samples whose tag has one of the values, in any case of letters."""
+    wanted = {value.casefold() for value in values}
+    for one in table.groups:
+        if one.name == tag:
+            codes = [at for at, label in enumerate(one.labels) if label.casefold() in wanted]
+            return np.isin(one.codes, codes)
+    return np.zeros(table.n, dtype=np.bool_)
+
+
+def slice_mask(table: RunTable, wanted: tuple[str, str]) -> BoolArray | None:
+    """(n,) samples of a slice (name, value); None where the run has no such value."""
+    name, value = wanted
+    for one in table.groups:
+        if one.name == name and value in one.labels:
+            return np.asarray(one.codes == one.labels.index(value), dtype=np.bool_)
+    return None

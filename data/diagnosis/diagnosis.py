@@ -1,0 +1,367 @@
+"""Diagnosis of a run: the metric pattern and the failure stage of every case, and what to fix first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.scoring.scored_run import NOT_GIVEN, RunTable
+from data.store.ledger import Label
+from metrics.diagnosis.fix_first import FixFirst, fix_first
+from metrics.diagnosis.patterns import (
+    CONTEXT_SIGNALS,
+    PATTERNS,
+    BadCases,
+    Cutoffs,
+    Refusals,
+    bad_cases,
+    context_signal,
+    pattern,
+    pattern_code,
+    refusals,
+)
+from metrics.diagnosis.slices import SliceFinding, worst_slices
+from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageEvidence, StageResult, attribute
+from metrics.diagnosis.symptoms import Symptom, symptoms
+from metrics.metric_registry import ordered, title_of
+from metrics.schema.scores import BoolArray, FloatArray, Status
+from metrics.statistics.intervals import Interval, interval, question_means
+
+__all__ = [
+    "CORRECTNESS",
+    "Diagnosis",
+    "DiagnosisSettings",
+    "Measured",
+    "People",
+    "diagnose",
+    "good_of",
+    "measured_by",
+    "pass_rate",
+    "people_of",
+    "signals_of",
+]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was looked at, case by case.
+
+    Attributes:
+        by: what says it -> (n,) True where it does: the metrics that have a cut-off, "checks",
+            "answerability" and "people"; only those that say it of any case.
+        anything: (n,) True where any of them does. A refusal counts only where something says whether it was
+            right: that its context or its wording scores well says nothing of that.
+        fully: (n,) True where, besides, no missing value could change the metric pattern, or a person spoke.
+    """
+
+    by: Mapping[str, BoolArray]
+    anything: BoolArray
+    fully: BoolArray
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the verdicts rest on."""
+        return tuple(self.by)
+
+    def clause(self) -> str:
+        """Say what a pass rate rests on, as part of a sentence; "" where every case is fully measured."""
+        if self.fully.all():
+            return ""
+        if not self.by:
+            return "nothing was measured that could make a case bad"
+        names = [title_of(name) for name in self.names]
+        listed = f"{', '.join(names[:-1])} and {names[-1]}" if names[1:] else f"{names[0]} alone"
+        fully = f"{int(self.fully.sum()):,} of {len(self.fully):,} cases fully measured"
+        return f"of what was measured: {listed}; {fully}"
+
+
+def measured_by(
+    values: Mapping[str, FloatArray],
+    checked: BoolArray,
+    refusals: Refusals,
+    spoken: BoolArray,
+    bad: BadCases,
+    pattern: NDArray[np.int8],
+    correctness: str,
+) -> Measured:
+    """Say what was looked at.
+
+    Args:
+        values: metric -> (n,) values that make a case bad.
+        checked: (n,) True where a check was made.
+        refusals: what is known of the refusals.
+        spoken: (n,) True where a person gave a verdict.
+        bad: which cases are bad.
+        pattern: (n,) codes into PATTERNS.
+        correctness: which of the values holds an answer against its reference, refusals too.
+    """
+    told = {name: np.isfinite(one) for name, one in values.items()}
+    told["checks"] = checked
+    told["answerability"] = refusals.right | refusals.wrong | refusals.answered
+    told["people"] = spoken
+    anything = np.logical_or.reduce(list(told.values()))
+    settled = bad.bad | spoken | told.get(correctness, np.zeros(len(spoken), dtype=np.bool_))
+    anything &= ~refusals.open | settled
+    fully = anything & ((pattern != pattern_code("not_measured")) | spoken)
+    by = {name: one & anything for name, one in told.items()}
+    return Measured({name: one for name, one in by.items() if one.any()}, anything, fully)
+
+
+CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # the first that a run has
+
+
+@dataclass(frozen=True)
+class DiagnosisSettings:
+    """What a person can turn.
+
+    Attributes:
+        cutoffs: below which a case counts as low.
+        signal: metric that speaks for the context; the first available when None.
+        order: in which the stages are tried.
+    """
+
+    cutoffs: Cutoffs = field(default_factory=Cutoffs)
+    signal: str | None = None
+    order: tuple[str, ...] = DEFAULT_ORDER
+
+
+@dataclass(frozen=True)
+class People:
+    """What people said of the cases of a run.
+
+    Attributes:
+        bad: (n,) True where at least as many say fail as say pass.
+        good: (n,) True where more say pass than fail.
+        labels: the labels of each labelled row.
+    """
+
+    bad: BoolArray
+    good: BoolArray
+    labels: Mapping[int, tuple[Label, ...]]
+
+
+def people_of(table: RunTable, labels: Sequence[Label]) -> People:
+    """Lay the ledger's labels beside a run's samples; labels of samples it does not have are left out."""
+    votes = np.zeros(table.n, dtype=np.int64)
+    voted = np.zeros(table.n, dtype=np.bool_)
+    by_row: dict[int, tuple[Label, ...]] = {}
+    for label in labels:
+        row = row_of(table, label.question_id, label.repeat)
+        if row is None:
+            continue
+        by_row[row] = (*by_row.get(row, ()), label)
+        if label.verdict is not None:
+            votes[row] += 1 if label.verdict == "pass" else -1
+            voted[row] = True
+    return People(voted & (votes <= 0), voted & (votes > 0), by_row)
+
+
+def row_of(table: RunTable, question_id: str, repeat: int) -> int | None:
+    """Find the row of a sample, None where the run does not have it."""
+    at = int(np.searchsorted(table.question_ids, question_id))
+    if at >= len(table.question_ids) or table.question_ids[at] != question_id:
+        return None
+    rows = np.flatnonzero((table.question == at) & (table.repeats == repeat))
+    return int(rows[0]) if len(rows) else None
+
+
+def signals_of(table: RunTable) -> list[str]:
+    """List the metrics that can speak for the context in this run, the default first."""
+    named = [name for name in ordered(table.metrics) if name.partition("@")[0] in CONTEXT_SIGNALS]
+    found = [name for name in named if _any_scored(table, name)]
+    default = context_signal(found)
+    return [*([default] if default else []), *(name for name in found if name != default)]
+
+
+def _any_scored(table: RunTable, name: str) -> bool:
+    column = table.column(name)
+    return column is not None and bool((column.status == Status.SCORED).any())
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Where the cases of one run went wrong.
+
+    Attributes:
+        table: the run.
+        settings: what it was made with.
+        signal: metric that spoke for the context, or None where the run has none.
+        pattern: (n,) codes into PATTERNS.
+        bad: which cases are bad and why.
+        stages: codes into STAGES of the bad ones, -1 for the others.
+        evidence: what the stages were read from.
+        people: what people said.
+        looked_at: what says of each case whether it is good or bad.
+    """
+
+    table: RunTable
+    settings: DiagnosisSettings
+    signal: str | None
+    pattern: NDArray[np.int8]
+    bad: BadCases
+    stages: StageResult
+    evidence: StageEvidence
+    people: People
+    looked_at: Measured
+
+    @property
+    def measured(self) -> BoolArray:
+        """(n,) True where anything says whether the case is good or bad."""
+        return self.looked_at.anything
+
+    def pattern_counts(self, keep: BoolArray | None = None) -> dict[str, int]:
+        """Count the cases of each pattern, every pattern named, among those a filter keeps."""
+        chosen = self.pattern if keep is None else self.pattern[keep]
+        counts = np.bincount(chosen, minlength=len(PATTERNS))
+        return {entry.key: int(count) for entry, count in zip(PATTERNS, counts, strict=True)}
+
+    def stage_counts(self, keep: BoolArray | None = None) -> dict[str, int]:
+        """Count the bad cases of each stage, every stage named, among those a filter keeps."""
+        chosen = self.stages.stage if keep is None else self.stages.stage[keep]
+        counts = np.bincount(chosen[chosen >= 0], minlength=len(STAGES))
+        return {entry.key: int(count) for entry, count in zip(STAGES, counts, strict=True)}
+
+    @cached_property
+    def fix_first(self) -> list[FixFirst]:
+        """Stages by how many bad cases they own."""
+        stages = self.stages
+        return fix_first(stages.stage, self.table.question, measured=self.measured, inferred=stages.inferred)
+
+    @cached_property
+    def pass_rate(self) -> Interval:
+        """Share of good cases: repeats averaged, over questions."""
+        return pass_rate(self)
+
+    @cached_property
+    def worst_slices(self) -> list[SliceFinding]:
+        """Slices that do worse than the rest, corrected for looking at many."""
+        slices = {one.name: np.array([*one.labels], dtype=object)[one.codes] for one in self.table.slices}
+        blank = {name: np.where(values == NOT_GIVEN, "", values) for name, values in slices.items()}
+        return worst_slices(self.bad.bad, blank, self.table.question)
+
+    @cached_property
+    def symptoms(self) -> list[Symptom]:
+        """RAGChecker's symptoms that the run's means show."""
+        means = {}
+        for name in (
+            "answer_precision",
+            "answer_recall",
+            "context_recall",
+            "context_utilization",
+            "faithfulness",
+            "hallucination",
+            "noise_sensitivity_relevant",
+            "noise_sensitivity_irrelevant",
+        ):
+            values = question_means(self.table.values(name), self.table.question)[0]
+            means[name] = float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
+        return symptoms(means)
+
+
+def pass_rate(diagnosis: Diagnosis, keep: BoolArray | None = None) -> Interval:
+    """Share of good cases with its interval, repeats averaged first, over the questions a filter keeps."""
+    table = diagnosis.table
+    good = good_of(diagnosis)
+    if keep is not None:
+        good = np.where(keep, good, np.nan)
+    means, _ = question_means(good, table.question)
+    applicable = len(table.question_ids) if keep is None else len(np.unique(table.question[keep]))
+    plain = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
+    return interval(means, table.clusters, applicable, plain)
+
+
+def good_of(diagnosis: Diagnosis) -> FloatArray:
+    """(n,) 1 for a good case, 0 for a bad one, NaN where nothing says which."""
+    return np.where(diagnosis.bad.bad, 0.0, np.where(diagnosis.measured, 1.0, np.nan))
+
+
+def diagnose(table: RunTable, settings: DiagnosisSettings, labels: Sequence[Label] = ()) -> Diagnosis:
+    """Diagnose every case of a run.
+
+    Args:
+        table: the run.
+        settings: cut-offs, context signal and order of the stages.
+        labels: what people said, from the ledger.
+    """
+    available = signals_of(table)
+    signal = settings.signal if settings.signal in available else (available[0] if available else None)
+    names = _names(table, signal)
+    values = {key: table.values(name) for key, name in names.items()}
+    people = people_of(table, labels)
+    refused, answerable = _codes(table.evidence["refused"]), _codes(table.evidence["answerable"])
+    cut = settings.cutoffs
+    bad = bad_cases(
+        _cut_values(table, values),
+        cut,
+        checks_failed=table.evidence["check_failed"] == 1,
+        human_bad=people.bad,
+        human_good=people.good,
+        refused=refused,
+        answerable=answerable,
+        gold_in_context=table.evidence["gold_in_context"],
+    )
+    evidence = _evidence(table, values, bad.bad)
+    codes = pattern(
+        values["context"],
+        values["faithfulness"],
+        values["answer_relevancy"],
+        refused,
+        cut,
+        values["correctness"],
+    )
+    stages = attribute(evidence, settings.order, cut)
+    looked_at = measured_by(
+        {names[key]: one for key, one in _cut_values(table, values).items()},
+        np.isfinite(table.evidence["check_failed"]),
+        refusals(table.n, refused, answerable, table.evidence["gold_in_context"]),
+        people.bad | people.good,
+        bad,
+        codes,
+        names["correctness"],
+    )
+    return Diagnosis(table, settings, signal, codes, bad, stages, evidence, people, looked_at)
+
+
+def _names(table: RunTable, signal: str | None) -> dict[str, str]:
+    """Name the metric that stands for each of the four values with a cut-off."""
+    correctness = next((name for name in CORRECTNESS if name in table.sources), "correctness")
+    plain = {name: name for name in ("faithfulness", "answer_relevancy")}
+    return {"context": signal or "", **plain, "correctness": correctness}
+
+
+def _cut_values(table: RunTable, values: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    """Give the values that make a case bad; a similarity to the reference is no verdict on correctness."""
+    found = dict(values)
+    if "correctness" not in table.sources:
+        del found["correctness"]
+    return found
+
+
+def _codes(values: FloatArray) -> NDArray[np.int8]:
+    return np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.int8)
+
+
+def _evidence(table: RunTable, values: Mapping[str, FloatArray], bad: BoolArray) -> StageEvidence:
+    known = table.evidence
+    noise = np.fmax(table.values("noise_sensitivity_relevant"), table.values("noise_sensitivity_irrelevant"))
+    return StageEvidence(
+        bad=bad,
+        refused=known["refused"],
+        answerable=known["answerable"],
+        gold_in_candidates=known["gold_in_candidates"],
+        gold_in_context=known["gold_in_context"],
+        has_candidates=known["has_candidates"],
+        noise_sensitivity=noise,
+        format_failed=known["format_failed"],
+        contradicts_itself=table.values("self_contradiction"),
+        faithfulness=values["faithfulness"],
+        context_utilization=table.values("context_utilization"),
+        omission=table.values("omission"),
+        answer_relevancy=values["answer_relevancy"],
+        correctness=values["correctness"],
+        context=values["context"],
+    )

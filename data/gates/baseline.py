@@ -1,0 +1,96 @@
+"""What a run is held against at the gate, and what makes the two sides unequal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from data.comparison.compare import align, run_facts
+from data.diagnosis.diagnosis import Diagnosis
+from data.errors import DataError
+from data.scoring.run_index import Catalogue
+from data.scoring.scored_run import RunTable
+from data.store.workspace import Run
+from metrics.statistics.paired import comparability
+
+__all__ = ["Baseline", "baseline_of", "unequal_sides"]
+
+NAMED = 3  # question ids that a warning names
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a run is held against.
+
+    Attributes:
+        run: the baseline; None where there is none.
+        note: how it was found, or why there is none.
+    """
+
+    run: Run | None
+    note: str
+
+
+def baseline_of(catalogue: Catalogue, run: Run, wanted: str = "") -> Baseline:
+    """Find the baseline of a run: the one that is named, else the project's, else none.
+
+    Raises:
+        DataError: the one that is named is not there, or is known by its means alone.
+    """
+    if wanted:
+        found = catalogue.find(wanted)
+        if found.means:
+            raise DataError(
+                f"baseline {wanted!r}: {found.name} ({found.run_id}) is known by its means alone; accepted: "
+                "a run with samples"
+            )
+        return Baseline(found, "named for this comparison")
+    kept = catalogue.ledger.baselines().get(run.project, "")
+    if not kept:
+        return Baseline(None, f"project {run.project} has no baseline, and none was named")
+    there = next((one for one in catalogue.runs(run.project) if one.run_id == kept), None)
+    if there is None:
+        return Baseline(None, f"the baseline of project {run.project}, {kept}, is no longer in the workspace")
+    if there.means:
+        return Baseline(None, f"the baseline of project {run.project}, {kept}, is known by its means alone")
+    return Baseline(there, f"the baseline of project {run.project}")
+
+
+def unequal_sides(base: Diagnosis, run: Diagnosis) -> list[str]:
+    """Say what keeps a run and its baseline from resting on the same ground; empty where nothing does."""
+    if base.table.run.run_id == run.table.run.run_id:
+        return ["This run is the baseline: it is held against itself."]
+    left, right = base.table, run.table
+    shared = align(left, right)
+    found = comparability(run_facts(left), run_facts(right))
+    found += _only(left, shared.base, "of the baseline", "missing from this run")
+    found += _only(right, shared.other, "of this run", "not in the baseline")
+    if not len(shared.base):
+        found.append("The runs share no question: nothing can be compared.")
+    other = int((_texts(left)[shared.base] != _texts(right)[shared.other]).sum())
+    if other:
+        are = "question has" if other == 1 else "questions have"
+        found.append(f"{other:,} shared {are} another text in the baseline under the same id.")
+    return found
+
+
+def _only(table: RunTable, shared: Sequence[int] | NDArray[np.int64], whose: str, what: str) -> list[str]:
+    """Name the questions that one side alone has."""
+    alone = np.delete(table.question_ids, shared)
+    if not len(alone):
+        return []
+    named = ", ".join(str(one)[:60] for one in alone[:NAMED])
+    more = f" and {len(alone) - NAMED:,} more" if len(alone) > NAMED else ""
+    noun = "question" if len(alone) == 1 else "questions"
+    return [f"{len(alone):,} {noun} {whose} {'is' if len(alone) == 1 else 'are'} {what}: {named}{more}."]
+
+
+def _texts(table: RunTable) -> NDArray[np.object_]:
+    """(q,) text of each question, as its first sample has it."""
+    texts = pq.read_table(table.samples_path, columns=["question"])["question"].to_numpy()
+    first = np.unique(table.question, return_index=True)[1]
+    return np.asarray(texts[first], dtype=object)

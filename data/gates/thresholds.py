@@ -1,0 +1,121 @@
+"""Gates on what a run reaches by itself: means of metrics, and shares of checks passed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from data.comparison.compare import GOOD_SHARE
+from data.comparison.newly_failing import slice_mask
+from data.diagnosis.diagnosis import Diagnosis, pass_rate
+from data.scoring.batch_inputs import checks_of
+from data.scoring.scored_run import NOT_GIVEN, RunTable
+from data.scoring.summaries import Aggregate, summarise
+from metrics.gates.gates import Gate, GateResult, judge_gate, unmeasured
+from metrics.schema.scores import BoolArray, FloatArray
+from metrics.statistics.intervals import Interval, interval, question_means
+
+__all__ = ["judge_checks", "judge_level", "slice_lacking"]
+
+
+def judge_level(gate: Gate, run: Diagnosis, summary: Mapping[str, Aggregate] | None = None) -> GateResult:
+    """Judge the mean of a metric over all questions or those of a slice.
+
+    Args:
+        gate: of kind mean.
+        run: the run.
+        summary: its aggregates over all questions, where they are at hand, so that they are the same digits.
+    """
+    table = run.table
+    keep = None if gate.slice is None else slice_mask(table, gate.slice)
+    if gate.slice is not None and keep is None:
+        return unmeasured(gate, slice_lacking(table, gate.slice))
+    if gate.metric == GOOD_SHARE:
+        return _of_interval(gate, pass_rate(run, keep), "diagnosed")
+    known = summarise(table, [gate.metric], keep) if keep is not None or summary is None else summary
+    found = known.get(gate.metric)
+    if found is None:
+        return unmeasured(gate, _absent(table, gate.metric), n_total=len(table.question_ids))
+    why = "" if found.n_scored else _unscored(table, gate.metric)
+    if why:
+        return unmeasured(gate, why, n_total=found.n_applicable)
+    return judge_gate(
+        gate,
+        found.mean,
+        found.low,
+        found.high,
+        found.n_scored,
+        found.n_applicable,
+        _adverse(gate, found),
+        f"{found.source}, {found.method}",
+    )
+
+
+def _adverse(gate: Gate, found: Aggregate) -> float | None:
+    return found.best if gate.at_most else found.worst  # of values that failed: all highest, all lowest
+
+
+def _absent(table: RunTable, metric: str) -> str:
+    """Say why a run has no column of a metric, with near names where it may be a slip of the pen."""
+    why = table.missing.get(metric) or table.missing.get(f"{metric.partition('@')[0]}@k")
+    if why:
+        return f"it {why}"
+    near = get_close_matches(metric, table.metrics, n=3, cutoff=0.8)
+    hint = f" (near names: {', '.join(near)})" if near else ""
+    return f"this run has no value of {metric}{hint}"
+
+
+def _unscored(table: RunTable, metric: str) -> str:
+    return f"{metric} has a value for none of {len(table.question_ids):,} questions"
+
+
+def slice_lacking(table: RunTable, wanted: tuple[str, str]) -> str:
+    """Say that a run has no such slice, and which values it has."""
+    name, value = wanted
+    labels = next((one.labels for one in table.groups if one.name == name), ())
+    there = [label for label in labels if label != NOT_GIVEN]
+    known = f"its values of {name} are {', '.join(there[:6])}" if there else f"nothing in it records {name}"
+    return f"no question of this run has {name} = {value}; {known}"
+
+
+def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResult:
+    """Judge the share of checks of a kind that passed, repeats of a question averaged."""
+    table = run.table
+    keep = None if gate.slice is None else slice_mask(table, gate.slice)
+    if gate.slice is not None and keep is None:
+        return unmeasured(gate, slice_lacking(table, gate.slice))
+    shares = _shares(table, gate.metric, keep)
+    if not np.isfinite(shares).any():
+        before = 0 if base is None else int(np.isfinite(_shares(base.table, gate.metric, None)).sum())
+        kind = "" if gate.metric == "all" else f" of kind {gate.metric}"
+        why = f"this run records no check{kind}"
+        if before:
+            return unmeasured(gate, f"{why}, and the baseline does for {before:,} questions")
+        return unmeasured(gate, why, excused=True)
+    plain = bool(np.isin(shares[np.isfinite(shares)], (0.0, 1.0)).all())
+    known = int(np.isfinite(shares).sum())
+    return _of_interval(gate, interval(shares, table.clusters, known, plain), "computed")
+
+
+def _shares(table: RunTable, kind: str, keep: BoolArray | None) -> FloatArray:
+    """(q,) share of the checks of a kind that a question passed; NaN where it has none."""
+    checks = checks_of(pq.read_table(table.samples_path, columns=["checks"]))
+    if checks is None:
+        return np.full(len(table.question_ids), np.nan)
+    mine = np.array([kind in ("all", one) for one in checks.kind], dtype=np.bool_)
+    total = np.bincount(checks.sample[mine], minlength=table.n)
+    passed = np.bincount(checks.sample[mine & checks.passed], minlength=table.n)
+    values = np.divide(passed, total, out=np.full(table.n, np.nan), where=total > 0)
+    if keep is not None:
+        values = np.where(keep, values, np.nan)
+    return question_means(values, table.question)[0]
+
+
+def _of_interval(gate: Gate, found: Interval, source: str) -> GateResult:
+    mean = found.mean if found.n_scored else None
+    low, high = (end if np.isfinite(end) else None for end in (found.low, found.high))
+    n, total = found.n_scored, found.n_applicable
+    return judge_gate(gate, mean, low, high, n, total, obtained=f"{source}, {found.method}")

@@ -1,0 +1,1 @@
+"""One module an outside file format; each turns a file into parsed runs."""

@@ -1,0 +1,77 @@
+"""Runs straight from Python: a pandas DataFrame or a list of dicts, understood as a file would be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from data.errors import InputError, Problem, Problems
+from data.importers.formats import native
+from data.importers.formats.ragas import OWN_COLUMNS, is_ragas
+from data.importers.formats.table import drafts_of_table
+from data.importers.parsing.columns import plan_columns
+from data.importers.parsing.rows import Table
+from data.store.drafts import RunDraft
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["drafts_from_frame"]
+
+FRAME_ACCEPTED = "a pandas DataFrame or a list of dicts with at least one row"
+
+
+def drafts_from_frame(
+    frame: pd.DataFrame | Sequence[Mapping[str, Any]],
+    name: str,
+    problems: Problems,
+    *,
+    mapping: Mapping[str, str] | None = None,
+    config: Mapping[str, Any] | None = None,
+    dataset: str = "",
+) -> list[RunDraft]:
+    """Make drafts of a DataFrame or a list of dicts.
+
+    Args:
+        frame: the rows; native, Ragas or any other column names.
+        name: what to call the run, where no column names it.
+        problems: gathers what is wrong with single rows, by 1-based row.
+        mapping: column -> field, over what is guessed.
+        config: pipeline configuration to record.
+        dataset: name of the question set.
+
+    Raises:
+        InputError: there are no rows, or the mapping names what does not exist.
+    """
+    rows = _rows(frame)
+    if not rows:
+        raise InputError([Problem(name, None, "", "holds no records", FRAME_ACCEPTED)])
+    table = Table.of("frame", enumerate(rows, start=1))
+    base = RunDraft(name, (), name, "table", config=dict(config or {}), dataset=dataset)
+    if native.is_native(table.columns) and not mapping:
+        return [replace(base, format="native", records=native.records_of_native(table, problems))]
+    ragas = is_ragas(table.columns)
+    plan = plan_columns(table, mapping or {}, name, metrics_after=OWN_COLUMNS if ragas else ())
+    return drafts_of_table(table, plan, replace(base, format="ragas" if ragas else "table"), problems)
+
+
+def _rows(frame: Any) -> list[Any]:
+    if hasattr(frame, "to_dict") and hasattr(frame, "columns"):
+        return [_plain(row) for row in frame.to_dict(orient="records")]
+    if isinstance(frame, Sequence) and not isinstance(frame, str | bytes):
+        return [_plain(row) for row in frame]
+    raise InputError([Problem(type(frame).__name__, None, "", "is neither rows nor a frame", FRAME_ACCEPTED)])
+
+
+def _plain(value: Any) -> Any:
+    """NumPy and pandas values as Python's own; whatever pandas calls missing becomes None or stays NaN."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if type(value).__module__.partition(".")[0] in {"numpy", "pandas"}:
+        if hasattr(value, "tolist"):
+            return _plain(value.tolist()) if getattr(value, "ndim", 0) else value.tolist()
+        return None if type(value).__name__ in {"NAType", "NaTType"} else str(value)
+    return value

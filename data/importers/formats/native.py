@@ -1,0 +1,197 @@
+"""The project's own format: JSONL, JSON, Parquet or CSV with the field names of a sample."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import chain, islice
+from typing import Any
+
+from data.errors import Problems
+from data.importers.parsing.cells import CellError, is_blank, read_cell
+from data.importers.parsing.columns import guessed_fields
+from data.importers.parsing.documents import document_of
+from data.importers.parsing.options import Options
+from data.importers.parsing.rows import Table, container, json_lines, open_table
+from data.importers.parsing.source import Source
+from data.store.drafts import Record, RunDraft
+from data.store.sample_fields import FIELDS
+
+__all__ = ["HEADER", "is_native", "read", "records_of_native"]
+
+HEADER = "ragtriage_run"
+SIGNS = FIELDS.keys() - {"question", "answer", "question_id", "prompt", "relevant", "history", "scores"}
+FACTS = {"name": str, "config": dict, "dataset": str, "dataset_version": str, "corpus_version": str}
+FACTS_ACCEPTED = ", ".join([*FACTS, "created_at"])
+OWN_NAMES = {"row", "extra", HEADER}
+
+
+def is_native(columns: Iterable[str]) -> bool:
+    """Whether these are the native names, with nothing under another name that a field is waiting for."""
+    names = set(columns)
+    if HEADER in names:
+        return True
+    if "question" not in names:
+        return False
+    foreign = names - FIELDS.keys() - OWN_NAMES
+    waiting = guessed_fields(foreign) - names - {"run", "repeat"}
+    return not waiting and bool(names & SIGNS or not foreign)
+
+
+def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+    """Read one run in the native form; JSONL and Parquet are streamed.
+
+    Facts of the run may stand in a first line `{"ragtriage_run": {...}}`, or in a JSON document
+    `{"run": {...}, "samples": [...]}`.
+    """
+    base = RunDraft(source.stem, (), source.name, "native")
+    kind = container(source)
+    if kind == "jsonl":
+        return [_of_lines(islice(json_lines(source, problems), options.limit), base, problems)]
+    if kind == "json" and isinstance(source.document(), dict):
+        base = _with_facts(base, source.document().get("run"), "run", None, problems)
+    table = open_table(source, problems, options.limit)
+    return [replace(base, records=records_of_native(table, problems))]
+
+
+def _of_lines(lines: Iterator[Record], base: RunDraft, problems: Problems) -> RunDraft:
+    first = next(lines, None)
+    if first is None:
+        return base
+    line, value = first
+    if isinstance(value, dict) and HEADER in value:
+        base = _with_facts(base, value[HEADER], HEADER, line, problems)
+    else:
+        lines = chain([first], lines)
+    return replace(base, records=_no_second_header(lines, problems))
+
+
+def _no_second_header(lines: Iterator[Record], problems: Problems) -> Iterator[Record]:
+    for line, value in lines:
+        if isinstance(value, dict) and HEADER in value and "question" not in value:
+            problems.add(
+                line, HEADER, "stands after the first line", "the facts of one run, on the first line"
+            )
+        else:
+            yield line, value
+
+
+def _with_facts(base: RunDraft, facts: object, field: str, line: int | None, problems: Problems) -> RunDraft:
+    if facts is None:
+        return base
+    if not isinstance(facts, dict):
+        problems.add(line, field, f"found {type(facts).__name__}", f"an object with {FACTS_ACCEPTED}")
+        return base
+    known: dict[str, Any] = {}
+    for key, value in facts.items():
+        if key == "created_at":
+            known[key] = _moment(value, f"{field}.{key}", line, problems)
+        elif key not in FACTS:
+            problems.add(line, f"{field}.{key}", "is no fact of a run", FACTS_ACCEPTED)
+        elif value is not None and not isinstance(value, FACTS[key]):
+            accepted = "an object" if FACTS[key] is dict else "text"
+            problems.add(line, f"{field}.{key}", f"found {type(value).__name__}", accepted)
+        elif value is not None:
+            known[key] = value
+    named = bool(str(known.get("name", "")).strip())
+    if not named:
+        known.pop("name", None)
+    return replace(base, **known, named_by_content=named)
+
+
+def _moment(value: object, field: str, line: int | None, problems: Problems) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(str(value))
+    except ValueError:
+        problems.add(line, field, f"found {str(value)[:40]!r}", "a time as in 2026-01-31T12:00:00Z")
+        return None
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def records_of_native(table: Table, problems: Problems) -> Iterator[Record]:
+    """The records of a table with native names: cells that hold lists are read, nulls are left out."""
+    for line, row in table.rows():
+        if not isinstance(row, dict):
+            yield line, row
+        elif table.kind == "csv":
+            record = _from_cells(row, line, problems)
+            if record is not None:
+                yield line, record
+        elif table.kind in {"parquet", "frame"}:
+            yield line, _from_columns(row)
+        else:
+            yield line, row
+
+
+def _from_cells(row: Mapping[str, Any], line: int, problems: Problems) -> dict[str, Any] | None:
+    record: dict[str, Any] = {}
+    before = problems.total
+    for name, value in row.items():
+        if is_blank(value, blank_text=True):
+            continue
+        try:
+            record[name] = read_cell(name, value) if name in FIELDS else value
+        except CellError as fault:
+            problems.add(line, name, fault.what, fault.accepted)
+    return record if problems.total == before else None
+
+
+def _from_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row whose columns are the same for all: nulls mean nothing there, keyed lists are objects."""
+    record = {name: value for name, value in row.items() if not is_blank(value, blank_text=False)}
+    record.pop("row", None)
+    for name in ("scores", "tags"):
+        if name in record:
+            record[name] = _keyed(record[name], "metric" if name == "scores" else "key")
+    for name in ("retrieved", "candidates"):
+        if isinstance(record.get(name), list):
+            record[name] = [document_of(item) for item in record[name]]
+    if isinstance(record.get("checks"), list):
+        record["checks"] = [_unpacked_check(item) for item in record["checks"]]
+    extra = record.pop("extra", None)
+    return {**_unpacked(extra), **record}
+
+
+def _keyed(value: object, key: str) -> object:
+    if isinstance(value, dict):
+        return {name: entry for name, entry in value.items() if entry is not None}
+    if not isinstance(value, list):
+        return value
+    found: dict[str, Any] = {}
+    for item in value:
+        if isinstance(item, dict) and key in item:
+            reason = item.get("reason")
+            found[item[key]] = {"value": item.get("value"), "reason": reason} if reason else item.get("value")
+        elif isinstance(item, tuple) and len(item) == 2:
+            found[item[0]] = item[1]
+        else:
+            return value
+    return found
+
+
+def _unpacked_check(item: object) -> object:
+    if not isinstance(item, dict):
+        return item
+    return {
+        key: _json_or_text(value) if key in {"expected", "actual"} else value for key, value in item.items()
+    }
+
+
+def _json_or_text(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _unpacked(extra: object) -> dict[str, Any]:
+    found = _json_or_text(extra)
+    if found is None:
+        return {}
+    return found if isinstance(found, dict) else {"extra": found}

@@ -1,0 +1,75 @@
+"""Dated results of several pipelines in one JSON document, with means by metric beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from data.errors import Problems
+from data.importers.formats.table import drafts_of_table
+from data.importers.parsing.columns import plan_columns
+from data.importers.parsing.options import Options
+from data.importers.parsing.rows import Table
+from data.importers.parsing.source import Source
+from data.store.drafts import RunDraft
+
+__all__ = ["is_pipelines", "read"]
+
+MOMENTS = ("%Y%m%d_%H%M%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
+MEANS_NOTE = "the file gives metrics as means over the run only: kept in the configuration, not as scores"
+
+
+def is_pipelines(document: object) -> bool:
+    """Whether a JSON document holds results by pipeline."""
+    return isinstance(document, dict) and isinstance(document.get("pipeline_results"), dict)
+
+
+def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+    """Read one run for each pipeline."""
+    document: Mapping[str, Any] = source.document()
+    created_at = _moment(document.get("timestamp"), problems)
+    drafts: list[RunDraft] = []
+    for name, rows in document["pipeline_results"].items():
+        field = f"pipeline_results.{name}"
+        if not isinstance(rows, list):
+            problems.add(None, field, f"found {type(rows).__name__}", "a list of objects")
+            continue
+        table = Table.of("json", islice(enumerate(rows, start=1), options.limit))
+        plan = plan_columns(table, options.mapping, source.name)
+        means = _means(document, name)
+        base = RunDraft(
+            name,
+            (),
+            source.name,
+            "pipeline_results",
+            named_by_content=True,
+            config={"pipeline": name, **({"reported_means": means} if means else {})},
+            created_at=created_at,
+            notes=(MEANS_NOTE,) if means else (),
+        )
+        parts = drafts_of_table(table, plan, base, problems)
+        drafts.extend(
+            part if part.name == name else replace(part, name=f"{name} {part.name}") for part in parts
+        )
+    return drafts
+
+
+def _means(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    means = document.get("ragas_results")
+    found = means.get(name) if isinstance(means, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _moment(value: object, problems: Problems) -> datetime | None:
+    if value is None:
+        return None
+    for form in MOMENTS:
+        try:
+            return datetime.strptime(str(value), form)  # the file names no zone: taken as UTC
+        except ValueError:
+            continue
+    problems.add(None, "timestamp", f"found {str(value)[:40]!r}", "a time as in 20250610_204702")
+    return None

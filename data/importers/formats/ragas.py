@@ -1,0 +1,39 @@
+"""Tables that Ragas writes (0.1 and 0.2 names): its columns, then one number column for each metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from data.errors import Problems
+from data.importers.formats.table import drafts_of_table
+from data.importers.parsing.columns import plan_columns
+from data.importers.parsing.options import Options
+from data.importers.parsing.rows import open_table
+from data.importers.parsing.source import Source
+from data.store.drafts import RunDraft
+
+__all__ = ["OWN_COLUMNS", "is_ragas", "read"]
+
+NAMES = {
+    *("user_input", "retrieved_contexts", "reference_contexts", "retrieved_context_ids"),
+    *("reference_context_ids", "response", "multi_responses", "reference", "rubrics"),
+    *("persona_name", "query_style", "query_length", "synthesizer_name"),
+}
+NAMES_BEFORE_0_2 = {"question", "contexts", "answer", "ground_truth", "ground_truths"}
+OWN_COLUMNS = NAMES | NAMES_BEFORE_0_2
+
+
+def is_ragas(columns: Iterable[str]) -> bool:
+    """Whether these columns are those of a Ragas table."""
+    found = set(columns)
+    if "user_input" in found:
+        return len(found & NAMES) > 1
+    return {"question", "contexts"} <= found and len(found & NAMES_BEFORE_0_2) > 2
+
+
+def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+    """Read a Ragas table; a blank or NaN metric is one that failed."""
+    table = open_table(source, problems, options.limit)
+    plan = plan_columns(table, options.mapping, source.name, metrics_after=OWN_COLUMNS)
+    base = RunDraft(source.stem, (), source.name, "ragas")
+    return drafts_of_table(table, plan, base, problems)

@@ -1,0 +1,172 @@
+"""RAGChecker's files: inputs without claims, and outputs with claims, entailment labels and metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from data.errors import Problems
+from data.importers.parsing.documents import documents_of
+from data.importers.parsing.options import Options
+from data.importers.parsing.rows import open_table
+from data.importers.parsing.source import Source
+from data.store.drafts import Record, RunDraft
+
+__all__ = ["is_ragchecker", "read"]
+
+LABELS = ("Entailment", "Neutral", "Contradiction")
+METRICS = {
+    "precision": "answer_precision",
+    "recall": "answer_recall",
+    "f1": "answer_f1",
+    "claim_recall": "context_recall",
+    "context_precision": "chunk_precision",
+    "context_utilization": "context_utilization",
+    "noise_sensitivity_in_relevant": "noise_sensitivity_relevant",
+    "noise_sensitivity_in_irrelevant": "noise_sensitivity_irrelevant",
+    "hallucination": "hallucination",
+    "self_knowledge": "self_knowledge",
+    "faithfulness": "faithfulness",
+}
+NAMES = {
+    "query_id": "question_id",
+    "query": "question",
+    "gt_answer": "reference_answer",
+    "response": "answer",
+}
+READ = {
+    *NAMES,
+    *("retrieved_context", "response_claims", "gt_answer_claims", "answer2response", "response2answer"),
+    *("retrieved2response", "retrieved2answer", "metrics"),
+}
+
+
+def is_ragchecker(row: object) -> bool:
+    """Whether a row is one of RAGChecker's results."""
+    if not isinstance(row, dict):
+        return False
+    return {"query", "response"} <= row.keys() and bool({"gt_answer", "response_claims"} & row.keys())
+
+
+def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+    """Read a run of RAGChecker; its means over questions stay in the configuration as reported."""
+    table = open_table(source, problems, options.limit)
+    document = source.document() if table.kind == "json" else None
+    config: dict[str, Any] = {}
+    notes: tuple[str, ...] = ()
+    if isinstance(document, dict) and isinstance(document.get("metrics"), dict) and document["metrics"]:
+        config["reported_means"] = document["metrics"]
+        notes = ("the file's own means (0-100) are kept in the configuration, not as scores",)
+    records = _records(table.rows(), problems)
+    return [RunDraft(source.stem, records, source.name, "ragchecker", config=config, notes=notes)]
+
+
+def _records(rows: Iterator[Record], problems: Problems) -> Iterator[Record]:
+    for line, row in rows:
+        if not isinstance(row, dict):
+            problems.add(line, "", f"found {type(row).__name__}", "an object with query, response, gt_answer")
+            continue
+        before = problems.total
+        record = _Row(row, line, problems).record()
+        if problems.total == before:
+            yield line, record
+
+
+@dataclass(frozen=True)
+class _Row:
+    row: Mapping[str, Any]
+    line: int
+    problems: Problems
+
+    def record(self) -> dict[str, Any]:
+        """The row in the native form."""
+        row = self.row
+        record: dict[str, Any] = {field: row.get(name) for name, field in NAMES.items()}
+        documents = row.get("retrieved_context")
+        record["retrieved"] = documents_of(documents)
+        depth = len(documents) if isinstance(documents, list) else 0
+        answer = self.claims("response_claims", "answer2response", "retrieved2response", depth)
+        if answer is not None:
+            record["claims"] = [self.answer_claim(*claim) for claim in answer]
+        reference = self.claims("gt_answer_claims", "response2answer", "retrieved2answer", depth)
+        if reference is not None:
+            record["reference_claims"] = [self.reference_claim(*claim) for claim in reference]
+        metrics = row.get("metrics")
+        if isinstance(metrics, dict) and metrics:
+            record["scores"] = {METRICS.get(name, name): value for name, value in metrics.items()}
+        return {**{key: value for key, value in row.items() if key not in READ}, **record}
+
+    def claims(
+        self, names: str, by_text: str, by_document: str, depth: int
+    ) -> list[tuple[Any, Any, Any]] | None:
+        """Each claim with its label against the other text and its labels against the documents."""
+        claims = self.row.get(names)
+        if claims is None:
+            return None
+        count = len(claims) if isinstance(claims, list) else 0
+        against_text = self.sized(by_text, count)
+        against_documents = self.sized(by_document, count)
+        if not isinstance(claims, list):
+            self.wrong(names, claims, "a list of claims")
+            return None
+        for index, labels in enumerate(against_documents):
+            if labels is not None and (not isinstance(labels, list) or len(labels) != depth):
+                accepted = f"a list of {depth} labels, one a document of retrieved_context"
+                self.wrong(f"{by_document}[{index}]", labels, accepted)
+        texts = [self.claim_text(claim, f"{names}[{i}]") for i, claim in enumerate(claims)]
+        return list(zip(texts, against_text, against_documents, strict=False))
+
+    def sized(self, name: str, count: int) -> list[Any]:
+        """The list under a name, which has one item a claim; None for each where it was not recorded."""
+        found = self.row.get(name)
+        if found is None:
+            return [None] * count
+        if not isinstance(found, list) or len(found) != count:
+            self.wrong(name, found, f"a list of {count} items, one a claim")
+            return [None] * count
+        return found
+
+    def claim_text(self, claim: object, field: str) -> str:
+        """A claim as text; a triplet is joined."""
+        if isinstance(claim, list) and all(isinstance(part, str) for part in claim):
+            return " ".join(claim)
+        if not isinstance(claim, str):
+            self.wrong(field, claim, "text, or a triplet of texts")
+        return str(claim)
+
+    def answer_claim(self, text: str, label: object, labels: object) -> dict[str, Any]:
+        """A claim of the answer."""
+        claim: dict[str, Any] = {"text": text, "in_reference": self.entailed(label, "answer2response")}
+        if isinstance(labels, list):
+            claim["supported_by"] = self.ranks(labels, "Entailment", "retrieved2response")
+            claim["contradicted_by"] = self.ranks(labels, "Contradiction", "retrieved2response")
+        return claim
+
+    def reference_claim(self, text: str, label: object, labels: object) -> dict[str, Any]:
+        """A claim of the reference answer."""
+        claim: dict[str, Any] = {"text": text, "in_answer": self.entailed(label, "response2answer")}
+        if isinstance(labels, list):
+            claim["supported_by"] = self.ranks(labels, "Entailment", "retrieved2answer")
+        return claim
+
+    def entailed(self, label: object, field: str) -> bool | None:
+        """Whether a label says entailed; None where there is none."""
+        if label is None:
+            return None
+        if label not in LABELS:
+            self.wrong(field, label, " | ".join(LABELS))
+        return label == "Entailment"
+
+    def ranks(self, labels: list[Any], wanted: str, field: str) -> list[int]:
+        """The 1-based ranks that carry a label."""
+        if wanted == "Entailment":
+            for label in labels:
+                self.entailed(label, field)
+        return [rank for rank, label in enumerate(labels, start=1) if label == wanted]
+
+    def wrong(self, field: str, found: object, accepted: str) -> None:
+        """Note a problem of this row."""
+        count = f" of {len(found)}" if isinstance(found, list) else ""
+        shown = repr(found)[:60] if isinstance(found, str) else f"{type(found).__name__}{count}"
+        self.problems.add(self.line, field, f"found {shown}", accepted)

@@ -1,0 +1,231 @@
+"""Any plain table: columns are understood by their names and values, see data.importers.parsing.columns."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from data.errors import Problems
+from data.importers.parsing.cells import CellError, is_blank, read_cell, read_score
+from data.importers.parsing.columns import Plan, plan_columns
+from data.importers.parsing.options import Options
+from data.importers.parsing.rows import Table, open_table
+from data.importers.parsing.source import Source
+from data.store.drafts import Record, RunDraft
+from data.store.sample_fields import FIELDS
+from data.store.sample_schema import document_id
+
+__all__ = ["drafts_of_table", "read", "records_of"]
+
+ROW_ACCEPTED = "an object with one value a column"
+
+
+def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+    """Read a table; a column that names the pipeline or model splits it into one draft each."""
+    table = open_table(source, problems, options.limit)
+    plan = plan_columns(table, options.mapping, source.name)
+    base = RunDraft(source.stem, (), source.name, "table")
+    return drafts_of_table(table, plan, base, problems)
+
+
+def drafts_of_table(table: Table, plan: Plan, base: RunDraft, problems: Problems) -> list[RunDraft]:
+    """Make drafts of a table by its plan.
+
+    Without a run column the rows stream through one draft; with one they are held, parted by run.
+    """
+    gold = _Gold.of(table, plan)
+    notes = (*base.notes, *plan.notes, *gold.notes)
+    base = replace(base, mapping=plan.shown, notes=notes)
+    rows = _checked_rows(table.rows(), problems)
+    column = plan.column("run")
+    if column is None:
+        return [replace(base, records=records_of(rows, plan, problems, gold))]
+    runs: dict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+    for line, row in rows:
+        named = row.get(column)
+        runs[base.name if is_blank(named, blank_text=True) else str(named)].append((line, row))
+    return [
+        replace(base, name=name, named_by_content=True, records=records_of(iter(part), plan, problems, gold))
+        for name, part in runs.items()
+    ]
+
+
+def records_of(
+    rows: Iterable[tuple[int, dict[str, Any]]], plan: Plan, problems: Problems, gold: _Gold | None = None
+) -> Iterator[Record]:
+    """Turn rows into native records; what cannot be read is noted and its row left out."""
+    builder = _Builder(plan, problems, gold or _Gold(False, ()))
+    for line, row in rows:
+        record = builder.record(line, row)
+        if record is not None:
+            yield line, record
+
+
+def _checked_rows(rows: Iterator[Record], problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, row in rows:
+        if isinstance(row, dict):
+            yield line, row
+        else:
+            problems.add(line, "", f"found {type(row).__name__}", ROW_ACCEPTED)
+
+
+@dataclass(frozen=True)
+class _Gold:
+    """Whether reference passages given as texts are gold: only if some are among the retrieved ones."""
+
+    usable: bool
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Table, plan: Plan) -> _Gold:
+        texts, retrieved = plan.column("relevant_texts"), plan.column("retrieved")
+        if texts is None or plan.column("relevant") is not None:
+            return cls(False, ())
+        shared = any(
+            _texts(row.get(texts), "relevant_texts") & _texts(row.get(retrieved), "retrieved")
+            for _, row in table.head
+            if isinstance(row, dict)
+        )
+        if shared:
+            return cls(
+                True, (f"column {texts!r} holds the relevant passages; they are matched by their text",)
+            )
+        note = (
+            f"no passage of {texts!r} is among the retrieved ones word for word: kept as extra, not as gold"
+        )
+        return cls(False, (note,))
+
+
+def _texts(value: object, field: str) -> set[str]:
+    try:
+        found = read_cell(field, value)
+    except CellError:
+        return set()
+    items = found if isinstance(found, list) else []
+    texts = (item.get("text") if isinstance(item, dict) else item for item in items)
+    return {text for text in texts if isinstance(text, str)}
+
+
+class _Builder:
+    """Makes records of the rows of one run; counts questions to number their repeats."""
+
+    def __init__(self, plan: Plan, problems: Problems, gold: _Gold) -> None:
+        self._plan = plan
+        self._problems = problems
+        self._gold = gold
+        self._asked: Counter[object] = Counter()
+        self._labels: dict[str, int] = {}
+        self._seen: set[object] = set()
+
+    def record(self, line: int, row: dict[str, Any]) -> dict[str, Any] | None:
+        before = self._problems.total
+        record: dict[str, Any] = {}
+        for column, value in row.items():
+            try:
+                self._put(record, str(column), value)
+            except CellError as fault:
+                field = self._plan.fields.get(str(column), "")
+                place = field if field == column or not field else f"{column} (as {field})"
+                self._problems.add(line, place or str(column), fault.what, fault.accepted)
+        if self._problems.total > before:
+            return None
+        _split_conversation(record)
+        self._join_documents(record, line)
+        self._number_repeat(record)
+        return record if self._problems.total == before else None
+
+    def _put(self, record: dict[str, Any], column: str, value: object) -> None:
+        field = self._plan.fields.get(column, "")
+        kind, _, key = field.partition(".")
+        if kind == "scores" and key:
+            scores = record.setdefault("scores", {})
+            if isinstance(scores, dict):
+                scores[key] = read_score(value)
+            return
+        if field == "run" or is_blank(value, blank_text=self._plan.blank_text):
+            return
+        if kind == "tags" and key:
+            word = value.lower() if value in ("True", "False") else value  # as JSON spells them
+            record.setdefault("tags", {})[key] = word
+        elif not field or (field == "relevant_texts" and not self._gold.usable):
+            record[f"{column} (column)" if column in FIELDS else column] = value
+        else:
+            self._put_field(record, field, column, value)
+
+    def _put_field(self, record: dict[str, Any], field: str, column: str, value: object) -> None:
+        found = read_cell(field, value)
+        factor = self._plan.factors.get(column)
+        if factor is not None and isinstance(found, int | float):
+            found = found * factor
+        if field in {"scores", "tags"} and isinstance(found, dict):
+            record.setdefault(field, {}).update(found)
+            return
+        record["latency_ms" if field == "latency_s" else field] = found
+        if field == "reference_answer":
+            others = read_cell("relevant_texts", value) if found != value else []
+            if isinstance(others, list) and len(others) > 1:
+                record[f"{column} (all)"] = others
+
+    def _join_documents(self, record: dict[str, Any], line: int) -> None:
+        documents = record.get("retrieved")
+        for field, part in (("retrieved_ids", "id"), ("retrieved_scores", "score")):
+            values = record.pop(field, None)
+            if values is None:
+                continue
+            if documents is None and part == "id":
+                documents = [{} for _ in values]
+            if not isinstance(documents, list) or len(documents) != len(values):
+                found = len(documents) if isinstance(documents, list) else 0
+                what = f"has {len(values)} items beside {found} documents"
+                self._problems.add(line, field, what, "one item a document")
+                return
+            documents = [_with(item, part, value) for item, value in zip(documents, values, strict=True)]
+        if documents is not None:
+            record["retrieved"] = documents
+        texts = record.pop("relevant_texts", None)
+        if texts is not None:
+            record["relevant"] = [{"id": _id_of_text(text, documents or [])} for text in texts]
+
+    def _number_repeat(self, record: dict[str, Any]) -> None:
+        """Make (question, repeat) unique: the given repeat where it is a free number, else the next one."""
+        question = record.get("question_id") or repr((record.get("history"), record.get("question")))
+        repeat = record.pop("repeat", None)
+        if isinstance(repeat, str):
+            repeat = self._labels.setdefault(repeat, len(self._labels))
+        if repeat is None or (question, repeat) in self._seen:
+            repeat = self._asked[question]
+            while (question, repeat) in self._seen:
+                repeat += 1
+        self._seen.add((question, repeat))
+        self._asked[question] += 1
+        if repeat:
+            record["repeat"] = repeat
+
+
+def _with(item: object, part: str, value: object) -> object:
+    return {**item, part: value} if isinstance(item, dict) else item
+
+
+def _id_of_text(text: object, documents: list[Any]) -> object:
+    for document in documents:
+        if isinstance(document, dict) and document.get("text") == text and document.get("id"):
+            return document["id"]
+    return document_id(text) if isinstance(text, str) else text
+
+
+def _split_conversation(record: dict[str, Any]) -> None:
+    """Of a question given as turns, the last of the user is the question, those before it the history."""
+    turns = record.get("question")
+    if not isinstance(turns, list):
+        return
+    asked = [i for i, turn in enumerate(turns) if isinstance(turn, dict) and turn.get("role") == "user"]
+    if not asked:
+        return
+    record["question"] = turns[asked[-1]]["text"]
+    if asked[-1]:
+        record["history"] = turns[: asked[-1]]
+    answers = [turn["text"] for turn in turns[asked[-1] + 1 :] if isinstance(turn, dict)]
+    if answers and "answer" not in record:
+        record["answer"] = answers[-1]

@@ -1,0 +1,252 @@
+"""TREC runs, and runs as JSON of {question id: {document id: score}}, which BEIR and ranx write."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from data.errors import Problems
+from data.importers.parsing.options import Options
+from data.importers.parsing.source import Source
+from data.store.drafts import Record, RunDraft
+
+__all__ = [
+    "is_score_json",
+    "is_trec",
+    "read",
+    "read_json",
+    "read_queries",
+    "read_texts",
+]
+
+QUERIES_ACCEPTED = "JSONL of {_id, text} as BEIR writes it, or lines of question id, tab, text"
+CORPUS_ACCEPTED = "JSONL of {_id, title, text} as BEIR writes it"
+
+
+def read_queries(source: Source) -> dict[str, str]:
+    """Read question id -> text.
+
+    Raises:
+        InputError: some line is neither of the accepted forms.
+    """
+    problems = Problems(source.name)
+    found: dict[str, str] = {}
+    for line, text in source.lines(problems):
+        pair = _query(text)
+        if pair is None:
+            problems.add(line, "", f"found {text.strip()[:60]!r}", QUERIES_ACCEPTED)
+        else:
+            found[pair[0]] = pair[1]
+    problems.raise_if_any()
+    return found
+
+
+def _query(text: str) -> tuple[str, str] | None:
+    if text.lstrip().startswith("{"):
+        record = _object(text)
+        name, words = _identifier(record), record.get("text") if record else None
+        return (name, words) if name and isinstance(words, str) and words.strip() else None
+    name, tab, words = text.strip("\r\n").partition("\t")
+    return (name.strip(), words.strip()) if tab and name.strip() and words.strip() else None
+
+
+def read_texts(source: Source, wanted: Collection[str]) -> dict[str, str]:
+    """Read the texts of some documents of a corpus, title first; the others are passed over.
+
+    Raises:
+        InputError: a line is no document.
+    """
+    problems = Problems(source.name)
+    found = {name: text for _, name, text in _documents(source, problems) if name in wanted}
+    problems.raise_if_any()
+    return found
+
+
+def _documents(source: Source, problems: Problems) -> Iterator[tuple[int, str, str]]:
+    for line, text in source.lines(problems):
+        record = _object(text)
+        name, body = _identifier(record), record.get("text") if record else None
+        if not name or record is None or not isinstance(body, str):
+            problems.add(line, "", f"found {text.strip()[:60]!r}", CORPUS_ACCEPTED)
+            continue
+        title = record.get("title")
+        yield line, name, f"{title}\n{body}" if isinstance(title, str) and title.strip() else body
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _identifier(record: dict[str, Any] | None) -> str:
+    for key in ("_id", "id", "qid", "query_id", "doc_id"):
+        value = record.get(key) if record else None
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
+            return str(value)
+    return ""
+
+
+ACCEPTED = "lines `question_id Q0 document_id rank score tag`"
+JSON_ACCEPTED = "{question id: {document id: score}}"
+COLUMNS = 6
+NO_TEXT = "the texts of the questions were not given: their ids stand for them (--queries FILE gives them)"
+
+
+@dataclass(frozen=True)
+class _Hit:
+    """One line of a run."""
+
+    document: str
+    score: float
+    rank: str
+    line: int
+
+
+Lists = dict[str, list[_Hit]]
+
+
+def is_trec(lines: Sequence[str]) -> bool:
+    """Say whether lines look like a TREC run: six columns, the fifth a number, the fourth a whole one."""
+    rows = [line.split() for line in lines if line.strip()]
+    return bool(rows) and all(
+        len(row) == COLUMNS
+        and row[3].removeprefix("-").isdecimal()
+        and _number(row[4]) is not None
+        and not row[0].startswith(("{", "["))
+        for row in rows
+    )
+
+
+def is_score_json(document: object) -> bool:
+    """Say whether a JSON document is {question id: {document id: score}}."""
+    return (
+        isinstance(document, Mapping)
+        and bool(document)
+        and all(
+            isinstance(scores, Mapping)
+            and all(isinstance(one, int | float) and not isinstance(one, bool) for one in scores.values())
+            for scores in document.values()
+        )
+        and any(document.values())
+    )
+
+
+def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+    """Read a TREC run; a file with several tags holds several runs.
+
+    As trec_eval does, documents are ordered by score (as 32-bit numbers) descending, ties by document id
+    descending; the rank column is only checked.
+    """
+    runs: dict[str, Lists] = defaultdict(lambda: defaultdict(list))
+    taken = 0
+    for line, text in source.lines(problems):
+        row = text.split()
+        score = _number(row[4]) if len(row) == COLUMNS else None
+        if score is None:
+            problems.add(line, "", f"found {text.strip()[:60]!r}", ACCEPTED)
+            continue
+        runs[row[5]][row[0]].append(_Hit(row[2], score, row[3], line))
+        taken += 1
+        if options.limit is not None and taken >= options.limit * 10:
+            break
+    problems.raise_if_any()
+    several = len(runs) > 1
+    return [_draft(source, options, tag if several else "", lists, "trec") for tag, lists in runs.items()]
+
+
+def read_json(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+    """Read a run as JSON; documents are ordered like those of a TREC run."""
+    document: Any = source.document()
+    if not is_score_json(document):
+        raise source.refuse("is no run", JSON_ACCEPTED)
+    lists: Lists = {}
+    for line, (question, scores) in enumerate(document.items(), 1):
+        wrong = [name for name, score in scores.items() if not math.isfinite(score)]
+        if wrong:
+            problems.add(line, f"{question}.{wrong[0]}", f"found {scores[wrong[0]]}", "a finite score")
+        lists[str(question)] = [_Hit(str(name), float(score), "", line) for name, score in scores.items()]
+    problems.raise_if_any()
+    return [_draft(source, options, "", lists, "scores_json")]
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _draft(source: Source, options: Options, tag: str, lists: Lists, form: str) -> RunDraft:
+    ordered = {question: _ordered(hits) for question, hits in lists.items()}
+    queries = read_queries(options.queries) if options.queries else {}
+    wanted = {hit.document for hits in ordered.values() for hit in hits}
+    texts = read_texts(options.corpus, wanted) if options.corpus else {}
+    records = list(_records(ordered, queries, texts))
+    return RunDraft(
+        name=tag or source.stem,
+        records=records[: options.limit],
+        file=source.name,
+        format=form,
+        named_by_content=bool(tag),
+        notes=tuple(_notes(ordered, queries, texts, options)),
+    )
+
+
+def _ordered(hits: Sequence[_Hit]) -> list[_Hit]:
+    by_name = sorted(hits, key=lambda hit: hit.document.encode("utf-8", "surrogatepass"), reverse=True)
+    return sorted(by_name, key=lambda hit: -float(np.float32(hit.score)))
+
+
+def _records(
+    ordered: Mapping[str, Sequence[_Hit]], queries: Mapping[str, str], texts: Mapping[str, str]
+) -> Iterator[Record]:
+    for question, hits in ordered.items():
+        yield (
+            hits[0].line if hits else 1,
+            {
+                "question_id": question,
+                "question": queries.get(question, question),
+                "retrieved": [
+                    {"id": hit.document, "score": hit.score, "text": texts.get(hit.document)} for hit in hits
+                ],
+            },
+        )
+
+
+def _notes(
+    ordered: Mapping[str, Sequence[_Hit]],
+    queries: Mapping[str, str],
+    texts: Mapping[str, str],
+    options: Options,
+) -> Iterator[str]:
+    if options.queries is None:
+        yield NO_TEXT
+    elif unknown := sum(question not in queries for question in ordered):
+        yield f"questions whose text is not in {options.queries.name}: {unknown:,}; their ids stand for them"
+    if options.corpus is not None:
+        missing = sum(hit.document not in texts for hits in ordered.values() for hit in hits)
+        if missing:
+            yield f"retrieved documents that are not in {options.corpus.name}: {missing:,}"
+    wrong = sum(_disagrees(hits) for hits in ordered.values())
+    if wrong:
+        yield (
+            f"the rank column disagrees with the scores in {wrong:,} of {len(ordered):,} questions; the "
+            "scores decide, ties by document id descending, as in trec_eval"
+        )
+
+
+def _disagrees(hits: Sequence[_Hit]) -> bool:
+    """Say whether the ranks do not ascend in the order of the scores, wherever they begin."""
+    ranks = [int(hit.rank) for hit in hits if hit.rank]
+    return any(later <= earlier for earlier, later in pairwise(ranks))

@@ -1,0 +1,133 @@
+"""Versions known by their means alone: a table with a row a version and a column a metric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from data.errors import Problems
+from data.importers.parsing.options import Options
+from data.importers.parsing.rows import open_table
+from data.importers.parsing.source import Source
+from data.store.drafts import RunDraft
+from metrics.metric_registry import declared, is_share
+
+__all__ = ["ACCEPTED", "is_versions", "read"]
+
+SHORT = {"f1": "answer_f1", "precision": "answer_precision", "recall": "answer_recall"}
+FACTS = {"version", "date", "n", "unit", "source"}
+UNITS = {"percent": 100.0, "%": 100.0, "share": 1.0}
+ACCEPTED = (
+    "a table with `version` and a column for each metric, in percent or from 0 to 1 (`unit` says "
+    "which), and maybe "
+    "date, n, source"
+)
+_BLANK = {"", "-", "–", "nan", "null", "none", "n/a"}
+PERCENT_FROM = 1.5  # a value above this cannot be a share
+
+
+def is_versions(columns: Iterable[str]) -> bool:
+    """Say whether a table holds versions with their means: `version` and at least one metric, no question."""
+    names = {name.strip().lower() for name in columns}
+    metrics = [name for name in names - FACTS if _metric(name)]
+    return "version" in names and bool(metrics) and names - FACTS == set(metrics)
+
+
+def _metric(column: str) -> str:
+    name = SHORT.get(column.strip().lower(), column.strip().lower().replace(" ", "_"))
+    found = declared(name)
+    return "" if found is None else (name if found.per_k else found.key)
+
+
+def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+    """Read one draft a version, without records; the order of the rows is kept by their times."""
+    rows = [(line, row) for line, row in open_table(source, problems, options.limit).rows()]
+    tables = [(line, _lowered(row)) for line, row in rows if isinstance(row, Mapping)]
+    scale = _usual_scale(tables)
+    drafts = [draft for line, row in tables for draft in _draft(source, line, row, scale, problems)]
+    problems.raise_if_any()
+    return drafts
+
+
+def _lowered(row: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key).strip().lower(): value for key, value in row.items()}
+
+
+def _usual_scale(tables: list[tuple[int, dict[str, Any]]]) -> float:
+    values = [
+        _value(row[name])
+        for _, row in tables
+        for name in row
+        if name not in FACTS and is_share(_metric(name))
+    ]
+    return 100.0 if any(value is not None and value > PERCENT_FROM for value in values) else 1.0
+
+
+def _draft(
+    source: Source, line: int, row: Mapping[str, Any], scale: float, problems: Problems
+) -> Iterator[RunDraft]:
+    name = str(row.get("version") or "").strip()
+    if not name:
+        problems.add(line, "version", "missing", "a name for the version")
+        return
+    unit = str(row.get("unit") or "").strip().lower()
+    if unit and unit not in UNITS:
+        problems.add(line, "unit", f"found {unit[:40]!r}", ", ".join(UNITS))
+        return
+    scale = UNITS.get(unit, scale)
+    means, digits = {}, 0
+    for column in row.keys() - FACTS:
+        text = str(row[column] if row[column] is not None else "").strip()
+        value = _value(text)
+        if value is None and text.lower() not in _BLANK:
+            problems.add(
+                line, column, f"found {text[:40]!r}", "a number, or nothing where it was not measured"
+            )
+        elif value is not None:
+            metric = _metric(column)
+            share = is_share(metric)  # what is none has a unit of its own
+            means[metric] = value / scale if share else value
+            digits = max(digits, len(text.rstrip("%").strip().partition(".")[2])) if share else digits
+    if not means:
+        problems.add(line, "", "has no mean", "at least one metric with a number")
+        return
+    yield RunDraft(
+        name=name,
+        records=(),
+        file=source.name,
+        format="versions",
+        named_by_content=True,
+        config=_config(row, digits, scale),
+        created_at=_moment(row.get("date"), line, problems),
+        notes=("known by its means alone: no sample, no interval",),
+        means=dict(sorted(means.items())),
+    )
+
+
+def _config(row: Mapping[str, Any], digits: int, scale: float) -> dict[str, Any]:
+    config: dict[str, Any] = {"known_by": "means", "step": 10.0**-digits / scale}
+    n = _value(row.get("n"))
+    if n is not None and n >= 1:
+        config["n_questions"] = int(n)
+    return config | ({"source": str(row["source"])} if row.get("source") else {})
+
+
+def _value(value: object) -> float | None:
+    if isinstance(value, bool) or value is None:
+        return None
+    try:
+        found = float(str(value).strip().removesuffix("%"))
+    except ValueError:
+        return None
+    return found if abs(found) < 1e9 else None
+
+
+def _moment(value: object, line: int, problems: Problems) -> datetime | None:
+    if value is None or not str(value).strip():
+        return None
+    try:
+        return datetime.fromisoformat(str(value).strip()).replace(tzinfo=None)
+    except ValueError:
+        problems.add(line, "date", f"found {str(value)[:40]!r}", "a date as in 2026-01-31")
+        return None

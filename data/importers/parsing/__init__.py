@@ -1,0 +1,1 @@
+"""Bytes to rows to cells to columns: what all file formats share."""

@@ -1,0 +1,237 @@
+"""Cells of foreign tables turned into values of sample fields: lists, numbers and flags held in text."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+from data.importers.parsing.documents import documents_of
+from data.importers.parsing.literals import LiteralError, read_literal
+from data.store.sample_fields import FIELDS
+
+__all__ = ["PSEUDO_FIELDS", "CellError", "is_blank", "read_cell", "read_score"]
+
+LIST_ACCEPTED = "a JSON list or a Python list"
+PSEUDO_FIELDS = ("run", "retrieved_ids", "retrieved_scores", "relevant_texts", "latency_s")
+FAILED_WORDS = {"", "nan", "null", "none", "n/a", "na", "-"}
+FLAGS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+ANSWERABLE = {
+    "yes": "yes",
+    "true": "yes",
+    "1": "yes",
+    "answerable": "yes",
+    "partial": "partial",
+    "partially_answerable": "partial",
+    "no": "no",
+    "false": "no",
+    "0": "no",
+    "unanswerable": "no",
+    "conversational": "conversational",
+}
+ROLES = {"human": "user", "ai": "assistant"}
+
+
+class CellError(ValueError):
+    """A cell that cannot be what its field asks for: what is wrong with it, and what would be accepted."""
+
+    def __init__(self, what: str, accepted: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.accepted = accepted
+
+
+def is_blank(value: object, *, blank_text: bool) -> bool:
+    """Whether a cell says nothing: null, NaN, or empty text where the container cannot tell it from null."""
+    if value is None:
+        return True
+    if isinstance(value, float):
+        return math.isnan(value)
+    return blank_text and isinstance(value, str) and not value.strip()
+
+
+def read_score(value: object) -> object:
+    """A metric cell: a number, or NaN where it is blank or says that it failed.
+
+    Raises:
+        CellError: it is no number.
+    """
+    if value is None or (isinstance(value, str) and value.strip().lower() in FAILED_WORDS):
+        return math.nan
+    if isinstance(value, dict):
+        return value
+    number = _number(value)
+    if isinstance(number, bool | int | float):
+        return number
+    raise CellError(f"found {_shown(value)}", "a number, or nothing where the metric failed")
+
+
+def read_cell(field: str, value: object) -> object:
+    """Read one cell as the value of a field; the field's own reader checks the result.
+
+    Raises:
+        CellError: text that should hold a list, an object or a label does not.
+    """
+    read = READERS.get(field)
+    return value if read is None else read(value)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _number(value: object) -> object:
+    if isinstance(value, Decimal):
+        return float(value)
+    if not isinstance(value, str):
+        return value
+    text = value.strip().replace("\u2212", "-")
+    try:
+        return int(text) if text.lstrip("+-").isdecimal() and len(text) < 19 else float(text)
+    except ValueError:
+        return value
+
+
+def _flag(value: object) -> object:
+    if isinstance(value, str):
+        return FLAGS.get(value.strip().lower(), value)
+    return bool(value) if value in (0, 1) and isinstance(value, int | float) else value
+
+
+def _text(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return str(value)
+
+
+def _identifier(value: object) -> object:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else value
+
+
+def parsed(value: object) -> object:
+    """Text that holds a JSON or Python list or object as that; other text as it is.
+
+    Raises:
+        CellError: the text begins like a list and cannot be read as one.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if not text.startswith(("[", "{", "(", "array(")):
+        return value
+    with suppress(ValueError, RecursionError):  # then it is a Python literal, or a broken list
+        return json.loads(text)
+    try:
+        return read_literal(text)
+    except LiteralError as error:
+        raise CellError(f"begins like a list but cannot be read: {error}", LIST_ACCEPTED) from error
+
+
+def _listed(value: object) -> object:
+    found = parsed(value)
+    if isinstance(found, str | int | float):
+        return [found]
+    return list(found) if isinstance(found, tuple) else found
+
+
+def _structured(value: object) -> object:
+    found = parsed(value)
+    if isinstance(found, str):
+        raise CellError(f"found {_shown(found)}", "JSON")
+    return found
+
+
+def _documents(value: object) -> object:
+    try:
+        return documents_of(parsed(value))
+    except CellError:
+        if isinstance(value, str) and not value.strip().endswith(("]", ")", "}")):
+            return documents_of(value)  # prose that opens with a bracket, as "[1] The Nile ..."
+        raise
+
+
+def _relevant(value: object) -> object:
+    """Ids or objects; a list of lists is groups of alternatives, each group needed (a hop)."""
+    found = _listed(value)
+    if not isinstance(found, list) or not any(isinstance(item, list) for item in found):
+        return found
+    hops = [item if isinstance(item, list) else [item] for item in found]
+    if len(hops) == 1:
+        return [{"id": name, "hop": "1"} for name in hops[0]]
+    return [{"id": name, "hop": str(hop)} for hop, names in enumerate(hops, start=1) for name in names]
+
+
+def _reference(value: object) -> object:
+    """A reference answer; of a list of acceptable ones the first that is not empty."""
+    found = value
+    if isinstance(value, str) and value.lstrip().startswith(("[", "array(")):
+        try:
+            found = parsed(value)
+        except CellError:
+            return value
+    if isinstance(found, list | tuple):
+        return next((item for item in found if item not in (None, "")), None)
+    return None if found == "" else _text(found)
+
+
+def _answerable(value: object) -> object:
+    found = parsed(value)
+    if isinstance(found, list) and len(found) == 1:
+        found = found[0]
+    word = str(found).strip().lower().replace("-", "_").replace(" ", "_")
+    if word in ANSWERABLE:
+        return ANSWERABLE[word]
+    raise CellError(f"found {_shown(found)}", "yes, partial, no, conversational, answerable, unanswerable")
+
+
+def turns(value: object) -> object:
+    """Conversation turns in the native form, from `role` or `speaker` or `type` and `text` or `content`."""
+    found = parsed(value)
+    if not isinstance(found, list):
+        return found
+    return [_turn(item) for item in found]
+
+
+def _turn(item: object) -> object:
+    if not isinstance(item, dict):
+        return item
+    role = next((item[key] for key in ("role", "speaker", "type") if item.get(key)), None)
+    text = next((item[key] for key in ("text", "content", "value") if item.get(key) is not None), "")
+    if isinstance(text, list):
+        text = "\n".join(str(part.get("text", "")) if isinstance(part, dict) else str(part) for part in text)
+    return {"role": ROLES.get(str(role), role), "text": text}
+
+
+def _question(value: object) -> object:
+    """A question, or a whole conversation as a list of turns."""
+    return turns(value) if isinstance(value, list) else _text(value)
+
+
+STRUCTURED = (
+    *("relevant_spans", "claims", "reference_claims", "used", "citations"),
+    *("human", "checks", "scores", "tags"),
+)
+NUMBERS = (
+    *("repeat", "latency_ms", "latency_s", "retrieval_ms", "input_tokens", "output_tokens"),
+    *("cost_usd", "peak_memory_mb"),
+)
+READERS: dict[str, Callable[[object], Any]] = {
+    **dict.fromkeys(STRUCTURED, _structured),
+    **dict.fromkeys(NUMBERS, _number),
+    **dict.fromkeys(("answer", "search_query", "query_type", "prompt"), _text),
+    **dict.fromkeys(("question_id", "conversation_id"), _identifier),
+    **dict.fromkeys(("retrieved", "candidates"), _documents),
+    **dict.fromkeys(("retrieved_ids", "retrieved_scores", "relevant_texts"), _listed),
+    "relevant": _relevant,
+    "question": _question,
+    "reference_answer": _reference,
+    "answerable": _answerable,
+    "refused": _flag,
+    "history": turns,
+}
+if unknown := READERS.keys() - FIELDS.keys() - set(PSEUDO_FIELDS):
+    raise AssertionError(f"readers for fields that no sample has: {sorted(unknown)}")

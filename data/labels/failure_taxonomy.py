@@ -1,0 +1,266 @@
+"""A project's failure labels in people's own words: gathered from notes, defined, counted, renamed, merged.
+
+A project's taxonomy is its failure labels with their definitions. Rows are added, never changed in meaning:
+a definition gives way to a newer one, and a label of a case that is gathered, renamed or merged stands anew
+under the same person, with the same verdict and note, so that undoing it brings the earlier one back.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from data.errors import WorkspaceError
+from data.labels.read_cases import STANDING, named
+from data.store.ledger import Label, Ledger
+from data.store.workspace import utc_now
+
+__all__ = [
+    "LONGEST_LABEL",
+    "LabelCount",
+    "define_label",
+    "gather",
+    "label_counts",
+    "merge_labels",
+    "offered_labels",
+    "open_notes",
+    "remove_label",
+    "rename_label",
+]
+
+LONGEST_LABEL = 120
+
+
+@dataclass(frozen=True)
+class LabelCount:
+    """A failure label of a project, and how many cases bear it.
+
+    Attributes:
+        label: the label.
+        definition: what it means; "" where nobody said.
+        who: gave the definition that stands; "" for a label that is in use and not in the taxonomy.
+        at: when, ISO time in UTC; "" likewise.
+        by_run: run id -> cases that at least one person gave the label, for the runs that have any.
+    """
+
+    label: str
+    definition: str
+    who: str
+    at: str
+    by_run: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def cases(self) -> int:
+        """Cases over all runs."""
+        return sum(self.by_run.values())
+
+    @property
+    def defined(self) -> bool:
+        """Whether the taxonomy holds it."""
+        return bool(self.who)
+
+
+_COUNTS = f"""
+    {STANDING} SELECT failure, run_id, count(*) FROM (
+        SELECT DISTINCT failure, run_id, question_id, repeat FROM given WHERE failure <> '')
+    GROUP BY failure, run_id
+"""  # noqa: S608 -- constants
+_NOTES = f"""
+    {STANDING} SELECT label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at, queue_id
+    FROM given WHERE failure = '' AND trim(note) <> '' ORDER BY label_id DESC
+"""  # noqa: S608 -- constants
+_AGAIN = f"""
+    INSERT INTO labels (run_id, question_id, repeat, annotator, verdict, failure, note, at, queue_id)
+    {STANDING} SELECT run_id, question_id, repeat, annotator, verdict, :failure, note, :at, queue_id
+    FROM given
+"""  # noqa: S608 -- constants
+_GATHER = (
+    _AGAIN  # noqa: S608 -- constants
+    + " WHERE failure = '' AND trim(note) <> '' AND label_id IN (SELECT value FROM json_each(:labels))"
+)
+_RELABEL = _AGAIN + " WHERE failure = :old"
+_TAXONOMY = """
+    SELECT label, definition, who, at FROM taxonomy
+    WHERE project = ? AND removed_at IS NULL ORDER BY rowid
+"""
+
+
+def define_label(ledger: Ledger, project: str, label: str, definition: str, who: str) -> None:
+    """Put a failure label into a project's taxonomy, or give it another definition.
+
+    Raises:
+        WorkspaceError: no label, one that is too long, or nobody's name.
+    """
+    label, who = _label(label), named(who)
+    with _writing(ledger) as connection:
+        _define(connection, project, label, definition.strip(), who)
+
+
+def remove_label(ledger: Ledger, project: str, label: str) -> None:
+    """Take a label out of the taxonomy; cases keep it, and it is listed while any does."""
+    with _writing(ledger) as connection:
+        _retire(connection, project, label)
+
+
+def rename_label(ledger: Ledger, project: str, runs: Sequence[str], old: str, new: str, who: str) -> int:
+    """Give a label another name in the taxonomy, on the cases of the project and in its evaluators.
+
+    Returns:
+        How many labels of people stand anew.
+
+    Raises:
+        WorkspaceError: the new name is taken (merging is told apart), empty or too long, or nobody's name.
+    """
+    new, who = _label(new), named(who)
+    if any(one.label == new for one in label_counts(ledger, project, runs)):
+        raise WorkspaceError(f"failure label {new!r} is there already; accepted: another name, or a merge")
+    return _replace(ledger, project, runs, (old, new), who)
+
+
+def merge_labels(ledger: Ledger, project: str, runs: Sequence[str], old: str, into: str, who: str) -> int:
+    """Make one label of two: the cases and evaluators of the one go to the other, which keeps its definition.
+
+    Returns:
+        How many labels of people stand anew.
+
+    Raises:
+        WorkspaceError: both are the same, or nobody's name.
+    """
+    into, who = _label(into), named(who)
+    if old == into:
+        raise WorkspaceError(f"failure label {old!r} cannot be merged into itself; accepted: another label")
+    return _replace(ledger, project, runs, (old, into), who)
+
+
+def gather(ledger: Ledger, project: str, labels: Sequence[Label], failure: str, who: str) -> int:
+    """Give notes a failure label, which stands under the name of who wrote each.
+
+    The verdict stays as it was: a note without one does not become a fail. A note that was changed, undone or
+    gathered meanwhile is left alone.
+
+    Args:
+        ledger: of the workspace.
+        project: whose taxonomy the label joins, if it is not in there.
+        labels: of open_notes.
+        failure: the failure label.
+        who: person who gathers.
+
+    Returns:
+        How many notes have it now.
+
+    Raises:
+        WorkspaceError: no label, one that is too long, or nobody's name.
+    """
+    failure, who = _label(failure), named(who)
+    given = {
+        "runs": json.dumps(sorted({one.run_id for one in labels})),
+        "labels": json.dumps([one.label_id for one in labels]),
+        "failure": failure,
+        "at": utc_now().isoformat(),
+    }
+    with _writing(ledger) as connection:
+        gathered = connection.execute(_GATHER, given).rowcount
+        if gathered and failure not in _defined(connection, project):
+            _define(connection, project, failure, "", who)
+    return int(gathered)
+
+
+def label_counts(ledger: Ledger, project: str, runs: Sequence[str]) -> list[LabelCount]:
+    """List the labels of a project's taxonomy and those in use beside it, the most frequent first."""
+    if not ledger.path.exists():
+        return []
+    by_label: dict[str, dict[str, int]] = {}
+    with ledger.open() as connection:
+        defined = _defined(connection, project)
+        for label, run_id, cases in connection.execute(_COUNTS, {"runs": json.dumps(list(runs))}):
+            by_label.setdefault(label, {})[run_id] = cases
+    found = [
+        LabelCount(label, *defined.get(label, ("", "", "")), by_label.get(label, {}))
+        for label in {**defined, **by_label}
+    ]
+    return sorted(found, key=lambda one: (-one.cases, one.label))
+
+
+def offered_labels(ledger: Ledger, project: str) -> list[str]:
+    """Name the labels to choose from: the project's taxonomy first, then what else is in use."""
+    if not ledger.path.exists():
+        return []
+    with ledger.open() as connection:
+        defined = sorted(_defined(connection, project))
+    return list(dict.fromkeys([*defined, *ledger.failure_labels()]))
+
+
+def open_notes(ledger: Ledger, runs: Sequence[str]) -> list[Label]:
+    """List the notes that no failure label was gathered from, newest first."""
+    if not ledger.path.exists():
+        return []
+    with ledger.open() as connection:
+        return [Label(*row) for row in connection.execute(_NOTES, {"runs": json.dumps(list(runs))})]
+
+
+@contextmanager
+def _writing(ledger: Ledger) -> Iterator[sqlite3.Connection]:
+    """Give a connection in one transaction: all of it is written, or nothing."""
+    with ledger.open() as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection  # an error closes the connection, which takes everything back
+        connection.execute("COMMIT")
+
+
+def _replace(ledger: Ledger, project: str, runs: Sequence[str], names: tuple[str, str], who: str) -> int:
+    old, new = names
+    given = {"runs": json.dumps(list(runs)), "old": old, "failure": new, "at": utc_now().isoformat()}
+    with _writing(ledger) as connection:
+        defined = _defined(connection, project)
+        if new not in defined:
+            _define(connection, project, new, defined.get(old, ("",))[0], who)
+        _retire(connection, project, old)
+        _point_evaluators(connection, project, names, who)
+        return int(connection.execute(_RELABEL, given).rowcount)
+
+
+def _point_evaluators(connection: sqlite3.Connection, project: str, names: tuple[str, str], who: str) -> None:
+    now = utc_now().isoformat()
+    connection.execute(
+        "INSERT INTO evaluators (project, name, label, question, who, at)"
+        " SELECT project, name, ?, question, ?, ? FROM evaluators"
+        " WHERE project = ? AND label = ? AND removed_at IS NULL",
+        (names[1], who, now, project, names[0]),
+    )
+    connection.execute(
+        "UPDATE evaluators SET removed_at = ? WHERE project = ? AND label = ? AND removed_at IS NULL",
+        (now, project, names[0]),
+    )
+
+
+def _defined(connection: sqlite3.Connection, project: str) -> dict[str, tuple[str, str, str]]:
+    """Definition, who and when of each label of the taxonomy."""
+    return {label: (text, who, at) for label, text, who, at in connection.execute(_TAXONOMY, (project,))}
+
+
+def _define(connection: sqlite3.Connection, project: str, label: str, definition: str, who: str) -> None:
+    if _defined(connection, project).get(label, (None,))[0] == definition:
+        return
+    _retire(connection, project, label)
+    connection.execute(
+        "INSERT INTO taxonomy (project, label, definition, who, at) VALUES (?, ?, ?, ?, ?)",
+        (project, label, definition, who, utc_now().isoformat()),
+    )
+
+
+def _retire(connection: sqlite3.Connection, project: str, label: str) -> None:
+    connection.execute(
+        "UPDATE taxonomy SET removed_at = ? WHERE project = ? AND label = ? AND removed_at IS NULL",
+        (utc_now().isoformat(), project, label),
+    )
+
+
+def _label(text: str) -> str:
+    if not text.strip() or len(text.strip()) > LONGEST_LABEL:
+        raise WorkspaceError(
+            f"failure label {text.strip()[:40]!r}; accepted: a text of at most {LONGEST_LABEL} characters"
+        )
+    return text.strip()

@@ -1,0 +1,239 @@
+"""From samples on disk to the array inputs of the metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.scoring.gold_join import Match, rankings, span_rankings
+from data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
+from metrics.schema.batch import ANSWERABLE, Answers, Batch, Checks, Claims, Rankings, ReferenceClaims, Use
+from metrics.schema.scores import BoolArray, IntArray, Source, Status
+from metrics.text.context_attribution import Attributor
+from metrics.text.refusal_detection import detect_refusal
+
+__all__ = [
+    "batch_of",
+    "checks_of",
+    "estimated_refusals",
+    "estimated_use",
+]
+
+
+def estimated_refusals(answers: Any, wanted: BoolArray) -> NDArray[np.int8]:
+    """Detect refusals by their phrases: 1 refused, 0 answered, -1 where no answer is recorded or wanted."""
+    found = np.full(len(answers), -1, dtype=np.int8)
+    for row in np.flatnonzero(wanted):
+        answer = answers[int(row)].as_py()
+        if answer is not None:
+            found[row] = detect_refusal(answer).refused
+    return found
+
+
+def estimated_use(table: Any, rows: IntArray) -> Iterator[tuple[int, list[tuple[int, float]]]]:
+    """Attribute answers to documents by their words: (row, [(rank, share)]) where texts are recorded."""
+    attributor = Attributor()
+    answers, retrieved = table["answer"], table["retrieved"]
+    for row in rows.tolist():
+        answer = answers[row].as_py()
+        texts = [document["text"] for document in retrieved[row].as_py()]
+        if not answer or not any(texts):
+            continue
+        found = attributor.attribute(answer, [text or "" for text in texts])
+        yield row, [(rank, found.shares[rank - 1]) for rank in found.used]
+
+
+REFUSED_SOURCES = {"human": Source.HUMAN, "judge": Source.JUDGED, "imported": Source.IMPORTED}
+
+
+def batch_of(table: Any, match: Match = "id") -> Batch:
+    """Make the metric inputs of an Arrow table of samples; estimates fill what was not recorded."""
+    retrieved = Ragged.of(table["retrieved"])
+    ranked = rankings(table, match)
+    reference = _reference_claims(table, retrieved.width)
+    answers = _answers(table, ranked, reference)
+    return Batch(
+        n=table.num_rows,
+        documents=retrieved.lengths,
+        rankings=ranked,
+        spans=span_rankings(table),
+        claims=_claims(table, retrieved.width),
+        reference_claims=reference,
+        use=_use(table, retrieved, answers.refused == 1),
+        answers=answers,
+        checks=checks_of(table),
+        document_relevant=_document_labels(retrieved, table.num_rows),
+        first_pass=rankings(table, match, column="candidates"),
+    )
+
+
+def _document_labels(retrieved: Ragged, n: int) -> NDArray[np.int8] | None:
+    labels = flags(retrieved.field("relevant")) if len(retrieved.sample) else np.zeros(0, dtype=np.int8)
+    if not (labels >= 0).any():
+        return None
+    return padded(labels, retrieved.sample, retrieved.place, (n, retrieved.width), -1)
+
+
+def _recorded_status(recorded: BoolArray) -> NDArray[np.int8]:
+    return np.where(recorded, Status.SCORED, Status.NOT_RUN).astype(np.int8)
+
+
+def _claims(table: Any, width: int) -> Claims | None:
+    claims = Ragged.of(table["claims"])
+    if not claims.recorded.any():
+        return None
+    support, against = claims.field("supported_by"), claims.field("contradicted_by")
+    return Claims(
+        sample=claims.sample,
+        in_reference=flags(claims.field("in_reference")),
+        supported=rank_matrix(support, width),
+        contradicted=rank_matrix(against, width),
+        contradiction_known=against.is_valid().to_numpy(zero_copy_only=False),
+        support_known=_support_known(table, claims, support),
+        status=_recorded_status(claims.recorded),
+        source=np.full(table.num_rows, Source.COMPUTED, dtype=np.int8),
+    )
+
+
+def _support_known(table: Any, claims: Ragged, support: Any) -> BoolArray:
+    """Where support was recorded; an answer given without a context has none to speak of."""
+    mode = table["context_mode"].to_numpy(zero_copy_only=False)
+    recorded = support.is_valid().to_numpy(zero_copy_only=False)
+    return np.asarray(recorded & (mode != "closed_book")[claims.sample], dtype=np.bool_)
+
+
+def _reference_claims(table: Any, width: int) -> ReferenceClaims | None:
+    claims = Ragged.of(table["reference_claims"])
+    if not claims.recorded.any():
+        return None
+    support = claims.field("supported_by")
+    return ReferenceClaims(
+        sample=claims.sample,
+        in_answer=flags(claims.field("in_answer")),
+        supported=rank_matrix(support, width),
+        support_known=_support_known(table, claims, support),
+        status=_recorded_status(claims.recorded),
+        source=np.full(table.num_rows, Source.COMPUTED, dtype=np.int8),
+    )
+
+
+def _answers(table: Any, ranked: Rankings | None, reference: ReferenceClaims | None) -> Answers:
+    recorded = flags(table["refused"].combine_chunks())
+    names = table["refused_source"].to_pylist()
+    source = np.array([REFUSED_SOURCES.get(name, Source.ESTIMATED) for name in names], dtype=np.int8)
+    unknown = recorded < 0
+    guessed = estimated_refusals(table["answer"], unknown)
+    source[unknown] = Source.ESTIMATED
+    codes = {name: code for code, name in enumerate(ANSWERABLE)}
+    answerable = [codes.get(name, -1) for name in table["answerable"].to_pylist()]
+    return Answers(
+        refused=np.where(unknown, guessed, recorded).astype(np.int8),
+        refused_source=source,
+        answerable=np.array(answerable, dtype=np.int8),
+        context_has_gold=_context_has_gold(table.num_rows, ranked, reference),
+    )
+
+
+def _context_has_gold(n: int, ranked: Rankings | None, reference: ReferenceClaims | None) -> NDArray[np.int8]:
+    """1 where the context holds what is needed: any relevant document, or every hop where hops are named.
+
+    Without gold documents, half of the reference's claims supported by the context count as having it.
+    """
+    known = np.full(n, -1, dtype=np.int8)
+    if reference is not None and len(reference.sample):
+        total = np.bincount(reference.sample, minlength=n)
+        held = np.bincount(reference.sample[reference.supported.any(axis=1)], minlength=n)
+        labelled = np.bincount(reference.sample[reference.support_known], minlength=n) == total
+        judged = (total > 0) & labelled
+        known[judged] = held[judged] * 2 >= total[judged]
+    if ranked is not None:
+        scored = ranked.status == Status.SCORED
+        hit = np.isfinite(ranked.unit_rank)
+        every = (hit | np.isnan(ranked.unit_rank)).all(axis=1)
+        has = np.where(ranked.has_hops, every, hit.any(axis=1))
+        known[scored] = has[scored]
+    return known
+
+
+def _use(table: Any, retrieved: Ragged, refused: BoolArray) -> Use | None:
+    if retrieved.width == 0:
+        return None
+    stated, status, source = _stated_use(table, retrieved)
+    _use_by_claims(table, retrieved, stated[0], status)
+    used, share = stated
+    open_rows = np.flatnonzero((status != Status.SCORED) & (retrieved.lengths > 0) & ~refused)
+    for row, marks in estimated_use(table, open_rows):
+        status[row], source[row] = Status.SCORED, Source.ESTIMATED
+        for rank, part in marks:
+            used[row, rank - 1], share[row, rank - 1] = True, part
+    status[retrieved.recorded & (retrieved.lengths == 0)] = Status.NOT_APPLICABLE
+    if not (status == Status.SCORED).any():
+        return None
+    status[refused & (retrieved.lengths > 0)] = Status.SCORED
+    return Use(used, share, retrieved.lengths, refused, status, source)
+
+
+def _use_by_claims(table: Any, retrieved: Ragged, used: BoolArray, status: NDArray[np.int8]) -> None:
+    """Where nothing else says what was used, but every claim was labelled: the documents that support one."""
+    claims = _claims(table, retrieved.width)
+    if claims is None:
+        return
+    unknown = np.bincount(claims.sample[~claims.support_known], minlength=table.num_rows) > 0
+    labelled = np.bincount(claims.sample, minlength=table.num_rows) > 0
+    open_rows = labelled & ~unknown & (status != Status.SCORED) & (retrieved.lengths > 0)
+    mine = open_rows[claims.sample]
+    np.logical_or.at(used, claims.sample[mine], claims.supported[mine])
+    status[open_rows] = Status.SCORED
+
+
+def _stated_use(
+    table: Any, retrieved: Ragged
+) -> tuple[tuple[BoolArray, NDArray[np.float64]], NDArray[np.int8], NDArray[np.int8]]:
+    """Use as recorded: the `used` list first, else the documents that `citations` name."""
+    n, width = table.num_rows, retrieved.width
+    used = np.zeros((n, width), dtype=np.bool_)
+    share = np.full((n, width), np.nan)
+    marks = Ragged.of(table["used"])
+    ranks = numbers(marks.field("rank")).astype(np.int64) - 1 if len(marks.sample) else marks.sample
+    inside = ranks < width
+    used[marks.sample[inside], ranks[inside]] = True
+    if len(marks.sample):
+        share[marks.sample[inside], ranks[inside]] = numbers(marks.field("share"))[inside]
+    names = table["used_source"].to_pylist()
+    by_name = {"judge": Source.JUDGED, "lexical": Source.ESTIMATED}
+    source = np.array([by_name.get(name, Source.COMPUTED) for name in names], dtype=np.int8)
+    recorded = marks.recorded.copy()
+    cited = Ragged.of(table["citations"])
+    for row in np.flatnonzero(cited.recorded & ~recorded & (retrieved.lengths > 0)):
+        used[row] = _cited(table, int(row), width)
+        recorded[row] = True
+    return (used, share), _recorded_status(recorded), source
+
+
+def _cited(table: Any, row: int, width: int) -> BoolArray:
+    cited = {name for part in table["citations"][row].as_py() for name in part["ids"] or ()}
+    used = np.zeros(width, dtype=np.bool_)
+    for place, document in enumerate(table["retrieved"][row].as_py()):
+        used[place] = document["id"] in cited
+    return used
+
+
+def checks_of(table: Any) -> Checks | None:
+    """Give the checks of an Arrow table of samples; None where none is recorded."""
+    checks = Ragged.of(table["checks"])
+    if not len(checks.sample):
+        return None
+    said = flags(checks.field("passed"))
+    expected, actual = checks.field("expected").to_pylist(), checks.field("actual").to_pylist()
+    same = np.array([left == right for left, right in zip(expected, actual, strict=True)], dtype=np.bool_)
+    kinds = checks.field("kind").fill_null("").to_pylist()
+    names = checks.field("name").to_pylist()
+    kind = np.array([given or name for given, name in zip(kinds, names, strict=True)], dtype=object)
+    return Checks(_rows(checks.sample), kind, np.where(said >= 0, said == 1, same))
+
+
+def _rows(sample: IntArray) -> IntArray:
+    return np.asarray(sample, dtype=np.int64)

@@ -1,0 +1,170 @@
+"""Which documents each answer draws on, as the Alignment page reads it: one row a sample.
+
+Written once at scoring, so that a page never estimates use anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from data.scoring.scored_run import RunTable
+from data.store.ragged import Ragged, flags, padded
+from metrics.schema.batch import Batch, Use
+from metrics.schema.scores import BoolArray, FloatArray, Source, Status
+
+__all__ = ["ORIGINS", "UseOfRun", "use_of", "use_table"]
+
+ORIGINS: Mapping[str, str] = {  # the more trusted first
+    "judge": "judged",
+    "claims": "from claim labels",
+    "citation": "cited",
+    "imported": "imported",
+    "lexical": "estimated from words",
+}
+
+
+@dataclass(frozen=True)
+class UseOfRun:
+    """The use of documents in the n samples of a run.
+
+    Attributes:
+        use: as the metrics take it.
+        origin: (n,) object array of ORIGINS: who says what was used; "" where nothing is known.
+        top_relevant: (n,) int8: 1 the document at rank 1 is gold or labelled so, 0 it is not, -1 unknown.
+        top_length: (n,) characters of that document; NaN where its text was not recorded.
+        gold_rank: (n,) 1-based rank of the first gold document; inf where there is none, NaN unknown.
+    """
+
+    use: Use
+    origin: NDArray[np.object_]
+    top_relevant: NDArray[np.int8]
+    top_length: FloatArray
+    gold_rank: FloatArray
+
+    @property
+    def answered(self) -> BoolArray:
+        """(n,) True where an answer that is no refusal was given documents and its use is known."""
+        known: BoolArray = (self.use.status == Status.SCORED) & ~self.use.refused & (self.use.documents > 0)
+        return known
+
+
+def use_table(table: Any, batch: Batch) -> Any:
+    """Lay out use, its origin, and what is known of the first document; None where no use is known."""
+    use = batch.use
+    if use is None:
+        return None
+    listed = use.used & (np.arange(use.used.shape[1]) < use.documents[:, None])
+    gold = _gold_rank(batch)
+    return pa.table(
+        {
+            "status": use.status,
+            "source": use.source,
+            "origin": pa.array(_origin(table, use), pa.string()),
+            "documents": use.documents,
+            "refused": use.refused,
+            "used": _ranks(listed),
+            "share": _of_ranks(use.share, listed),
+            "top_relevant": _top_relevant(batch, gold),
+            "top_length": pa.array(_top_length(table, batch.n), from_pandas=True),
+            "gold_rank": gold,
+        }
+    )
+
+
+def _origin(table: Any, use: Use) -> NDArray[np.object_]:
+    stated = np.array(table["used_source"].to_pylist(), dtype=object)
+    recorded = Ragged.of(table["used"]).recorded
+    cited = Ragged.of(table["citations"]).recorded & ~recorded
+    origin = np.where(recorded, stated, "")
+    origin = np.where(cited, "citation", origin)
+    estimated = use.source == Source.ESTIMATED
+    origin = np.where(origin == "", np.where(estimated, "lexical", "claims"), origin)
+    return np.where(use.status == Status.SCORED, origin, "").astype(object)
+
+
+def _ranks(used: BoolArray) -> Any:
+    """Turn marks into lists of 1-based ranks."""
+    offsets = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array((np.nonzero(used)[1] + 1).astype(np.int32)))
+
+
+def _of_ranks(share: FloatArray, used: BoolArray) -> Any:
+    offsets = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(share[used]))
+
+
+def _gold_rank(batch: Batch) -> FloatArray:
+    """(n,) rank of the first gold document: by gold ids, else by labels, else by gold text."""
+    rank = np.full(batch.n, np.nan)
+    if batch.spans is not None:
+        known = (batch.spans.status == Status.SCORED) & (batch.documents > 0)
+        rank[known] = _first(batch.spans.hits)[known]
+    labels = batch.document_relevant
+    if labels is not None:
+        known = (labels >= 0).any(axis=1)
+        rank[known] = _first(labels == 1)[known]
+    if batch.rankings is not None:
+        known = batch.rankings.status == Status.SCORED
+        rank[known] = _first(batch.rankings.grades > 0)[known]
+    return rank
+
+
+def _first(marks: BoolArray) -> FloatArray:
+    """(n,) 1-based place of the first mark in each row, inf without one."""
+    if not marks.shape[1]:
+        return np.full(len(marks), np.inf)
+    return np.where(marks.any(axis=1), marks.argmax(axis=1) + 1.0, np.inf)
+
+
+def _top_relevant(batch: Batch, gold_rank: FloatArray) -> NDArray[np.int8]:
+    known = ~np.isnan(gold_rank) & (batch.documents > 0)
+    return np.where(known, gold_rank == 1, -1).astype(np.int8)
+
+
+def _top_length(table: Any, n: int) -> FloatArray:
+    found = Ragged.of(table["retrieved"])
+    lengths = np.full(n, np.nan)
+    first = found.place == 0
+    if first.any():
+        sizes = pc.utf8_length(found.field("text")).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        lengths[found.sample[first]] = sizes[first]
+    return lengths
+
+
+def use_of(table: RunTable) -> UseOfRun | None:
+    """Read the use of documents of a run; None where none is known."""
+    stored = table.beside("use")
+    if stored is None:
+        return None
+    ranks, documents = Ragged.of(stored["used"]), _array(stored["documents"], np.int64)
+    width = max(int(documents.max(initial=0)), 1)
+    places = ranks.entries.to_numpy(zero_copy_only=False).astype(np.int64) - 1
+    used = np.zeros((table.n, width), dtype=np.bool_)
+    used[ranks.sample, places] = True
+    shares = np.asarray(Ragged.of(stored["share"]).entries.to_numpy(zero_copy_only=False), dtype=np.float64)
+    use = Use(
+        used=used,
+        share=padded(shares, ranks.sample, places, used.shape, np.nan),
+        documents=documents,
+        refused=flags(stored["refused"].combine_chunks()) == 1,
+        status=_array(stored["status"], np.int8),
+        source=_array(stored["source"], np.int8),
+    )
+    return UseOfRun(
+        use=use,
+        origin=np.array(stored["origin"].to_pylist(), dtype=object),
+        top_relevant=_array(stored["top_relevant"], np.int8),
+        top_length=_array(stored["top_length"], np.float64),
+        gold_rank=_array(stored["gold_rank"], np.float64),
+    )
+
+
+def _array(column: Any, kind: Any) -> NDArray[Any]:
+    return np.asarray(column.to_numpy(), dtype=kind)

@@ -1,0 +1,261 @@
+"""Joining ranked lists with gold labels, by id or by character span, as arrays."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from data.scoring.span_coverage import cover
+from data.store.ragged import Ragged, numbers, padded
+from metrics.schema.batch import Rankings, SpanRankings
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+
+__all__ = ["Match", "hop_order", "list_status", "rankings", "span_rankings"]
+
+Match = Literal["id", "doc_id"]
+SMALL_PLANE = 1_024  # ranks x gold documents up to which comparing all beats sorting
+NO_LIST = "the run records no `retrieved` list for this sample"
+NO_GOLD = "the sample names no gold documents (`relevant`)"
+NO_SPANS = "the sample names no gold spans (`relevant_spans`)"
+NOTHING_RELEVANT = "no document is relevant to this question"
+NOT_RETRIEVED = "the context was given, not retrieved"
+
+
+def rankings(table: Any, match: Match = "id", column: str = "retrieved") -> Rankings | None:
+    """Join a ranked list of every sample with its gold documents.
+
+    Args:
+        table: Arrow table of samples.
+        match: compare gold with the chunk's `id`, or with the `doc_id` it was cut from.
+        column: "retrieved", or "candidates" for the longer first pass.
+
+    Returns:
+        The joined arrays; None when no sample records gold documents.
+    """
+    gold, found = Ragged.of(table["relevant"]), Ragged.of(table[column])
+    if not gold.recorded.any() or not found.recorded.any():
+        return None
+    n = table.num_rows
+    status, reason = list_status(table, found, gold.recorded, NO_GOLD)
+    gold_codes, found_codes = _codes(gold, found, match)
+    small = 0 < gold.width * found.width <= SMALL_PLANE
+    hops = gold.field("hop")
+    if small and hops.null_count == len(hops):
+        grades, ideal, units = _join_small(gold, found, gold_codes, found_codes, n)
+        has_hops = np.zeros(n, dtype=np.bool_)
+    else:
+        grades, ideal, units, has_hops = _join_large(gold, found, gold_codes, found_codes, n)
+    nothing = (status == Status.SCORED) & np.isnan(units).all(axis=1)
+    status[nothing], reason[nothing] = Status.NOT_APPLICABLE, NOTHING_RELEVANT
+    return Rankings(grades, ideal, units, status, reason, has_hops)
+
+
+def _join_small(
+    gold: Ragged, found: Ragged, gold_codes: IntArray, found_codes: IntArray, n: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Join short lists by comparing every place with every gold document, a column at a time.
+
+    Returns:
+        (n, K) grades, (n, G) ideal grades, (n, G) first ranks of the gold documents, as in Rankings.
+    """
+    lists = padded(found_codes, found.sample, found.place, (n, found.width), -1)
+    wanted = padded(gold_codes, gold.sample, gold.place, (n, gold.width), -2)
+    grade = np.maximum(numbers(gold.field("grade")), 0.0)
+    value = padded(grade, gold.sample, gold.place, (n, gold.width), 0.0)
+    _keep_highest(wanted, value)
+    grades = np.where(lists >= 0, 0.0, np.nan)
+    ranks = np.full((n, gold.width), np.inf)
+    for at in range(gold.width):
+        same = lists == wanted[:, at : at + 1]
+        hit = same.any(axis=1)
+        first = same.argmax(axis=1)
+        grades[hit, first[hit]] = value[hit, at]  # a repeat of the document further down stays at 0
+        ranks[hit, at] = first[hit] + 1
+    ranks[value <= 0] = np.nan
+    ideal = np.where(value > 0, value, np.nan)
+    return grades, _left(ideal, -np.nan_to_num(ideal)), _left(ranks, np.zeros_like(ranks))
+
+
+def _keep_highest(wanted: IntArray, value: FloatArray) -> None:
+    """Of a document that the gold of one sample names twice, keep the highest grade, once."""
+    for later in range(1, wanted.shape[1]):
+        for earlier in range(later):
+            twice = (wanted[:, later] == wanted[:, earlier]) & (wanted[:, later] >= 0)
+            if twice.any():
+                value[twice, earlier] = np.maximum(value[twice, earlier], value[twice, later])
+                value[twice, later], wanted[twice, later] = 0.0, -2
+
+
+def _left(values: FloatArray, order: FloatArray) -> FloatArray:
+    """Sort each row by an order, its NaN behind all, and cut the columns that are NaN throughout."""
+    keys = np.where(np.isnan(values), np.inf, order)
+    width = int((~np.isnan(values)).sum(axis=1).max(initial=0))
+    return np.take_along_axis(values, np.argsort(keys, axis=1, kind="stable"), axis=1)[:, :width]
+
+
+def _join_large(
+    gold: Ragged, found: Ragged, gold_codes: IntArray, found_codes: IntArray, n: int
+) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
+    """Join lists of any length, and gold with hops, by sorting (sample, document) pairs.
+
+    Returns:
+        What _join_small gives, the ranks being those of gold units, and (n,) whether the gold names hops.
+    """
+    size = int(max(gold_codes.max(initial=0), found_codes.max(initial=0))) + 1
+    gold_keys, found_keys = gold.sample * size + gold_codes, found.sample * size + found_codes
+    grade = np.maximum(numbers(gold.field("grade")), 0.0)
+    best_key, best_grade = _best_grades(gold_keys, grade)
+    first_key, first_at = np.unique(found_keys, return_index=True)
+    first = np.zeros(len(found_keys), dtype=np.bool_)
+    first[first_at] = True
+    found_grade = np.where(first, _look_up(found_keys, best_key, best_grade, 0.0), 0.0)
+    positive = grade > 0
+    ranks = _look_up(gold_keys, first_key, (found.place[first_at] + 1).astype(np.float64), np.inf)
+    hops = gold.field("hop")
+    has_hop = hops.is_valid().to_numpy(zero_copy_only=False)
+    return (
+        padded(found_grade, found.sample, found.place, (n, found.width), np.nan),
+        _ideal(best_key, best_grade, gold_keys, gold.sample, n),
+        _units(gold.sample, gold_keys, hops, ranks, positive, n),
+        np.bincount(gold.sample[positive & has_hop], minlength=n) > 0,
+    )
+
+
+def _codes(gold: Ragged, found: Ragged, match: Match) -> tuple[IntArray, IntArray]:
+    """Number the document ids so that equal ids have equal numbers."""
+    found_ids = found.field("id")
+    if match == "doc_id":
+        found_ids = pc.coalesce(found.field("doc_id"), found_ids)
+    encoded = pa.concat_arrays([gold.field("id"), found_ids]).dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes[: len(gold.sample)], codes[len(gold.sample) :]
+
+
+def _best_grades(keys: IntArray, grade: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Give each key once with its highest grade."""
+    order = np.lexsort((grade, keys))
+    last = np.ones(len(keys), dtype=np.bool_)
+    last[:-1] = keys[order][1:] != keys[order][:-1]
+    return keys[order][last], grade[order][last]
+
+
+def _look_up(wanted: IntArray, keys: IntArray, values: FloatArray, default: float) -> FloatArray:
+    if not len(keys):
+        return np.full(len(wanted), default)
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[at] == wanted, values[at], default)
+
+
+def _ideal(
+    best_key: IntArray, best_grade: FloatArray, keys: IntArray, sample: IntArray, n: int
+) -> FloatArray:
+    """Lay out the positive grades of each sample, highest first."""
+    rows = np.full(len(best_key), 0, dtype=np.int64)
+    if len(keys):
+        unique, at = np.unique(keys, return_index=True)
+        rows = sample[at][np.searchsorted(unique, best_key)]
+    keep = best_grade > 0
+    rows, grades = rows[keep], best_grade[keep]
+    order = np.lexsort((-grades, rows))
+    return _rows_to_table(rows[order], grades[order], n)
+
+
+def _rows_to_table(rows: IntArray, values: FloatArray, n: int) -> FloatArray:
+    counts = np.bincount(rows, minlength=n)
+    starts = np.concatenate(([0], np.cumsum(counts)))[:-1]
+    place = np.arange(len(rows)) - np.repeat(starts, counts)
+    return padded(values, rows, place, (n, int(counts.max(initial=0))), np.nan)
+
+
+def _units(
+    sample: IntArray, keys: IntArray, hops: Any, ranks: FloatArray, positive: BoolArray, n: int
+) -> FloatArray:
+    """Give the first rank of each gold unit: a hop with its alternatives, or a document without a hop.
+
+    Documents come in the order in which the gold names them, hops behind them in that of hop_order, so that
+    the units of two joins of the same gold stand in the same columns.
+    """
+    encoded = hops.dictionary_encode()
+    hop_codes = encoded.indices
+    is_hop = hop_codes.is_valid().to_numpy(zero_copy_only=False)
+    hop = _hop_places(encoded)[pc.fill_null(hop_codes, 0).to_numpy(zero_copy_only=False).astype(np.int64)]
+    span = int(keys.max(initial=0)) + 1
+    unit = np.where(is_hop, span + sample * (int(hop.max(initial=0)) + 1) + hop, keys)[positive]
+    named, at = np.unique(keys, return_index=True)
+    place = np.where(is_hop, len(keys) + hop, at[np.searchsorted(named, keys)])[positive]
+    rows, first = sample[positive], ranks[positive]
+    order = np.lexsort((first, unit))
+    keep = np.ones(len(order), dtype=np.bool_)
+    keep[1:] = unit[order][1:] != unit[order][:-1]
+    chosen = order[keep]
+    by_row = chosen[np.lexsort((place[chosen], rows[chosen]))]
+    return _rows_to_table(rows[by_row], first[by_row], n)
+
+
+def _hop_places(encoded: Any) -> IntArray:
+    """Give each hop label its place: hops come in the order of their numbers, then by their text."""
+    labels = encoded.dictionary.to_pylist()
+    order = sorted(range(len(labels)), key=lambda at: hop_order(labels[at]))
+    places = np.zeros(max(len(labels), 1), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return places
+
+
+def hop_order(label: str) -> tuple[int, str]:
+    """Order hops: those with a number by it, the others behind, by their text."""
+    number = re.search(r"\d+", label)
+    return (int(number[0]) if number else 10**9, label)
+
+
+def list_status(
+    table: Any, found: Ragged, gold_recorded: BoolArray, no_gold: str
+) -> tuple[NDArray[np.int8], NDArray[np.object_]]:
+    """Say for each sample whether a retrieval metric can speak of it, and why not."""
+    n = table.num_rows
+    status = np.zeros(n, dtype=np.int8)
+    reason = np.full(n, "", dtype=object)
+    mode = table["context_mode"].to_numpy(zero_copy_only=False)
+    given = (mode == "oracle") | (mode == "closed_book")
+    rules = [
+        (~gold_recorded, Status.NOT_RUN, no_gold),
+        (~found.recorded, Status.NOT_RUN, NO_LIST),
+        (given, Status.NOT_APPLICABLE, NOT_RETRIEVED),
+    ]
+    for mask, code, why in rules:
+        status[mask], reason[mask] = code, why
+    return status, reason
+
+
+def span_rankings(table: Any) -> SpanRankings | None:
+    """Join ranked chunks that carry character offsets with gold spans; None when no sample has gold spans."""
+    gold, found = Ragged.of(table["relevant_spans"]), Ragged.of(table["retrieved"])
+    if not gold.recorded.any() or not found.recorded.any():
+        return None
+    n, width = table.num_rows, found.width
+    gold_chars = np.zeros(n)
+    new_gold = np.full((n, width), np.nan)
+    union = np.full((n, width), np.nan)
+    hits = np.zeros((n, width), dtype=np.bool_)
+    for row in np.flatnonzero(gold.recorded & found.recorded):
+        one = cover(table["relevant_spans"][int(row)].as_py(), table["retrieved"][int(row)].as_py())
+        long = len(one.union)
+        gold_chars[row], hits[row, :long] = one.gold, one.hits
+        new_gold[row, :long], union[row, :long] = one.new_gold, one.union
+    status, reason = list_status(table, found, gold.recorded, NO_SPANS)
+    nothing = (status == Status.SCORED) & (gold_chars == 0)
+    status[nothing], reason[nothing] = Status.NOT_APPLICABLE, NOTHING_RELEVANT
+    tokens, relevant = _tokens(table, width), numbers(table["relevant_chunks"].combine_chunks())
+    return SpanRankings(gold_chars, new_gold, union, status, reason, hits, tokens, relevant)
+
+
+def _tokens(table: Any, width: int) -> FloatArray:
+    """Lay out the tokens of each chunk, NaN where they were not recorded."""
+    counts = Ragged.of(table["retrieved_tokens"])
+    inside = counts.place < width
+    sizes = numbers(counts.entries) if len(counts.sample) else np.zeros(0)
+    return padded(sizes[inside], counts.sample[inside], counts.place[inside], (table.num_rows, width), np.nan)

@@ -1,0 +1,108 @@
+"""Scores that came with a sample: from the tool that wrote the file, and from people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from data.store.ragged import Ragged, numbers
+from metrics.metric_registry import REGISTRY, lookup
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError, Scores, Source, Status
+
+__all__ = ["human_scores", "imported_scores", "known_name", "recorded_figures"]
+
+FAILED = "the tool that scored it reported no number"
+NOT_SCORED = "not scored in the imported file"
+NOT_RECORDED = "the pipeline recorded nothing of the kind for this sample"
+FIGURES = ("latency_ms", "retrieval_ms", "input_tokens", "output_tokens", "cost_usd", "peak_memory_mb")
+NOT_LABELLED = "no person labelled this sample"
+
+
+def known_name(name: str) -> str:
+    """Give the registry's key for a name or alias; other names stay as they are."""
+    try:
+        return lookup(name).name
+    except MetricsError:
+        return name
+
+
+def imported_scores(table: Any) -> dict[tuple[str, Source], Scores]:
+    """Give the imported scores of an Arrow table of samples, by metric."""
+    entries = Ragged.of(table["scores"])
+    found: dict[tuple[str, Source], Scores] = {}
+    if not len(entries.sample):
+        return found
+    names = entries.field("metric")
+    values, reasons = numbers(entries.field("value")), entries.field("reason").to_pylist()
+    for name in pc.unique(names).to_pylist():
+        mine = np.flatnonzero(pc.equal(names, name).to_numpy(zero_copy_only=False))
+        why = np.array([reasons[at] or FAILED for at in mine], dtype=object)
+        scores = _spread(entries.sample[mine], values[mine], why, table.num_rows)
+        found[(known_name(name), Source.IMPORTED)] = scores
+    return found
+
+
+def _spread(sample: IntArray, values: FloatArray, why: NDArray[np.object_], n: int) -> Scores:
+    whole = np.full(n, np.nan)
+    tried = np.zeros(n, dtype=np.bool_)
+    reason = np.full(n, NOT_SCORED, dtype=object)
+    whole[sample], tried[sample], reason[sample] = values, True, why
+    missing = np.isnan(whole)
+    status = np.where(~missing, Status.SCORED, np.where(tried, Status.FAILED, Status.NOT_RUN))
+    reason[~missing] = ""
+    return Scores(whole, status.astype(np.int8), reason, np.full(n, Source.IMPORTED, dtype=np.int8))
+
+
+def recorded_figures(table: Any) -> dict[tuple[str, Source], Scores]:
+    """Give what the pipeline recorded of itself: latency, tokens, cost, memory, where any sample has it."""
+    found = {}
+    for name in FIGURES:
+        values = numbers(table[name].combine_chunks())
+        missing = np.isnan(values)
+        if not missing.all():
+            found[(name, Source.IMPORTED)] = Scores.build(
+                values, [(missing, Status.NOT_RUN, NOT_RECORDED)], Source.IMPORTED
+            )
+    return found
+
+
+def human_scores(table: Any) -> dict[tuple[str, Source], Scores]:
+    """Give the people's scores of an Arrow table of samples, by metric.
+
+    A known metric is put on its own 0-1 scale when the file declares the scale people used; a sample's
+    value is the mean over its annotators. Other metrics keep the scale they came with.
+    """
+    entries = Ragged.of(table["human"])
+    found: dict[tuple[str, Source], Scores] = {}
+    if not len(entries.sample):
+        return found
+    names = entries.field("metric")
+    values = numbers(entries.field("value"))
+    low, high = numbers(entries.field("low")), numbers(entries.field("high"))
+    for name in pc.unique(names).to_pylist():
+        mine = pc.equal(names, name).to_numpy(zero_copy_only=False) & np.isfinite(values)
+        key = known_name(name)
+        scaled = _on_scale(key, values[mine], low[mine], high[mine])
+        if len(scaled):
+            found[(key, Source.HUMAN)] = _mean_over_people(entries.sample[mine], scaled, table.num_rows)
+    return found
+
+
+def _on_scale(key: str, values: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    base = key.partition("@")[0]
+    metric = REGISTRY.get(key) or REGISTRY.get(f"{base}@k")
+    if metric is None or metric.bounds != (0.0, 1.0):
+        return values
+    declared: BoolArray = np.isfinite(low) & np.isfinite(high) & (high > low)
+    scaled = (values - low) / np.where(declared, high - low, 1.0)
+    return np.where(declared, scaled, values)
+
+
+def _mean_over_people(sample: IntArray, values: FloatArray, n: int) -> Scores:
+    count = np.bincount(sample, minlength=n)
+    total = np.bincount(sample, weights=values, minlength=n)
+    mean = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
+    return Scores.build(mean, [(count == 0, Status.NOT_RUN, NOT_LABELLED)], Source.HUMAN)

@@ -1,0 +1,117 @@
+"""A judge's labels laid over the samples that it read, in the place of what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from data.store.sample_schema import SCHEMA
+from metrics.judge.reply import Reading, reading_from
+
+__all__ = ["judged_sample", "overlaid"]
+
+
+def overlaid(table: Any, payloads: Mapping[int, str]) -> tuple[Any, dict[int, Reading]]:
+    """Lay a judge's labels over an Arrow table of samples, where there are any.
+
+    A person's word on a refusal stays; everything else that the judge says takes the place of what was
+    recorded.
+
+    Args:
+        table: the samples.
+        payloads: JSON of the judge's readings, by place.
+
+    Returns:
+        The table, and the readings by place.
+    """
+    readings = {at: reading_from(orjson.loads(text)) for at, text in payloads.items()}
+    if not readings:
+        return table, readings
+    made: dict[str, Mapping[int, Any]] = {
+        "claims": {at: _claims(one) for at, one in readings.items() if one.form.answer},
+        "reference_claims": {at: _statements(one) for at, one in readings.items() if one.form.reference},
+        "used": {at: _used(one) for at, one in readings.items() if one.form.answer and one.form.ranks},
+        "retrieved": _relevance(table, readings),
+    }
+    refused = {at: one.refused for at, one in readings.items() if one.refused is not None}
+    by_people = pc.equal(table["refused_source"], "human").fill_null(False).to_pylist()
+    refused = {at: said for at, said in refused.items() if not by_people[at]}
+    made["refused"], made["refused_source"] = refused, dict.fromkeys(refused, "judge")
+    made["used_source"] = dict.fromkeys(made["used"], "judge")
+    for name, values in made.items():
+        table = _replaced(table, name, values)
+    return table, readings
+
+
+def judged_sample(sample: Mapping[str, Any], read: Reading) -> dict[str, Any]:
+    """Lay a judge's labels over one sample as it is stored."""
+    found = dict(sample)
+    if read.form.answer:
+        found["claims"] = _claims(read)
+        if read.form.ranks:
+            found |= {"used": _used(read), "used_source": "judge"}
+        if sample["refused_source"] != "human":
+            found |= {"refused": read.refused, "refused_source": "judge"}
+    if read.form.reference:
+        found["reference_claims"] = _statements(read)
+    if read.form.ranks:
+        found["retrieved"] = _labelled(sample["retrieved"], read)
+    return found
+
+
+def _replaced(table: Any, name: str, values: Mapping[int, Any]) -> Any:
+    """Put values into a column at their places."""
+    if not values:
+        return table
+    places = sorted(values)
+    field = SCHEMA.field(name)
+    fresh = pa.array([values[at] for at in places], field.type)
+    order = np.arange(table.num_rows)
+    order[places] = table.num_rows + np.arange(len(places))
+    column = pa.chunked_array([*table[name].cast(field.type).chunks, fresh]).take(pa.array(order))
+    return table.set_column(table.column_names.index(name), field, column.combine_chunks())
+
+
+def _claims(one: Reading) -> list[dict[str, Any]]:
+    known = bool(one.form.ranks)
+    return [
+        {
+            "text": claim.text,
+            "in_reference": claim.in_reference,
+            "supported_by": list(claim.by) if known else None,
+            "contradicted_by": list(claim.against) if known else None,
+        }
+        for claim in one.claims
+    ]
+
+
+def _statements(one: Reading) -> list[dict[str, Any]]:
+    known = bool(one.form.ranks)
+    return [
+        {"text": each.text, "in_answer": each.in_answer, "supported_by": list(each.by) if known else None}
+        for each in one.statements
+    ]
+
+
+def _used(one: Reading) -> list[dict[str, Any]]:
+    return [{"rank": rank, "share": None} for rank in one.used]
+
+
+def _relevance(table: Any, readings: Mapping[int, Reading]) -> dict[int, list[dict[str, Any]]]:
+    """Label the documents that the judge was shown; those without a text keep no label."""
+    places = sorted(at for at, one in readings.items() if one.form.ranks)
+    lists = table["retrieved"].take(pa.array(places, pa.int64())).to_pylist() if places else []
+    return {at: _labelled(documents, readings[at]) for at, documents in zip(places, lists, strict=True)}
+
+
+def _labelled(documents: Sequence[dict[str, Any]], read: Reading) -> list[dict[str, Any]]:
+    shown, relevant = set(read.form.ranks), set(read.relevant)
+    return [
+        {**one, "relevant": rank in relevant if rank in shown else None}
+        for rank, one in enumerate(documents, start=1)
+    ]

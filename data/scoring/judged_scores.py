@@ -1,0 +1,319 @@
+"""Scores from a judgement: the metrics computed from the judge's labels, and what became of every sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from data.scoring.batch_inputs import batch_of
+from data.scoring.gold_join import Match
+from data.store.ragged import Ragged
+from metrics.judge.reply import READING, Reading
+from metrics.judge.reply_schema import ADDRESSES, AGREES, COMPLETE
+from metrics.metric_registry import REGISTRY, compute, cuts_of
+from metrics.schema.batch import Batch, Judgement
+from metrics.schema.metric import Convention, Metric, MetricKey
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Source, Status, StrArray
+
+__all__ = [
+    "EVALUATOR",
+    "LACKING",
+    "JudgedBatch",
+    "JudgedInputs",
+    "evaluator_scores",
+    "is_scored",
+    "judged_metrics",
+    "judged_scores",
+    "judgement_of",
+    "yielding",
+]
+
+LACKING: Mapping[str, str] = {
+    "answer": "no answer was recorded",
+    "reference": "the sample has no reference answer",
+    "documents": "no retrieved document has a text",
+}
+_RECORDED = frozenset({"answer", "reference_answer", "retrieved", "answerable"})  # what no judge labels
+# Field that a metric needs -> what a judge must be shown to label it; others it does not label.
+_SHOWN: Mapping[str, tuple[str, ...]] = {
+    "answer": ("answer",),
+    "reference_answer": ("reference",),
+    "retrieved": (),
+    "answerable": (),
+    "judged": (),
+    "refused": ("answer",),
+    "claims.in_reference": ("answer", "reference"),
+    "claims.supported_by": ("answer", "documents"),
+    "claims.contradicted_by": ("answer", "documents"),
+    "reference_claims.in_answer": ("answer", "reference"),
+    "reference_claims.supported_by": ("reference", "documents"),
+    "retrieved.relevant": ("documents",),
+    "used": ("answer", "documents"),
+}
+
+
+def judged_metrics(ks: Sequence[int]) -> dict[str, Metric]:
+    """List the metrics that a judge's labels can give, by full name, in the registry's order."""
+    return {
+        MetricKey(metric, k).name: metric
+        for metric in REGISTRY.values()
+        if metric.compute is not None and _labelled(metric)
+        for k in cuts_of(metric, ks)
+    }
+
+
+def _labelled(metric: Metric) -> bool:
+    """Whether a judge labels all that a metric needs, and something of it."""
+    return all(need in _SHOWN for need in metric.needs) and not _RECORDED.issuperset(metric.needs)
+
+
+@dataclass(frozen=True)
+class JudgedInputs:
+    """What there is to show a judge of the n samples of a batch.
+
+    Attributes:
+        present: key of LACKING -> (n,) True where the sample has it.
+    """
+
+    present: Mapping[str, BoolArray]
+
+    @classmethod
+    def of(cls, table: Any) -> JudgedInputs:
+        """Look at an Arrow table of samples."""
+        retrieved = Ragged.of(table["retrieved"])
+        documents = np.zeros(table.num_rows, dtype=np.bool_)
+        if len(retrieved.sample):
+            text = pc.fill_null(pc.greater(pc.utf8_length(retrieved.field("text")), 0), False)
+            documents[retrieved.sample[text.to_numpy(zero_copy_only=False)]] = True
+        return cls(
+            {
+                "answer": _given(table["answer"]),
+                "reference": _given(table["reference_answer"]),
+                "documents": documents,
+            }
+        )
+
+    def lacking(self, metric: Metric) -> StrArray:
+        """(n,) why a metric is not applicable to a sample; "" where nothing is lacking."""
+        reasons: StrArray = np.full(len(self.present["answer"]), "", dtype=object)
+        needed = {shown for need in metric.needs for shown in _SHOWN[need]}
+        for shown in reversed(list(LACKING)):
+            if shown in needed:
+                reasons[~self.present[shown]] = LACKING[shown]
+        return reasons
+
+
+def _given(column: Any) -> BoolArray:
+    return np.asarray(column.combine_chunks().is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+EVALUATOR = "evaluator:"
+NOT_JUDGED = "no judge has read this sample"
+NOT_LABELLED = "the judge's labels do not say it"
+ScoreKey = tuple[str, Source]
+
+
+class JudgedBatch:
+    """The outcomes of one judgement for the samples of a batch.
+
+    Attributes:
+        status: (n,) codes of Status.
+        reason: (n,) texts, "" where scored.
+        words: (n,) status in the words of data.judge.requests; "not run" where nobody asked.
+        payloads: JSON of the verdict of each scored row, by its place in the batch.
+    """
+
+    def __init__(self, path: Path, rows: IntArray) -> None:
+        first, last = (int(rows[0]), int(rows[-1])) if len(rows) else (0, -1)
+        within = [("row", ">=", first), ("row", "<=", last), ("attempt", "=", 0)]
+        found = pq.read_table(path, filters=within).to_pylist()
+        place = {int(row): at for at, row in enumerate(rows)}
+        self.status = np.full(len(rows), Status.NOT_RUN, dtype=np.int8)
+        self.reason = np.full(len(rows), NOT_JUDGED, dtype=object)
+        self.words = np.full(len(rows), "not run", dtype=object)
+        self.payloads: dict[int, str] = {}
+        for one in found:
+            at = place.get(one["row"])
+            if at is not None:
+                self.status[at], self.reason[at] = _status(one["status"]), _reason(one)
+                self.words[at] = one["status"]
+                if one["payload"] is not None:
+                    self.payloads[at] = one["payload"]
+
+    def told(self, readings: Mapping[int, Reading]) -> Any:
+        """Give the Arrow table that the Judge page reads: status in words, reason, injected instructions."""
+        injections = [len(readings[at].injections) if at in readings else 0 for at in range(len(self.words))]
+        return pa.table(
+            {
+                "status": pa.array(self.words, pa.string()),
+                "reason": pa.array(self.reason, pa.string()),
+                "injections": pa.array(injections, pa.int32()),
+            }
+        )
+
+
+def _status(word: str) -> Status:
+    known = {"scored": Status.SCORED, "not_applicable": Status.NOT_APPLICABLE}
+    return known.get(word, Status.FAILED)
+
+
+def _reason(one: Mapping[str, Any]) -> str:
+    if one["status"] == "scored":
+        return ""
+    return str(one["reason"] if one["status"] == "not_applicable" else f"judge: {one['reason']}")
+
+
+def _loads(text: str) -> Any:
+    return orjson.loads(text)
+
+
+def judged_scores(
+    table: Any,
+    readings: Mapping[int, Reading],
+    found: JudgedBatch,
+    scoring: tuple[Sequence[int], Convention, Match],
+    recorded: Mapping[str, Scores],
+) -> dict[ScoreKey, Scores]:
+    """Compute the metrics that a judge's labels allow, for all n samples of a batch.
+
+    A sample that lacks what a metric needs is not applicable, whatever became of its reading.
+
+    Args:
+        table: samples with the labels laid over them.
+        readings: by place.
+        found: the outcomes.
+        scoring: cut-offs, convention, and how gold is matched.
+        recorded: the metrics without a judge: of samples without a reading they tell which questions a metric
+            of answerability leaves out.
+    """
+    places = np.array(sorted(readings), dtype=np.int64)
+    made = _made(table, readings, places, scoring) if len(places) else {}
+    inputs = JudgedInputs.of(table)
+    blocks: dict[ScoreKey, Scores] = {}
+    for name, metric in judged_metrics(scoring[0]).items():
+        scores = _spread(made.get(name), places, found)
+        if "answerable" in metric.needs:
+            scores = _unasked(scores, places, recorded.get(name))
+        blocks[name, Source.JUDGED] = _where(scores, inputs.lacking(metric))
+    return blocks
+
+
+def _made(
+    table: Any,
+    readings: Mapping[int, Reading],
+    places: IntArray,
+    scoring: tuple[Sequence[int], Convention, Match],
+) -> dict[str, Scores]:
+    ks, convention, match = scoring
+    batch = batch_of(table.take(pa.array(places)), match)
+    said = judgement_of([readings[int(at)] for at in places])
+    return compute(_judged_only(replace(batch, judgement=said)), ks, convention)
+
+
+def yielding(judged: Mapping[ScoreKey, Scores], others: Mapping[ScoreKey, Scores]) -> dict[ScoreKey, Scores]:
+    """Make not run what a sample lacks for the judge alone: another source has a value of the metric."""
+    found = dict(judged)
+    for (name, source), scores in judged.items():
+        known = [one.status == Status.SCORED for (other, _), one in others.items() if other == name]
+        lacking = (scores.status == Status.NOT_APPLICABLE) & np.isin(scores.reason, list(LACKING.values()))
+        if known and (lacking & np.any(known, axis=0)).any():
+            not_run = lacking & np.any(known, axis=0)
+            status = np.where(not_run, Status.NOT_RUN, scores.status).astype(np.int8)
+            found[name, source] = replace(scores, status=status)
+    return found
+
+
+def _unasked(scores: Scores, read: IntArray, recorded: Scores | None) -> Scores:
+    """Leave out the samples without a reading to which a metric of answerability does not speak."""
+    if recorded is None:
+        return scores
+    rest = np.ones(len(scores), dtype=np.bool_)
+    rest[read] = False
+    unknown = rest & (recorded.status == Status.NOT_RUN) & (scores.status == Status.FAILED)
+    status = np.where(unknown, Status.NOT_RUN, scores.status).astype(np.int8)
+    reason = np.where(unknown, recorded.reason, scores.reason)
+    without = rest & (recorded.status == Status.NOT_APPLICABLE)
+    return _where(
+        Scores(scores.values, status, reason, scores.source), np.where(without, recorded.reason, "")
+    )
+
+
+def _where(scores: Scores, lacking: NDArray[np.object_]) -> Scores:
+    """Make the samples not applicable that have a reason to be."""
+    out = lacking != ""
+    return Scores(
+        np.where(out, np.nan, scores.values),
+        np.where(out, Status.NOT_APPLICABLE, scores.status).astype(np.int8),
+        np.where(out, lacking, scores.reason),
+        scores.source,
+    )
+
+
+def _judged_only(batch: Batch) -> Batch:
+    """Leave out what no judge speaks of."""
+    use = batch.use
+    if use is not None:
+        told = (use.source == Source.JUDGED) | (use.status != Status.SCORED)
+        use = replace(use, status=np.where(told, use.status, Status.NOT_RUN).astype(np.int8))
+    return replace(batch, rankings=None, spans=None, checks=None, first_pass=None, use=use)
+
+
+def judgement_of(readings: Sequence[Reading]) -> Judgement:
+    """Turn the labels on whole answers into arrays."""
+    return Judgement(
+        addresses=_levels([one.addresses for one in readings], ADDRESSES),
+        complete=_levels([one.complete for one in readings], COMPLETE),
+        agrees=_levels([one.agrees for one in readings], AGREES),
+        contradicts_itself=np.array([_flag(one.contradicts_itself) for one in readings]),
+        injections=np.array([float(len(one.injections)) for one in readings]),
+        has_answer=np.array([one.form.answer for one in readings], dtype=np.bool_),
+    )
+
+
+def _levels(words: Sequence[str | None], levels: Mapping[str, float]) -> FloatArray:
+    return np.array([np.nan if word is None else levels[word] for word in words], dtype=np.float64)
+
+
+def _flag(said: bool | None) -> float:
+    return float("nan") if said is None else float(said)
+
+
+def _spread(scores: Scores | None, places: IntArray, found: JudgedBatch) -> Scores:
+    """Lay the scores of the judged samples among all of a batch."""
+    n = len(found.status)
+    values, status = np.full(n, np.nan), found.status.copy()
+    reason: NDArray[np.object_] = found.reason.copy()
+    if scores is None:
+        status[places], reason[places] = Status.NOT_RUN, NOT_LABELLED
+    else:
+        values[places], status[places], reason[places] = scores.values, scores.status, scores.reason
+    return Scores(values, status, reason, np.full(n, Source.JUDGED, dtype=np.int8))
+
+
+def is_scored(kind: str) -> bool:
+    """Whether a judgement of a kind becomes scores of the run; answers made from it do not."""
+    return kind == READING or kind.startswith(EVALUATOR)
+
+
+def evaluator_scores(kind: str, found: JudgedBatch) -> dict[ScoreKey, Scores]:
+    """Give an evaluator's answers as a metric: 1 where it found the failure, none where it cannot tell."""
+    values, status, reason = np.full(len(found.status), np.nan), found.status.copy(), found.reason.copy()
+    for at, text in found.payloads.items():
+        said = _loads(text)
+        if said["answer"] == "cannot_tell":
+            status[at], reason[at] = Status.NOT_APPLICABLE, f"the data cannot tell: {said['reason']}"
+        else:
+            values[at] = float(said["answer"] == "yes")
+    status[np.isnan(values) & (status == Status.SCORED)] = Status.FAILED
+    source = np.full(len(values), Source.JUDGED, dtype=np.int8)
+    name = f"evaluator_{kind.removeprefix(EVALUATOR)}"
+    return {(name, Source.JUDGED): Scores(values, status, reason, source)}

@@ -1,0 +1,177 @@
+"""Ranked lists joined with their gold, as the Retrieval page reads them: one row a sample.
+
+Written once at scoring, so that a page neither joins ids nor reads texts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from data.scoring.gold_join import hop_order
+from data.scoring.scored_run import RunTable
+from data.store.ragged import Ragged, padded
+from metrics.schema.batch import Batch, Rankings, SpanRankings
+from metrics.schema.scores import FloatArray, Status
+
+__all__ = ["RankedLists", "ranked_lists", "ranked_table"]
+
+
+@dataclass(frozen=True)
+class RankedLists:
+    """The ranked lists of a run.
+
+    Attributes:
+        documents: lists joined by id; None where the run names no gold documents.
+        first_pass: the longer lists before reranking, joined likewise; None where there are none.
+        hops: (n, U) object array, label of each gold unit of `documents`, "" without one.
+        spans: lists joined by character spans; None where the run names no gold text.
+    """
+
+    documents: Rankings | None
+    first_pass: Rankings | None
+    hops: NDArray[np.object_]
+    spans: SpanRankings | None
+
+
+def ranked_table(table: Any, batch: Batch) -> Any:
+    """Lay out lists, gold and units as list columns; null where a sample has none.
+
+    A batch without any gold has its rows too: other batches of the run may have some.
+    """
+    columns = _document_columns(batch.rankings, "", batch.n) | _document_columns(
+        batch.first_pass, "first_", batch.n
+    )
+    columns["hops"] = _hops(table, batch.n)
+    columns |= _span_columns(batch.spans, batch.n)
+    return pa.table(columns)
+
+
+def _document_columns(found: Rankings | None, before: str, n: int) -> dict[str, Any]:
+    if found is None:
+        nothing = {name: pa.nulls(n, _LISTS) for name in ("grades", "gold", "units")}
+        columns = {**nothing, "status": pa.nulls(n, pa.int8()), "has_hops": pa.nulls(n, pa.bool_())}
+    else:
+        columns = {
+            "grades": _lists(found.grades),
+            "gold": _lists(found.gold),
+            "units": _lists(found.unit_rank),
+            "status": pa.array(found.status),
+            "has_hops": pa.array(found.has_hops),
+        }
+    return {f"{before}{name}": column for name, column in columns.items()}
+
+
+def _span_columns(found: SpanRankings | None, n: int) -> dict[str, Any]:
+    if found is None:
+        lists = {name: pa.nulls(n, _LISTS) for name in ("new_gold", "union_chars")}
+        return {**lists, "gold_chars": pa.nulls(n, pa.float64()), "span_status": pa.nulls(n, pa.int8())}
+    return {
+        "new_gold": _lists(found.new_gold),
+        "union_chars": _lists(found.union_chars),
+        "gold_chars": pa.array(found.gold_chars),
+        "span_status": pa.array(found.status),
+    }
+
+
+_LISTS = pa.list_(pa.float64())
+
+
+def _lists(values: FloatArray) -> Any:
+    """Turn rows padded with NaN into lists."""
+    known = ~np.isnan(values)
+    offsets = np.concatenate(([0], np.cumsum(known.sum(axis=1)))).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values[known]))
+
+
+def _hops(table: Any, n: int) -> Any:
+    """Name the units of each sample in the order of gold_join: hops in their order, then the rest."""
+    gold = Ragged.of(table["relevant"])
+    labels = gold.field("hop").to_pylist() if len(gold.sample) else []
+    if not any(label is not None for label in labels):
+        return pa.nulls(n, pa.list_(pa.string()))
+    named: list[list[str]] = [[] for _ in range(n)]
+    grades = gold.field("grade").to_pylist()
+    for row, label, grade in zip(gold.sample.tolist(), labels, grades, strict=True):
+        if label is not None and grade > 0 and label not in named[row]:
+            named[row].append(label)
+    return pa.array([sorted(one, key=hop_order) for one in named], pa.list_(pa.string()))
+
+
+def ranked_lists(table: RunTable) -> RankedLists | None:
+    """Read the ranked lists of a run, and keep them while the run is in use; None where it has no gold."""
+    with _lock:
+        if table not in _read:
+            _read[table] = _ranked_lists(table.beside("ranked"))
+        return _read[table]
+
+
+_lock = Lock()
+_read: WeakKeyDictionary[RunTable, RankedLists | None] = WeakKeyDictionary()
+
+
+def _ranked_lists(stored: Any) -> RankedLists | None:
+    if stored is None:
+        return None
+    documents, spans = _documents(stored, ""), _spans(stored)
+    if documents is None and spans is None:
+        return None
+    return RankedLists(documents, _documents(stored, "first_"), _hop_labels(stored, documents), spans)
+
+
+def _hop_labels(stored: Any, documents: Rankings | None) -> NDArray[np.object_]:
+    """Lay the labels of the hops beside their units; documents without a hop stand before them."""
+    hops = Ragged.of(stored["hops"])
+    if documents is None:
+        return np.full((stored.num_rows, 0), "", dtype=object)
+    units = (~np.isnan(documents.unit_rank)).sum(axis=1)
+    place = hops.place + (units - hops.lengths)[hops.sample]
+    words = np.array(hops.entries.to_pylist(), dtype=object)
+    return padded(words, hops.sample, place, documents.unit_rank.shape, "")
+
+
+def _matrix(column: Any) -> FloatArray:
+    lists = Ragged.of(column)
+    values = np.asarray(lists.entries.to_numpy(zero_copy_only=False), dtype=np.float64)
+    return padded(values, lists.sample, lists.place, (len(lists.recorded), lists.width), np.nan)
+
+
+def _status(column: Any) -> NDArray[np.int8]:
+    codes = column.combine_chunks().fill_null(int(Status.NOT_RUN))
+    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int8)
+
+
+def _documents(stored: Any, before: str) -> Rankings | None:
+    status = stored[f"{before}status"]
+    if status.null_count == len(status):
+        return None
+    flags = stored[f"{before}has_hops"].combine_chunks().fill_null(False)
+    return Rankings(
+        grades=_matrix(stored[f"{before}grades"]),
+        gold=_matrix(stored[f"{before}gold"]),
+        unit_rank=_matrix(stored[f"{before}units"]),
+        status=_status(status),
+        reason=np.full(stored.num_rows, "", dtype=object),
+        has_hops=np.asarray(flags.to_numpy(zero_copy_only=False), dtype=np.bool_),
+    )
+
+
+def _spans(stored: Any) -> SpanRankings | None:
+    status = stored["span_status"]
+    if status.null_count == len(status):
+        return None
+    new_gold = _matrix(stored["new_gold"])
+    return SpanRankings(
+        gold_chars=np.nan_to_num(stored["gold_chars"].to_numpy()),
+        new_gold=new_gold,
+        union_chars=_matrix(stored["union_chars"]),
+        status=_status(status),
+        reason=np.full(stored.num_rows, "", dtype=object),
+        hits=np.nan_to_num(new_gold) > 0,
+    )

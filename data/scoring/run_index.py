@@ -1,0 +1,220 @@
+"""The catalogue: an index of runs and their summaries, so that no page opens a thousand small files.
+
+It can be rebuilt from the runs at any time; when it cannot be used it is thrown away.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from data.errors import WorkspaceError
+from data.scoring.judged_scores import is_scored
+from data.scoring.score_run import DEFAULT_KS, ScoreOptions, ensure_scored, match_of
+from data.scoring.scored_run import RunTable
+from data.scoring.summaries import Aggregate, stated
+from data.store.judge_results import judgement_path, standing
+from data.store.ledger import Ledger
+from data.store.workspace import Run, Workspace
+from metrics.schema.metric import Convention
+
+__all__ = ["Catalogue"]
+
+_TABLE = "CREATE TABLE IF NOT EXISTS entries (run_id TEXT, kind TEXT, body TEXT, PRIMARY KEY (run_id, kind))"
+KEPT_TABLES = 64  # runs whose arrays stay in memory
+
+
+class Catalogue:
+    """The runs of one workspace as this process sees them; notices what other processes add and remove."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.ledger = Ledger(workspace.ledger_path)
+        self._runs: dict[str, Run] = {}
+        self._summaries: dict[tuple[str, str], dict[str, Aggregate]] = {}
+        self._tables: dict[tuple[str, str], RunTable] = {}
+        self._judged: dict[str, dict[str, str]] = {}
+        self._judged_stamp: tuple[int, ...] = ()
+        self._lock = RLock()
+
+    def runs(self, project: str | None = None) -> list[Run]:
+        """List the runs that lie in the workspace now, oldest first; those of one project when named."""
+        with self._lock:
+            there = self.workspace.run_ids()
+            for gone in self._runs.keys() - there:
+                del self._runs[gone]
+            fresh = there - self._runs.keys()
+            if fresh:
+                self._load(fresh)
+            found = [run for run in self._runs.values() if project is None or run.project == project]
+        return sorted(found, key=lambda run: (run.created_at, run.name, run.run_id))
+
+    def projects(self) -> list[str]:
+        """Name the projects, in order."""
+        return sorted({run.project for run in self.runs()})
+
+    def usual_project(self) -> str:
+        """Name the project of runs for which none is given: the only one there is, else `default`."""
+        projects = self.projects()
+        return projects[0] if len(projects) == 1 else "default"
+
+    def find(self, wanted: str, project: str | None = None) -> Run:
+        """Find a run by id, by the start of its id, or by its name.
+
+        Raises:
+            WorkspaceError: there is none, or more than one; the message names those that are near.
+        """
+        runs = self.runs(project)
+        if not runs:
+            raise WorkspaceError(
+                f"no run {wanted!r}: there are no runs in {self.workspace.root}; accepted: a workspace with "
+                "runs (--workspace, RAGTRIAGE_WORKSPACE); `ragtriage import FILE` loads some"
+            )
+        names = self.names()
+        exact = [run for run in runs if run.run_id == wanted]
+        hits = exact or [run for run in runs if names[run.run_id] == wanted or run.name == wanted]
+        hits = hits or [run for run in runs if len(wanted) >= 4 and run.run_id.startswith(wanted)]
+        if len(hits) == 1:
+            return hits[0]
+        shown = [f"{run.run_id} ({run.project}: {names[run.run_id]})" for run in (hits or runs)[:12]]
+        problem = f"{len(hits)} runs are called" if hits else "no run"
+        raise WorkspaceError(f"{problem} {wanted!r}; accepted: an id of {'; '.join(shown)}")
+
+    def names(self) -> dict[str, str]:
+        """Give the display name of every run: the newest the ledger has, else the imported one."""
+        runs = self.runs()
+        renamed = self.ledger.display_names() if runs else {}  # reading a ledger would make one
+        return {run.run_id: renamed.get(run.run_id, run.name) for run in runs}
+
+    def options(
+        self, run: Run, ks: tuple[int, ...] = DEFAULT_KS, convention: Convention = "default"
+    ) -> ScoreOptions:
+        """Say how a run is scored: with what judges said of it, where they did."""
+        found = self._judgements().get(run.run_id, {})
+        judged = tuple((kind, found[kind]) for kind in sorted(found) if is_scored(kind))
+        return ScoreOptions(ks, convention, match_of(run), judged)
+
+    def _judgements(self) -> dict[str, dict[str, str]]:
+        """Give the judgements that stand; read again when the ledger was written to."""
+        stamp = _file_stamp(self.ledger.path)
+        with self._lock:
+            if stamp != self._judged_stamp:
+                self._judged = self._with_files(standing(self.ledger))
+                self._judged_stamp = stamp
+            return self._judged
+
+    def _with_files(self, judged: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+        """Leave out the judgements whose file is gone; judging again writes it anew, from the ledger."""
+        return {
+            run_id: {
+                kind: digest
+                for kind, digest in kinds.items()
+                if judgement_path(self.workspace, run_id, digest).exists()
+            }
+            for run_id, kinds in judged.items()
+        }
+
+    def table(
+        self, run: Run, options: ScoreOptions | None = None, progress: Callable[[int], None] | None = None
+    ) -> RunTable:
+        """Give a run's arrays, scoring it first where that has not been done."""
+        wanted = options or self.options(run)
+        key = (run.run_id, wanted.folder)
+        with self._lock:
+            if key in self._tables:
+                return self._tables[key]
+        scores = ensure_scored(self.workspace, run, wanted, progress)
+        with self._lock:
+            if key not in self._tables:
+                while len(self._tables) >= KEPT_TABLES:
+                    self._tables.pop(next(iter(self._tables)))
+                samples = self.workspace.samples_path(run.run_id)
+                self._tables[key] = RunTable(run, samples, scores, wanted.judgements)
+            return self._tables[key]
+
+    def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, Aggregate]:
+        """Give the aggregates of a run over all its questions."""
+        wanted = options or self.options(run)
+        key = (run.run_id, wanted.folder)
+        with self._lock:
+            if key not in self._summaries:
+                ensure_scored(self.workspace, run, wanted)
+                self._summaries[key] = self._stored_summary(run, wanted.folder)
+            return self._summaries[key]
+
+    def _stored_summary(self, run: Run, folder: str) -> dict[str, Aggregate]:
+        body = self._read(run.run_id, folder)
+        if run.means:
+            return stated(run)
+        if body is None:
+            path = self.workspace.scores_folder / run.run_id / folder / "summary.json"
+            body = json.loads(path.read_text(encoding="utf-8"))["aggregates"]
+            self._write(run.run_id, folder, body)
+        return {name: Aggregate(**fields) for name, fields in body.items()}
+
+    def _load(self, run_ids: set[str]) -> None:
+        stored = self._read_facts()
+        for run_id in run_ids:
+            text = stored.get(run_id)
+            try:
+                run = Run.from_json(text) if text else self.workspace.read_run(run_id)
+            except (WorkspaceError, KeyError, TypeError, ValueError):
+                continue  # deleted meanwhile, or written by a newer version: not this process's to show
+            if text is None:
+                self._write(run_id, "run", run.to_json())
+            self._runs[run_id] = run
+
+    def _read_facts(self) -> dict[str, str]:
+        with self._open() as connection:
+            rows = connection.execute("SELECT run_id, body FROM entries WHERE kind = 'run'").fetchall()
+        return {run_id: json.loads(body) for run_id, body in rows}
+
+    def _read(self, run_id: str, kind: str) -> Any:
+        with self._open() as connection:
+            row = connection.execute(
+                "SELECT body FROM entries WHERE run_id = ? AND kind = ?", (run_id, kind)
+            ).fetchone()
+        return json.loads(row[0]) if row else None
+
+    def _write(self, run_id: str, kind: str, body: Any) -> None:
+        with self._open() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", (run_id, kind, json.dumps(body))
+            )
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        """Open the index; one that is broken or cannot be written gives way to one in memory."""
+        path = self.workspace.catalogue_path
+        try:
+            connection = _connect(str(path))
+        except sqlite3.DatabaseError as error:
+            if not isinstance(error, sqlite3.OperationalError):
+                path.unlink(missing_ok=True)
+            connection = _connect(":memory:")
+        with closing(connection):
+            yield connection
+
+
+def _file_stamp(path: Path) -> tuple[int, ...]:
+    """A value that changes when a SQLite file or its write-ahead log is written to."""
+    stamp: list[int] = []
+    for one in (path, path.with_name(f"{path.name}-wal")):
+        try:
+            found = one.stat()
+        except OSError:
+            stamp += [0, 0]
+        else:
+            stamp += [found.st_mtime_ns, found.st_size]
+    return tuple(stamp)
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
+    connection.execute(_TABLE)
+    return connection

@@ -1,0 +1,170 @@
+"""Means of a run's metrics with intervals, over all its questions or over those a filter leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from data.scoring.scored_run import Column, RunTable
+from data.store.workspace import Run
+from metrics.analysis.bands import Interpretation, interpret
+from metrics.metric_registry import bounds_of, declared, ordered, title_of
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
+from metrics.statistics.intervals import intervals, missing_bounds, question_means
+
+__all__ = [
+    "Aggregate",
+    "interpretation_of",
+    "stated",
+    "summarise",
+]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """The mean of one metric over questions, with all that a reader needs to weigh it.
+
+    Attributes:
+        metric: full name, e.g. "recall@5".
+        mean: over the scored questions, repeats averaged first; None when nothing is scored.
+        low: lower end of the 95 % interval; None when it cannot be given.
+        high: upper end.
+        n_scored: questions with a value.
+        n_applicable: questions for which the metric has a meaning.
+        n_failed: questions where scoring was tried and gave no number.
+        method: how the interval was obtained.
+        too_few: whether the interval rests on too little to be trusted.
+        sources: samples scored by each source, best first.
+        worst: mean if all the failed had been as bad as can be; None where nothing failed.
+        best: mean if they had been as good as can be.
+    """
+
+    metric: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    n_scored: int
+    n_applicable: int
+    n_failed: int
+    method: str
+    too_few: bool
+    sources: dict[str, int]
+    worst: float | None
+    best: float | None
+
+    @property
+    def source(self) -> str:
+        """The sources in one word or joined by +; "none" where nothing is scored."""
+        return "+".join(self.sources) or "none"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the fields as JSON values."""
+        return asdict(self)
+
+
+def summarise(
+    table: RunTable,
+    metrics: Sequence[str] | None = None,
+    keep: BoolArray | None = None,
+    source: Source | None = None,
+) -> dict[str, Aggregate]:
+    """Aggregate metrics of a run over questions; all share one bootstrap.
+
+    Args:
+        table: the run.
+        metrics: which; all that the run has when left out, in the registry's order.
+        keep: (n,) samples to keep; all when left out.
+        source: take values from this source alone.
+    """
+    names = [name for name in metrics or ordered(table.metrics) if table.column(name, source) is not None]
+    if not names:
+        return {}
+    columns = [table.column(name, source) for name in names]
+    kept = [_filtered(column, keep) for column in columns if column is not None]
+    matrix = np.column_stack([column.values for column in kept])
+    means, _ = question_means(matrix, table.question)
+    applicable = [_questions(table.question, column.status != Status.NOT_APPLICABLE) for column in kept]
+    binary = [bool(np.isin(means[np.isfinite(means[:, m]), m], (0.0, 1.0)).all()) for m in range(len(names))]
+    bounds = [bounds_of(name) for name in names]
+    found = intervals(means, table.clusters, applicable, binary, bounds=bounds)
+    return {
+        name: Aggregate(
+            metric=name,
+            mean=_number(one.mean),
+            low=_number(one.low),
+            high=_number(one.high),
+            n_scored=one.n_scored,
+            n_applicable=one.n_applicable,
+            n_failed=_failed(table.question, column, means[:, m]),
+            method=one.method,
+            too_few=one.too_few,
+            sources=column.sources,
+            **_missing(means[:, m], _failed(table.question, column, means[:, m]), bounds[m]),
+        )
+        for m, (name, column, one) in enumerate(zip(names, kept, found, strict=True))
+    }
+
+
+def stated(run: Run) -> dict[str, Aggregate]:
+    """Give the means of a version that is known by them alone: no interval, no sample behind them."""
+    return {
+        name: Aggregate(
+            metric=name,
+            mean=run.means[name],
+            low=None,
+            high=None,
+            n_scored=run.n_questions,
+            n_applicable=run.n_questions,
+            n_failed=0,
+            method="stated",
+            too_few=False,
+            sources={Source.IMPORTED.label: run.n_questions},
+            worst=None,
+            best=None,
+        )
+        for name in ordered(tuple(run.means))
+    }
+
+
+def _filtered(column: Column, keep: BoolArray | None) -> Column:
+    """Make the samples that a filter leaves out not applicable."""
+    if keep is None:
+        return column
+    return Column(
+        np.where(keep, column.values, np.nan),
+        np.where(keep, column.status, Status.NOT_APPLICABLE).astype(np.int8),
+        column.source,
+    )
+
+
+def _questions(question: IntArray, mask: BoolArray) -> int:
+    return len(np.unique(question[mask]))
+
+
+def _failed(question: IntArray, column: Column, means: FloatArray) -> int:
+    failed = np.unique(question[column.status == Status.FAILED])
+    return int(np.isnan(means[failed]).sum())
+
+
+def _missing(means: FloatArray, failed: int, bounds: tuple[float, float]) -> dict[str, float | None]:
+    if failed == 0 or not np.isfinite(bounds).all():
+        return {"worst": None, "best": None}
+    low, high = missing_bounds(means, failed, *bounds)
+    return {"worst": _number(low), "best": _number(high)}
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def interpretation_of(name: str, one: Aggregate) -> Interpretation:
+    """Say what a metric's mean means; of a metric that nobody declared only the number."""
+    metric, title = declared(name), title_of(name)
+    title = title if title[1:2].isupper() else title[:1].upper() + title[1:]
+    if metric is not None:
+        return interpret(metric, title, one.mean, one.low, one.high, one.n_scored)
+    told = "was not measured" if one.mean is None else f"is {one.mean:.2f} over {one.n_scored:,} questions"
+    return Interpretation(None, False, f"{title} {told}.", "a score of the imported file; nobody declared it")

@@ -1,0 +1,282 @@
+"""The ledger: what people add to a workspace. SQLite, a connection per call, safe for many processes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from data.errors import WorkspaceError
+from data.store.read_only import frozen_ledger, must_write, read_only
+from data.store.workspace import utc_now
+
+__all__ = ["Label", "Ledger", "Verdict"]
+
+Verdict = Literal["pass", "fail"]
+JOURNAL, JOURNAL_ON_NETWORK = "PRAGMA journal_mode = WAL", "PRAGMA journal_mode = DELETE"
+BUSY_SECONDS = 15.0
+NETWORK_FILE_SYSTEMS = {
+    "nfs",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "fuse.sshfs",
+    "9p",
+    "afs",
+    "glusterfs",
+    "ceph",
+}
+
+
+@dataclass(frozen=True)
+class Label:
+    """What one person says of one case.
+
+    Attributes:
+        label_id: number of the entry.
+        run_id: the run.
+        question_id: the question.
+        repeat: which repeat of it.
+        annotator: the name the person gave.
+        verdict: "pass", "fail", or None for a note alone.
+        failure: short failure label, or "".
+        note: free text, or "".
+        at: when, ISO time in UTC.
+        queue_id: the random queue that the case was drawn by; None where it was found by browsing.
+    """
+
+    label_id: int
+    run_id: str
+    question_id: str
+    repeat: int
+    annotator: str
+    verdict: Verdict | None
+    failure: str
+    note: str
+    at: str
+    queue_id: int | None = None
+
+
+_CURRENT = """
+    SELECT label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at, queue_id
+    FROM labels AS given
+    WHERE run_id = ? AND undone_at IS NULL AND label_id = (
+        SELECT max(label_id) FROM labels AS later
+        WHERE later.run_id = given.run_id AND later.question_id = given.question_id
+          AND later.repeat = given.repeat AND later.annotator = given.annotator AND later.undone_at IS NULL)
+    ORDER BY label_id
+"""
+_UNDO = """
+    UPDATE labels SET undone_at = ? WHERE label_id = (
+        SELECT max(label_id) FROM labels WHERE run_id = ? AND annotator = ? AND undone_at IS NULL)
+    RETURNING label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at, queue_id
+"""
+
+
+class Ledger:
+    """Reads and writes the ledger of one workspace."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def on_network(self) -> bool:
+        """Whether the file lies on a network file system, where WAL is not safe."""
+        return _file_system(self.path.parent) in NETWORK_FILE_SYSTEMS
+
+    @contextmanager
+    def open(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection with the newest tables; a statement on it is a transaction of its own."""
+        try:
+            with closing(self._connect()) as connection:
+                yield connection
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+                must_write(f"ledger {self.path}")
+            raise WorkspaceError(
+                f"ledger {self.path}: {error}; accepted: a writable file on a disk with free space"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise WorkspaceError(
+                f"ledger {self.path}: {error}; move it aside to start an empty one, it is not overwritten"
+            ) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        if read_only():
+            return frozen_ledger(self.path, self._prepare, len(_migrations()))
+        connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            self._prepare(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version >= len(_migrations()):
+            return
+        connection.execute(JOURNAL_ON_NETWORK if self.on_network else JOURNAL)
+        connection.execute("BEGIN IMMEDIATE")
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        for script in _migrations()[version:]:  # each ends by setting its number as user_version
+            for statement in _statements(script):
+                connection.execute(statement)
+        connection.execute("COMMIT")
+
+    def stamp(self) -> tuple[int, int]:
+        """A value that changes when anything in the ledger changes, for caches."""
+        if not self.path.exists():
+            return (0, 0)
+        with self.open() as connection:
+            (labels,) = connection.execute(
+                "SELECT coalesce(max(label_id), 0) + count(undone_at) * 1000000007 FROM labels"
+            ).fetchone()
+            (others,) = connection.execute(
+                "SELECT (SELECT count(*) FROM display_names) + (SELECT count(*) FROM baselines) * 100003"
+            ).fetchone()
+            (ratings,) = connection.execute(
+                "SELECT coalesce(max(rating_id), 0) + count(undone_at) * 1000003 FROM ratings"
+            ).fetchone()
+        return (labels, others + ratings * 10**12)
+
+    def add_label(
+        self,
+        case: tuple[str, str, int],
+        annotator: str,
+        verdict: Verdict | None,
+        failure: str = "",
+        note: str = "",
+        queue_id: int | None = None,
+    ) -> int:
+        """Record a label; it replaces the same person's earlier one of the case until undone.
+
+        Args:
+            case: (run_id, question_id, repeat).
+            annotator: name of the person; must not be empty.
+            verdict: "pass", "fail" or None for a note alone.
+            failure: short failure label.
+            note: free text.
+            queue_id: the random queue that the case was drawn by; None where it was found by browsing.
+
+        Returns:
+            The label's number.
+        """
+        if not annotator.strip():
+            raise WorkspaceError("a label needs the name of who gives it; accepted: any text")
+        with self.open() as connection:
+            cursor = connection.execute(
+                "INSERT INTO labels (run_id, question_id, repeat, annotator, verdict, failure, note, at,"
+                " queue_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (*case, annotator.strip(), verdict, failure.strip(), note, utc_now().isoformat(), queue_id),
+            )
+            return int(cursor.lastrowid or 0)
+
+    def undo_label(self, run_id: str, annotator: str) -> Label | None:
+        """Take back the person's newest label in a run; gives what was taken back, None if nothing was."""
+        with self.open() as connection:
+            row = connection.execute(_UNDO, (utc_now().isoformat(), run_id, annotator.strip())).fetchone()
+        return Label(*row) if row else None
+
+    def labels(self, run_id: str) -> list[Label]:
+        """List the labels of a run that stand: the newest of each person for each case."""
+        if not self.path.exists():
+            return []
+        with self.open() as connection:
+            return [Label(*row) for row in connection.execute(_CURRENT, (run_id,))]
+
+    def failure_labels(self) -> list[str]:
+        """List the failure labels in use, most used first."""
+        if not self.path.exists():
+            return []
+        with self.open() as connection:
+            rows = connection.execute(
+                "SELECT failure FROM labels WHERE failure <> '' AND undone_at IS NULL"
+                " GROUP BY failure ORDER BY count(*) DESC, failure LIMIT 50"
+            ).fetchall()
+        return [row[0] for row in rows]
+
+    def rename(self, run_id: str, name: str, who: str) -> None:
+        """Give a run another display name; the imported one stays in run.json."""
+        if not name.strip():
+            raise WorkspaceError("a run's name must not be empty; accepted: any text")
+        self._insert("INSERT INTO display_names VALUES (?, ?, ?, ?)", run_id, name.strip(), who)
+
+    def display_names(self) -> dict[str, str]:
+        """Give the newest display name of each renamed run."""
+        return dict(self._newest("SELECT run_id, name FROM display_names ORDER BY rowid"))
+
+    def set_baseline(self, project: str, run_id: str, who: str) -> None:
+        """Make a run the project's baseline; "" takes the baseline away."""
+        self._insert("INSERT INTO baselines VALUES (?, ?, ?, ?)", project, run_id, who)
+
+    def baselines(self) -> dict[str, str]:
+        """Give the newest baseline of each project; one that was taken away is left out."""
+        newest = dict(self._newest("SELECT project, run_id FROM baselines ORDER BY rowid"))
+        return {project: run_id for project, run_id in newest.items() if run_id}
+
+    def tag(self, run_id: str, tag: str, who: str) -> None:
+        """Add a tag to a run; adding it twice changes nothing."""
+        if tag.strip():
+            self._insert("INSERT OR IGNORE INTO run_tags VALUES (?, ?, ?, ?)", run_id, tag.strip(), who)
+
+    def untag(self, run_id: str, tag: str) -> None:
+        """Remove a tag from a run."""
+        with self.open() as connection:
+            connection.execute("DELETE FROM run_tags WHERE run_id = ? AND tag = ?", (run_id, tag))
+
+    def tags(self) -> dict[str, list[str]]:
+        """Give the tags of every tagged run."""
+        found: dict[str, list[str]] = {}
+        for run_id, tag in self._newest("SELECT run_id, tag FROM run_tags ORDER BY rowid"):
+            found.setdefault(run_id, []).append(tag)
+        return found
+
+    def _insert(self, statement: str, first: str, second: str, who: str) -> None:
+        with self.open() as connection:
+            connection.execute(statement, (first, second, who, utc_now().isoformat()))
+
+    def _newest(self, query: str) -> Sequence[tuple[str, str]]:
+        if not self.path.exists():
+            return []
+        with self.open() as connection:
+            return [(row[0], row[1]) for row in connection.execute(query)]
+
+
+def _migrations() -> list[str]:
+    folder = files("data") / "sql"
+    scripts = sorted(
+        (item for item in folder.iterdir() if item.name.startswith("ledger_")), key=lambda item: item.name
+    )
+    return [script.read_text(encoding="utf-8") for script in scripts]
+
+
+def _statements(script: str) -> list[str]:
+    """Divide a script where SQLite says that a statement is complete; a comment may hold a semicolon."""
+    found, begun = [], ""
+    for line in script.splitlines(keepends=True):
+        begun += line
+        if sqlite3.complete_statement(begun):
+            found.append(begun)
+            begun = ""
+    return found
+
+
+def _file_system(folder: Path) -> str:
+    """Name the file system a folder lies on, "" where the system does not tell."""
+    try:
+        mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    best, kind = "", ""
+    for line in mounts.splitlines():
+        _, point, name, *_ = line.split(" ")
+        inside = folder == Path(point) or Path(point) in folder.parents
+        if inside and len(point) >= len(best):
+            best, kind = point, name
+    return kind

@@ -1,0 +1,86 @@
+"""Lists inside an Arrow column as flat NumPy arrays: which sample and which place each entry has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from metrics.schema.scores import BoolArray, FloatArray, IntArray
+
+__all__ = ["Ragged", "flags", "numbers", "padded", "rank_matrix"]
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """One list column of n rows with m entries in all.
+
+    Attributes:
+        recorded: (n,) False where the list is null.
+        lengths: (n,) entries a row; 0 where null.
+        sample: (m,) row of each entry, ascending.
+        place: (m,) 0-based position of each entry in its list.
+        entries: the m entries, an Arrow array.
+    """
+
+    recorded: BoolArray
+    lengths: IntArray
+    sample: IntArray
+    place: IntArray
+    entries: Any
+
+    @classmethod
+    def of(cls, column: Any) -> Ragged:
+        """Flatten a list array or a chunked one."""
+        array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        sample = np.repeat(np.arange(len(array), dtype=np.int64), lengths)
+        starts = np.concatenate(([0], np.cumsum(lengths)))[:-1] if len(lengths) else lengths
+        place = np.arange(len(sample), dtype=np.int64) - np.repeat(starts, lengths)
+        recorded = array.is_valid().to_numpy(zero_copy_only=False)
+        return cls(recorded, lengths, sample, place, array.flatten())
+
+    def field(self, name: str) -> Any:
+        """Give one field of struct entries as an Arrow array; all null where it was not read."""
+        if self.entries.type.get_field_index(name) < 0:
+            return pa.nulls(len(self.entries), pa.string())
+        return pc.struct_field(self.entries, name)
+
+    @property
+    def width(self) -> int:
+        """Length of the longest list."""
+        return int(self.lengths.max(initial=0))
+
+
+def numbers(array: Any) -> FloatArray:
+    """Give an Arrow number array as floats, NaN for null."""
+    return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def flags(array: Any) -> NDArray[np.int8]:
+    """Give an Arrow boolean array as 1, 0 and -1 for null."""
+    codes = pc.fill_null(array.cast(pa.int8()), -1)
+    return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int8)
+
+
+def padded(
+    values: NDArray[Any], sample: IntArray, place: IntArray, shape: tuple[int, int], fill: Any
+) -> NDArray[Any]:
+    """Lay flat entries out as a (n, width) array, filled where a row has no such entry."""
+    table = np.full(shape, fill, dtype=values.dtype)
+    table[sample, place] = values
+    return table
+
+
+def rank_matrix(lists: Any, width: int) -> BoolArray:
+    """Turn an Arrow list array of 1-based ranks into a (m, width) matrix; ranks beyond width are dropped."""
+    ragged = Ragged.of(lists)
+    matrix = np.zeros((len(ragged.recorded), width), dtype=np.bool_)
+    ranks = numbers(ragged.entries).astype(np.int64) - 1 if len(ragged.sample) else ragged.sample
+    inside = ranks < width
+    matrix[ragged.sample[inside], ranks[inside]] = True
+    return matrix

@@ -1,0 +1,88 @@
+"""Stories in the ledger: kept as text, whoever reads them knows their form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from data.errors import WorkspaceError
+from data.store.ledger import Ledger
+from data.store.workspace import utc_now
+
+__all__ = ["StoredStory", "add_story", "change_story", "remove_story", "stories", "story_of"]
+
+_LIST = (
+    "SELECT story_id, project, title, body, who, at FROM stories"
+    " WHERE project = ? AND removed_at IS NULL ORDER BY story_id"
+)
+_ONE = "SELECT story_id, project, title, body, who, at FROM stories WHERE story_id = ? AND removed_at IS NULL"
+
+
+@dataclass(frozen=True)
+class StoredStory:
+    """A story as the ledger has it.
+
+    Attributes:
+        story_id: its number.
+        project: what it speaks of.
+        title: of the story.
+        body: its JSON.
+        who: who made it, "" where not said.
+        at: ISO time in UTC of the last change.
+    """
+
+    story_id: int
+    project: str
+    title: str
+    body: str
+    who: str
+    at: str
+
+
+def add_story(ledger: Ledger, project: str, title: str, body: str, who: str = "") -> int:
+    """Keep a new story; gives its number."""
+    with ledger.open() as connection:
+        cursor = connection.execute(
+            "INSERT INTO stories (project, title, body, who, at) VALUES (?, ?, ?, ?, ?)",
+            (project, title.strip() or "Untitled", body, who.strip(), utc_now().isoformat()),
+        )
+        return int(cursor.lastrowid or 0)
+
+
+def change_story(ledger: Ledger, story_id: int, title: str, body: str) -> None:
+    """Keep a story's newest form.
+
+    Raises:
+        WorkspaceError: there is no such story.
+    """
+    with ledger.open() as connection:
+        changed = connection.execute(
+            "UPDATE stories SET title = ?, body = ?, at = ? WHERE story_id = ? AND removed_at IS NULL",
+            (title.strip() or "Untitled", body, utc_now().isoformat(), story_id),
+        )
+        if not changed.rowcount:
+            raise WorkspaceError(f"no story {story_id}; it was removed meanwhile")
+
+
+def remove_story(ledger: Ledger, story_id: int) -> None:
+    """Take a story out of the list; its text stays in the ledger."""
+    with ledger.open() as connection:
+        connection.execute(
+            "UPDATE stories SET removed_at = ? WHERE story_id = ?", (utc_now().isoformat(), story_id)
+        )
+
+
+def stories(ledger: Ledger, project: str) -> list[StoredStory]:
+    """List the stories of a project, oldest first."""
+    if not ledger.path.exists():
+        return []
+    with ledger.open() as connection:
+        return [StoredStory(*row) for row in connection.execute(_LIST, (project,))]
+
+
+def story_of(ledger: Ledger, story_id: int) -> StoredStory | None:
+    """Give one story; None where it is not there."""
+    if not ledger.path.exists():
+        return None
+    with ledger.open() as connection:
+        row = connection.execute(_ONE, (story_id,)).fetchone()
+    return StoredStory(*row) if row else None

@@ -1,0 +1,243 @@
+"""A workspace: a folder of immutable runs, what is derived from them, and the ledger of what people add.
+
+A run appears by one rename of a finished folder, so any number of processes read and import at once
+without a lock, and a crash leaves nothing half-loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from data.errors import WorkspaceError
+from data.store.read_only import must_write, read_only
+
+__all__ = ["FORMAT_VERSION", "Run", "Workspace", "utc_now"]
+
+FORMAT_VERSION = 1
+DEFAULT_FOLDER = "ragtriage-workspace"
+
+
+def utc_now() -> datetime:
+    """Give the present moment as a naive UTC time, whole seconds."""
+    return datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+
+
+@dataclass(frozen=True)
+class Run:
+    """The imported facts of a run, as run.json holds them.
+
+    Attributes:
+        run_id: made from the content hash; the name of the run's folder.
+        name: name at import; the ledger may hold another one for display.
+        project: what the run belongs to.
+        n: number of samples (rows).
+        n_questions: number of different questions.
+        created_at: when the run was made, if known, else when it was imported; naive UTC.
+        imported_at: when it came into the workspace; naive UTC.
+        origin: {"file": name, "format": importer}.
+        config: pipeline configuration.
+        dataset: name of the question set, or "".
+        dataset_version: its version, or "".
+        corpus_version: version of the documents, or "".
+        content_hash: sha256 over the samples in the canonical form.
+        notes: what the importer assumed.
+        fields: sample fields that at least one sample fills.
+        measured: what making the run took, e.g. seconds by step; no part of its identity.
+        means: metric -> mean on the metric's own scale, of a version known by its means alone (then n is 0).
+        format_version: of this folder.
+    """
+
+    run_id: str
+    name: str
+    project: str
+    n: int
+    n_questions: int
+    created_at: datetime
+    imported_at: datetime
+    origin: dict[str, str]
+    config: dict[str, Any]
+    dataset: str
+    dataset_version: str
+    corpus_version: str
+    content_hash: str
+    notes: tuple[str, ...]
+    fields: tuple[str, ...]
+    measured: dict[str, float] = field(default_factory=dict)
+    means: dict[str, float] = field(default_factory=dict)
+    format_version: int = FORMAT_VERSION
+
+    def to_json(self) -> str:
+        """Write the facts as run.json holds them."""
+        facts = asdict(self)
+        facts["created_at"] = self.created_at.isoformat()
+        facts["imported_at"] = self.imported_at.isoformat()
+        return json.dumps(facts, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        """Read run.json; raises WorkspaceError when it was written by a newer version."""
+        facts = json.loads(text)
+        if facts["format_version"] > FORMAT_VERSION:
+            raise WorkspaceError(
+                f"run {facts['run_id']}: written in format {facts['format_version']}; "
+                f"this version reads up to {FORMAT_VERSION}: update ragtriage"
+            )
+        for moment in ("created_at", "imported_at"):
+            facts[moment] = datetime.fromisoformat(facts[moment])
+        facts["notes"], facts["fields"] = tuple(facts["notes"]), tuple(facts["fields"])
+        return cls(**facts)
+
+
+class Workspace:
+    """Paths and folders of one workspace; cheap to make, holds no open file."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = Path(root).expanduser().resolve()
+
+    @classmethod
+    def find(cls, given: str | None = None) -> Workspace:
+        """Pick the folder given, else RAGTRIAGE_WORKSPACE, else ./ragtriage-workspace."""
+        return cls(given or os.environ.get("RAGTRIAGE_WORKSPACE") or DEFAULT_FOLDER)
+
+    def create(self) -> Workspace:
+        """Make the folders; raises WorkspaceError where that is not possible. None are made to read only."""
+        if read_only():
+            return self
+        try:
+            self.runs_folder.mkdir(parents=True, exist_ok=True)
+            self.scores_folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise WorkspaceError(
+                f"workspace {self.root}: cannot be created ({error.strerror}); accepted: a writable folder"
+            ) from error
+        return self
+
+    @property
+    def runs_folder(self) -> Path:
+        """Where the runs lie."""
+        return self.root / "runs"
+
+    @property
+    def scores_folder(self) -> Path:
+        """Where what is derived from them lies; may be deleted at any time."""
+        return self.root / "scores"
+
+    @property
+    def ledger_path(self) -> Path:
+        """What people and judges add."""
+        return self.root / "ledger.sqlite"
+
+    @property
+    def catalogue_path(self) -> Path:
+        """The rebuildable index."""
+        return self.root / "catalogue.sqlite"
+
+    def samples_path(self, run_id: str) -> Path:
+        """The samples of a run."""
+        return self.runs_folder / run_id / "samples.parquet"
+
+    def run_ids(self) -> set[str]:
+        """Name the runs that lie in the folder now, whichever process put them there."""
+        if not self.runs_folder.is_dir():
+            return set()
+        with os.scandir(self.runs_folder) as entries:
+            return {entry.name for entry in entries if not entry.name.startswith(".")}
+
+    def read_run(self, run_id: str) -> Run:
+        """Read the facts of one run; raises WorkspaceError when there is no such run."""
+        path = self.runs_folder / run_id / "run.json"
+        try:
+            return Run.from_json(path.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise WorkspaceError(f"no run {run_id!r} in {self.root}; see `ragtriage runs`") from error
+        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+            raise WorkspaceError(f"{path}: cannot be read as run facts ({error})") from error
+
+    @contextmanager
+    def staging(self, folder: Path) -> Iterator[Path]:
+        """Give a temporary folder beside the final ones; it is removed unless it was published.
+
+        Raises:
+            WorkspaceError: this process only reads, and the folder is for more than scores.
+        """
+        if self.scores_folder not in (folder, *folder.parents):
+            must_write(f"workspace {self.root}")
+        self.create()
+        folder.mkdir(parents=True, exist_ok=True)
+        clear_abandoned(folder)
+        stage = folder / f".staging-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        stage.mkdir()
+        try:
+            yield stage
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+
+    def publish(self, stage: Path, final: Path) -> bool:
+        """Make a finished folder appear by one rename; False when another process was first."""
+        for path in stage.iterdir():
+            _sync(path)
+        _sync(stage)
+        try:
+            stage.rename(final)
+        except OSError:
+            if final.is_dir():
+                return False
+            raise
+        _sync(final.parent)
+        return True
+
+    def delete_run(self, run_id: str) -> None:
+        """Remove a run and what was derived from it; labels stay in the ledger."""
+        must_write(f"workspace {self.root}")
+        self.read_run(run_id)
+        self._remove(self.runs_folder / run_id)
+        if (self.scores_folder / run_id).exists():
+            self._remove(self.scores_folder / run_id)
+
+    def _remove(self, folder: Path) -> None:
+        name = f".deleted-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        grave = folder.parent / name
+        folder.rename(grave)  # gone for every reader at once; the files follow
+        shutil.rmtree(grave, ignore_errors=True)
+
+
+def clear_abandoned(folder: Path, alive: Callable[[int], bool] | None = None) -> None:
+    """Remove temporary folders whose owner is gone: same host, and no process of that number."""
+    alive = alive or _process_lives
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.name.startswith((".staging-", ".deleted-"))]
+    for name in names:
+        rest, _, _ = name.rpartition("-")
+        host, _, pid = rest.split("-", 1)[1].rpartition("-")
+        if host == socket.gethostname() and pid.isdigit() and not alive(int(pid)):
+            shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def _process_lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _sync(path: Path) -> None:
+    if os.name == "nt":  # folders cannot be opened there
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

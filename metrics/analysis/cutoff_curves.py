@@ -1,0 +1,201 @@
+"""Retrieval metrics over the rank cut-off, and the cut-off from which more documents hardly add.
+
+The values are those of `metrics.definitions` (retrieval, spans) at each k, found for all k in one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from metrics.schema.batch import Rankings, SpanRankings
+from metrics.schema.scores import FloatArray, IntArray, MetricsError, Status
+from metrics.statistics.distributions import normal_quantile
+from metrics.statistics.intervals import MANY_CLUSTERS, Interval, intervals
+
+__all__ = ["DOCUMENT_CURVES", "LEAST_GAIN", "SPAN_CURVES", "curve_intervals", "curve_values", "suggested_k"]
+
+LEAST_GAIN = 0.01  # what each further document must add on average to be worth its place
+
+
+def curve_values(metric: str, lists: Rankings | SpanRankings, most: int) -> FloatArray:
+    """(n, most) values of a metric at k = 1..most; NaN where the metric of the registry has no value.
+
+    Args:
+        metric: a key of DOCUMENT_CURVES for lists joined by id, of SPAN_CURVES for those joined by spans.
+        lists: of n samples.
+        most: largest cut-off.
+
+    Raises:
+        MetricsError: no such curve for lists of this kind.
+    """
+    if isinstance(lists, Rankings) and metric in DOCUMENT_CURVES:
+        values = DOCUMENT_CURVES[metric](lists, most)
+    elif isinstance(lists, SpanRankings) and metric in SPAN_CURVES:
+        values = SPAN_CURVES[metric](lists, most)
+    else:
+        known = DOCUMENT_CURVES if isinstance(lists, Rankings) else SPAN_CURVES
+        raise MetricsError(f"no curve of {metric!r}; known: {', '.join(known)}")
+    return np.where((lists.status == Status.SCORED)[:, None], values, np.nan)
+
+
+def _widened(values: FloatArray, most: int) -> FloatArray:
+    """Cut to the first columns, or fill with 0 behind the last; NaN is 0."""
+    found = np.zeros((len(values), most))
+    width = min(most, values.shape[1])
+    found[:, :width] = np.nan_to_num(values[:, :width])
+    return found
+
+
+def _over(part: FloatArray, whole: FloatArray) -> FloatArray:
+    share: FloatArray = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+    return share
+
+
+def _gold(lists: Rankings) -> FloatArray:
+    """(n, 1) NaN where no document is relevant, else 1."""
+    return np.where((~np.isnan(lists.gold)).any(axis=1), 1.0, np.nan)[:, None]
+
+
+def _recall(lists: Rankings, most: int) -> FloatArray:
+    row, column = np.nonzero(lists.unit_rank <= most)
+    rank = lists.unit_rank[row, column].astype(np.int64)
+    size = len(lists.unit_rank) * most
+    found = np.bincount(row * most + rank - 1, minlength=size).reshape(-1, most).cumsum(axis=1)
+    units = (~np.isnan(lists.unit_rank)).sum(axis=1, keepdims=True)
+    return _over(found.astype(np.float64), np.broadcast_to(units, found.shape)) * _gold(lists)
+
+
+def _precision(lists: Rankings, most: int) -> FloatArray:
+    relevant = _widened(lists.grades, most) > 0
+    share: FloatArray = relevant.cumsum(axis=1) / np.arange(1, most + 1)
+    return share * _gold(lists)
+
+
+def _reciprocal_rank(lists: Rankings, most: int) -> FloatArray:
+    relevant = _widened(lists.grades, most) > 0
+    first = np.where(relevant.any(axis=1), relevant.argmax(axis=1) + 1.0, np.inf)[:, None]
+    return np.where(first <= np.arange(1, most + 1), 1.0 / first, 0.0) * _gold(lists)
+
+
+def _ndcg(lists: Rankings, most: int) -> FloatArray:
+    discount = np.log2(np.arange(2, most + 2))
+    gained, ideal = (
+        (_widened(grades, most) / discount).cumsum(axis=1) for grades in (lists.grades, lists.gold)
+    )
+    return _over(gained, ideal)
+
+
+def _all_hops(lists: Rankings, most: int) -> FloatArray:
+    ranks = np.where(np.isnan(lists.unit_rank), 0.0, lists.unit_rank)
+    last = np.max(ranks, axis=1, initial=0.0)[:, None]
+    return np.where(lists.has_hops[:, None], last <= np.arange(1, most + 1), np.nan)
+
+
+def _covered(spans: SpanRankings, most: int) -> FloatArray:
+    return _widened(spans.new_gold, most).cumsum(axis=1)
+
+
+def _all_gold(spans: SpanRankings, most: int) -> FloatArray:
+    return np.broadcast_to(spans.gold_chars[:, None], (len(spans.gold_chars), most))
+
+
+def _span_recall(spans: SpanRankings, most: int) -> FloatArray:
+    return _over(_covered(spans, most), _all_gold(spans, most))
+
+
+def _span_precision(spans: SpanRankings, most: int) -> FloatArray:
+    read = np.maximum.accumulate(_widened(spans.union_chars, most), axis=1)
+    return np.where(_all_gold(spans, most) > 0, _over(_covered(spans, most), read), np.nan)
+
+
+def _span_ndcg(spans: SpanRankings, most: int) -> FloatArray:
+    gained = (_widened(spans.new_gold, most) / np.log2(np.arange(2, most + 2))).cumsum(axis=1)
+    return _over(gained, _all_gold(spans, most))
+
+
+DOCUMENT_CURVES: Mapping[str, Callable[[Rankings, int], FloatArray]] = {
+    "recall": _recall,
+    "precision": _precision,
+    "ndcg": _ndcg,
+    "mrr": _reciprocal_rank,
+    "all_hops_recall": _all_hops,
+}
+SPAN_CURVES: Mapping[str, Callable[[SpanRankings, int], FloatArray]] = {
+    "span_recall": _span_recall,
+    "span_precision": _span_precision,
+    "span_ndcg": _span_ndcg,
+}
+
+
+def curve_intervals(
+    means: FloatArray, clusters: IntArray, bounds: tuple[float, float] = (0.0, 1.0)
+) -> list[Interval]:
+    """Mean of each column with its 95 % interval, as metrics.statistics.intervals.intervals gives it.
+
+    From MANY_CLUSTERS clusters on every column has the cluster-robust normal interval, found for all columns
+    at once; there it cannot be told from the bootstrap or from Wilson's.
+
+    Args:
+        means: (q, K) one value a question and k, NaN where not scored.
+        clusters: (q,) codes of the independent group of each question.
+        bounds: least and greatest value there can be; -1 and 1 for differences of shares.
+    """
+    known = np.isfinite(means)
+    used = known.any(axis=1)
+    means, known = means[used], known[used]
+    codes = np.unique(clusters[used], return_inverse=True)[1]
+    size = int(codes.max(initial=-1)) + 1
+    if size < MANY_CLUSTERS or not known.all():
+        binary = [bool(np.isin(means[known[:, at], at], (0.0, 1.0)).all()) for at in range(means.shape[1])]
+        limits = [bounds] * means.shape[1]
+        return intervals(means, codes, known.sum(axis=0).tolist(), binary, bounds=limits)
+    return _normal(means, codes, size, bounds)
+
+
+def _normal(means: FloatArray, codes: IntArray, size: int, bounds: tuple[float, float]) -> list[Interval]:
+    counts = np.bincount(codes, minlength=size).astype(np.float64)
+    sums = means if size == len(means) else _sums(means, codes, size)
+    counts = np.ones(size) if size == len(means) else counts
+    middle = means.mean(axis=0)
+    rest = sums - middle * counts[:, None]
+    error = np.sqrt(size / (size - 1) * (rest**2).sum(axis=0)) / len(means)
+    reach = normal_quantile(0.975) * error
+    return [
+        Interval(
+            float(mean),
+            float(max(mean - arm, min(bounds[0], mean))),
+            float(min(mean + arm, max(bounds[1], mean))),
+            len(means),
+            len(means),
+            size,
+            "normal",
+            bool(arm == 0),
+        )
+        for mean, arm in zip(middle, reach, strict=True)
+    ]
+
+
+def _sums(means: FloatArray, codes: IntArray, size: int) -> FloatArray:
+    columns = [np.bincount(codes, weights=means[:, at], minlength=size) for at in range(means.shape[1])]
+    return np.stack(columns, axis=1)
+
+
+def suggested_k(curve: FloatArray, least_gain: float = LEAST_GAIN) -> int:
+    """Give the smallest k behind which no longer list adds as much as `least_gain` a document on average.
+
+    Args:
+        curve: (K,) mean of a metric that does not fall with k, at k = 1..K; NaN where not measured.
+        least_gain: per document, on the metric's scale.
+
+    Raises:
+        MetricsError: the curve is empty or not measured.
+    """
+    if not len(curve) or np.isnan(curve).any():
+        raise MetricsError("a suggested k needs a curve without gaps")
+    for k in range(1, len(curve)):
+        gains = (curve[k:] - curve[k - 1]) / np.arange(1, len(curve) - k + 1)
+        if gains.max() < least_gain:
+            return k
+    return len(curve)

@@ -1,0 +1,174 @@
+"""Alignment of retriever and generator: does the answer draw on what was ranked first?
+
+All of them leave refusals out: a refusal rests on no document, however good the ranking was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from metrics.schema.applicability import ratio, require
+from metrics.schema.batch import Use
+from metrics.schema.metric import Compute, Metric
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
+
+__all__ = [
+    "METRICS",
+    "PERSISTENCE",
+    "deep_reliance",
+    "ignored_top_ranked",
+    "rank_use_gap",
+    "used_nothing",
+    "wasted_context",
+]
+
+PERSISTENCE = 0.9  # p of rank-biased overlap: the first ten ranks carry about 86 % of the weight
+
+Rule = tuple[BoolArray, Status, str]
+
+
+def _listed(use: Use) -> BoolArray:
+    """(n, K) True where a document was handed over at that rank and the answer draws on it."""
+    listed: BoolArray = use.used & (np.arange(use.used.shape[1]) < use.documents[:, None])
+    return listed
+
+
+def _gaps(use: Use) -> list[Rule]:
+    return [
+        (use.status == Status.NOT_RUN, Status.NOT_RUN, "which documents the answer draws on is not known"),
+        (use.status == Status.FAILED, Status.FAILED, "finding the documents the answer draws on failed"),
+        (use.status == Status.NOT_APPLICABLE, Status.NOT_APPLICABLE, "no use of documents to look at here"),
+        (use.refused, Status.NOT_APPLICABLE, "the answer is a refusal, so it draws on no document"),
+        (use.documents == 0, Status.NOT_APPLICABLE, "no document was handed to the generator"),
+    ]
+
+
+def _nothing_used(use: Use) -> Rule:
+    return ~np.any(_listed(use), axis=1), Status.NOT_APPLICABLE, "the answer draws on none of its documents"
+
+
+def used_nothing(use: Use) -> BoolArray:
+    """(n,) True where an answer that is no refusal draws on none of the documents it was given."""
+    idle, _, _ = _nothing_used(use)
+    answered: BoolArray = (use.status == Status.SCORED) & ~use.refused & (use.documents > 0)
+    return idle & answered
+
+
+def ignored_top_ranked(use: Use) -> Scores:
+    """1 where the answer does not draw on rank 1, else 0; an answer that uses nothing counts as ignoring.
+
+    `used_nothing` marks those answers.
+    """
+    used = np.any(_listed(use)[:, :1], axis=1)
+    return Scores.build(1.0 - used, _gaps(use), use.source)
+
+
+def wasted_context(use: Use, k: int) -> Scores:
+    """Share of the top k documents that the answer does not draw on; a shorter list divides by its length."""
+    given = np.minimum(use.documents, k)
+    used = np.sum(_listed(use)[:, :k], axis=1)
+    return Scores.build(ratio(given - used, given), _gaps(use), use.source)
+
+
+def deep_reliance(use: Use, k: int) -> Scores:
+    """Share of the used documents that are ranked below k; not applicable where nothing was used."""
+    used = _listed(use)
+    values = ratio(np.sum(used[:, k:], axis=1), np.sum(used, axis=1))
+    return Scores.build(values, [*_gaps(use), _nothing_used(use)], use.source)
+
+
+def rank_use_gap(use: Use, p: float = PERSISTENCE) -> Scores:
+    """1 - rank-biased overlap of the retriever's order and the order of use, to the depth of use.
+
+    Used documents are ordered by share, descending, ties by rank. With U used documents the overlap is
+    sum over d = 1..U of p^(d-1) * |top d of both| / d, divided by the same sum at full overlap (Webber,
+    Moffat and Zobel 2010, truncated and normalised). 0: the U top ranks are used, in order of share.
+
+    Args:
+        use: (n, K) used documents with shares.
+        p: persistence in (0, 1); the lower, the more the first ranks weigh.
+    """
+    used = _listed(use)
+    unweighed = np.any(used & np.isnan(use.share), axis=1)
+    why = "how much of the answer rests on each document was not recorded"
+    gaps = [*_gaps(use), _nothing_used(use), (unweighed, Status.NOT_RUN, why)]
+    return Scores.build(1.0 - _overlap(used, use.share, p), gaps, use.source)
+
+
+def _overlap(used: BoolArray, share: FloatArray, p: float) -> FloatArray:
+    """(n,) normalised rank-biased overlap; NaN where nothing is used.
+
+    The document at place i (0-based) of the use order with rank index r joins the overlap at depth
+    max(i, r) + 1 and stays: it adds C(U) - C(max(i, r)), with C(x) = sum over d = 1..x of p^(d-1) / d.
+    """
+    width = used.shape[1]
+    order: IntArray = np.argsort(np.where(used, -np.nan_to_num(share), np.inf), axis=1, kind="stable")
+    depth = np.sum(used, axis=1)
+    weight = p ** np.arange(width)
+    cumulative = np.concatenate([[0.0], np.cumsum(weight / np.arange(1, width + 1))])
+    joins = np.minimum(np.maximum(order, np.arange(width)), depth[:, None])
+    counted = np.arange(width) < depth[:, None]
+    overlap = np.sum(np.where(counted, cumulative[depth][:, None] - cumulative[joins], 0.0), axis=1)
+    full = np.concatenate([[0.0], np.cumsum(weight)])[depth]
+    return np.clip(ratio(overlap, full), 0.0, 1.0)
+
+
+def _plain(formula: Callable[[Use], Scores]) -> Compute:
+    return lambda batch, _k, _convention: formula(require(batch.use))
+
+
+def _at_k(formula: Callable[[Use, int], Scores]) -> Compute:
+    return lambda batch, k, _convention: formula(require(batch.use), k)
+
+
+_NOT_HERE = "The answer is a refusal, or no document was handed to the generator"
+_aligned = partial(
+    Metric,
+    stage="generation",
+    needs=("used", "retrieved"),
+    undefined=f"{_NOT_HERE}.",
+    reference="ragtriage",
+    higher_is_better=False,
+)
+
+METRICS: tuple[Metric, ...] = (
+    _aligned(
+        key="ignored_top_ranked",
+        title="Ignored top-ranked",
+        meaning="Whether the answer passes over the document the retriever put first.",
+        formula="1 if the answer does not draw on rank 1, else 0; 1 also for an answer that draws on nothing",
+        bands=(0.30, 0.15),
+        compute=_plain(ignored_top_ranked),
+    ),
+    _aligned(
+        key="wasted_context@k",
+        title="Wasted context",
+        meaning="How much of the first k documents the answer does not draw on.",
+        formula="unused documents in the top k / documents in the top k (fewer than k in a shorter list)",
+        compute=_at_k(wasted_context),
+        per_k=True,
+    ),
+    _aligned(
+        key="deep_reliance@k",
+        title="Deep reliance",
+        meaning="How much of what the answer draws on stands below rank k: what a cut at k would lose.",
+        formula="used documents ranked below k / used documents",
+        undefined=f"{_NOT_HERE}, or the answer draws on none.",
+        compute=_at_k(deep_reliance),
+        per_k=True,
+    ),
+    _aligned(
+        key="rank_use_gap",
+        title="Rank-use gap",
+        meaning="How far the order in which the answer relies on documents is from the retriever's order.",
+        formula="1 - RBO of the ranks 1..U and the U used documents ordered by share (p = 0.9), where RBO = "
+        "sum over d <= U of p^(d-1) * |overlap of the top d| / d, divided by sum over d <= U of p^(d-1)",
+        undefined=f"{_NOT_HERE}, or the answer draws on none.",
+        needs=("used.share", "retrieved"),
+        reference="rank-biased overlap, Webber, Moffat and Zobel 2010",
+        compute=_plain(rank_use_gap),
+    ),
+)

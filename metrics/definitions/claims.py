@@ -1,0 +1,454 @@
+"""Claim metrics: answer claims against the reference and the context, reference claims against both.
+
+The first eleven are RAGChecker's (Ru et al. 2024, arXiv:2408.08067), in its order. Under the convention
+"ragchecker" they reproduce its code: an empty list of claims or documents gives 0, and noise from irrelevant
+documents leaves out claims that a relevant document also supports. Under "default" an empty denominator is
+not applicable, an answer given without any document is simply unsupported, and the two kinds of noise may
+share a claim. `metrics.definitions.claims` declares them for the registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.schema.applicability import ratio, require
+from metrics.schema.batch import Claims, ReferenceClaims
+from metrics.schema.metric import Compute, Convention, Metric
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Source, Status
+
+__all__ = [
+    "METRICS",
+    "answer_f1",
+    "answer_precision",
+    "answer_recall",
+    "chunk_precision",
+    "context_recall",
+    "context_utilization",
+    "contradicted",
+    "faithfulness",
+    "hallucination",
+    "noise_sensitivity_irrelevant",
+    "noise_sensitivity_relevant",
+    "omission",
+    "relevant_documents",
+    "self_knowledge",
+    "ungrounded",
+]
+
+Rule = tuple[BoolArray, Status, str]
+_NO_CLAIMS = "the answer makes no claims"
+_NO_REFERENCE = "the reference answer has no claims"
+_NO_SUPPORT = "which documents support the claims was not recorded"
+
+
+def _count(block: Claims | ReferenceClaims, mask: BoolArray | None = None) -> FloatArray:
+    """(n,) number of claims of each sample, or of those where the (m,) mask is True."""
+    weights = np.ones(len(block.sample)) if mask is None else mask.astype(np.float64)
+    return np.bincount(block.sample, weights=weights, minlength=len(block.status)).astype(np.float64)
+
+
+def _unrecorded(block: Claims | ReferenceClaims) -> Rule:
+    whose = "answer" if isinstance(block, Claims) else "reference answer"
+    return block.status != Status.SCORED, Status.NOT_RUN, f"the claims of the {whose} were not recorded"
+
+
+def _unknown(block: Claims | ReferenceClaims, lacking: BoolArray, why: str) -> Rule:
+    return _count(block, lacking) > 0, Status.NOT_RUN, why
+
+
+def _no_verdict(block: Claims | ReferenceClaims) -> Rule:
+    if isinstance(block, Claims):
+        why = "whether the reference answer entails the claims was not recorded"
+        return _unknown(block, block.in_reference < 0, why)
+    why = "whether the answer entails the claims of the reference was not recorded"
+    return _unknown(block, block.in_answer < 0, why)
+
+
+def _no_support(block: Claims | ReferenceClaims) -> Rule:
+    return _unknown(block, ~block.support_known, _NO_SUPPORT)
+
+
+def _backed(block: Claims | ReferenceClaims) -> BoolArray:
+    """(m,) True where any retrieved document supports the claim."""
+    backed: BoolArray = np.any(block.supported, axis=1)
+    return backed
+
+
+def _share(
+    part: FloatArray,
+    whole: FloatArray | IntArray,
+    source: NDArray[np.int8],
+    gaps: list[Rule],
+    empty: list[tuple[BoolArray, str]],
+    convention: Convention,
+) -> Scores:
+    """Part of whole; what is empty is not applicable, or 0 under the convention "ragchecker"."""
+    values = ratio(part, whole)
+    void = np.any([mask for mask, _ in empty], axis=0)
+    if convention == "ragchecker":
+        return Scores.build(np.where(void, 0.0, values), gaps, source)
+    return Scores.build(values, [*gaps, *((mask, Status.NOT_APPLICABLE, why) for mask, why in empty)], source)
+
+
+def _of_answer(claims: Claims, hit: BoolArray, gaps: list[Rule], convention: Convention) -> Scores:
+    whole = _count(claims)
+    gaps = [_unrecorded(claims), *gaps]
+    return _share(_count(claims, hit), whole, claims.source, gaps, [(whole == 0, _NO_CLAIMS)], convention)
+
+
+def _of_reference(
+    reference: ReferenceClaims, hit: BoolArray, gaps: list[Rule], convention: Convention
+) -> Scores:
+    whole = _count(reference)
+    gaps = [_unrecorded(reference), *gaps]
+    empty = [(whole == 0, _NO_REFERENCE)]
+    return _share(_count(reference, hit), whole, reference.source, gaps, empty, convention)
+
+
+def answer_precision(claims: Claims, convention: Convention = "default") -> Scores:
+    """Share of answer claims that the reference answer entails."""
+    return _of_answer(claims, claims.in_reference == 1, [_no_verdict(claims)], convention)
+
+
+def answer_recall(reference: ReferenceClaims, convention: Convention = "default") -> Scores:
+    """Share of reference claims that the answer entails."""
+    return _of_reference(reference, reference.in_answer == 1, [_no_verdict(reference)], convention)
+
+
+def answer_f1(claims: Claims, reference: ReferenceClaims, convention: Convention = "default") -> Scores:
+    """Harmonic mean of answer precision and recall, per sample; 0 where both are 0."""
+    right, found = answer_precision(claims, convention), answer_recall(reference, convention)
+    total = right.values + found.values
+    values = np.where(total == 0, 0.0, ratio(2 * right.values * found.values, total))
+    void = Status.NOT_APPLICABLE
+    gap_of_recall = (found.status == void) | (right.status == Status.SCORED)
+    gap_of_recall &= right.status != void
+    status = np.where(gap_of_recall, found.status, right.status)
+    reason = np.where(gap_of_recall, found.reason, right.reason)
+    return Scores(values, status, reason, np.maximum(claims.source, reference.source))
+
+
+def context_recall(reference: ReferenceClaims, convention: Convention = "default") -> Scores:
+    """Share of reference claims that any retrieved document supports (RAGChecker's claim recall)."""
+    return _of_reference(reference, _backed(reference), [_no_support(reference)], convention)
+
+
+def relevant_documents(reference: ReferenceClaims) -> BoolArray:
+    """(n, K) True where the document at that rank supports at least one reference claim: a relevant chunk."""
+    relevant = np.zeros((len(reference.status), reference.supported.shape[1]), dtype=np.bool_)
+    claim, rank = np.nonzero(reference.supported)
+    relevant[reference.sample[claim], rank] = True
+    return relevant
+
+
+def chunk_precision(
+    reference: ReferenceClaims, documents: IntArray, convention: Convention = "default"
+) -> Scores:
+    """Share of the (n,) retrieved documents that support at least one reference claim."""
+    relevant = relevant_documents(reference)
+    listed = np.arange(relevant.shape[1]) < documents[:, None]
+    part = np.sum(relevant & listed, axis=1).astype(np.float64)
+    gaps = [_unrecorded(reference), _no_support(reference)]
+    empty = [(_count(reference) == 0, _NO_REFERENCE), (documents == 0, "no document was retrieved")]
+    return _share(part, documents, reference.source, gaps, empty, convention)
+
+
+def context_utilization(reference: ReferenceClaims, convention: Convention = "default") -> Scores:
+    """Of the reference claims that the context supports, the share that the answer entails."""
+    backed = _backed(reference)
+    whole = _count(reference, backed)
+    gaps = [_unrecorded(reference), _no_support(reference), _no_verdict(reference)]
+    none_backed = "no retrieved document supports a claim of the reference answer"
+    empty = [(_count(reference) == 0, _NO_REFERENCE), (whole == 0, none_backed)]
+    part = _count(reference, backed & (reference.in_answer == 1))
+    return _share(part, whole, reference.source, gaps, empty, convention)
+
+
+def _noise(claims: Claims, reference: ReferenceClaims, backed: BoolArray, convention: Convention) -> Scores:
+    gaps = [_unrecorded(claims), _unrecorded(reference)]
+    gaps += [_no_verdict(claims), _no_support(claims), _no_support(reference)]
+    none_relevant = f"{_NO_REFERENCE}, so no document counts as relevant"
+    whole = _count(claims)
+    empty = [(whole == 0, _NO_CLAIMS), (_count(reference) == 0, none_relevant)]
+    source = np.maximum(claims.source, reference.source)
+    return _share(_count(claims, backed & (claims.in_reference == 0)), whole, source, gaps, empty, convention)
+
+
+def _backed_by(claims: Claims, reference: ReferenceClaims, *, relevant: bool) -> BoolArray:
+    """(m,) True where a relevant (or an irrelevant) document supports the answer claim."""
+    width = claims.supported.shape[1]
+    chunk = np.zeros((len(claims.status), width), dtype=np.bool_)
+    known = relevant_documents(reference)[:, :width]
+    chunk[:, : known.shape[1]] = known
+    backed: BoolArray = np.any(claims.supported & (chunk[claims.sample] == relevant), axis=1)
+    return backed
+
+
+def noise_sensitivity_relevant(
+    claims: Claims, reference: ReferenceClaims, convention: Convention = "default"
+) -> Scores:
+    """Share of answer claims that are wrong and supported by a relevant document."""
+    return _noise(claims, reference, _backed_by(claims, reference, relevant=True), convention)
+
+
+def noise_sensitivity_irrelevant(
+    claims: Claims, reference: ReferenceClaims, convention: Convention = "default"
+) -> Scores:
+    """Share of answer claims that are wrong and supported by an irrelevant document.
+
+    Under "ragchecker" claims that a relevant document also supports are left out, so that both kinds of
+    noise, precision and hallucination add up to 1.
+    """
+    backed = _backed_by(claims, reference, relevant=False)
+    if convention == "ragchecker":
+        backed &= ~_backed_by(claims, reference, relevant=True)
+    return _noise(claims, reference, backed, convention)
+
+
+def _own(claims: Claims, documents: IntArray, verdict: int, convention: Convention) -> Scores:
+    """Share of answer claims with this verdict that no document supports; RAGChecker: 0 without documents."""
+    alone = ~_backed(claims) & (claims.in_reference == verdict)
+    if convention == "ragchecker":
+        alone &= documents[claims.sample] > 0
+    return _of_answer(claims, alone, [_no_verdict(claims), _no_support(claims)], convention)
+
+
+def hallucination(claims: Claims, documents: IntArray, convention: Convention = "default") -> Scores:
+    """Share of answer claims that are wrong and supported by none of the (n,) retrieved documents."""
+    return _own(claims, documents, 0, convention)
+
+
+def self_knowledge(claims: Claims, documents: IntArray, convention: Convention = "default") -> Scores:
+    """Share of answer claims that are right though none of the (n,) retrieved documents supports them."""
+    return _own(claims, documents, 1, convention)
+
+
+def faithfulness(claims: Claims, convention: Convention = "default") -> Scores:
+    """Share of answer claims that any retrieved document supports."""
+    return _of_answer(claims, _backed(claims), [_no_support(claims)], convention)
+
+
+def contradicted(claims: Claims, convention: Convention = "default") -> Scores:
+    """Share of answer claims that a retrieved document contradicts, also where another supports them.
+
+    Not run where contradiction was not recorded; word overlap (an estimated source) cannot show it.
+    """
+    known = claims.support_known if claims.contradiction_known is None else claims.contradiction_known
+    known = known & (claims.source[claims.sample] != Source.ESTIMATED)
+    gap = _unknown(claims, ~known, "which documents contradict the claims was not recorded")
+    return _of_answer(claims, np.any(claims.contradicted, axis=1), [gap], convention)
+
+
+def ungrounded(claims: Claims, convention: Convention = "default") -> Scores:
+    """Share of answer claims that no retrieved document supports, true or not: 1 - faithfulness."""
+    return _of_answer(claims, ~_backed(claims), [_no_support(claims)], convention)
+
+
+def omission(reference: ReferenceClaims, convention: Convention = "default") -> Scores:
+    """Share of reference claims that the context supports and the answer leaves out."""
+    missed = _backed(reference) & (reference.in_answer == 0)
+    return _of_reference(reference, missed, [_no_support(reference), _no_verdict(reference)], convention)
+
+
+_RAGCHECKER = "RAGChecker (Ru et al. 2024, arXiv:2408.08067)"
+_EMPTY_ANSWER = "The answer makes no claims."
+_EMPTY_REFERENCE = "The reference answer has no claims."
+_EITHER_EMPTY = "The answer makes no claims, or the reference answer has none."
+
+
+def _answer(formula: Callable[[Claims, Convention], Scores]) -> Compute:
+    return lambda batch, _k, convention: formula(require(batch.claims), convention)
+
+
+def _in_context(formula: Callable[[Claims, IntArray, Convention], Scores]) -> Compute:
+    return lambda batch, _k, convention: formula(require(batch.claims), batch.documents, convention)
+
+
+def _reference(formula: Callable[[ReferenceClaims, Convention], Scores]) -> Compute:
+    return lambda batch, _k, convention: formula(require(batch.reference_claims), convention)
+
+
+def _both(formula: Callable[[Claims, ReferenceClaims, Convention], Scores]) -> Compute:
+    return lambda batch, _k, convention: formula(
+        require(batch.claims), require(batch.reference_claims), convention
+    )
+
+
+def _with_documents(formula: Callable[[ReferenceClaims, IntArray, Convention], Scores]) -> Compute:
+    return lambda batch, _k, convention: formula(require(batch.reference_claims), batch.documents, convention)
+
+
+_answer_metric = partial(Metric, undefined=_EMPTY_ANSWER, reference=_RAGCHECKER)
+_reference_metric = partial(Metric, undefined=_EMPTY_REFERENCE, reference=_RAGCHECKER)
+
+METRICS: tuple[Metric, ...] = (
+    _answer_metric(
+        key="answer_precision",
+        title="Answer precision",
+        meaning="How much of what the answer claims is right, judged by the reference answer.",
+        formula="answer claims entailed by the reference answer / answer claims",
+        stage="answer",
+        needs=("claims.in_reference",),
+        bands=(0.7, 0.8),
+        compute=_answer(answer_precision),
+    ),
+    _reference_metric(
+        key="answer_recall",
+        title="Answer recall",
+        meaning="How much of the reference answer the answer says.",
+        formula="reference claims entailed by the answer / reference claims",
+        stage="answer",
+        needs=("reference_claims.in_answer",),
+        bands=(0.7, 0.8),
+        compute=_reference(answer_recall),
+    ),
+    _answer_metric(
+        key="answer_f1",
+        title="Answer F1",
+        meaning="Whether the answer is both right and complete; low as soon as either fails.",
+        formula="2 * answer_precision * answer_recall / (answer_precision + answer_recall) of one question, "
+        "averaged afterwards; 0 where both are 0",
+        stage="answer",
+        needs=("claims.in_reference", "reference_claims.in_answer"),
+        undefined=_EITHER_EMPTY,
+        bands=(0.5, 0.6),
+        compute=_both(answer_f1),
+    ),
+    _reference_metric(
+        key="context_recall",
+        title="Context recall",
+        meaning="How much of the reference answer the retrieved documents support.",
+        formula="reference claims supported by any retrieved document / reference claims",
+        stage="retrieval",
+        needs=("reference_claims.supported_by", "retrieved"),
+        bands=(0.80, 0.90),
+        compute=_reference(context_recall),
+        aliases=("claim_recall",),
+    ),
+    _reference_metric(
+        key="chunk_precision",
+        title="Chunk precision",
+        meaning="How many of the retrieved documents carry anything of the reference answer.",
+        formula="retrieved documents that support at least one reference claim / retrieved documents",
+        stage="retrieval",
+        needs=("reference_claims.supported_by", "retrieved"),
+        undefined="The reference answer has no claims, or no document was retrieved.",
+        compute=_with_documents(chunk_precision),
+        caution="RAGChecker writes it as context_precision, which is another metric in Ragas.",
+    ),
+    _reference_metric(
+        key="context_utilization",
+        title="Context utilization",
+        meaning="Of what the context offers of the reference answer, how much the answer takes up.",
+        formula="reference claims that are supported by a retrieved document and entailed by the answer / "
+        "reference claims supported by a retrieved document",
+        stage="generation",
+        needs=("reference_claims.supported_by", "reference_claims.in_answer", "retrieved"),
+        undefined="No retrieved document supports a claim of the reference answer, or it has no claims.",
+        bands=(0.70, 0.85),
+        caution="Ragas' metric of this name is another: context precision judged by the answer.",
+        compute=_reference(context_utilization),
+    ),
+    _answer_metric(
+        key="noise_sensitivity_relevant",
+        title="Noise sensitivity (relevant)",
+        meaning="How much of the answer is wrong and taken from documents that also hold the right content.",
+        formula="answer claims not entailed by the reference and supported by a relevant document / answer "
+        "claims; a relevant document supports at least one reference claim",
+        stage="generation",
+        needs=("claims.in_reference", "claims.supported_by", "reference_claims.supported_by", "retrieved"),
+        undefined=_EITHER_EMPTY,
+        higher_is_better=False,
+        compute=_both(noise_sensitivity_relevant),
+        aliases=("noise_sensitivity", "noise_sensitivity_in_relevant"),
+    ),
+    _answer_metric(
+        key="noise_sensitivity_irrelevant",
+        title="Noise sensitivity (irrelevant)",
+        meaning="How much of the answer is wrong and taken from documents without any of the right content.",
+        formula="answer claims not entailed by the reference and supported by an irrelevant document / "
+        "answer claims; convention ragchecker leaves out claims that a relevant document also supports",
+        stage="generation",
+        needs=("claims.in_reference", "claims.supported_by", "reference_claims.supported_by", "retrieved"),
+        undefined=_EITHER_EMPTY,
+        higher_is_better=False,
+        compute=_both(noise_sensitivity_irrelevant),
+        aliases=("noise_sensitivity_in_irrelevant",),
+    ),
+    _answer_metric(
+        key="hallucination",
+        title="Hallucination",
+        meaning="How much of the answer is wrong and found in no retrieved document.",
+        formula="answer claims neither entailed by the reference nor supported by any retrieved document / "
+        "answer claims",
+        stage="generation",
+        needs=("claims.in_reference", "claims.supported_by", "retrieved"),
+        higher_is_better=False,
+        bands=(0.10, 0.05),
+        compute=_in_context(hallucination),
+    ),
+    _answer_metric(
+        key="self_knowledge",
+        title="Self-knowledge",
+        meaning="How much of the answer is right though no retrieved document says so: the model's memory.",
+        formula="answer claims entailed by the reference and supported by no retrieved document / "
+        "answer claims",
+        stage="generation",
+        needs=("claims.in_reference", "claims.supported_by", "retrieved"),
+        higher_is_better=None,
+        compute=_in_context(self_knowledge),
+    ),
+    _answer_metric(
+        key="faithfulness",
+        title="Faithfulness",
+        meaning="How much of the answer rests on the retrieved documents.",
+        formula="answer claims supported by any retrieved document / answer claims; 0 for claims made "
+        "without any document",
+        stage="generation",
+        needs=("claims.supported_by", "retrieved"),
+        reference=f"{_RAGCHECKER}; Ragas (Es et al. 2024)",
+        bands=(0.85, 0.95),
+        compute=_answer(faithfulness),
+        aliases=("groundedness",),
+    ),
+    _answer_metric(
+        key="contradicted",
+        title="Contradicted",
+        meaning="How much of the answer a retrieved document says the opposite of (intrinsic hallucination).",
+        formula="answer claims contradicted by at least one retrieved document / answer claims; counts also "
+        "where another document supports the claim, because then the documents disagree",
+        stage="generation",
+        needs=("claims.contradicted_by", "retrieved"),
+        reference="intrinsic hallucination, Maynez et al. 2020; Ji et al. 2023",
+        higher_is_better=False,
+        compute=_answer(contradicted),
+    ),
+    _answer_metric(
+        key="ungrounded",
+        title="Ungrounded",
+        meaning="How much of the answer stands in no retrieved document, true or not.",
+        formula="answer claims supported by no retrieved document / answer claims = 1 - faithfulness = "
+        "hallucination + self_knowledge",
+        stage="generation",
+        needs=("claims.supported_by", "retrieved"),
+        reference="extrinsic content, Maynez et al. 2020; complement of faithfulness",
+        higher_is_better=False,
+        compute=_answer(ungrounded),
+    ),
+    _reference_metric(
+        key="omission",
+        title="Omission",
+        meaning="How much of the reference answer the context offered and the answer left out.",
+        formula="reference claims supported by a retrieved document and not entailed by the answer / "
+        "reference claims",
+        stage="generation",
+        needs=("reference_claims.supported_by", "reference_claims.in_answer", "retrieved"),
+        reference="ragtriage; = context_recall * (1 - context_utilization)",
+        higher_is_better=False,
+        compute=_reference(omission),
+    ),
+)

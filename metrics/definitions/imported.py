@@ -1,0 +1,214 @@
+"""Metrics that a judge, a person or another tool supplies, and the two that relevance labels give.
+
+`context_relevance` and `context_precision` are computed where every retrieved document has a relevance label;
+all others are declared only, so that an imported column has a meaning, a direction and bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from metrics.schema.applicability import ratio, require
+from metrics.schema.batch import Batch
+from metrics.schema.metric import Compute, Convention, Metric
+from metrics.schema.scores import BoolArray, IntArray, Scores, Status
+
+__all__ = ["ANSWERS", "CITATIONS", "CONTEXT", "FEEDBACK", "context_precision", "context_relevance"]
+
+LabelArray = np.ndarray[tuple[int, int], np.dtype[np.int8]]
+_NO_DOCUMENT = "no document was retrieved"
+
+
+def _listed(labels: LabelArray, documents: IntArray) -> BoolArray:
+    listed: BoolArray = np.arange(labels.shape[1]) < documents[:, None]
+    return listed
+
+
+def _gaps(labels: LabelArray, documents: IntArray) -> list[tuple[BoolArray, Status, str]]:
+    labelled = np.sum(_listed(labels, documents) & (labels >= 0), axis=1)
+    return [
+        (documents == 0, Status.NOT_APPLICABLE, _NO_DOCUMENT),
+        (labelled < documents, Status.NOT_RUN, "not every retrieved document has a relevance label"),
+    ]
+
+
+def context_relevance(labels: LabelArray, documents: IntArray) -> Scores:
+    """Share of the retrieved documents that are labelled relevant to the question.
+
+    Args:
+        labels: (n, K) 1 relevant, 0 not, -1 not labelled.
+        documents: (n,) number of retrieved documents.
+    """
+    relevant = np.sum(_listed(labels, documents) & (labels == 1), axis=1)
+    return Scores.build(ratio(relevant, documents), _gaps(labels, documents))
+
+
+def context_precision(labels: LabelArray, documents: IntArray) -> Scores:
+    """Mean precision at the ranks of the relevant documents, over those retrieved; 0 where none is relevant.
+
+    Ragas' definition. It divides by the relevant documents that were retrieved, so it judges their order and
+    cannot see what is missing.
+
+    Args:
+        labels: (n, K) 1 relevant, 0 not, -1 not labelled.
+        documents: (n,) number of retrieved documents.
+    """
+    relevant = _listed(labels, documents) & (labels == 1)
+    precision_at = np.cumsum(relevant, axis=1) / np.arange(1, labels.shape[1] + 1)
+    count = np.sum(relevant, axis=1)
+    total = np.sum(np.where(relevant, precision_at, 0.0), axis=1)
+    return Scores.build(np.where(count == 0, 0.0, ratio(total, count)), _gaps(labels, documents))
+
+
+def _of_labels(formula: Callable[[LabelArray, IntArray], Scores]) -> Compute:
+    def compute(batch: Batch, _k: int, _convention: Convention) -> Scores:
+        return formula(require(batch.document_relevant), batch.documents)
+
+    return compute
+
+
+_supplied = partial(
+    Metric,
+    stage="answer",
+    needs=("scores",),
+    undefined="Never; not run where no judge, person or tool supplied it.",
+)
+_RAGAS = "Ragas (Es et al. 2024)"
+_LEXICAL = (
+    "Rewards shared words or vectors, not truth: a wrong figure costs almost nothing. Never decide by it."
+)
+_MTRAG = "MTRAG (Katsis et al. 2025)"
+_RATED = "Put on 0 to 1 where the raters' scale is declared; on their own scale elsewhere."
+
+CONTEXT: tuple[Metric, ...] = (
+    _supplied(
+        key="context_relevance",
+        title="Context relevance",
+        meaning="How many of the retrieved documents are relevant to the question.",
+        formula="retrieved documents labelled relevant / retrieved documents",
+        stage="retrieval",
+        needs=("retrieved.relevant",),
+        undefined="No document was retrieved.",
+        reference="ARES (Saad-Falcon et al. 2024); TruLens context relevance",
+        compute=_of_labels(context_relevance),
+        aliases=("contextual_relevancy",),
+    ),
+    _supplied(
+        key="context_precision",
+        title="Context precision",
+        meaning="Whether the relevant ones among the retrieved documents stand at the top.",
+        formula="sum over ranks i of precision@i * relevant_i / relevant documents retrieved; 0 if none",
+        stage="retrieval",
+        needs=("retrieved.relevant",),
+        undefined="No document was retrieved.",
+        reference=_RAGAS,
+        bands=(0.70, 0.85),
+        compute=_of_labels(context_precision),
+        aliases=("contextual_precision", "llm_context_precision_with_reference"),
+    ),
+    _supplied(
+        key="context_entity_recall",
+        title="Context entity recall",
+        meaning="How many of the entities in the reference answer the retrieved documents name.",
+        formula="entities of the reference found in the context / entities of the reference",
+        stage="retrieval",
+        reference=_RAGAS,
+    ),
+)
+
+ANSWERS: tuple[Metric, ...] = (
+    _supplied(
+        key="answer_correctness",
+        title="Answer correctness",
+        meaning="Whether the answer agrees with the reference answer in facts and in wording.",
+        formula="Ragas: 0.75 * F1 of the statements + 0.25 * embedding similarity",
+        reference=_RAGAS,
+        caution="A quarter of it is embedding similarity.",
+    ),
+    _supplied(
+        key="factual_correctness",
+        title="Factual correctness",
+        meaning="Whether the facts of the answer and of the reference answer are the same.",
+        formula="Ragas: F1 (or precision, or recall) of claims entailed both ways",
+        reference=_RAGAS,
+    ),
+    _supplied(
+        key="rl_f",
+        title="RL-F",
+        meaning="How much of the answer rests on the documents, by a judge without the reference answer.",
+        formula="Ragas faithfulness",
+        stage="generation",
+        reference=_MTRAG,
+    ),
+    _supplied(
+        key="rb_llm",
+        title="RB-LLM",
+        meaning="How good the answer is beside the reference answer, by a judge.",
+        formula="judged 0 to 1 against the reference answer",
+        reference=f"{_MTRAG}, after RAD-Bench (Kuo et al. 2024)",
+    ),
+    _supplied(
+        key="conditional_idk",
+        title="Conditional IDK",
+        meaning="Whether the answer says that it does not know, as the tool judged it for this question.",
+        formula="1 or 0 by the tool",
+        reference=_MTRAG,
+        higher_is_better=None,
+    ),
+    _supplied(
+        key="win_rate",
+        title="Win rate",
+        meaning="How often people preferred this answer to another system's on the same question.",
+        formula="comparisons won / comparisons, in percent",
+        reference=_MTRAG,
+        bounds=(0.0, 100.0),
+    ),
+    *(
+        _supplied(
+            key=title.lower(),
+            title=title,
+            meaning=meaning,
+            formula="rating by a person or a judge",
+            reference=_MTRAG,
+            caution=_RATED,
+        )
+        for title, meaning in (
+            ("Appropriateness", "Whether the answer fits the question and the turn of the conversation."),
+            ("Naturalness", "Whether the answer reads like something a person would say."),
+            ("Fluency", "Whether the answer is grammatical and easy to read."),
+        )
+    ),
+)
+
+CITATIONS: tuple[Metric, ...] = (
+    _supplied(
+        key="citation_precision",
+        title="Citation precision",
+        meaning="How many of the citations support the sentence they stand at.",
+        formula="citations that support their sentence / citations",
+        stage="citation",
+        reference="ALCE (Gao et al. 2023)",
+    ),
+    _supplied(
+        key="citation_recall",
+        title="Citation recall",
+        meaning="How many sentences are fully supported by the citations they carry.",
+        formula="sentences supported by their citations / sentences that need support",
+        stage="citation",
+        reference="ALCE (Gao et al. 2023)",
+    ),
+)
+
+FEEDBACK: tuple[Metric, ...] = (
+    _supplied(
+        key="user_feedback",
+        title="User feedback",
+        meaning="What the person who asked said of the answer.",
+        formula="1 for thumbs up, 0 for thumbs down",
+        stage="feedback",
+        reference="recorded by the application",
+    ),
+)

@@ -1,0 +1,119 @@
+"""Metrics of the answer as a whole, computed from a judge's labels; other tools supply them as numbers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from metrics.schema.applicability import require
+from metrics.schema.batch import Batch, Judgement
+from metrics.schema.metric import Compute, Convention, Metric
+from metrics.schema.scores import BoolArray, FloatArray, Scores, Source, Status
+
+__all__ = ["METRICS", "answer_relevancy", "completeness", "correctness", "injection", "self_contradiction"]
+
+_NO_ANSWER = "no answer was recorded"
+
+
+def _score(values: FloatArray, without: list[tuple[BoolArray, str]]) -> Scores:
+    gaps = [(mask & np.isnan(values), Status.NOT_APPLICABLE, why) for mask, why in without]
+    unknown = (np.isnan(values), Status.NOT_RUN, "no judge has read this sample")
+    return Scores.build(values, [*gaps, unknown], Source.JUDGED)
+
+
+def answer_relevancy(judged: Judgement) -> Scores:
+    """1 where the answer fully speaks to the question, 0.5 partly, 0 where it does not or declines."""
+    return _score(judged.addresses, [(~judged.has_answer, _NO_ANSWER)])
+
+
+def completeness(judged: Judgement) -> Scores:
+    """1 where the answer says all that question and documents call for, 2/3 mostly, 1/3 partly, 0 nothing."""
+    return _score(judged.complete, [(~judged.has_answer, _NO_ANSWER)])
+
+
+def correctness(judged: Judgement) -> Scores:
+    """1 where the answer agrees with the reference, 0.5 in part, 0 where it does not or says the opposite."""
+    no_reference = ~np.isnan(judged.addresses) & np.isnan(judged.agrees)
+    without = [(~judged.has_answer, _NO_ANSWER), (no_reference, "the sample has no reference answer")]
+    return _score(judged.agrees, without)
+
+
+def self_contradiction(judged: Judgement) -> Scores:
+    """1 where the answer states a thing and its opposite, else 0."""
+    return _score(judged.contradicts_itself, [(~judged.has_answer, _NO_ANSWER)])
+
+
+def injection(judged: Judgement) -> Scores:
+    """1 where text in the sample tried to instruct the judge, else 0."""
+    return _score(np.where(judged.injections > 0, 1.0, judged.injections), [])
+
+
+def _of(formula: object) -> Compute:
+    def compute(batch: Batch, _k: int, _convention: Convention) -> Scores:
+        scores: Scores = formula(require(batch.judgement))  # type: ignore[operator] # a function of a Judgement
+        return scores
+
+    return compute
+
+
+_judged = partial(Metric, stage="answer", needs=("judged",), undefined="No answer was recorded.")
+_RAGAS = "Ragas (Es et al. 2024)"
+
+METRICS: tuple[Metric, ...] = (
+    _judged(
+        key="answer_relevancy",
+        needs=("answer", "judged"),
+        title="Answer relevancy",
+        meaning="Whether the answer speaks to the question that was asked, right or wrong.",
+        formula="judged 1 fully, 0.5 partly, 0 not; Ragas: mean cosine of the question and questions made "
+        "from the answer",
+        reference=_RAGAS,
+        bands=(0.75, 0.90),
+        aliases=("answer_relevance", "response_relevancy"),
+        compute=_of(answer_relevancy),
+    ),
+    _judged(
+        key="correctness",
+        needs=("answer", "reference_answer", "judged"),
+        title="Correctness",
+        meaning="Whether the answer agrees with the reference answer.",
+        formula="judged 1 correct, 0.5 partly correct, 0 incorrect",
+        undefined="There is no answer or no reference answer.",
+        reference="graded answer accuracy against a reference",
+        bands=(0.70, 0.85),
+        compute=_of(correctness),
+    ),
+    _judged(
+        key="completeness",
+        needs=("answer", "judged"),
+        title="Completeness",
+        meaning="Whether the answer says everything the question and the context call for.",
+        formula="judged 1 complete, 2/3 mostly, 1/3 partly, 0 not; or a rating by a person",
+        reference="MTRAG (Katsis et al. 2025)",
+        caution="Ratings are put on 0 to 1 where their scale is declared; on their own scale elsewhere.",
+        compute=_of(completeness),
+    ),
+    _judged(
+        key="self_contradiction",
+        needs=("answer", "judged"),
+        title="Self-contradiction",
+        meaning="Whether the answer states a thing and its opposite.",
+        formula="judged 1 if it does, else 0",
+        stage="generation",
+        reference="ragtriage",
+        higher_is_better=False,
+        compute=_of(self_contradiction),
+    ),
+    _judged(
+        key="injection",
+        title="Injected instructions",
+        meaning="Whether text in the documents, the question or the answer tries to instruct a judge.",
+        formula="judged 1 if it does, else 0; such text is reported and not followed",
+        stage="system",
+        undefined="Never.",
+        reference="ragtriage",
+        higher_is_better=False,
+        compute=_of(injection),
+    ),
+)

@@ -1,0 +1,148 @@
+"""Refusal metrics: answerable against answered, with refusals after a retrieval miss told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from metrics.schema.applicability import require
+from metrics.schema.batch import ANSWERABLE, Answers
+from metrics.schema.metric import Compute, Metric
+from metrics.schema.scores import BoolArray, IntArray, Scores, Status
+
+__all__ = [
+    "METRICS",
+    "confusion",
+    "correct_abstention",
+    "negative_rejection_rate",
+    "over_refusal",
+    "refusal_accuracy",
+    "refused",
+]
+
+Rule = tuple[BoolArray, Status, str]
+_YES, _NO = ANSWERABLE.index("yes"), ANSWERABLE.index("no")
+
+
+def _no_answer(answers: Answers) -> Rule:
+    return answers.refused < 0, Status.NOT_RUN, "no answer was recorded, so refusal is not known"
+
+
+def _not_labelled(answers: Answers) -> Rule:
+    return answers.answerable < 0, Status.NOT_RUN, "whether the question can be answered was not recorded"
+
+
+def _on(answers: Answers, gaps: list[Rule]) -> Scores:
+    """1 for a refusal, 0 for an answer, on the samples that no gap takes out."""
+    values = (answers.refused == 1).astype(np.float64)
+    return Scores.build(values, [*gaps, _no_answer(answers)], answers.refused_source)
+
+
+def refused(answers: Answers) -> Scores:
+    """1 where the answer is a refusal, else 0."""
+    return _on(answers, [])
+
+
+def negative_rejection_rate(answers: Answers) -> Scores:
+    """1 where an unanswerable question was refused, 0 where it was answered."""
+    other = (answers.answerable != _NO, Status.NOT_APPLICABLE, "the question is not unanswerable")
+    return _on(answers, [_not_labelled(answers), other])
+
+
+def _answerable_only(answers: Answers) -> list[Rule]:
+    other = (answers.answerable != _YES, Status.NOT_APPLICABLE, "the question is not plainly answerable")
+    why = "whether the context held the gold is not known"
+    return [_not_labelled(answers), other, (answers.context_has_gold < 0, Status.NOT_RUN, why)]
+
+
+def over_refusal(answers: Answers) -> Scores:
+    """1 where an answerable question was refused although its context held the gold: the generator erred."""
+    lacks = (answers.context_has_gold == 0, Status.NOT_APPLICABLE, "the context did not hold the gold")
+    return _on(answers, [*_answerable_only(answers), lacks])
+
+
+def correct_abstention(answers: Answers) -> Scores:
+    """1 where an answerable question was refused whose context lacked the gold: right after a miss."""
+    holds = (answers.context_has_gold == 1, Status.NOT_APPLICABLE, "the context held the gold")
+    return _on(answers, [*_answerable_only(answers), holds])
+
+
+def refusal_accuracy(answers: Answers) -> Scores:
+    """1 where an answerable question was answered or an unanswerable one refused, else 0."""
+    right = (answers.refused == 1) == (answers.answerable == _NO)
+    between = ~np.isin(answers.answerable, [_YES, _NO])
+    why = "the question is neither plainly answerable nor unanswerable"
+    gaps = [_not_labelled(answers), (between, Status.NOT_APPLICABLE, why), _no_answer(answers)]
+    return Scores.build(right.astype(np.float64), gaps, answers.refused_source)
+
+
+def confusion(answers: Answers) -> IntArray:
+    """(2, 2) counts: rows answerable, unanswerable; columns answered, refused; the rest is left out."""
+    counts = [
+        [np.sum((answers.answerable == label) & (answers.refused == refusal)) for refusal in (0, 1)]
+        for label in (_YES, _NO)
+    ]
+    return np.array(counts, dtype=np.int64)
+
+
+def _of(formula: Callable[[Answers], Scores]) -> Compute:
+    return lambda batch, _k, _convention: formula(require(batch.answers))
+
+
+_refusal = partial(Metric, stage="generation", needs=("answerable", "refused"))
+_TWO_BY_TWO = "answerability by refusal; SQuAD 2.0 (Rajpurkar et al. 2018)"
+
+METRICS: tuple[Metric, ...] = (
+    _refusal(
+        key="negative_rejection_rate",
+        title="Negative rejection rate",
+        meaning="How often the system refuses what cannot be answered from the corpus, as it should.",
+        formula="on unanswerable questions: 1 if refused, else 0",
+        undefined="The question is answerable, partly answerable or conversational.",
+        reference="negative rejection, RGB (Chen et al. 2024)",
+        compute=_of(negative_rejection_rate),
+    ),
+    _refusal(
+        key="over_refusal",
+        title="Over-refusal",
+        meaning="How often the system refuses although the answer was in its context: the generator's fault.",
+        formula="on answerable questions whose context held the gold: 1 if refused, else 0",
+        needs=("answerable", "refused", "retrieved"),
+        undefined="The question is not plainly answerable, or the context did not hold the gold.",
+        reference=_TWO_BY_TWO,
+        higher_is_better=False,
+        compute=_of(over_refusal),
+    ),
+    _refusal(
+        key="correct_abstention",
+        title="Correct abstention",
+        meaning="How often the system refuses when retrieval missed the gold, and makes nothing up.",
+        formula="on answerable questions whose context lacked the gold: 1 if refused, else 0",
+        needs=("answerable", "refused", "retrieved"),
+        undefined="The question is not plainly answerable, or the context held the gold.",
+        reference=_TWO_BY_TWO,
+        compute=_of(correct_abstention),
+    ),
+    _refusal(
+        key="refusal_accuracy",
+        title="Refusal accuracy",
+        meaning="How often the system answers what it can and refuses what it cannot.",
+        formula="1 if (answerable and answered) or (unanswerable and refused), else 0",
+        undefined="The question is partly answerable or conversational.",
+        reference=_TWO_BY_TWO,
+        compute=_of(refusal_accuracy),
+    ),
+    _refusal(
+        key="refused",
+        title="Refused",
+        meaning="How often the system refuses at all; good or bad only beside answerability.",
+        formula="1 if the answer is a refusal, else 0",
+        needs=("refused",),
+        undefined="Never; not run where no answer was recorded.",
+        reference="ragtriage",
+        higher_is_better=None,
+        compute=_of(refused),
+    ),
+)

@@ -1,0 +1,131 @@
+"""The evidence behind a stage as a sentence that a person reads beside the case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from metrics.diagnosis.stages import stage_code
+
+__all__ = ["evidence_sentence"]
+
+Row = Mapping[str, float | str | None]
+
+
+def evidence_sentence(stage_key: str, row: Row) -> str:
+    """Say on what evidence a case was attributed to a stage; plain text, to be escaped where it is shown.
+
+    Args:
+        stage_key: key of a metrics.diagnosis.stages.FailureStage.
+        row: the case's evidence under the names of StageEvidence and, where known, "n_candidates",
+            "n_context" (documents handed over), "n_gold", "gold_rank" (rank of the first gold document among
+            the candidates), "context_signal" (name of the metric behind "context") and "noise_rank". What is
+            missing is left unsaid.
+
+    Raises:
+        MetricsError: the stage key is not known.
+    """
+    stage_code(stage_key)
+    return _SENTENCES[stage_key](row)
+
+
+def _number(row: Row, name: str) -> float | None:
+    value = row.get(name)
+    return None if not isinstance(value, (int, float)) or math.isnan(value) else float(value)
+
+
+def _figure(row: Row, name: str) -> str:
+    value = _number(row, name)
+    return "not recorded" if value is None else f"{round(value, 2) + 0.0:.2f}"
+
+
+def _of(row: Row, name: str, noun: str) -> str:
+    """Such as "20 candidates" or, unrecorded, "the candidates"."""
+    count = _number(row, name)
+    if count is None:
+        return f"the {noun}s"
+    return f"{count:.0f} {noun}" if count == 1 else f"{count:.0f} {noun}s"
+
+
+def _signal(row: Row) -> str:
+    return f"{row.get('context_signal') or 'context signal'} {_figure(row, 'context')}"
+
+
+def _refused_with_context(row: Row) -> str:
+    if _number(row, "gold_in_context") is not None:
+        return (
+            f"the system declined with all of the gold in {_of(row, 'n_context', 'document')} of its context"
+        )
+    return f"the system declined with {_signal(row)}"
+
+
+def _misranked(row: Row) -> str:
+    rank = _number(row, "gold_rank")
+    where = "" if rank is None else f" at rank {rank:.0f}"
+    return (
+        f"gold document{where} of {_of(row, 'n_candidates', 'candidate')}, "
+        f"not among {_of(row, 'n_context', 'document')} of the context"
+    )
+
+
+def _retrieval_miss(row: Row) -> str:
+    return (
+        f"gold document at none of {_of(row, 'n_context', 'document')} of the context; no candidates recorded"
+    )
+
+
+def _off_question(row: Row) -> str:
+    relevancy, faithfulness = _figure(row, "answer_relevancy"), _figure(row, "faithfulness")
+    return f"answer relevancy {relevancy} with faithfulness {faithfulness}"
+
+
+def _partial(row: Row) -> str:
+    share, gold = _number(row, "gold_in_context"), _number(row, "n_gold")
+    if share is None:
+        return "part of the gold in the context"
+    if gold is None:
+        return f"{share:.0%} of the gold in the context"
+    return f"{share * gold:.0f} of {gold:.0f} gold documents in the context"
+
+
+def _followed_noise(row: Row) -> str:
+    rank = _number(row, "noise_rank")
+    where = "" if rank is None else f", most from the document at rank {rank:.0f}"
+    share = _number(row, "noise_sensitivity")
+    claims = "claims" if share is None else f"{share:.0%} of the claims"
+    return f"{claims} are wrong and come from retrieved documents{where}"
+
+
+def _left_out(row: Row) -> str:
+    used = _number(row, "context_utilization")
+    if used is not None:
+        return f"the answer states {used:.0%} of what the context held"
+    omitted = _number(row, "omission")
+    share = "part" if omitted is None else f"{omitted:.0%}"
+    return f"{share} of the reference is in the context and not in the answer"
+
+
+def _wrong(row: Row) -> str:
+    return (
+        f"correctness {_figure(row, 'correctness')} with faithfulness {_figure(row, 'faithfulness')} "
+        f"and answer relevancy {_figure(row, 'answer_relevancy')}"
+    )
+
+
+_SENTENCES: dict[str, Callable[[Row], str]] = {
+    "answered_unanswerable": lambda _: "the question is labelled unanswerable and the system answered",
+    "refused_with_context": _refused_with_context,
+    "missed": lambda row: f"gold document at none of {_of(row, 'n_candidates', 'candidate')}",
+    "misranked": _misranked,
+    "retrieval_miss": _retrieval_miss,
+    "partial_gold": _partial,
+    "inferred_miss": lambda row: f"no gold recorded; {_signal(row)}",
+    "followed_noise": _followed_noise,
+    "wrong_format": lambda _: "a format check failed",
+    "self_contradiction": lambda _: "the answer contradicts itself",
+    "unfaithful": lambda row: f"faithfulness {_figure(row, 'faithfulness')}",
+    "left_out": _left_out,
+    "off_question": _off_question,
+    "wrong": _wrong,
+    "unexplained": lambda _: "no recorded evidence meets the rule of any stage",
+}

@@ -1,0 +1,150 @@
+"""The slices of a run (by tag, query type, document, length) that do worse than the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
+from metrics.statistics.distributions import normal_tail
+from metrics.statistics.intervals import question_means
+from metrics.statistics.paired import holm
+
+__all__ = ["MIN_SLICE", "SliceFinding", "fisher_upper", "worst_slices"]
+
+MIN_SLICE = (
+    5  # a slice of fewer questions says nothing, and looking at it costs the others their significance
+)
+_EXACT_TOTAL = (
+    1_000_000  # up to here the tail is summed exactly, beyond it the normal limit is the same number
+)
+
+
+@dataclass(frozen=True)
+class SliceFinding:
+    """One slice against the rest of the run.
+
+    Attributes:
+        name: what the run was sliced by.
+        value: the slice.
+        n: questions in it.
+        n_bad: bad ones.
+        rate: share of bad ones in it.
+        rate_rest: share of bad ones among the other questions.
+        p: one-sided exact p that a slice of this size would hold so many bad cases by chance.
+        adjusted_p: the same after Holm's correction for all slices looked at.
+        n_looked_at: how many those were.
+    """
+
+    name: str
+    value: str
+    n: int
+    n_bad: int
+    rate: float
+    rate_rest: float
+    p: float
+    adjusted_p: float
+    n_looked_at: int
+
+
+def fisher_upper(bad_in: int, n_in: int, bad_all: int, n_all: int) -> float:
+    """Fisher's exact test, one-sided: P(at least bad_in bad among n_in drawn from n_all with bad_all bad).
+
+    The hypergeometric tail is summed exactly up to a million cases and taken from the normal limit, with
+    continuity correction, beyond.
+    """
+    most = min(n_in, bad_all)
+    if bad_in <= max(0, n_in + bad_all - n_all):
+        return 1.0
+    if bad_in > most:
+        return 0.0
+    if n_all > _EXACT_TOTAL:
+        expected = n_in * bad_all / n_all
+        spread = expected * (1 - bad_all / n_all) * (n_all - n_in) / (n_all - 1)
+        return normal_tail((bad_in - 0.5 - expected) / float(np.sqrt(spread)))
+    logs = _log_factorials(n_all)
+    hits = np.arange(bad_in, most + 1)
+    weights = (
+        _log_choose(logs, bad_all, hits)
+        + _log_choose(logs, n_all - bad_all, n_in - hits)
+        - _log_choose(logs, n_all, np.array([n_in]))
+    )
+    return min(1.0, float(np.exp(weights).sum()))
+
+
+def worst_slices(
+    bad: BoolArray,
+    slices: Mapping[str, NDArray[Any]],
+    questions: IntArray | None = None,
+    min_size: int = MIN_SLICE,
+    limit: int = 10,
+) -> list[SliceFinding]:
+    """The slices with a higher share of bad cases than the rest, the least likely first.
+
+    Repeats of a question are not independent, so each question counts once: bad when at least half of its
+    repeats are, and in the slice of its first repeat.
+
+    Args:
+        bad: (n,) True for bad cases.
+        slices: name -> (n,) values: text ("" or None for none) or whole-number codes (below 0 for none).
+        questions: (n,) codes of the questions; each row is its own question when left out.
+        min_size: slices, and remainders, of fewer questions are not looked at.
+        limit: how many to return.
+
+    Raises:
+        MetricsError: a slice has not one value a row.
+    """
+    codes = np.arange(len(bad)) if questions is None else np.unique(questions, return_inverse=True)[1]
+    first = np.unique(codes, return_index=True)[1]
+    sick: BoolArray = question_means(bad.astype(np.float64), codes)[0] >= 0.5
+    found = []
+    for name, values in slices.items():
+        if len(values) != len(bad):
+            raise MetricsError(f"slice {name!r} has {len(values)} values for {len(bad)} rows")
+        found += _slices_of(name, _labels(values[first]), sick, min_size)
+    adjusted = holm([p for *_, p in found])
+    findings = [
+        SliceFinding(
+            name, value, n, k, k / n, (int(sick.sum()) - k) / (len(sick) - n), p, float(q), len(found)
+        )
+        for (name, value, n, k, p), q in zip(found, adjusted, strict=True)
+    ]
+    worse = [finding for finding in findings if finding.rate > finding.rate_rest]
+    return sorted(worse, key=lambda finding: (finding.p, -finding.n, finding.name, finding.value))[:limit]
+
+
+def _labels(values: NDArray[Any]) -> NDArray[np.str_]:
+    """Values as text, "" for none."""
+    if values.dtype.kind in "iu":
+        return np.where(values < 0, "", values.astype(str))
+    return np.array(
+        ["" if value is None or value != value else str(value) for value in values], dtype=np.str_
+    )
+
+
+def _slices_of(
+    name: str, labels: NDArray[np.str_], sick: BoolArray, min_size: int
+) -> list[tuple[str, str, int, int, float]]:
+    total, n_sick = len(sick), int(sick.sum())
+    values, code = np.unique(labels, return_inverse=True)
+    sizes = np.bincount(code, minlength=len(values))
+    hits = np.bincount(code, weights=sick, minlength=len(values)).astype(np.int64)
+    return [
+        (name, str(value), int(n), int(k), fisher_upper(int(k), int(n), n_sick, total))
+        for value, n, k in zip(values, sizes, hits, strict=True)
+        if value != "" and n >= min_size and total - n >= min_size
+    ]
+
+
+@lru_cache(maxsize=4)
+def _log_factorials(n: int) -> FloatArray:
+    return np.concatenate((np.zeros(1), np.cumsum(np.log(np.arange(1, n + 1)))))
+
+
+def _log_choose(logs: FloatArray, n: int, k: IntArray) -> FloatArray:
+    return np.asarray(logs[n] - logs[k] - logs[n - k], dtype=np.float64)

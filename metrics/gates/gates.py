@@ -1,0 +1,277 @@
+"""Gates: thresholds for means, changes and checks, and verdicts that say when a sample cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from metrics.schema.scores import MetricsError
+from metrics.statistics.distributions import normal_quantile
+from metrics.statistics.paired import PairedDifference, is_regression
+
+__all__ = [
+    "Gate",
+    "GateKind",
+    "GateResult",
+    "GateVerdict",
+    "exit_code",
+    "judge_critical",
+    "judge_gate",
+    "judge_regression",
+    "overall",
+    "smallest_effect",
+    "unmeasured",
+]
+
+GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
+GateKind = Literal["mean", "regression", "checks", "critical"]
+Severity = Literal["block", "warn"]
+FEWEST_QUESTIONS = 5  # below this a mean decides nothing
+POWER = 0.80
+ORDER: tuple[GateVerdict, ...] = ("FAIL", "INCONCLUSIVE", "UNMEASURED", "PASS")
+_ROUNDING = 1e-9  # a mean of 0.7999999999 of eight tenths is 0.8
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One condition that a run must meet.
+
+    Attributes:
+        metric: of a mean: full name of the metric; of a regression: the same, "pass rate", or a family of
+            metrics; of checks: their kind, or "all"; of critical: the tag that marks a critical case.
+        threshold: the value that must be reached or not exceeded; of a regression: the drop that is allowed.
+        at_most: True where the threshold is an upper limit.
+        severity: "block" keeps a version from shipping, "warn" does not.
+        reason: why it matters, printed with the verdict.
+        kind: "mean" of a metric, "regression" against the baseline, "checks" passed, or "critical" cases.
+        required: whether INCONCLUSIVE and UNMEASURED keep a version from shipping too.
+        slice: (what it groups by, value) of the questions that count; None for all.
+        values: of critical: the values of the tag that mean yes.
+    """
+
+    metric: str
+    threshold: float
+    at_most: bool
+    severity: Severity
+    reason: str
+    kind: GateKind = "mean"
+    required: bool = False
+    slice: tuple[str, str] | None = None
+    values: tuple[str, ...] = ()
+
+    @property
+    def every(self) -> bool:
+        """Whether the threshold leaves no room: no interval can lie beyond 1, so that values are counted."""
+        return self.threshold <= 0 if self.at_most else self.threshold >= 1
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """What a gate says of a run.
+
+    Attributes:
+        gate: the gate.
+        verdict: of a mean, PASS and FAIL only where the whole 95 % interval lies on one side.
+        mean: of the run, or the difference from the baseline; None where not measured.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        n_scored: questions behind it; of critical, the critical cases that passed in the baseline.
+        n_total: questions that it could rest on.
+        smallest_effect: distance from the threshold that this sample would show 4 times in 5; None without.
+        adjusted_p: of a regression, after Holm's correction over the metrics that are compared.
+        before: of a regression, the baseline's mean over the shared questions.
+        obtained: sources of the values and method of the interval.
+        why: what is lacking for a verdict, or what alone led to it; "" where the numbers say it.
+        excused: there is nothing to judge by (no baseline, no check of the kind): warns, and counts under
+            strict alone.
+        sentence: the result in plain words.
+    """
+
+    gate: Gate
+    verdict: GateVerdict
+    mean: float | None
+    low: float | None
+    high: float | None
+    n_scored: int
+    n_total: int = 0
+    smallest_effect: float | None = None
+    adjusted_p: float | None = None
+    before: float | None = None
+    obtained: str = ""
+    why: str = ""
+    excused: bool = False
+    sentence: str = ""
+
+    @property
+    def blocks(self) -> bool:
+        """Whether its failing keeps a version from shipping."""
+        return self.gate.severity == "block"
+
+
+def smallest_effect(low: float | None, high: float | None) -> float | None:
+    """The least distance that a sample of this size shows in 80 % of repetitions (two-sided, 5 %).
+
+    (z(0.975) + z(0.80)) standard errors = 2.80 of them, the standard error read off the 95 % interval.
+    Source: Bloom 1995, "Minimum detectable effects", Evaluation Review 19(5).
+    """
+    if low is None or high is None:
+        return None
+    reach = normal_quantile(0.975)
+    return (reach + normal_quantile(POWER)) * (high - low) / (2 * reach)
+
+
+def unmeasured(
+    gate: Gate, why: str, n_scored: int = 0, n_total: int = 0, excused: bool = False
+) -> GateResult:
+    """Say that a gate could not be judged, and why; one that is required is never excused."""
+    excused = excused and not gate.required
+    return GateResult(gate, "UNMEASURED", None, None, None, n_scored, n_total, why=why, excused=excused)
+
+
+def judge_gate(
+    gate: Gate,
+    mean: float | None,
+    low: float | None,
+    high: float | None,
+    n_scored: int,
+    n_total: int = 0,
+    adverse: float | None = None,
+    obtained: str = "",
+) -> GateResult:
+    """Judge the mean of a metric, or the share of checks passed, by its interval.
+
+    A threshold of 1 (or at most 0) is met by every value or not at all: there values are counted.
+
+    Args:
+        gate: the threshold.
+        mean: mean over questions; None where not measured.
+        low: lower end of the 95 % interval; None where it cannot be given.
+        high: upper end.
+        n_scored: questions with a value; fewer than 5 decide nothing, but one check that fails does.
+        n_total: questions that it could rest on.
+        adverse: the mean if all values that failed to score had been as bad as can be; None where none did.
+        obtained: sources of the values and method of the interval.
+    """
+    if mean is None or n_scored < _fewest(gate):
+        return unmeasured(gate, "" if mean is None else "too few", n_scored, n_total)
+    verdict = _verdict(gate, mean, low, high)
+    why = ""
+    if verdict == "PASS" and adverse is not None and not _meets(gate, adverse):
+        verdict, why = "INCONCLUSIVE", "failed to score"
+    effect = smallest_effect(low, high)
+    return GateResult(gate, verdict, mean, low, high, n_scored, n_total, effect, obtained=obtained, why=why)
+
+
+def _fewest(gate: Gate) -> int:
+    return 1 if gate.kind == "checks" and gate.every else FEWEST_QUESTIONS
+
+
+def _meets(gate: Gate, value: float) -> bool:
+    sign = -1.0 if gate.at_most else 1.0
+    return sign * value >= sign * gate.threshold - _ROUNDING
+
+
+def _verdict(gate: Gate, mean: float, low: float | None, high: float | None) -> GateVerdict:
+    if gate.every:
+        return "PASS" if _meets(gate, mean) else "FAIL"
+    if low is None or high is None:
+        return "INCONCLUSIVE"
+    worst, best = (high, low) if gate.at_most else (low, high)
+    if _meets(gate, worst):
+        return "PASS"
+    return "INCONCLUSIVE" if _meets(gate, best) else "FAIL"
+
+
+def judge_regression(
+    gate: Gate,
+    difference: PairedDifference,
+    adjusted_p: float,
+    higher_is_better: bool,
+    before: float | None = None,
+    obtained: str = "",
+) -> GateResult:
+    """Judge the change of a metric since the baseline.
+
+    FAIL: the drop is larger than allowed and real (adjusted p below 0.05). PASS: no question changed, or the
+    whole interval of the difference lies within what is allowed. INCONCLUSIVE: anything between.
+
+    Args:
+        gate: the drop that is allowed, as its threshold.
+        difference: this run minus the baseline, paired on question.
+        adjusted_p: after correction over the metrics that are compared.
+        higher_is_better: direction of the metric.
+        before: the baseline's mean over the shared questions.
+        obtained: sources of the values.
+    """
+    if difference.n_pairs < FEWEST_QUESTIONS:
+        return unmeasured(gate, "too few", difference.n_pairs, difference.n_pairs)
+    low, high = (end if end == end else None for end in (difference.low, difference.high))  # NaN: no end
+    return GateResult(
+        gate,
+        _change(gate, difference, adjusted_p, higher_is_better),
+        difference.difference,
+        low,
+        high,
+        difference.n_pairs,
+        difference.n_pairs,
+        smallest_effect(low, high),
+        adjusted_p if adjusted_p == adjusted_p else None,
+        before,
+        ", ".join(filter(None, [obtained, difference.method])),
+        "no question changed" if difference.same == difference.n_pairs else "",
+    )
+
+
+def _change(gate: Gate, one: PairedDifference, adjusted_p: float, higher_is_better: bool) -> GateVerdict:
+    if one.same == one.n_pairs:
+        return "PASS"
+    if is_regression(one, adjusted_p, higher_is_better, gate.threshold):
+        return "FAIL"
+    worst = -one.low if higher_is_better else one.high
+    return "PASS" if worst <= gate.threshold + _ROUNDING else "INCONCLUSIVE"
+
+
+def judge_critical(
+    gate: Gate, n_failing: int, n_unseen: int, n_passed_before: int, n_tagged: int
+) -> GateResult:
+    """Judge the critical cases that passed in the baseline: one that fails now fails the gate alone.
+
+    Args:
+        gate: the gate.
+        n_failing: of them, those that fail now.
+        n_unseen: of them, those that this run does not have or did not measure.
+        n_passed_before: critical cases that passed in the baseline.
+        n_tagged: critical cases in either run.
+    """
+    verdict: GateVerdict = "FAIL" if n_failing else "UNMEASURED" if n_unseen else "PASS"
+    share = n_failing / n_passed_before if n_passed_before else None
+    why = "" if n_tagged else "no case bears the tag"
+    if n_unseen:
+        why = f"{n_unseen} of them not measured in this run"
+    seen = n_passed_before - n_unseen
+    return GateResult(gate, verdict, share, None, None, seen, n_passed_before, obtained="counted", why=why)
+
+
+def overall(results: Sequence[GateResult], strict: bool = False) -> GateVerdict:
+    """Give the verdict on the run: the worst among its blocking gates; warnings do not count.
+
+    Args:
+        results: of every gate.
+        strict: count those too that had nothing to be judged by.
+
+    Raises:
+        MetricsError: no gate blocks, so that there is nothing to judge by.
+    """
+    blocking = [one for one in results if one.blocks]
+    if not blocking:
+        raise MetricsError("no blocking gate; accepted: at least one gate with severity block")
+    counted = {one.verdict for one in blocking if strict or not one.excused}
+    return next((verdict for verdict in ORDER if verdict in counted), "UNMEASURED")
+
+
+def exit_code(results: Sequence[GateResult], strict: bool = False) -> int:
+    """Give 1 where a blocking gate fails, or where a required one, or any under strict, does not pass."""
+    held = (one for one in results if one.blocks and (one.gate.required or strict))
+    failed = any(one.blocks and one.verdict == "FAIL" for one in results)
+    return int(failed or any(one.verdict != "PASS" for one in held))

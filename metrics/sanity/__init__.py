@@ -1,0 +1,4 @@
+"""Sanity checks: do the numbers of a run agree with each other?
+
+May import everything in `metrics` but `gates`.
+"""

@@ -1,0 +1,226 @@
+"""Checks that follow from the definitions: sums that must be 1, orders that must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, first_rows
+from metrics.schema.scores import BoolArray, FloatArray
+
+__all__ = ["IDENTITY_RULES", "TOLERANCE"]
+
+TOLERANCE = 0.005  # values written with two decimals differ by this much from what they were
+_PERCENT = 1.5  # above this a column is on another scale, which the scale rule reports
+_GROWING = ("recall", "hit", "mrr", "all_hops_recall", "span_recall")
+_THIRDS = ("faithfulness", "self_knowledge", "hallucination")
+_PARTS = ("answer_precision", "noise_sensitivity_relevant", "noise_sensitivity_irrelevant", "hallucination")
+
+Columns = Mapping[str, FloatArray]
+
+
+def _stack(values: Columns, names: tuple[str, ...]) -> FloatArray | None:
+    """(n, len(names)) values; None where a column is missing, unscored throughout or on another scale."""
+    if any(name not in values for name in names):
+        return None
+    block = np.stack([values[name] for name in names], axis=1)
+    known = np.isfinite(block).all(axis=1)
+    return None if not known.any() or np.nanmax(block) > _PERCENT else block
+
+
+def _empty(given: CheckInput, total: FloatArray) -> BoolArray:
+    """Rows whose shares are all 0 as zero-filling leaves them: known to lack claims, where that is known."""
+    zero = np.abs(total) <= TOLERANCE
+    return zero if given.has_claims is None else zero & ~given.has_claims
+
+
+def _without_shares(given: CheckInput, total: FloatArray) -> BoolArray:
+    """Rows in which no share can be expected to add up: zero-filled ones and those known to lack claims."""
+    empty = _empty(given, total)
+    return empty if given.has_claims is None else empty | ~given.has_claims
+
+
+def _claim_shares(given: CheckInput) -> list[Finding]:
+    found = []
+    for source, values in columns(given):
+        block = _stack(values, _THIRDS)
+        if block is None:
+            continue
+        total = block.sum(axis=1)
+        off = np.abs(total - 1) > TOLERANCE
+        off &= np.isfinite(total)
+        if off.any():
+            found.append(_shares_finding(source, total, off, off & _empty(given, total)))
+    return found
+
+
+def _shares_finding(source: str, total: FloatArray, off: BoolArray, empty: BoolArray) -> Finding:
+    n, mean = int(np.isfinite(total).sum()), float(np.nanmean(total))
+    unexplained = off & ~empty
+    n_empty, n_unexplained = int(empty.sum()), int(unexplained.sum())
+    severity: Severity = "error" if n_unexplained else "note"
+    if n_unexplained:
+        others = f" ({n_empty} more are empty answers given 0)" if n_empty else ""
+        why = (
+            f"{n_unexplained} of {n} samples are off without being empty answers{others}: the three were not "
+            "computed from the same claims."
+        )
+    else:
+        why = (
+            f"The shortfall of {1 - mean:.3f} is the share of empty answers: {n_empty} of {n} have no claims "
+            "or no documents and were given 0 for all three. The other answers add up to 1."
+        )
+    return Finding(
+        "claim_shares",
+        severity,
+        "Claim shares do not add up to 1",
+        f"Faithfulness, self-knowledge and hallucination ({source}) add up to {mean:.3f} on average. {why}",
+        (("mean sum", mean), ("empty answers", float(n_empty)), ("unexplained", float(n_unexplained))),
+        int(off.sum()),
+        first_rows(unexplained if n_unexplained else empty),
+    )
+
+
+def _within_precision(given: CheckInput) -> list[Finding]:
+    return _ordered(
+        given,
+        "self_knowledge_within_precision",
+        [("self_knowledge", "answer_precision")],
+        "Self-knowledge counts correct claims only, so it cannot exceed answer precision",
+    )
+
+
+def _precision_parts(given: CheckInput) -> list[Finding]:
+    found = []
+    for source, values in columns(given):
+        block = _stack(values, _PARTS)
+        if block is None:
+            continue
+        total = block.sum(axis=1)
+        short = (total < 1 - TOLERANCE) & ~_without_shares(given, total)
+        over = (total > 1 + TOLERANCE) if given.convention == "ragchecker" else np.zeros(given.n, dtype=bool)
+        off = short | over
+        if off.any():
+            found.append(_parts_finding(source, total, off))
+    return found
+
+
+def _parts_finding(source: str, total: FloatArray, off: BoolArray) -> Finding:
+    worst = int(np.nanargmax(np.where(off, np.abs(total - 1), np.nan)))
+    return Finding(
+        "precision_parts",
+        "error",
+        "Precision, noise and hallucination do not add up to 1",
+        "Every claim is correct, or wrong from a relevant document, or wrong from an irrelevant one, or made "
+        f"up. On {int(off.sum())} samples the {source} shares do not add up to 1; the furthest is "
+        f"{total[worst]:.3f}.",
+        (("furthest sum", float(total[worst])),),
+        int(off.sum()),
+        first_rows(off),
+    )
+
+
+def _f1_of_means(given: CheckInput) -> list[Finding]:
+    found = []
+    for source, values in columns(given):
+        block = _stack(values, ("answer_precision", "answer_recall", "answer_f1"))
+        if block is None:
+            continue
+        precision, recall, f1 = (float(mean) for mean in block[np.isfinite(block).all(axis=1)].mean(axis=0))
+        best = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+        if f1 > best + TOLERANCE:
+            message = (
+                f"The mean F1 ({source}) is {f1:.3f}, above {best:.3f}, the F1 of mean precision "
+                f"{precision:.3f} and mean recall {recall:.3f}. A mean of F1 values cannot lie above that."
+            )
+            evidence = (("mean F1", f1), ("F1 of the means", best))
+            found.append(Finding("f1_of_means", "error", "Mean F1 too high", message, evidence, given.n))
+    return found
+
+
+def _growing(given: CheckInput) -> list[Finding]:
+    pairs = []
+    for family in _GROWING:
+        named = [*given.computed, *given.imported]
+        cuts = sorted({int(name.partition("@")[2]) for name in named if _is_cut(name, family)})
+        pairs += [(f"{family}@{low}", f"{family}@{high}") for low, high in pairwise(cuts)]
+    return _ordered(
+        given, "recall_not_falling", pairs, "More documents can only find more, so it cannot fall as k grows"
+    )
+
+
+def _is_cut(name: str, family: str) -> bool:
+    base, _, cut = name.partition("@")
+    return base == family and cut.isdigit()
+
+
+def _mrr_within_hit(given: CheckInput) -> list[Finding]:
+    names = {name for _, values in columns(given) for name in values if name.startswith("mrr@")}
+    pairs = [(name, name.replace("mrr", "hit")) for name in sorted(names)]
+    return _ordered(
+        given,
+        "mrr_within_hit",
+        pairs,
+        "A reciprocal rank above 0 needs a hit, so MRR cannot exceed the hit rate",
+    )
+
+
+def _ordered(given: CheckInput, rule: str, pairs: list[tuple[str, str]], why: str) -> list[Finding]:
+    """Findings where the first metric of a pair exceeds the second on any sample."""
+    found = []
+    for source, values in columns(given):
+        for small, large in pairs:
+            block = _stack(values, (small, large))
+            if block is None:
+                continue
+            off: BoolArray = block[:, 0] > block[:, 1] + TOLERANCE
+            if off.any():
+                found.append(
+                    _order_finding(rule, source, (small, large), block[:, 0] - block[:, 1], off, why)
+                )
+    return found
+
+
+def _order_finding(
+    rule: str, source: str, pair: tuple[str, str], gap: FloatArray, off: BoolArray, why: str
+) -> Finding:
+    n, excess = int(off.sum()), float(np.nanmax(gap))
+    return Finding(
+        rule,
+        "error",
+        f"{pair[0]} above {pair[1]}",
+        f"{pair[0]} exceeds {pair[1]} ({source}) on {n} samples, by up to {excess:.3f}. {why}.",
+        (("largest excess", excess),),
+        n,
+        first_rows(off),
+    )
+
+
+IDENTITY_RULES = (
+    Rule(
+        "claim_shares",
+        "Claim shares add up to 1",
+        "faithfulness + self_knowledge + hallucination differs from 1 on a sample that has claims",
+        _claim_shares,
+    ),
+    Rule(
+        "self_knowledge_within_precision",
+        "Self-knowledge within precision",
+        "self_knowledge exceeds answer_precision on a sample",
+        _within_precision,
+    ),
+    Rule(
+        "precision_parts",
+        "Precision, noise and hallucination add up to 1",
+        "answer_precision + both noise sensitivities + hallucination falls short of 1 or, where the noises "
+        "are exclusive, exceeds it",
+        _precision_parts,
+    ),
+    Rule("f1_of_means", "F1 of the means", "mean answer_f1 exceeds the F1 of the means", _f1_of_means),
+    Rule(
+        "recall_not_falling", "Recall grows with k", "a metric that grows with k falls on a sample", _growing
+    ),
+    Rule("mrr_within_hit", "MRR within hit rate", "mrr@k exceeds hit@k on a sample", _mrr_within_hit),
+)

@@ -1,0 +1,126 @@
+"""What the checks on the numbers read and report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Generic, Literal, TypeVar
+
+import numpy as np
+
+from metrics.schema.metric import Convention
+from metrics.schema.scores import BoolArray, FloatArray, MetricsError
+
+__all__ = ["ROWS_SHOWN", "ZERO_IS_FINE", "CheckInput", "Finding", "Rule", "Severity", "columns", "first_rows"]
+
+Severity = Literal["error", "warning", "note"]
+ROWS_SHOWN = 20
+ZERO_IS_FINE = frozenset(
+    {
+        "contradicted",
+        "deep_reliance",
+        "hallucination",
+        "ignored_top_ranked",
+        "noise_sensitivity_irrelevant",
+        "noise_sensitivity_relevant",
+        "omission",
+        "rank_use_gap",
+        "self_knowledge",
+        "ungrounded",
+        "wasted_context",
+    }
+)  # metrics for which a whole column of 0 is good news or an ordinary result
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about the numbers that a reader should know before trusting them.
+
+    Attributes:
+        rule: key of the rule that found it.
+        severity: "error" where the numbers cannot be right, "warning" where they likely mislead, else "note".
+        title: a few words.
+        message: what was found, in whole sentences.
+        evidence: (name, value) pairs that the message rests on.
+        n_affected: samples concerned.
+        rows: the first 20 of them, as row numbers of the input.
+    """
+
+    rule: str
+    severity: Severity
+    title: str
+    message: str
+    evidence: tuple[tuple[str, float | str], ...] = ()
+    n_affected: int = 0
+    rows: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class CheckInput:
+    """The numbers of one run, and what is known of where they come from.
+
+    Attributes:
+        n: number of samples.
+        computed: metric -> (n,) values computed here, NaN where not scored.
+        imported: metric -> (n,) values as imported.
+        convention: the convention that the computed values follow.
+        has_claims: (n,) True where the answer has claims and was given documents; None where not recorded.
+        bounds: metric -> (least, greatest); (0, 1) for those not named.
+        imported_means: metric -> mean over the run as a file states it.
+        zero_is_fine: metrics, without rank cut-off, whose columns may be 0 throughout.
+        retrieval_test_set: name and version of the questions behind the retrieval numbers, or "".
+        generation_test_set: the same for the generation numbers, or "".
+        synthetic_share: share of the questions that were generated; None where not recorded.
+        dataset_date: when the questions were made; None where not recorded.
+        corpus_date: when the corpus last changed; None where not recorded.
+    """
+
+    n: int
+    computed: Mapping[str, FloatArray] = field(default_factory=dict)
+    imported: Mapping[str, FloatArray] = field(default_factory=dict)
+    convention: Convention = "default"
+    has_claims: BoolArray | None = None
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    imported_means: Mapping[str, float] = field(default_factory=dict)
+    zero_is_fine: frozenset[str] = ZERO_IS_FINE
+    retrieval_test_set: str = ""
+    generation_test_set: str = ""
+    synthetic_share: float | None = None
+    dataset_date: date | None = None
+    corpus_date: date | None = None
+
+    def __post_init__(self) -> None:
+        for source, values in (*self.computed.items(), *self.imported.items()):
+            if len(values) != self.n:
+                raise MetricsError(f"metric {source!r} has {len(values)} values for {self.n} samples")
+
+
+Given = TypeVar("Given")
+
+
+@dataclass(frozen=True)
+class Rule(Generic[Given]):
+    """A check on something given, declared once.
+
+    Attributes:
+        key: name in files and links.
+        title: name for people.
+        condition: when it reports, in words.
+        run: finds what there is to report.
+    """
+
+    key: str
+    title: str
+    condition: str
+    run: Callable[[Given], list[Finding]]
+
+
+def columns(given: CheckInput) -> list[tuple[str, Mapping[str, FloatArray]]]:
+    """The two families of columns, each checked against itself: computed values, then imported ones."""
+    return [("computed", given.computed), ("imported", given.imported)]
+
+
+def first_rows(mask: BoolArray) -> tuple[int, ...]:
+    """The first 20 row numbers at which the mask is True."""
+    return tuple(int(row) for row in np.flatnonzero(mask)[:ROWS_SHOWN])

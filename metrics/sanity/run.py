@@ -1,0 +1,35 @@
+"""Checks on the numbers: what about a run's values a reader should know before trusting them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from metrics.sanity.columns import COLUMN_RULES
+from metrics.sanity.identities import IDENTITY_RULES
+from metrics.sanity.rule import CheckInput, Finding, Rule, Severity
+from metrics.schema.scores import MetricsError
+
+__all__ = ["RULES", "CheckInput", "Finding", "Rule", "Severity", "check_numbers", "find_rule"]
+
+RULES: Mapping[str, Rule[CheckInput]] = MappingProxyType(
+    {rule.key: rule for rule in (*IDENTITY_RULES, *COLUMN_RULES)}
+)
+_SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
+
+
+def check_numbers(given: CheckInput) -> list[Finding]:
+    """Run every rule; errors first, then warnings, then notes, each in the order of RULES."""
+    found = [finding for rule in RULES.values() for finding in rule.run(given)]
+    return sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))
+
+
+def find_rule(key: str) -> Rule[CheckInput]:
+    """The rule with this key.
+
+    Raises:
+        MetricsError: the key is not known; the message lists those that are.
+    """
+    if key not in RULES:
+        raise MetricsError(f"unknown check {key!r}; known: {', '.join(RULES)}")
+    return RULES[key]

@@ -1,0 +1,88 @@
+"""When a number is undefined: empty denominators, inputs a sample lacks, inputs a whole run lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.schema.batch import Batch, Rankings, SpanRankings
+from metrics.schema.scores import BoolArray, FloatArray, MetricsError, Scores, Source, Status, StrArray
+
+__all__ = ["from_lists", "missing", "ratio", "require"]
+
+Block = TypeVar("Block")
+
+ANSWERABLE_LABEL = "whether the question can be answered: `answerable`"
+# Sample field, whole or up to its dot -> the block of Batch it ends up in, and its name for people.
+_FIELDS: dict[str, tuple[str, str]] = {
+    "relevant": ("rankings", "gold documents: `relevant`"),
+    "relevant_spans": ("spans", "gold character spans: `relevant_spans`"),
+    "retrieved_tokens": ("chunk_tokens", "the tokens of each retrieved chunk: `retrieved_tokens`"),
+    "relevant_chunks": ("chunk_totals", "how many chunks of the index hold gold: `relevant_chunks`"),
+    "claims": ("claims", "the claims of the answer: `claims`"),
+    "reference_claims": ("reference_claims", "the claims of the reference answer: `reference_claims`"),
+    "used": ("use", "the documents the answer draws on: `used`"),
+    "refused": ("answers", "answers, or whether they are refusals: `answer`, `refused`"),
+    "answerable": ("answers", ANSWERABLE_LABEL),
+    "judged": ("judgement", "a judge's reading: `ragtriage judge`"),
+    "checks": ("checks", "expected-against-actual checks: `checks`"),
+    "retrieved.relevant": (
+        "document_relevant",
+        "relevance labels of the documents: `retrieved.relevant`",
+    ),
+}
+
+
+def ratio(part: FloatArray | NDArray[np.int64], whole: FloatArray | NDArray[np.int64]) -> FloatArray:
+    """Part over whole, element by element; NaN where the whole is 0. Both (n,)."""
+    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=np.asarray(whole) > 0)
+
+
+def require(block: Block | None) -> Block:
+    """The block of a batch a formula rests on.
+
+    Raises:
+        MetricsError: the batch records nothing of the kind; `missing` says so beforehand.
+    """
+    if block is None:
+        raise MetricsError("the batch lacks an input of this metric; `unavailable(batch)` names it")
+    return block
+
+
+def missing(needs: Iterable[str], batch: Batch) -> str:
+    """What a batch lacks of the sample fields in `needs`, as "needs ...: `field`"; "" when nothing."""
+    needs = tuple(needs)
+    fields = [_FIELDS.get(need) or _FIELDS.get(need.partition(".")[0]) for need in needs]
+    lacking = [field[1] for field in fields if field and getattr(batch, field[0]) is None]
+    if not lacking:
+        return ""
+    if "retrieved" in needs and batch.n and not batch.documents.any():
+        lacking.append("ranked documents: `retrieved`")
+    return f"needs {' and '.join(dict.fromkeys(lacking))}"
+
+
+def from_lists(
+    values: FloatArray, block: Rankings | SpanRankings, undefined: BoolArray, why: str | StrArray
+) -> Scores:
+    """Scores of a ranked-list metric that keep the statuses and reasons of their block.
+
+    Args:
+        values: (n,) raw values.
+        block: where they come from; its unscored samples stay unscored for the same reason.
+        undefined: (n,) True where the metric has no meaning although the list was recorded.
+        why: the reason given there, one for all or (n,).
+    """
+    recorded = block.status == Status.SCORED
+    status = np.where(recorded & undefined, np.int8(Status.NOT_APPLICABLE), block.status)
+    broken = (status == Status.SCORED) & ~np.isfinite(values)
+    status = np.where(broken, np.int8(Status.FAILED), status)
+    reason = block.reason.copy()
+    without = recorded & undefined
+    if without.any():
+        reason[without] = np.broadcast_to(np.asarray(why, dtype=object), len(values))[without]
+    reason[broken] = "not a number"
+    clean = np.where(status == Status.SCORED, values, np.nan)
+    return Scores(clean, status, reason, np.full(len(values), Source.COMPUTED, dtype=np.int8))

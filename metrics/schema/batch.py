@@ -1,0 +1,239 @@
+"""Array inputs of the metrics: what a batch of samples looks like to a formula.
+
+Every block is optional: a run without claims has ``claims=None``. Within a block a per-sample ``status``
+says whether that sample recorded the input: SCORED (recorded, maybe empty), NOT_APPLICABLE (it has no
+meaning there) or NOT_RUN (not recorded). Ranks are 1-based; column c of a (n, K) array is rank c + 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.schema.scores import BoolArray, FloatArray, IntArray
+
+__all__ = [
+    "ANSWERABLE",
+    "Answers",
+    "Batch",
+    "Checks",
+    "Claims",
+    "Judgement",
+    "Rankings",
+    "ReferenceClaims",
+    "SpanRankings",
+    "Use",
+]
+
+ANSWERABLE = ("yes", "partial", "no", "conversational")  # codes 0..3 of Answers.answerable; -1 is unknown
+
+
+@dataclass(frozen=True)
+class Rankings:
+    """Ranked lists joined with gold labels by id.
+
+    Attributes:
+        grades: (n, K) grade of the document at each rank; 0 for not relevant, unjudged or a repeat of a
+            document already seen above (a repeat holds its place); NaN past the end of the list.
+        gold: (n, G) grades of all relevant documents (grade > 0), descending, NaN padded: the ideal list.
+        unit_rank: (n, U) first 1-based rank at which each gold unit is found; inf when nowhere; NaN padded.
+            A unit is a hop (any of its alternatives satisfies it) or a relevant document without a hop.
+        status: (n,) SCORED where a list was recorded and gold exists; NOT_APPLICABLE where the question has
+            no relevant document or the context was not retrieved; NOT_RUN where list or gold is missing.
+        reason: (n,) object array of str, "" where SCORED.
+        has_hops: (n,) True where the gold names hops.
+    """
+
+    grades: FloatArray
+    gold: FloatArray
+    unit_rank: FloatArray
+    status: NDArray[np.int8]
+    reason: NDArray[np.object_]
+    has_hops: BoolArray
+
+
+@dataclass(frozen=True)
+class SpanRankings:
+    """Ranked chunks with character offsets against gold spans.
+
+    Attributes:
+        gold_chars: (n,) number of distinct gold characters.
+        new_gold: (n, K) gold characters first covered at each rank; NaN past the end of the list.
+        union_chars: (n, K) distinct characters covered by the top c + 1 chunks; NaN past the end.
+        status: (n,) as in Rankings.
+        reason: (n,) as in Rankings.
+        hits: (n, K) True where the chunk at that rank holds any gold character and is no repeat.
+        tokens: (n, K) tokens of the chunk at that rank; NaN past the end and where not recorded.
+        relevant_chunks: (n,) chunks of the whole index that hold gold; NaN where not recorded.
+    """
+
+    gold_chars: FloatArray
+    new_gold: FloatArray
+    union_chars: FloatArray
+    status: NDArray[np.int8]
+    reason: NDArray[np.object_]
+    hits: BoolArray
+    tokens: FloatArray | None = None
+    relevant_chunks: FloatArray | None = None
+
+
+@dataclass(frozen=True)
+class Claims:
+    """The m claims of n answers.
+
+    Attributes:
+        sample: (m,) row of the sample each claim belongs to, ascending.
+        in_reference: (m,) int8: 1 entailed by the reference answer, 0 not, -1 not recorded.
+        supported: (m, K) True where the document at that rank supports the claim.
+        contradicted: (m, K) True where the document at that rank contradicts the claim.
+        support_known: (m,) whether support was recorded for the claim.
+        status: (n,) SCORED where claims were recorded (an empty list is recorded), else NOT_RUN.
+        source: (n,) int8 codes of scores.Source: COMPUTED for recorded labels, ESTIMATED for lexical.
+        contradiction_known: (m,) whether contradiction was recorded; None: wherever support was.
+    """
+
+    sample: IntArray
+    in_reference: NDArray[np.int8]
+    supported: BoolArray
+    contradicted: BoolArray
+    support_known: BoolArray
+    status: NDArray[np.int8]
+    source: NDArray[np.int8]
+    contradiction_known: BoolArray | None = None
+
+
+@dataclass(frozen=True)
+class ReferenceClaims:
+    """The m claims of n reference answers.
+
+    Attributes:
+        sample: (m,) row of the sample, ascending.
+        in_answer: (m,) int8: 1 entailed by the answer, 0 not, -1 not recorded.
+        supported: (m, K) True where the document at that rank supports the claim.
+        support_known: (m,) whether support was recorded.
+        status: (n,) SCORED where recorded, else NOT_RUN.
+        source: (n,) as in Claims.
+    """
+
+    sample: IntArray
+    in_answer: NDArray[np.int8]
+    supported: BoolArray
+    support_known: BoolArray
+    status: NDArray[np.int8]
+    source: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Use:
+    """Which documents the answers draw on.
+
+    Attributes:
+        used: (n, K) True where the answer draws on the document at that rank.
+        share: (n, K) share of the answer that rests on that document; NaN where not recorded.
+        documents: (n,) number of documents handed to the generator.
+        refused: (n,) True where the answer is a refusal.
+        status: (n,) SCORED where use is known, else NOT_RUN / NOT_APPLICABLE.
+        source: (n,) int8 Source: COMPUTED for recorded use, JUDGED for a judge's, ESTIMATED for lexical.
+    """
+
+    used: BoolArray
+    share: FloatArray
+    documents: IntArray
+    refused: BoolArray
+    status: NDArray[np.int8]
+    source: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Refusal and answerability.
+
+    Attributes:
+        refused: (n,) int8: 1 refused, 0 answered, -1 unknown (no answer recorded).
+        refused_source: (n,) int8 Source: HUMAN/IMPORTED when recorded, ESTIMATED when detected by phrases.
+        answerable: (n,) int8 code into ANSWERABLE; -1 unknown.
+        context_has_gold: (n,) int8: 1 the context holds the gold, 0 it does not, -1 unknown.
+    """
+
+    refused: NDArray[np.int8]
+    refused_source: NDArray[np.int8]
+    answerable: NDArray[np.int8]
+    context_has_gold: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a judge says of n answers as a whole.
+
+    Attributes:
+        addresses: (n,) 1 fully, 0.5 partly, 0 not: whether the answer speaks to the question; NaN unknown.
+        complete: (n,) 1, 2/3, 1/3 or 0: how much of what is called for it says; NaN unknown.
+        agrees: (n,) 1 correct, 0.5 partly, 0 incorrect against the reference; NaN without one.
+        contradicts_itself: (n,) 1 or 0; NaN unknown.
+        injections: (n,) attempts to instruct the judge found in the sample; NaN unknown.
+        has_answer: (n,) whether an answer was recorded.
+    """
+
+    addresses: FloatArray
+    complete: FloatArray
+    agrees: FloatArray
+    contradicts_itself: FloatArray
+    injections: FloatArray
+    has_answer: BoolArray
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The m expected-against-actual checks of n samples.
+
+    Attributes:
+        sample: (m,) row of the sample, ascending.
+        kind: (m,) object array of str, e.g. "format", "safety", "router", "tool_choice".
+        passed: (m,) bool.
+    """
+
+    sample: IntArray
+    kind: NDArray[np.object_]
+    passed: BoolArray
+
+
+@dataclass(frozen=True)
+class Batch:
+    """All inputs of n samples; None where the run records nothing of the kind.
+
+    Attributes:
+        n: number of samples.
+        documents: (n,) number of documents handed to the generator; 0 where none or not recorded.
+        document_relevant: (n, K) int8 label of each retrieved document (1 relevant, 0 not, -1 not labelled).
+        first_pass: the longer ranked lists before reranking, joined with the gold likewise.
+        judgement: what a judge says of the answers as a whole.
+    """
+
+    n: int
+    documents: IntArray
+    rankings: Rankings | None = None
+    spans: SpanRankings | None = None
+    claims: Claims | None = None
+    reference_claims: ReferenceClaims | None = None
+    use: Use | None = None
+    answers: Answers | None = None
+    checks: Checks | None = None
+    document_relevant: NDArray[np.int8] | None = None
+    first_pass: Rankings | None = None
+    judgement: Judgement | None = None
+
+    @property
+    def chunk_tokens(self) -> FloatArray | None:
+        """(n, K) tokens of the retrieved chunks; None where none were recorded."""
+        return _if_any(None if self.spans is None else self.spans.tokens)
+
+    @property
+    def chunk_totals(self) -> FloatArray | None:
+        """(n,) chunks of the index that hold gold; None where none were recorded."""
+        return _if_any(None if self.spans is None else self.spans.relevant_chunks)
+
+
+def _if_any(values: FloatArray | None) -> FloatArray | None:
+    return None if values is None or (values.size and np.isnan(values).all()) else values

@@ -1,0 +1,102 @@
+"""The metric declarations: one entry a metric, from which every tooltip, table and help text is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+from metrics.schema.batch import Batch
+from metrics.schema.scores import MetricsError, Scores
+
+__all__ = ["CONVENTIONS", "Convention", "Metric", "MetricKey", "Stage", "parse_key"]
+
+Convention = Literal["default", "ragchecker"]
+CONVENTIONS: tuple[Convention, ...] = ("default", "ragchecker")
+Stage = Literal["retrieval", "generation", "citation", "answer", "system", "feedback"]
+Compute = Callable[[Batch, int, Convention], Scores]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What a metric is, said once.
+
+    Attributes:
+        key: name in files and commands; a rank cut-off metric is declared as "recall@k".
+        title: name for people.
+        meaning: one plain sentence.
+        formula: the definition, in words and symbols.
+        stage: the part of the pipeline it speaks of.
+        needs: input fields of a sample that it rests on, as named in the sample schema.
+        undefined: when it is not applicable.
+        reference: where the definition comes from.
+        higher_is_better: direction; None where neither end is better.
+        bounds: least and greatest value.
+        bands: (needs work below, good from, excellent from) in the metric's own direction, or None.
+        compute: function of (batch, k, convention), or None where it is only imported, judged or human.
+        per_k: whether it takes a cut-off.
+        unit: what the cut-off counts.
+        aliases: other names the field uses.
+        caution: a warning shown beside the number, or "".
+    """
+
+    key: str
+    title: str
+    meaning: str
+    formula: str
+    stage: Stage
+    needs: tuple[str, ...]
+    undefined: str
+    reference: str
+    higher_is_better: bool | None = True
+    bounds: tuple[float, float] = (0.0, 1.0)
+    bands: tuple[float, float] | None = None
+    compute: Compute | None = None
+    per_k: bool = False
+    unit: Literal["ranks", "tokens"] = "ranks"
+    aliases: tuple[str, ...] = ()
+    caution: str = ""
+
+
+@dataclass(frozen=True)
+class MetricKey:
+    """A metric with its rank cut-off, e.g. recall@5."""
+
+    metric: Metric
+    k: int | None
+
+    @property
+    def name(self) -> str:
+        """The key as written in files and commands."""
+        return self.metric.key if self.k is None else self.metric.key.replace("@k", f"@{self.k}")
+
+    @property
+    def title(self) -> str:
+        """The name for people."""
+        if self.k is None:
+            return self.metric.title
+        if self.metric.unit == "tokens":
+            return f"{self.metric.title} in {self.k:,} tokens"
+        return f"{self.metric.title}@{self.k}"
+
+
+def parse_key(name: str, registry: dict[str, Metric]) -> MetricKey:
+    """Find a metric by key, alias, or key with cut-off; the error lists near names.
+
+    Raises:
+        MetricsError: the name is not known, or its cut-off is missing or not a positive whole number.
+    """
+    base, _, cut = name.partition("@")
+    wanted = f"{base}@k" if cut else base
+    by_alias = {alias: metric for metric in registry.values() for alias in metric.aliases}
+    metric = registry.get(wanted) or by_alias.get(wanted)
+    if metric is None:
+        near = get_close_matches(wanted, [*registry, *by_alias], n=3, cutoff=0.4)
+        hint = f"; near names: {', '.join(near)}" if near else ""
+        raise MetricsError(f"unknown metric {name!r}{hint}; known: {', '.join(sorted(registry))}")
+    if not metric.per_k:
+        return MetricKey(metric, None)
+    if not cut.isdecimal() or int(cut) < 1:
+        raise MetricsError(f"metric {name!r} needs a rank cut-off of 1 or more, as in {base}@5")
+    return MetricKey(metric, int(cut))

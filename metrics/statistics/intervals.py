@@ -1,0 +1,300 @@
+"""Means over questions with 95 % intervals: how sure a number is, and how that was found out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from metrics.schema.scores import FloatArray, IntArray, MetricsError
+from metrics.statistics.distributions import beta_quantile, normal_quantile, t_quantile
+
+__all__ = [
+    "FEW_CLUSTERS",
+    "MANY_CLUSTERS",
+    "Interval",
+    "Method",
+    "interval",
+    "intervals",
+    "missing_bounds",
+    "question_means",
+]
+
+Method = Literal["bootstrap", "wilson", "exact", "t", "normal", "no variance", "none"]
+FEW_CLUSTERS = 10  # below this a bootstrap draws from too few different samples to be trusted
+MANY_CLUSTERS = 2000  # from here on the normal interval cannot be told from the bootstrap, and is far cheaper
+_ALPHA = 0.05
+_CHUNK = 256  # clusters whose weights are held at once: 256 x 2,000 resamples are 4 MB
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over questions with its 95 % interval.
+
+    Attributes:
+        mean: mean over the scored questions; NaN where none is scored.
+        low: lower end; NaN where none can be given (nothing scored, or no variance in an unbounded metric).
+        high: upper end; NaN as above.
+        n_scored: questions with a value.
+        n_applicable: questions for which the metric has a meaning.
+        n_clusters: independent groups (conversations, or else questions) behind the scored questions.
+        method: how the interval was obtained; "none" where nothing is scored.
+        too_few: True where the interval rests on fewer than 10 clusters or on values that do not vary.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n_scored: int
+    n_applicable: int
+    n_clusters: int
+    method: Method
+    too_few: bool
+
+
+@dataclass(frozen=True)
+class _Column:
+    """One metric reduced to its scored clusters, in an order that depends on their values alone."""
+
+    sums: FloatArray
+    counts: FloatArray
+    mean: float
+    error: float  # cluster-robust standard error of the mean; 0 where the cluster means do not vary
+    bounds: tuple[float, float]
+    zero_one: bool
+    plain: bool  # every cluster is one question
+
+
+def question_means(values: FloatArray, question: IntArray) -> tuple[FloatArray, IntArray]:
+    """Average the repeats of each question, leaving out unscored (NaN) ones.
+
+    Args:
+        values: (n,) or (n, M) values of the samples.
+        question: (n,) codes 0..q-1 of the question of each sample.
+
+    Returns:
+        The means, (q,) or (q, M), NaN where no repeat is scored, and the counts of scored repeats alike.
+    """
+    _same_length(values, question)
+    size = int(question.max()) + 1 if len(question) else 0
+    columns = values.reshape(len(values), -1)
+    sums, counts = _sum_by(columns, question, size)
+    means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    shape = (size, *values.shape[1:])
+    return means.reshape(shape), counts.astype(np.int64).reshape(shape)
+
+
+def interval(
+    values: FloatArray,
+    clusters: IntArray,
+    n_applicable: int,
+    binary: bool = False,
+    seed: int = 0,
+    resamples: int = 2000,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Interval:
+    """Mean of one value a question, with a 95 % interval; see intervals for the methods.
+
+    Args:
+        values: (q,) one value a question, NaN where not scored.
+        clusters: (q,) codes of the independent group of each question.
+        n_applicable: questions for which the metric has a meaning.
+        binary: whether the metric is a plain pass rate (each question passes or fails).
+        seed: of the bootstrap.
+        resamples: of the bootstrap.
+        bounds: least and greatest value the metric can take; infinite where it is unbounded.
+    """
+    return intervals(values[:, None], clusters, [n_applicable], [binary], seed, resamples, [bounds])[0]
+
+
+def intervals(
+    matrix: FloatArray,
+    clusters: IntArray,
+    n_applicable: Sequence[int],
+    binary: Sequence[bool] | None = None,
+    seed: int = 0,
+    resamples: int = 2000,
+    bounds: Sequence[tuple[float, float]] | None = None,
+) -> list[Interval]:
+    """Means of M metrics with 95 % intervals, all from one set of resampling weights.
+
+    - "wilson": plain pass rates (binary, every value 0 or 1, every cluster one question).
+    - "bootstrap": percentile bootstrap over clusters for 10 to 1,999 of them. The weights are independent
+      Poisson(1) draws a cluster (Chamandy et al. 2012, "Estimating uncertainty for massive data streams"), so
+      that metrics scored on different questions share them, and one column gives what it gives alone.
+    - "normal": cluster-robust normal interval from 2,000 clusters.
+    - "exact": Clopper-Pearson with one trial a cluster, for values of only 0 and 1 in a metric bounded by 0
+      and 1, with fewer than 10 clusters or no variance.
+    - "t": cluster-robust Student's t for other values with fewer than 10 clusters.
+    - "no variance": other values that do not vary between clusters. With 97.5 % confidence at most a share
+      s = 1 - 0.025 ** (1 / clusters) of the population differs from what was seen (an exact rule of three),
+      and a differing value lies within the bounds: hence [mean - s (mean - lower), mean + s (upper - mean)],
+      which at 0 and 1 is the Clopper-Pearson interval. NaN ends where the bounds are infinite.
+
+    Args:
+        matrix: (q, M) values, NaN where not scored.
+        clusters: (q,) codes of the independent group of each question.
+        n_applicable: M counts.
+        binary: M flags; none is a pass rate when left out.
+        seed: of the bootstrap.
+        resamples: of the bootstrap.
+        bounds: M pairs; (0, 1) when left out. Widened to the data where values lie outside.
+    """
+    _same_length(matrix, clusters)
+    many = matrix.shape[1]
+    limits = bounds or [(0.0, 1.0)] * many
+    codes = np.unique(clusters, return_inverse=True)[1].astype(np.int64)
+    columns = [_column(matrix[:, m], codes, limits[m]) for m in range(many)]
+    flags = binary or [False] * many
+    methods = [_method(column, flag) for column, flag in zip(columns, flags, strict=True)]
+    chosen = [m for m, method in enumerate(methods) if method == "bootstrap"]
+    drawn = dict(zip(chosen, _bootstrap([columns[m] for m in chosen], seed, resamples), strict=True))
+    ends = [drawn.get(m) or _ends(columns[m], methods[m]) for m in range(many)]
+    scored = np.isfinite(matrix).sum(axis=0)
+    return [_interval(columns[m], ends[m], int(scored[m]), n_applicable[m], methods[m]) for m in range(many)]
+
+
+def missing_bounds(
+    values: FloatArray, n_missing: int, low: float = 0.0, high: float = 1.0
+) -> tuple[float, float]:
+    """The means if all n_missing values had been low, and if all had been high.
+
+    Args:
+        values: (q,) values, NaN where not scored (these are not counted; n_missing says how many failed).
+        n_missing: values that should exist and do not.
+        low: worst value of the metric.
+        high: best value of the metric.
+    """
+    known = values[np.isfinite(values)]
+    total = len(known) + n_missing
+    if total == 0:
+        return np.nan, np.nan
+    return float((known.sum() + n_missing * low) / total), float((known.sum() + n_missing * high) / total)
+
+
+def _same_length(values: FloatArray, codes: IntArray) -> None:
+    if len(values) != len(codes):
+        raise MetricsError(f"values and codes differ in length: {len(values)} and {len(codes)}")
+
+
+def _sum_by(columns: FloatArray, codes: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
+    """Sums and counts of the finite values of each column, (size, M) each."""
+    known = np.isfinite(columns)
+    clean = np.where(known, columns, 0.0)
+    sums = [np.bincount(codes, weights=clean[:, m], minlength=size) for m in range(columns.shape[1])]
+    counts = [np.bincount(codes, weights=known[:, m], minlength=size) for m in range(columns.shape[1])]
+    return np.stack(sums, axis=1), np.stack(counts, axis=1)
+
+
+def _column(values: FloatArray, codes: IntArray, bounds: tuple[float, float]) -> _Column:
+    known = np.isfinite(values)
+    values, codes = values[known], codes[known]
+    if not len(values):
+        empty = np.zeros(0)
+        return _Column(empty, empty, np.nan, np.nan, bounds, zero_one=False, plain=True)
+    order = np.argsort(values)
+    values, codes = values[order], codes[order]
+    sizes: FloatArray = np.bincount(codes).astype(np.float64)
+    present = sizes > 0
+    sums: FloatArray = np.bincount(codes, weights=values)[present].astype(np.float64)
+    counts = sizes[present]
+    order = np.lexsort((counts, sums))
+    sums, counts = sums[order], counts[order]
+    limits = min(bounds[0], float(values[0])), max(bounds[1], float(values[-1]))
+    mean = float(np.clip(values.mean(), values[0], values[-1]))
+    zero_one = bounds == (0.0, 1.0) and bool(np.all((values == 0) | (values == 1)))
+    plain = len(counts) == len(values)
+    return _Column(sums, counts, mean, _error(sums, counts, mean), limits, zero_one, plain)
+
+
+def _error(sums: FloatArray, counts: FloatArray, mean: float) -> float:
+    many = len(sums)
+    residuals = sums - mean * counts
+    scale = float(np.abs(sums).max()) + 1e-300
+    if many < 2 or float(np.abs(residuals).max()) <= 1e-12 * scale:
+        return 0.0
+    return float(np.sqrt(many / (many - 1) * (residuals**2).sum()) / counts.sum())
+
+
+def _method(column: _Column, binary: bool) -> Method:
+    clusters = len(column.sums)
+    if clusters == 0:
+        return "none"
+    if column.zero_one and (clusters < FEW_CLUSTERS or column.error == 0):
+        return "exact"
+    if column.error == 0:
+        return "no variance"
+    if clusters < FEW_CLUSTERS:
+        return "t"
+    if binary and column.zero_one and column.plain:
+        return "wilson"
+    return "bootstrap" if clusters < MANY_CLUSTERS else "normal"
+
+
+def _ends(column: _Column, method: Method) -> tuple[float, float]:
+    clusters, mean = len(column.sums), column.mean
+    if method == "none":
+        return np.nan, np.nan
+    if method == "wilson":
+        return _wilson(mean, clusters)
+    if method == "exact":
+        return _clopper_pearson(mean, clusters)
+    if method == "no variance":
+        return _no_variance(mean, clusters, column.bounds)
+    if method == "t":
+        reach = t_quantile(1 - _ALPHA / 2, clusters - 1) * column.error
+    else:
+        reach = normal_quantile(1 - _ALPHA / 2) * column.error
+    return mean - reach, mean + reach
+
+
+def _wilson(rate: float, n: int) -> tuple[float, float]:
+    z = normal_quantile(1 - _ALPHA / 2)
+    centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
+    reach = z / (1 + z * z / n) * np.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    return float(centre - reach), float(centre + reach)
+
+
+def _clopper_pearson(rate: float, n: int) -> tuple[float, float]:
+    passes = rate * n
+    low = 0.0 if passes <= 0 else beta_quantile(_ALPHA / 2, passes, n - passes + 1)
+    high = 1.0 if passes >= n else beta_quantile(1 - _ALPHA / 2, passes + 1, n - passes)
+    return low, high
+
+
+def _no_variance(mean: float, clusters: int, bounds: tuple[float, float]) -> tuple[float, float]:
+    if not np.all(np.isfinite(bounds)):
+        return np.nan, np.nan
+    share = 1 - (_ALPHA / 2) ** (1 / clusters)
+    return mean - share * (mean - bounds[0]), mean + share * (bounds[1] - mean)
+
+
+def _bootstrap(columns: list[_Column], seed: int, resamples: int) -> list[tuple[float, float]]:
+    """Percentile ends of each column; the weights of cluster c are the c-th block of one seeded stream."""
+    if not columns:
+        return []
+    longest = max(len(column.sums) for column in columns)
+    sums, counts = (np.zeros((longest, len(columns))) for _ in range(2))
+    for m, column in enumerate(columns):
+        sums[: len(column.sums), m], counts[: len(column.sums), m] = column.sums, column.counts
+    rng = np.random.default_rng(seed)
+    total, weight = (np.zeros((resamples, len(columns))) for _ in range(2))
+    for start in range(0, longest, _CHUNK):
+        block = slice(start, min(start + _CHUNK, longest))
+        draws = rng.poisson(1.0, size=(block.stop - start, resamples)).astype(np.float64)
+        total += draws.T @ sums[block]
+        weight += draws.T @ counts[block]
+    means = np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
+    low, high = np.nanquantile(means, [_ALPHA / 2, 1 - _ALPHA / 2], axis=0)
+    return [(float(a), float(b)) for a, b in zip(low, high, strict=True)]
+
+
+def _interval(
+    column: _Column, ends: tuple[float, float], n_scored: int, n_applicable: int, method: Method
+) -> Interval:
+    few = len(column.sums) < FEW_CLUSTERS or column.error == 0
+    low = float(np.clip(min(ends[0], column.mean), *column.bounds))
+    high = float(np.clip(max(ends[1], column.mean), *column.bounds))
+    return Interval(column.mean, low, high, n_scored, n_applicable, len(column.sums), method, few)

@@ -1,0 +1,288 @@
+"""Paired comparison of two runs: did the last change help, and how sure is that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from metrics.schema.scores import FloatArray, IntArray, MetricsError
+from metrics.statistics.distributions import normal_tail, regularised_beta
+from metrics.statistics.intervals import FEW_CLUSTERS, MANY_CLUSTERS, interval
+
+__all__ = [
+    "MOST_DROP",
+    "PairedDifference",
+    "RegressionVerdict",
+    "RunFacts",
+    "Verdict",
+    "comparability",
+    "drop_of",
+    "holm",
+    "is_regression",
+    "mcnemar",
+    "paired",
+    "regression_verdict",
+    "verdict",
+]
+
+Verdict = Literal["better", "worse", "cannot tell", "unchanged"]
+EXACT_CLUSTERS = 14  # 2 ** 14 sign patterns are enumerated; beyond that they are drawn
+FLIPS = 9_999  # with the +1 correction the least p is 1 / 10,000
+SIGNIFICANCE = 0.05
+_SAME = 1e-9  # differences below this are rounding, not change
+_CHUNK = 500
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """The mean difference (other minus base) over the questions that both sides have a value for.
+
+    Attributes:
+        difference: mean difference; NaN without pairs.
+        low: lower end of its 95 % interval.
+        high: upper end of its 95 % interval.
+        p: two-sided p of the sign-flip test; NaN without pairs.
+        n_pairs: questions scored on both sides.
+        n_clusters: independent groups behind them.
+        method: how interval and p were obtained.
+        better: questions that improved, in the metric's own direction.
+        worse: questions that got worse.
+        same: questions that did not change.
+        too_few: fewer than 10 clusters, or differences that do not vary.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p: float
+    n_pairs: int
+    n_clusters: int
+    method: str
+    better: int
+    worse: int
+    same: int
+    too_few: bool
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What must agree between two runs for their difference to mean something.
+
+    Attributes:
+        question_hash: hash over the sorted question ids and texts.
+        n_questions: number of questions.
+        dataset: name of the test set, or "".
+        dataset_version: its version, or "".
+        judge: model and prompt version that judged, or "" where nothing was judged.
+    """
+
+    question_hash: str
+    n_questions: int
+    dataset: str = ""
+    dataset_version: str = ""
+    judge: str = ""
+
+
+def paired(
+    base: FloatArray,
+    other: FloatArray,
+    clusters: IntArray,
+    seed: int = 0,
+    higher_is_better: bool | None = True,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> PairedDifference:
+    """Compare two sides question by question.
+
+    The interval is that of the mean difference (see `intervals.intervals`). The sign-flip test asks
+    how often random signs on the clusters' summed differences give a mean at least as far from 0: over all
+    patterns for up to 14 clusters that changed, over 9,999 drawn ones (p = (hits + 1) / 10,000) below 2,000
+    clusters, by the normal limit above.
+
+    Args:
+        base: (q,) values of the baseline, NaN where not scored.
+        other: (q,) values of the other side for the same questions.
+        clusters: (q,) codes of the independent group of each question.
+        seed: of bootstrap and drawn signs.
+        higher_is_better: direction of the metric; without one, "better" counts the rises.
+        bounds: least and greatest value of the metric.
+    """
+    if not len(base) == len(other) == len(clusters):
+        raise MetricsError(
+            f"paired needs one entry a question: {len(base)}, {len(other)}, {len(clusters)} given"
+        )
+    difference = other - base
+    known = np.isfinite(difference)
+    difference, clusters = difference[known], clusters[known]
+    difference = np.where(np.abs(difference) < _SAME, 0.0, difference)
+    reach = bounds[1] - bounds[0]
+    span = interval(difference, clusters, len(difference), seed=seed, bounds=(-reach, reach))
+    p, test = _sign_flip(difference, clusters, seed)
+    rises, falls = int((difference > 0).sum()), int((difference < 0).sum())
+    better, worse = (falls, rises) if higher_is_better is False else (rises, falls)
+    return PairedDifference(
+        difference=span.mean,
+        low=span.low,
+        high=span.high,
+        p=p,
+        n_pairs=len(difference),
+        n_clusters=span.n_clusters,
+        method=f"{span.method} interval, {test}",
+        better=better,
+        worse=worse,
+        same=len(difference) - rises - falls,
+        too_few=span.too_few or span.n_clusters < FEW_CLUSTERS,
+    )
+
+
+def mcnemar(base_pass: FloatArray, other_pass: FloatArray) -> float:
+    """Exact two-sided McNemar p for one pass (1) or fail (0) a question and side; NaN is left out.
+
+    Raises:
+        MetricsError: a value is neither 0, 1 nor NaN (repeats make a rate: use paired).
+    """
+    known = np.isfinite(base_pass) & np.isfinite(other_pass)
+    before, after = base_pass[known], other_pass[known]
+    if not np.all(np.isin(before, (0, 1)) & np.isin(after, (0, 1))):
+        raise MetricsError(
+            "mcnemar takes one pass (1) or fail (0) per question and side; use paired for rates"
+        )
+    changed = int((before != after).sum())
+    fewer = min(int((before > after).sum()), int((before < after).sum()))
+    if changed == 0:
+        return 1.0
+    return min(1.0, 2 * regularised_beta(changed - fewer, fewer + 1, 0.5))
+
+
+def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
+    """Holm's step-down adjustment over one family; NaN stays NaN and does not count into the family.
+
+    Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
+    """
+    given = np.asarray(p_values, dtype=np.float64)
+    adjusted = np.full(len(given), np.nan)
+    known = np.flatnonzero(np.isfinite(given))
+    order = known[np.argsort(given[known], kind="stable")]
+    factors = len(order) - np.arange(len(order))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(given[order] * factors))
+    return adjusted
+
+
+def verdict(diff: PairedDifference, adjusted_p: float, higher_is_better: bool | None) -> Verdict:
+    """One word for a difference: "unchanged" only where no question changed, else by the adjusted p at 0.05.
+
+    A metric without a direction is never better or worse.
+    """
+    if diff.n_pairs > 0 and diff.same == diff.n_pairs:
+        return "unchanged"
+    if higher_is_better is None or not adjusted_p < SIGNIFICANCE:
+        return "cannot tell"
+    return "better" if (diff.difference > 0) == higher_is_better else "worse"
+
+
+def comparability(base: RunFacts, other: RunFacts) -> list[str]:
+    """Warnings to show beside a comparison whose sides do not rest on the same ground; empty when they do."""
+    warnings = []
+    if base.question_hash != other.question_hash:
+        warnings.append(
+            f"The questions differ ({base.n_questions} in the baseline, {other.n_questions} in the other "
+            "run): only shared questions are compared."
+        )
+    named = (
+        ("dataset", base.dataset, other.dataset),
+        ("dataset version", base.dataset_version, other.dataset_version),
+        ("judge", base.judge, other.judge),
+    )
+    for what, before, after in named:
+        if before != after:
+            warnings.append(
+                f"The {what} differs: {before or 'not recorded'} in the baseline, "
+                f"{after or 'not recorded'} in the other run."
+            )
+    return warnings
+
+
+def _sign_flip(difference: FloatArray, clusters: IntArray, seed: int) -> tuple[float, str]:
+    """Two-sided p and the name of the way it was found."""
+    if not len(difference):
+        return np.nan, "no test"
+    codes = np.unique(clusters, return_inverse=True)[1]
+    sums: FloatArray = np.bincount(codes, weights=difference).astype(np.float64)
+    sums = np.sort(sums[np.abs(sums) > _SAME])  # a cluster that did not change counts the same under any sign
+    if len(sums) <= EXACT_CLUSTERS:
+        return _exact_flips(sums), "exact sign-flip test"
+    if len(sums) >= MANY_CLUSTERS:
+        z = abs(sums.sum()) / float(np.sqrt((sums**2).sum()))
+        return 2 * normal_tail(z), "sign-flip test, normal limit"
+    return _drawn_flips(sums, seed), f"sign-flip test, {FLIPS:,} draws"
+
+
+def _exact_flips(sums: FloatArray) -> float:
+    totals = np.zeros(1)
+    for value in sums:
+        totals = np.concatenate((totals + value, totals - value))
+    return float((np.abs(totals) >= abs(sums.sum()) - _SAME).mean())
+
+
+def _drawn_flips(sums: FloatArray, seed: int) -> float:
+    rng = np.random.default_rng(seed)
+    observed, hits = abs(sums.sum()) - _SAME, 0
+    for start in range(0, FLIPS, _CHUNK):
+        rows = min(_CHUNK, FLIPS - start)
+        bits = np.frombuffer(rng.bytes(rows * (len(sums) // 8 + 1)), dtype=np.uint8).reshape(rows, -1)
+        heads = np.unpackbits(bits, axis=1, count=len(sums)).astype(np.float64)
+        hits += int((np.abs(2 * (heads @ sums) - sums.sum()) >= observed).sum())
+    return (hits + 1) / (FLIPS + 1)
+
+
+RegressionVerdict = Literal["regression", "worse", "better", "cannot tell", "unchanged"]
+MOST_DROP = 0.05  # on a scale from 0 to 1; more than that is a regression where it is also real
+_ROUNDING = 1e-9
+
+
+def drop_of(difference: PairedDifference, higher_is_better: bool | None) -> float:
+    """Give by how much the mean got worse, in the metric's own direction; negative where it got better.
+
+    NaN without pairs, and for a metric that has no direction.
+    """
+    if higher_is_better is None or not difference.n_pairs:
+        return float("nan")
+    return -difference.difference if higher_is_better else difference.difference
+
+
+def is_regression(
+    difference: PairedDifference, adjusted_p: float, higher_is_better: bool | None, most: float = MOST_DROP
+) -> bool:
+    """Whether a mean dropped by more than is let pass, and beyond what chance explains.
+
+    Args:
+        difference: other minus baseline, paired on question.
+        adjusted_p: p of its test after the correction over the family that is looked at.
+        higher_is_better: direction of the metric; without one nothing is a regression.
+        most: drop that is let pass, on the metric's own scale.
+    """
+    return bool(drop_of(difference, higher_is_better) > most + _ROUNDING and adjusted_p < SIGNIFICANCE)
+
+
+def regression_verdict(
+    difference: PairedDifference,
+    adjusted_p: float,
+    higher_is_better: bool | None,
+    most: float | None = MOST_DROP,
+) -> RegressionVerdict:
+    """Judge a paired difference to the baseline: one word.
+
+    A real drop that is let pass is "worse". What chance explains is "cannot tell", however large it is;
+    "unchanged" is said only where no question changed.
+
+    Args:
+        difference: other minus baseline, paired on question.
+        adjusted_p: p of its test after the correction over the family that is looked at.
+        higher_is_better: direction of the metric; without one nothing is better or worse.
+        most: drop that is let pass, on the metric's own scale; None where no drop is called a regression.
+    """
+    if most is not None and is_regression(difference, adjusted_p, higher_is_better, most):
+        return "regression"
+    return verdict(difference, adjusted_p, higher_is_better)

@@ -1,0 +1,189 @@
+"""A mean from few labels of people and many verdicts of a judge: prediction-powered inference.
+
+The judge's mean over everything is corrected by how far it is off where people labelled. So the interval
+holds whatever the judge's bias, and is the narrower the better the judge follows the labels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.schema.scores import FloatArray, IntArray, MetricsError
+from metrics.statistics.distributions import normal_quantile
+from metrics.statistics.intervals import FEW_CLUSTERS
+
+__all__ = ["LabelsMean", "PpiMean", "ppi_mean"]
+
+_ROUNDING = 1e-12  # deviations from the mean below this share of the values are rounding
+
+
+@dataclass(frozen=True)
+class LabelsMean:
+    """The mean of the labels alone, with its normal interval.
+
+    Attributes:
+        mean: mean label; NaN without labels.
+        low: lower end; NaN with fewer than 10 labelled clusters or labels that do not vary.
+        high: upper end; NaN as above.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class PpiMean:
+    """A prediction-powered mean, in the unit of the labels, and what it was made from.
+
+    Attributes:
+        estimate: the mean; NaN without labels.
+        low: lower end of its interval; NaN with fewer than 10 labelled clusters or without any variance.
+        high: upper end; NaN as above.
+        tuning: lambda, the weight of the judge: 0 leaves it out, 1 trusts its variation fully.
+        classical: what the labels alone say.
+        judge_mean: the judge's uncorrected mean over everything it judged, labelled or not.
+        n_labelled: samples with a label.
+        n_unlabelled: samples judged only.
+        effective_n: labels that the labels-only mean would need for an equally narrow interval; NaN where the
+            intervals are.
+        bias: mean of judge - label where there are labels; NaN without.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    tuning: float
+    classical: LabelsMean
+    judge_mean: float
+    n_labelled: int
+    n_unlabelled: int
+    effective_n: float
+    bias: float
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """The checked input; codes count the clusters of both parts together, the labelled part first."""
+
+    labels: FloatArray
+    judged: FloatArray
+    rest: FloatArray
+    codes: IntArray
+
+    @property
+    def labelled_codes(self) -> IntArray:
+        return self.codes[: len(self.labels)]
+
+
+def ppi_mean(
+    labels: FloatArray,
+    judge_on_labelled: FloatArray,
+    judge_on_rest: FloatArray,
+    alpha: float = 0.05,
+    tuning: float | None = None,
+    clusters: tuple[IntArray, IntArray] | None = None,
+) -> PpiMean:
+    """Estimate the mean label over labelled and unlabelled samples, with a normal 1 - alpha interval.
+
+    estimate = mean(labels - tuning * judge_on_labelled) + tuning * mean(judge_on_rest). Angelopoulos et al.
+    2023, "Prediction-powered inference", Science 382; tuning by PPI++ (Angelopoulos, Duchi, Zrnic 2023,
+    arXiv 2311.01453); applied to RAG judges by ARES (Saad-Falcon et al. 2024). The ends are not cut to the
+    metric's bounds. Labelled and unlabelled samples must be drawn from the same population.
+
+    Args:
+        labels: (n,) values given by people.
+        judge_on_labelled: (n,) the judge's values of the same samples.
+        judge_on_rest: (N,) the judge's values where nobody labelled; without any, the labels decide alone.
+        alpha: error rate of the interval, between 0 and 1.
+        tuning: weight of the judge; left out, the one in [0, 1] that makes the interval narrowest.
+        clusters: (n,) and (N,) codes of the independent group of each sample; a code means the same group in
+            both. The estimate stays a mean over samples, its variance becomes that of cluster sums (the
+            sandwich estimator). Each sample is its own group when left out.
+
+    Raises:
+        MetricsError: for differing lengths, values that are not finite, or an alpha out of range.
+    """
+    sample = _sample(labels, judge_on_labelled, judge_on_rest, clusters)
+    if not 0 < alpha < 1:
+        raise MetricsError(f"alpha must lie between 0 and 1, not {alpha}")
+    weight = _tuning(sample) if tuning is None or not len(judge_on_rest) else tuning
+    everything = np.concatenate([judge_on_labelled, judge_on_rest])
+    estimate, variance = _estimate(sample, weight)
+    mean, plain = _estimate(sample, 0.0)
+    few = len(np.unique(sample.labelled_codes)) < FEW_CLUSTERS
+    return PpiMean(
+        estimate,
+        *_ends(estimate, variance, alpha, few),
+        tuning=weight,
+        classical=LabelsMean(mean, *_ends(mean, plain, alpha, few)),
+        judge_mean=_mean(everything),
+        n_labelled=len(labels),
+        n_unlabelled=len(judge_on_rest),
+        effective_n=len(labels) * plain / variance if variance > 0 and not few else np.nan,
+        bias=_mean(judge_on_labelled - labels),
+    )
+
+
+def _sample(
+    labels: FloatArray, judged: FloatArray, rest: FloatArray, clusters: tuple[IntArray, IntArray] | None
+) -> _Sample:
+    if len(labels) != len(judged):
+        raise MetricsError(f"labels and judge_on_labelled differ in length: {len(labels)} and {len(judged)}")
+    for name, values in (("labels", labels), ("judge_on_labelled", judged), ("judge_on_rest", rest)):
+        if not np.isfinite(values).all():
+            raise MetricsError(f"{name} must be finite; leave out samples without a value")
+    if clusters is None:
+        return _Sample(labels, judged, rest, np.arange(len(labels) + len(rest)))
+    if (len(clusters[0]), len(clusters[1])) != (len(labels), len(rest)):
+        raise MetricsError(
+            f"clusters must have one code a sample, {len(labels)} and {len(rest)}, "
+            f"not {len(clusters[0])} and {len(clusters[1])}"
+        )
+    codes = np.unique(np.concatenate(clusters), return_inverse=True)[1].astype(np.int64)
+    return _Sample(labels, judged, rest, codes)
+
+
+def _tuning(sample: _Sample) -> float:
+    """The weight of least variance, as ppi_py has it: covariance over n, judge variance pooled over n + N."""
+    n, rest = len(sample.labels), len(sample.rest)
+    pooled = _deviations(np.concatenate([sample.judged, sample.rest]), sample.codes)
+    many = np.count_nonzero(np.bincount(sample.codes))
+    if not n or not rest or many < 2 or not pooled.any():
+        return 0.0
+    spread = float(pooled @ pooled) / (n + rest) * many / (many - 1)
+    labels, judged = (_deviations(part, sample.labelled_codes) for part in (sample.labels, sample.judged))
+    return float(np.clip(labels @ judged / n / ((1 + n / rest) * spread), 0.0, 1.0))
+
+
+def _estimate(sample: _Sample, weight: float) -> tuple[float, float]:
+    """The mean and its variance: the squared influence of each cluster, summed."""
+    n, rest = len(sample.labels), len(sample.rest)
+    corrected = sample.labels - weight * sample.judged
+    influence = _deviations(corrected, sample.labelled_codes, size=n + rest) / max(n, 1)
+    if not weight:
+        return _mean(corrected), float(influence @ influence)
+    influence += weight * _deviations(sample.rest, sample.codes[n:], size=n + rest) / rest
+    return _mean(corrected) + weight * _mean(sample.rest), float(influence @ influence)
+
+
+def _deviations(values: FloatArray, codes: IntArray, size: int = 0) -> FloatArray:
+    """Deviations from the mean, summed in each cluster; exactly 0 where they are rounding."""
+    if not len(values):
+        return np.zeros(size)
+    sums = np.bincount(codes, weights=values - values.mean(), minlength=size)
+    scale = np.bincount(codes, weights=np.abs(values)).max()
+    return np.asarray(np.where(np.abs(sums).max() <= _ROUNDING * scale, 0.0, sums), dtype=np.float64)
+
+
+def _mean(values: FloatArray) -> float:
+    return float(values.mean()) if len(values) else np.nan
+
+
+def _ends(mean: float, variance: float, alpha: float, few: bool) -> tuple[float, float]:
+    if few or variance <= 0:
+        return np.nan, np.nan
+    reach = normal_quantile(1 - alpha / 2) * float(np.sqrt(variance))
+    return mean - reach, mean + reach

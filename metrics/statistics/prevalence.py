@@ -1,0 +1,186 @@
+"""How often a binary evaluator finds a failure, checked against people and corrected for its errors.
+
+Positive is "the failure is there" throughout: the true positive rate is the share of what people labelled
+with the failure that the evaluator finds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
+from metrics.statistics.agreement import Agreement, Confusion, binary_agreement, confusion, rate_intervals
+from metrics.statistics.intervals import FEW_CLUSTERS, Interval, interval, question_means
+
+__all__ = [
+    "LEAST_LABELS",
+    "CorrectedRate",
+    "EvaluatorCheck",
+    "corrected_rate",
+    "evaluator_check",
+    "rogan_gladen",
+]
+
+LEAST_LABELS = 20  # labelled cases below which the rate of an evaluator is withheld
+MOST_UNDEFINED = 0.05  # share of draws without a corrected rate above which no interval is given
+_ALPHA = 0.05
+
+
+@dataclass(frozen=True)
+class CorrectedRate:
+    """A rate corrected for the errors of the evaluator.
+
+    Attributes:
+        value: share of questions with the failure; NaN where the evaluator does no better than chance.
+        low: lower end of its 95 % interval; NaN where none can be given.
+        high: upper end; NaN likewise.
+    """
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class EvaluatorCheck:
+    """An evaluator's answers beside people's labels of the same cases.
+
+    Attributes:
+        rate: share of questions in which the failure was found, repeats averaged first; not to be shown
+            unless `enough`.
+        pairs: cases that both judged: tp failure found and labelled, fp found and labelled otherwise.
+        labelled: cases that people labelled one way or the other, judged or not.
+        true_positive: share of the labelled failures that are found, with its interval.
+        true_negative: share of what people labelled otherwise that is not found.
+        kappa: Cohen's, beyond chance.
+        corrected: the rate corrected for both.
+    """
+
+    rate: Interval
+    pairs: Confusion
+    labelled: int
+    true_positive: Interval
+    true_negative: Interval
+    kappa: Agreement
+    corrected: CorrectedRate
+
+    @property
+    def positives(self) -> int:
+        """Judged cases that people labelled with the failure."""
+        return self.pairs.tp + self.pairs.fn
+
+    @property
+    def negatives(self) -> int:
+        """Judged cases that people labelled otherwise."""
+        return self.pairs.tn + self.pairs.fp
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are labels enough, of both kinds, to show the rate beside its check."""
+        return self.pairs.n >= LEAST_LABELS and self.positives > 0 and self.negatives > 0
+
+
+def rogan_gladen(rate: float, true_positive: float, true_negative: float) -> float:
+    """Correct the rate at which a test is positive: (rate + TNR - 1) / (TPR + TNR - 1), within [0, 1].
+
+    Rogan and Gladen 1978, "Estimating prevalence from the results of a screening test", Am J Epidemiol 107.
+
+    Args:
+        rate: share of positives that the test gives.
+        true_positive: its sensitivity.
+        true_negative: its specificity.
+
+    Returns:
+        The corrected rate; NaN where the two sum to at most 1, a test no better than chance, or one is NaN.
+    """
+    informed = true_positive + true_negative - 1.0
+    if not informed > 0:
+        return np.nan
+    return float(np.clip((rate + true_negative - 1.0) / informed, 0.0, 1.0))
+
+
+def corrected_rate(
+    rate: tuple[float, int],
+    true_positive: tuple[float, int],
+    true_negative: tuple[float, int],
+    seed: int = 0,
+    draws: int = 10_000,
+) -> CorrectedRate:
+    """Correct a rate, with a 95 % interval that carries the doubt about all three shares.
+
+    A parametric bootstrap: each share is drawn from its Jeffreys posterior Beta(share n + 1/2, (1 - share) n
+    + 1/2) (Brown, Cai, DasGupta 2001), where n is its number of independent groups, and each draw is
+    corrected. So a TPR of 1 on five cases is not taken for certain, as resampling the cases would. The three
+    are drawn apart; where the labelled cases are among the judged ones that makes it wider, not narrower.
+
+    Args:
+        rate: share of positives that the evaluator gives, and the independent groups behind it.
+        true_positive: its sensitivity, likewise.
+        true_negative: its specificity, likewise.
+        seed: of the draws.
+        draws: number of them.
+
+    Returns:
+        Without an interval with fewer than 10 groups behind the rate, none behind another share, or where
+        more than 5 % of the draws are no better than chance.
+    """
+    shares = (rate, true_positive, true_negative)
+    value = rogan_gladen(*(share for share, _ in shares))
+    if np.isnan(value) or rate[1] < FEW_CLUSTERS or min(n for _, n in shares) < 1:
+        return CorrectedRate(value, np.nan, np.nan)
+    rng = np.random.default_rng(seed)
+    found, tpr, tnr = (rng.beta(share * n + 0.5, (1 - share) * n + 0.5, size=draws) for share, n in shares)
+    informed = tpr + tnr - 1.0
+    known = informed > 0
+    if np.count_nonzero(~known) > MOST_UNDEFINED * draws:
+        return CorrectedRate(value, np.nan, np.nan)
+    drawn = np.clip((found + tnr - 1.0)[known] / informed[known], 0.0, 1.0)
+    low, high = np.quantile(drawn, [_ALPHA / 2, 1 - _ALPHA / 2])
+    return CorrectedRate(value, min(float(low), value), max(float(high), value))
+
+
+def evaluator_check(
+    found: FloatArray,
+    truth: FloatArray,
+    question: IntArray,
+    clusters: IntArray,
+    applicable: BoolArray | None = None,
+) -> EvaluatorCheck:
+    """Check what an evaluator says against what people say of the same cases.
+
+    Args:
+        found: (n,) 1 where the evaluator finds the failure, 0 where not, NaN where it was not scored.
+        truth: (n,) 1 where people labelled the case with the failure, 0 where otherwise, NaN where neither.
+        question: (n,) code of each case's question.
+        clusters: (q,) code of each question's independent group.
+        applicable: (n,) False where the question has no meaning or the data cannot tell; all where left out.
+
+    Raises:
+        MetricsError: where the lengths differ.
+    """
+    if not len(found) == len(truth) == len(question):
+        raise MetricsError(
+            f"arrays of an evaluator differ in length: {len(found)}, {len(truth)}, {len(question)}"
+        )
+    means, _ = question_means(found, question)
+    asked = len(means) if applicable is None else len(np.unique(question[applicable]))
+    rate = interval(means, clusters, asked, binary=bool(np.isin(means[np.isfinite(means)], (0, 1)).all()))
+    both = np.isfinite(found) & np.isfinite(truth)
+    judge, human, groups = found[both] == 1, truth[both] == 1, clusters[question[both]]
+    positive, negative = rate_intervals(judge, human, groups)
+    kappa = next(one for one in binary_agreement(judge, human, groups) if one.name == "kappa")
+    return EvaluatorCheck(
+        rate=rate,
+        pairs=confusion(judge, human),
+        labelled=int(np.isfinite(truth).sum()),
+        true_positive=positive,
+        true_negative=negative,
+        kappa=kappa,
+        corrected=corrected_rate(
+            (rate.mean, rate.n_clusters),
+            (positive.mean, positive.n_clusters),
+            (negative.mean, negative.n_clusters),
+        ),
+    )

@@ -1,0 +1,113 @@
+"""Whether an answer declines to answer, told by its words: phrases as data, in English, Russian and Chinese.
+
+An estimate, marked as such by its callers; a recorded refusal takes precedence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import Literal
+
+from metrics.text.sentences import split_sentences
+from metrics.text.tokens import lowered
+
+__all__ = ["LEADING", "SUBSTANCE", "Abstention", "detect_refusal"]
+
+LEADING = 2  # a refusal declines in one of its first two sentences, greetings and topics of documents aside
+SUBSTANCE = 15  # words of other matter: a remark in passing stays below, an answer of any use does not
+_READ = 4000  # characters looked at: what comes later cannot make a refusal of an answer this long
+_Kind = Literal["unable", "lacking", "about", "courtesy", "substance"]
+_KINDS: tuple[_Kind, ...] = ("unable", "lacking", "courtesy", "about")
+_CJK = re.compile("[\u3400-\u9fff]")
+_WORDS = re.compile(r"[^\W_]+")
+_CJK_WORD = 2  # characters to a Chinese word, on average
+
+
+@dataclass(frozen=True)
+class Abstention:
+    """Whether an answer is a refusal.
+
+    Attributes:
+        refused: True for a refusal.
+        phrase: the declining words; set also where an answer follows them, None where none come before one.
+        span: half-open character range of the phrase in the answer, or None.
+    """
+
+    refused: bool
+    phrase: str | None
+    span: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A sentence, or a part of one between turns such as ", but"; only substance counts its words."""
+
+    kind: _Kind
+    sentence: int
+    words: int
+    span: tuple[int, int]
+
+
+def detect_refusal(answer: str) -> Abstention:
+    """Tell whether an answer declines to answer.
+
+    The rule: one of the first two sentences declines ("I cannot answer", "the documents do not mention"), not
+    counting greetings and remarks on what the documents are about; apart from such sentences, the answer has
+    at most 15 words of substance; and none of these stand before the refusal, unless the system says in so
+    many words that it cannot answer. So "The documents do not mention X. However, ..." with an answer behind
+    it is an answer. An empty answer is no refusal: nothing was said.
+    """
+    units = []
+    for unit in _units(answer[:_READ]):
+        units.append(unit)
+        if sum(unit.words for unit in units) > SUBSTANCE:
+            break
+    declining = [unit for unit in units if unit.kind in ("unable", "lacking")]
+    if not declining:
+        return Abstention(False, None, None)
+    first = declining[0]
+    phrase = answer[slice(*first.span)]
+    leading = sorted({unit.sentence for unit in units if unit.kind not in ("courtesy", "about")})[:LEADING]
+    before = sum(unit.words for unit in units if unit.span < first.span)
+    substance = sum(unit.words for unit in units)
+    plain = any(unit.kind == "unable" for unit in declining)
+    refused = first.sentence in leading and substance <= SUBSTANCE and (plain or not before)
+    return Abstention(refused and len(answer) <= _READ, phrase, first.span)
+
+
+def _units(text: str) -> Iterator[_Unit]:
+    """The units of a text, read only as far as they are asked for."""
+    lower = lowered(text).replace("’", "'")
+    for number, (start, end) in enumerate(split_sentences(text)):
+        borders = [start, *(match.start() for match in _patterns("turn").finditer(lower, start, end)), end]
+        for a, b in pairwise(borders):
+            yield _unit(lower, number, a, b)
+
+
+def _unit(lower: str, sentence: int, start: int, end: int) -> _Unit:
+    part = lower[start:end]
+    body = _patterns("turn").sub("", f"{part} ", count=1).strip()
+    for kind in _KINDS:
+        match = _patterns(kind).search(body)
+        if match is not None:
+            at = max(start, lower.find(match.group(), start, end))
+            return _Unit(kind, sentence, 0, (at, at + len(match.group())))
+    wide = len(_CJK.findall(body))
+    words = wide // _CJK_WORD + len(_WORDS.findall(_CJK.sub(" ", body)))
+    return _Unit("substance", sentence, words, (start, end))
+
+
+@cache
+def _patterns(kind: str) -> re.Pattern[str]:
+    """One expression of all phrases of a kind, in every language."""
+    held = json.loads(files("metrics.text").joinpath("refusal_phrases.json").read_text("utf-8"))
+    phrases = [
+        phrase for language in held.values() if isinstance(language, dict) for phrase in language[kind]
+    ]
+    return re.compile("|".join(phrases).replace(" ", r"\s+"))

@@ -1,0 +1,49 @@
+"""Runs judged by the stand-in service, for several tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from judge_server import JudgeServer
+
+from data.api import add_run
+from data.judge.client import ClientSettings
+from data.judge.evaluation import ReadingWork
+from data.judge.prices import read_prices
+from data.judge.run_job import JobResult, JobSpec, run_work
+from data.scoring.run_index import Catalogue
+from data.store.workspace import Run, Workspace
+
+LASTING = {"truncated": "truncated", "refusal": "refused", "window": "context_exceeded", "schema": "invalid"}
+
+
+def records(n: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "question_id": f"q{at}",
+            "question": f"How long does turtle number {at} live?",
+            "answer": f"Turtle number {at} lives eighty years. Turtle number {at} eats concrete.",
+            "reference_answer": f"Turtle number {at} lives eighty years.",
+            "retrieved": [
+                {"id": f"a{at}", "text": f"Every turtle such as number {at} lives eighty years at least."},
+                {"id": "b", "text": "Sparrows build nests from straw."},
+            ],
+        }
+        for at in range(n)
+    ]
+
+
+def made(folder: Path, n: int) -> tuple[Catalogue, Run]:
+    run = add_run(records(n), "turtles", "zoo", str(folder))
+    return Catalogue(Workspace(folder)), run
+
+
+def judged(
+    catalogue: Catalogue, run: Run, server: JudgeServer, rows: range | None = None, **more: Any
+) -> JobResult:
+    model = read_prices().model()
+    timeout = more.pop("timeout", 30.0)
+    settings = ClientSettings(model, server.url, more.pop("concurrency", 8), timeout)
+    spec = JobSpec(rows or range(run.n), **more)
+    return run_work(catalogue.workspace, run, ReadingWork.of(model.window), settings, spec)

@@ -1,0 +1,197 @@
+"""The product in a real browser: what a newcomer does, and what a hostile file tries."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from browser_site import Site
+from playwright.sync_api import Browser, expect
+
+from data.scoring.run_index import Catalogue
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
+QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
+HOSTILE = (
+    '<script>window.hit=1</script><img src=x onerror="window.hit=1"> [link](javascript:window.hit=1) '
+    "![pic](http://example.invalid/a.png) :red[red] $x$ <http://example.invalid>"
+)
+
+
+def _cases_of(site: Site, pattern: str) -> int:
+    row = site.page.locator(f".st-key-pattern_{pattern}").inner_text()
+    found = re.search(r"\n([\d,]+)\s+\d+%", row)
+    assert found, row
+    return int(found.group(1).replace(",", ""))
+
+
+def test_moving_a_cutoff_changes_the_counts_and_the_address(site: Site) -> None:
+    site.open(f"diagnosis?project=iris&run={site.run_id('iris', 'crag')}")
+    before = _cases_of(site, "hallucination")
+    slider = site.page.get_by_role("slider", name="Faithfulness cut-off")
+    slider.focus()
+    for value in ("0.75", "0.7", "0.65", "0.6"):
+        slider.press("ArrowLeft")
+        expect(site.page).to_have_url(re.compile(f"faithfulness={value}(&|$)"), timeout=30_000)
+        site.settle()
+    assert _cases_of(site, "hallucination") < before
+    site.page.go_back()
+    site.settle()
+    site.page.reload()
+    site.settle()
+    assert site.page.get_by_role("heading", level=1).is_visible()
+
+
+def test_a_pattern_row_opens_exactly_its_cases_and_the_address_brings_them_back(site: Site) -> None:
+    site.open(f"diagnosis?project=iris&run={site.run_id('iris', 'crag')}")
+    count = _cases_of(site, "retrieval")
+    site.page.locator(".st-key-open_retrieval button").click()
+    expect(site.page.get_by_role("heading", name="What exactly went wrong")).to_be_visible()
+    site.settle()
+    assert f"{count} cases of 30" in site.text()
+    site.page.get_by_role("button", name="Next").click()
+    site.settle()
+    question = site.page.locator(".rt b").first.inner_text()
+    address = site.page.url
+    assert "pattern=retrieval" in address
+    assert "case=" in address
+    other = site.page.context.new_page()
+    other.goto(address)
+    other.wait_for_selector(".rt b")
+    other.wait_for_timeout(500)
+    assert other.locator(".rt b").first.inner_text() == question
+
+
+def test_labels_by_key_with_undo_and_not_while_typing(site: Site) -> None:
+    run = site.run_id("iris", "hyde")
+    site.open(f"cases?project=iris&run={run}")
+    ledger = site.catalogue.ledger
+    name = site.page.get_by_label("Your name")
+    name.fill("pfuj")
+    name.press("Enter")
+    site.settle()
+    assert ledger.labels(run) == [], "keys fired while typing"
+    site.page.locator("h1").click()
+    main = site.page.get_by_test_id("stMain")
+    site.page.keyboard.press("f")
+    expect(main, "labelling goes on to the next case").to_contain_text("case 2 of 30", timeout=15_000)
+    labels = ledger.labels(run)
+    assert [(one.annotator, one.verdict) for one in labels] == [("pfuj", "fail")]
+    site.settle()
+    site.page.keyboard.press("u")
+    expect(main, "undo goes back to the case").to_contain_text("case 1 of 30", timeout=15_000)
+    assert ledger.labels(run) == []
+
+
+def test_filters_search_and_clear(site: Site) -> None:
+    site.open(f"cases?project=iris&run={site.run_id('iris', 'hyde')}")
+    box = site.page.get_by_role("searchbox", name="Search")
+    box.fill("STATINS")
+    box.press("Enter")
+    site.settle()
+    assert "3 cases of 30" in site.text()
+    assert "text=STATINS" in site.page.url
+    site.page.get_by_role("button", name="Clear filters").click()
+    site.settle()
+    assert "30 cases of 30" in site.text()
+    assert "text=" not in site.page.url
+
+
+def test_three_versions_side_by_side(site: Site) -> None:
+    versions = ",".join(site.run_id("iris", name) for name in ("crag", "hyde", "graphrag"))
+    site.open(f"compare?project=iris&versions={versions}")
+    for name in ("crag", "hyde", "graphrag"):
+        assert name in site.page.locator("[data-testid=stMultiSelect]").inner_text()
+    expect(site.page.locator(".rt ins").first).to_be_visible(timeout=30_000)  # answers with a word diff
+    assert re.search(r"\d+ metrics in the family", site.text())
+    assert "n = 10 shared questions" in site.text()
+
+
+def test_an_uploaded_file_stands_beside_the_others_and_nothing_in_it_runs(site: Site, tmp_path: Path) -> None:
+    file = tmp_path / "<img src=x onerror=window.hit=1>.jsonl"
+    record = {
+        "question": HOSTILE,
+        "answer": f"answer {HOSTILE}",
+        "retrieved": [{"id": HOSTILE, "text": f"document {HOSTILE}"}],
+        "scores": {"faithfulness": 0.1, "answer_relevancy": 0.2, "context_recall": 0.9},
+        "tags": {HOSTILE: HOSTILE},
+    }
+    others = [{**record, "question": f"{HOSTILE} {at}"} for at in range(6)]
+    facts = {"ragtriage_run": {"name": HOSTILE}}
+    file.write_text("\n".join(json.dumps(line) for line in [facts, *others]), encoding="utf-8")
+    site.open("runs?project=iris")
+    site.page.get_by_text("Load runs from files").click()
+    site.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(str(file))
+    expect(site.page.get_by_text("Will be measured")).to_be_visible(timeout=20_000)
+    project = site.page.get_by_label("Project", exact=True).last
+    project.fill("hostile")
+    project.press("Enter")
+    site.settle()
+    site.page.get_by_role("button", name="Load 1 file").click()
+    expect(site.page.get_by_text("1 run loaded")).to_be_visible(timeout=20_000)
+    run = site.catalogue.runs("hostile")[0]
+    for path in ("", "diagnosis", "cases", "compare", "runs"):
+        site.open(f"{path}?project=hostile&run={run.run_id}")
+        assert site.page.evaluate("window.hit") is None, path
+        assert site.page.locator("[data-testid=stMain] a[href^='javascript']").count() == 0
+        assert site.page.locator("[data-testid=stMain] img[src*='example']").count() == 0
+        assert site.page.locator("[data-testid=stMain] a[href*='//example']").count() == 0
+    site.open(f"cases?project=hostile&run={run.run_id}")
+    assert "<script>window.hit=1</script>" in site.text(), "hostile text shows as text"
+
+
+def test_a_bad_upload_says_what_is_wrong_and_loads_nothing(site: Site, tmp_path: Path) -> None:
+    file = tmp_path / "bad.jsonl"
+    file.write_text('{"question": "fine?"}\n{"question": ["a list"]}\n', encoding="utf-8")
+    before = len(site.catalogue.runs())
+    site.open("runs?project=iris")
+    site.page.get_by_text("Load runs from files").click()
+    site.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(str(file))
+    site.page.wait_for_timeout(1500)
+    site.settle()
+    assert "bad.jsonl" in site.text()
+    button = site.page.get_by_role("button", name=re.compile("Load [01] file"))
+    if button.is_enabled():
+        button.click()
+        site.settle()
+    assert "accepted: text" in site.text()
+    assert len(site.catalogue.runs()) == before
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path", ["", "diagnosis", "cases", "compare", "runs"])
+def test_every_page_fits_in_both_themes(
+    browser: Browser, server: tuple[str, Catalogue], path: str, scheme: str
+) -> None:
+    """No exception, no sideways scrolling at 1024 wide, and the background follows the theme."""
+    context = browser.new_context(
+        viewport={"width": 1024, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
+    )
+    page = context.new_page()
+    site = Site(page, server[0], server[1])
+    site.open(f"{path}?project=mtrag")
+    assert page.locator("[data-testid=stException]").count() == 0
+    assert page.locator("h1").count() == 1
+    wide, shown = page.evaluate("[document.body.scrollWidth, window.innerWidth]")
+    assert wide <= shown
+    colour = page.evaluate("getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor")
+    assert (sum(int(part) for part in re.findall(r"\d+", colour)[:3]) < 200) == (scheme == "dark")
+    context.close()
+
+
+def test_the_theme_can_be_switched_by_hand(site: Site) -> None:
+    site.open("?project=iris")
+    background = "getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor"
+    light = site.page.evaluate(background)
+    site.page.locator("[data-testid=stMainMenu] button, button[data-testid=stMainMenuButton]").first.click()
+    site.page.get_by_test_id("stMainMenuItem-theme-Dark").first.click()
+    site.page.wait_for_timeout(800)
+    assert site.page.evaluate(background) != light
+
+
+def test_colbert_is_flagged_on_screen(site: Site) -> None:
+    site.open(f"?project=iris&run={site.run_id('iris', 'colbert')}")
+    assert "context_precision is 0 throughout" in site.text()
+    assert "context_precision and context_recall disagree" in site.text()

@@ -1,0 +1,168 @@
+"""Who is best among the cells of a grid: any strategy may be, none without shared questions or direction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from dashboard.charts.chunking import margin_curve, plane_map
+from dashboard.sections.chunking import alike, grid_titles, legend, other_cuts, reading
+from data.api import add_run
+from data.chunking.grids import Grid, grids_of
+from data.chunking.ranking import Standings, same_chunks, standings
+from data.scoring.run_index import Catalogue
+
+FIXED = [0.30, 0.35, 0.40, 0.45, 0.50] * 8
+BETTER = [value + 0.4 for value in FIXED]
+METRIC = "span_recall@5"
+Values = Sequence[float | None]
+
+
+def _cell(
+    catalogue: Catalogue,
+    name: str,
+    values: Values,
+    first: int = 0,
+    metric: str = METRIC,
+    **config: Any,
+) -> None:
+    records = [
+        {"question_id": f"q{at:03}", "question": f"{at}?", "scores": {metric: value, "bleu": 0.5}}
+        for at, value in enumerate(values, first)
+    ]
+    settings = {"grid": "g", "chunking": "fixed", "chunk_size": 256, "chunk_overlap": 0, **config}
+    add_run(records, name, "p", str(catalogue.workspace.root), settings, "set")
+
+
+def _found(catalogue: Catalogue, metric: str = METRIC) -> tuple[Grid, Standings]:
+    (grid,) = grids_of(catalogue.runs())
+    return grid, standings(grid, [catalogue.table(cell.run) for cell in grid.cells], metric)
+
+
+def _places(found: Standings) -> dict[str, str]:
+    return {one.cell.run.name: one.place for one in found.values}
+
+
+def test_a_strategy_that_is_better_than_every_fixed_cell_is_the_best(workspace: Catalogue) -> None:
+    _cell(workspace, "256 / 0", FIXED)
+    _cell(workspace, "512 / 0", FIXED, chunk_size=512)
+    _cell(workspace, "paragraph", BETTER, chunking="paragraph")
+    grid, found = _found(workspace)
+    assert _places(found) == {"256 / 0": "worse", "512 / 0": "worse", "paragraph": "best"}
+    fixed = found.at(256, 0)
+    assert fixed is not None
+    assert fixed.difference is not None
+    assert fixed.difference.difference == pytest.approx(-0.4)
+    assert reading(found) == [
+        "**paragraph** has the best mean: 0.800 [0.778, 0.822], n = 40.",
+        "Every other cell is worse by a paired test.",
+    ]
+    assert "paragraph, which is not on this map" in legend(found)
+    heat = plane_map(grid, found, "Recall").data[0]
+    assert not any("★" in text for row in heat.text for text in row)
+
+
+def test_lower_is_better_where_the_metric_says_so(workspace: Catalogue) -> None:
+    _cell(workspace, "low", FIXED, metric="hallucination")
+    _cell(workspace, "high", BETTER, metric="hallucination", chunk_size=512)
+    assert _places(_found(workspace, "hallucination")[1]) == {"low": "best", "high": "worse"}
+
+
+def test_a_metric_without_a_direction_has_no_best(workspace: Catalogue) -> None:
+    _cell(workspace, "low", FIXED, metric="self_knowledge")
+    _cell(workspace, "high", BETTER, metric="self_knowledge", chunk_size=512)
+    _, found = _found(workspace, "self_knowledge")
+    assert set(_places(found).values()) == {"no direction"}
+    assert [one.difference for one in found.values] == [None, None]
+    assert found.values[0].value is not None
+    assert reading(found) == [r"Self\-knowledge has no direction: no cell is better than another."]
+
+
+def test_one_measured_cell_is_held_against_nothing(workspace: Catalogue) -> None:
+    _cell(workspace, "a", FIXED)
+    _cell(workspace, "b", [None] * 40, chunk_size=512)
+    _, found = _found(workspace)
+    assert _places(found) == {"a": "best", "b": "not measured"}
+    assert reading(found)[1:] == ["No other cell has a value for this metric."]
+    _cell(workspace, "c", BETTER, chunk_size=128)
+    assert reading(_found(workspace)[1])[1:] == [
+        "Every other cell that has a value is worse by a paired test."
+    ]
+
+
+def test_cells_that_share_no_question_are_not_measured(workspace: Catalogue) -> None:
+    _cell(workspace, "a", FIXED)
+    _cell(workspace, "b", BETTER, first=100, chunk_size=512)
+    _, found = _found(workspace)
+    assert set(_places(found).values()) == {"not measured"}
+    assert [one.value for one in found.values] == [None, None]
+    assert (found.n_questions, found.n_left_out, found.margins, found.best) == (0, 80, (), None)
+    assert reading(found) == [
+        "The cells share no question that has a value, so none can be held against another."
+    ]
+
+
+def test_a_size_without_values_does_not_take_the_curves_away(workspace: Catalogue) -> None:
+    for size, values in ((128, FIXED), (256, BETTER), (512, [None] * 40)):
+        for overlap in (0, 32):
+            _cell(workspace, f"{size} / {overlap}", values, chunk_size=size, chunk_overlap=overlap)
+    _, found = _found(workspace)
+    assert {one.axis: [at for at, _ in one.points] for one in found.margins} == {
+        "size": [128, 256],
+        "overlap": [0, 32],
+    }
+
+
+def test_strategies_that_gave_the_same_chunks_are_named(workspace: Catalogue) -> None:
+    _cell(workspace, "fixed", FIXED, n_chunks=9)
+    _cell(workspace, "heading", BETTER, chunking="heading", n_chunks=7)
+    _cell(workspace, "paragraph", BETTER, chunking="paragraph", n_chunks=7)
+    _cell(workspace, "recursive", BETTER, chunking="recursive", n_chunks=8)
+    _cell(workspace, "other", [*BETTER[1:], 0.1], chunking="heading", n_chunks=7, chunk_size=512)
+    (grid,) = grids_of(workspace.runs())
+    found = same_chunks(grid, [workspace.table(cell.run) for cell in grid.cells])
+    assert [[cell.run.name for cell in group] for group in found] == [["heading", "paragraph"]]
+    assert alike(found[0]) == (
+        "**heading** and **paragraph** are the same here: as many chunks, the same values for every "
+        "question; heading cuts as paragraph does where a corpus has no headings."
+    )
+
+
+def test_cells_beside_the_map_are_named_by_how_they_cut(workspace: Catalogue) -> None:
+    _cell(workspace, "fixed", FIXED)
+    _cell(workspace, "paragraph", FIXED, chunking="paragraph")
+    _, found = _found(workspace)
+    assert other_cuts(found.values[1:]) == "Cut along the text itself"
+    _cell(workspace, "semantic", FIXED, chunking="semantic")
+    assert other_cuts(_found(workspace)[1].values) == "Cut in other ways"
+
+
+def test_grids_of_one_title_are_told_apart(workspace: Catalogue) -> None:
+    for grid, depth, title in (
+        ("a1", 10, "speech"),
+        ("b2", 20, "speech"),
+        ("c3", 20, "speech"),
+        ("d4", 5, "alone"),
+    ):
+        _cell(workspace, grid, FIXED, grid=grid, grid_title=title, retriever="bm25", depth=depth)
+    titles = grid_titles(grids_of(workspace.runs()))
+    assert titles == {
+        "a1": "speech · depth 10 · 1 cell",
+        "b2": "speech · depth 20 · 1 cell · b2",
+        "c3": "speech · depth 20 · 1 cell · c3",
+        "d4": "alone · 1 cell",
+    }
+
+
+def test_units_from_outside_are_no_markup_in_charts(workspace: Catalogue) -> None:
+    unit = '<a href="https://evil.example">click</a>'
+    for size in (128, 256):
+        _cell(workspace, f"{size}", FIXED, chunk_size=size, chunk_unit=unit)
+    grid, found = _found(workspace)
+    figure = plane_map(grid, found, "Recall")
+    curve = margin_curve(found.margins[0], grid.unit, "Recall", (0.0, 1.0))
+    for axis in (figure.layout.xaxis, figure.layout.yaxis, curve.layout.xaxis):
+        assert "<a" not in axis.title.text
+        assert "&lt;a" in axis.title.text

@@ -1,0 +1,218 @@
+"""What the commands say to a person: what was not there, what was written, what to do next."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import run
+
+from dashboard.cli.show_command import by_reason
+from dashboard.cli.terminal import table
+from dashboard.wording.runs import told_apart
+from data.api import add_run
+from data.scoring.run_index import Catalogue
+
+Capture = pytest.CaptureFixture[str]
+RECORDS: list[dict[str, Any]] = [
+    {
+        "question_id": f"q{at:02d}",
+        "question": f"Question {at}?",
+        "answer": f"Answer {at}.",
+        "retrieved": [{"id": "a", "text": "A."}],
+        "relevant": [{"id": "a" if at % 2 else "b"}],
+        "scores": {"faithfulness": at / 20, **({"answer_relevancy": 0.5} if at < 4 else {})},
+    }
+    for at in range(20)
+]
+
+
+def _file(path: Path, records: list[dict[str, Any]]) -> Path:
+    path.write_text("\n".join(json.dumps(record) for record in records), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return _file(tmp_path / "first.jsonl", RECORDS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("runs",),
+        ("show", "x"),
+        ("metrics", "x"),
+        ("diagnose", "x"),
+        ("compare", "x", "y"),
+        ("check", "x"),
+        ("export", "x"),
+        ("delete", "x", "--yes"),
+        ("judge", "x", "--dry-run"),
+        ("generate", "x", "--dry-run"),
+    ],
+)
+def test_what_only_reads_makes_no_workspace_and_says_where_it_looked(
+    capsys: Capture, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    folder = tmp_path / "nothing"
+    answer = run(capsys, folder, *words)
+    assert answer.code == (0 if words == ("runs",) else 2)
+    assert str(folder) in answer.out + answer.err
+    assert not folder.exists()
+
+
+def test_a_dry_run_makes_no_workspace(capsys: Capture, tmp_path: Path, file: Path) -> None:
+    assert run(capsys, tmp_path / "nothing", "import", str(file), "--dry-run").code == 0
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_the_api_picks_the_project_as_the_command_does(workspace: Catalogue) -> None:
+    root = str(workspace.workspace.root)
+    projects = [add_run([{"question": "0?"}], "a", workspace=root).project]
+    workspace.workspace.delete_run(workspace.runs()[0].run_id)
+    projects.append(add_run([{"question": "1?"}], "b", "bot", root).project)
+    projects.append(add_run([{"question": "2?"}], "c", workspace=root).project)
+    projects.append(add_run([{"question": "3?"}], "d", "other", root).project)
+    projects.append(add_run([{"question": "4?"}], "e", workspace=root).project)
+    assert projects == ["default", "bot", "bot", "other", "default"]
+
+
+def test_an_import_groups_what_is_lacking_and_says_what_comes_next(
+    capsys: Capture, tmp_path: Path, file: Path
+) -> None:
+    answer = run(capsys, tmp_path / "ws", "import", str(file))
+    lines = answer.out.splitlines()
+    run_id = lines[2].split()[0]
+    assert f"Next: `ragtriage diagnose {run_id}`" in lines[-1]
+    assert "`ragtriage serve`" in lines[-1]
+    unmeasured = answer.out[answer.out.index("not computable") :]
+    assert "refusal_accuracy" in unmeasured.split("`answerable`: ")[1].splitlines()[0]
+    assert unmeasured.count("needs gold character spans") == 1
+    assert "faithfulness" not in unmeasured.split("Next:")[0]
+
+
+def test_a_metric_that_lacks_several_inputs_stands_with_the_first() -> None:
+    lines = by_reason({"one": "needs a: `a`", "two": "needs a: `a` and b: `b`", "three": "needs c: `c`"})
+    assert lines == ["  needs a: `a` (some also b: `b`): one, two", "  needs c: `c`: three"]
+
+
+def test_a_finding_of_an_import_is_no_error_of_it(capsys: Capture, tmp_path: Path) -> None:
+    wrong = [{**one, "scores": {"recall@3": 0.9, "recall@5": 0.1}} for one in RECORDS]
+    answer = run(capsys, tmp_path / "ws", "import", str(_file(tmp_path / "wrong.jsonl", wrong)))
+    assert answer.code == 0
+    assert "finding (error) in " in answer.out
+    assert not any(line.startswith("error:") for line in (answer.out + answer.err).splitlines())
+
+
+def test_a_dry_run_of_means_says_what_will_be_there(capsys: Capture, tmp_path: Path) -> None:
+    path = tmp_path / "versions.csv"
+    path.write_text("version,f1,faithfulness\nv1,50,70\nv2,55,\n", encoding="utf-8")
+    text = run(capsys, tmp_path / "ws", "import", str(path), "--dry-run").out
+    assert "will be there: the means of" in text
+    assert "answer_f1" in text
+    assert "of 2 versions" in text
+    assert "nothing" not in text
+    (answer,) = run(capsys, tmp_path / "ws", "import", str(path), "--dry-run", "--json").json["files"]
+    assert answer["means"].keys() == {"v1", "v2"}
+    loaded = run(capsys, tmp_path / "ws", "import", str(path)).out
+    assert "Benchmarks" in loaded
+    shown = run(capsys, tmp_path / "ws", "show", "v1").out.splitlines()
+    assert "n: –" in shown
+    assert "  answer_f1: 0.5000" in shown
+    listed = run(capsys, tmp_path / "ws", "runs").out.splitlines()
+    assert all(line.split()[3] == "–" for line in listed[2:])
+
+
+def test_show_reads_as_text_and_lists_nothing_that_has_a_value(
+    capsys: Capture, tmp_path: Path, file: Path
+) -> None:
+    run(capsys, tmp_path / "ws", "import", str(file), "--config", "top_k=5", "--config", "rerank=true")
+    text = run(capsys, tmp_path / "ws", "show", "first").out
+    lines = text.splitlines()
+    assert lines[lines.index("config:") + 1 : lines.index("config:") + 3] == ["  top_k: 5", "  rerank: yes"]
+    assert not any(mark in text for mark in ("{'", "['", "True"))
+    facts = run(capsys, tmp_path / "ws", "show", "first", "--json").json
+    assert "faithfulness" not in facts["not_computable"]
+    assert "refusal_accuracy" in facts["not_computable"]
+
+
+def test_every_column_of_the_metrics_has_a_name_and_no_value_no_caution(
+    capsys: Capture, tmp_path: Path, file: Path
+) -> None:
+    run(capsys, tmp_path / "ws", "import", str(file))
+    lines = run(capsys, tmp_path / "ws", "metrics", "first").out.splitlines()
+    assert lines[0].split()[-1] == "caution"
+    by_name = {line.split()[0]: line for line in lines[2:-1]}
+    assert by_name["answer_relevancy"].endswith("too few")
+    assert not by_name["faithfulness"].endswith("too few")
+    assert not any(line.endswith("too few") for line in by_name.values() if " 0 of " in line)
+    assert lines[-1].startswith("too few: the interval rests on fewer than 10 ")
+
+
+def test_a_comparison_names_its_runs_apart_and_counts_its_pairs(
+    capsys: Capture, tmp_path: Path, file: Path
+) -> None:
+    better = [{**one, "scores": {**one["scores"], "faithfulness": 1.0}} for one in RECORDS]
+    ids = []
+    for at, path in enumerate((file, _file(tmp_path / "second.jsonl", better))):
+        words = ("import", str(path), "--name", "same", "--config", f"v={at}", "--json")
+        ids.append(run(capsys, tmp_path / "ws", *words).json["runs"][0]["run_id"])
+    text = run(capsys, tmp_path / "ws", "compare", *ids).out
+    title = text.splitlines()[0]
+    left, right = title.split(" (")[0].split(" against ")
+    assert left != right
+    rows = {line.split("  ")[0]: line.split() for line in text.splitlines()}
+    assert rows["metric"][-4:-3] == ["n"]
+    assert rows["Answer relevancy"][-3] == "4"
+    assert rows["Faithfulness"][-3] == "20"
+    assert "is not corrected; p is Holm-corrected" in text
+
+
+def test_runs_of_one_name_are_told_apart_by_time_and_then_by_id(workspace: Catalogue) -> None:
+    root = str(workspace.workspace.root)
+    made = [add_run([{"question": f"{at}?"}], "same", "p", root) for at in range(2)]
+    other = add_run([{"question": "2?"}], "else", "p", root)
+    labels = told_apart([*made, other], workspace.names())
+    assert labels[other.run_id] == "else"
+    assert len(set(labels.values())) == 3
+    assert all(labels[one.run_id].startswith("same · 2") for one in made)
+
+
+def test_an_export_says_what_it_wrote_beside_the_output(capsys: Capture, tmp_path: Path, file: Path) -> None:
+    run(capsys, tmp_path / "ws", "import", str(file))
+    answer = run(capsys, tmp_path / "ws", "export", "first", "-o", str(tmp_path / "out.csv"))
+    assert answer.out == ""
+    assert "Wrote 20 samples of " in answer.err
+    assert str(tmp_path / "out.csv") in answer.err
+
+
+def test_the_last_column_is_broken_at_the_edge_and_nothing_is_lost() -> None:
+    words = "one two three four five six seven eight nine ten"
+    lines = table(["name", "what"], [["a", words], ["b", "short"]], 40).splitlines()
+    assert max(map(len, lines)) <= 40
+    assert " ".join(" ".join(lines[2:-1]).split()) == f"a {words}"
+    assert lines[-1].split() == ["b", "short"]
+    assert len(table(["name", "what"], [["a", words]]).splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("corpus", "questions", "said"),
+    [
+        ("nowhere", '{"question": "q?", "relevant_spans": []}', "accepted: a folder of .txt and .md files"),
+        ("texts", '{"question": "q?", "answer": "x"}', "the column relevant_spans is missing"),
+        ("texts", '{"question": "q?", "relevant_spans": []}', "no question has gold in this corpus"),
+    ],
+)
+def test_a_grid_says_what_its_corpus_and_its_questions_lack(
+    capsys: Capture, tmp_path: Path, corpus: str, questions: str, said: str
+) -> None:
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.md").write_text("Some text.", encoding="utf-8")
+    path = tmp_path / "questions.jsonl"
+    path.write_text(questions, encoding="utf-8")
+    answer = run(capsys, tmp_path / "ws", "grid", str(tmp_path / corpus), "--questions", str(path))
+    assert answer.code == 2
+    assert said in answer.err

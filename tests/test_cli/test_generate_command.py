@@ -1,0 +1,146 @@
+"""The generate command from end to end, against a service on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import run as command
+from judge_server import JudgeServer, Script, parts_of
+
+from data.api import add_run
+from data.scoring.run_index import Catalogue
+from data.store.workspace import Run, Workspace
+
+RECORDS: list[dict[str, Any]] = [
+    {
+        "question_id": f"q{at}",
+        "question": f"What does number {at} eat?",
+        "answer": "Nothing.",
+        "reference_answer": f"secret reference {at}",
+        "retrieved": [{"id": f"d{at - 1}", "text": f"Number {at - 1} eats hay."}],
+        "relevant": [f"d{at}"],
+    }
+    for at in range(1, 6)
+]
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
+    monkeypatch.setattr("data.judge.limits.BACKOFF_SECONDS", 0.01)
+
+
+@pytest.fixture
+def original(workspace: Catalogue) -> Run:
+    return add_run(RECORDS, "zoo v1", "zoo", str(workspace.workspace.root), {"model": "theirs"})
+
+
+def _reply(body: dict[str, Any]) -> object:
+    parts = parts_of(body)
+    assert set(parts) <= {"question", "document"}
+    assert "secret" not in str(body)
+    documents = [text for _, text in parts.get("document", [])]
+    return {"answer": f"From {len(documents)}: {' '.join(documents)}"}
+
+
+def test_a_run_is_made_and_a_second_time_costs_nothing(
+    workspace: Catalogue, original: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = workspace.workspace.root
+    words = ("generate", original.run_id, "--context", "oracle", "--json")
+    with JudgeServer(Script(reply=_reply)) as server:
+        first = command(capsys, root, *words, "--base-url", server.url)
+        asked = len(server.asked)
+        again = command(capsys, root, *words, "--base-url", server.url)
+        assert (asked, len(server.asked)) == (4, 4)
+    assert (first.code, again.code) == (0, 0)
+    assert (first.json["state"], first.json["progress"]["scored"]) == ("done", 4)
+    assert first.json["progress"]["not_applicable"] == 1  # no list of the run holds d5
+    assert first.json["generated"]["run_id"] == again.json["generated"]["run_id"]
+    made = workspace.find(first.json["generated"]["run_id"])
+    assert (made.config["generated_from"], made.config["context"]) == (original.run_id, "oracle")
+    samples = workspace.table(made).samples.read(list(range(5)))
+    assert [one["answer"] for one in samples[:2]] == [
+        "From 1: Number 1 eats hay.",
+        "From 1: Number 2 eats hay.",
+    ]
+    assert samples[4]["answer"] is None
+    assert "document d5" in samples[4]["extra"]
+
+
+def test_a_corpus_holds_what_no_list_does(
+    workspace: Catalogue, original: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    (corpus / "d5.txt").write_text("Number 5 eats fish.")
+    with JudgeServer(Script(reply=_reply)) as server:
+        words = ("generate", original.run_id, "--corpus", str(corpus), "--base-url", server.url)
+        answer = command(capsys, workspace.workspace.root, *words)
+    assert answer.code == 0
+    assert "5 of 5 samples have an answer" in answer.out
+    assert f"ragtriage judge {original.run_id}" in answer.out
+
+
+def test_a_dry_run_asks_nobody(
+    workspace: Catalogue, original: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with JudgeServer() as server:
+        words = ("generate", original.run_id, "--dry-run", "--json", "--base-url", server.url)
+        plan = command(capsys, workspace.workspace.root, *words)
+        assert server.asked == []
+    assert (plan.json["kind"], plan.json["calls"], plan.json["nothing"]) == ("answer:oracle", 4, 1)
+    assert plan.json["cost_usd"] > 0
+    assert len(workspace.runs()) == 1
+
+
+def test_what_fails_is_a_sample_without_an_answer_and_its_reason(
+    workspace: Catalogue, original: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faults = iter(["refusal", "schema", "schema"])
+
+    with JudgeServer(Script(reply=_reply, fault=lambda _key, _times: next(faults, ""))) as server:
+        words = ("generate", original.run_id, "--context", "none", "--concurrency", "1", "--json")
+        answer = command(capsys, workspace.workspace.root, *words, "--base-url", server.url)
+    assert answer.code == 0
+    assert answer.json["progress"]["failed"] == {"refused": 1, "invalid": 1}
+    made = workspace.find(answer.json["generated"]["run_id"])
+    samples = workspace.table(made).samples.read(list(range(5)))
+    lacking = [one["extra"] for one in samples if one["answer"] is None]
+    assert len(lacking) == 2
+    assert "refused" in lacking[0]
+    assert "invalid" in lacking[1]
+
+
+def test_a_budget_that_is_spent_leaves_no_run_of_a_part(
+    workspace: Catalogue, original: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with JudgeServer(Script(reply=_reply)) as server:
+        words = ("generate", original.run_id, "--budget", "0.000001", "--base-url", server.url)
+        answer = command(capsys, workspace.workspace.root, *words)
+        assert server.asked == []
+    assert answer.code == 0
+    assert "the budget is spent" in answer.out
+    assert "No run was made" in answer.out
+    assert len(Catalogue(Workspace(workspace.workspace.root)).runs()) == 1
+
+
+def test_what_cannot_be_done_is_said_before_anything_is_asked(
+    workspace: Catalogue,
+    original: Run,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    root = workspace.workspace.root
+    bare = add_run([{"question": "Why?"}], "bare", "zoo", str(root))
+    made = add_run(RECORDS, "made", "zoo", str(root), {"generated_from": original.run_id})
+    nothing = command(capsys, root, "generate", bare.run_id)
+    assert (nothing.code, "no gold documents" in nothing.err) == (2, True)
+    twice = command(capsys, root, "generate", made.run_id)
+    assert (twice.code, original.run_id in twice.err) == (2, True)
+    assert command(capsys, root, "generate", original.run_id, "--context", "gold").code == 2
+    monkeypatch.delenv("ANTHROPIC_API_KEY")
+    keyless = command(capsys, root, "generate", original.run_id)
+    assert (keyless.code, "ANTHROPIC_API_KEY" in keyless.out) == (2, True)

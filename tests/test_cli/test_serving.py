@@ -1,0 +1,124 @@
+"""Starting the dashboard: a free port, this machine alone, its own settings from any folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import click
+import pytest
+from command_line import run
+from places import REPOSITORY
+from playwright.sync_api import Browser, expect
+
+from dashboard.cli.serve import FIRST_PORT, LAST_PORT, free_port
+from data.scoring.run_index import Catalogue
+
+pytestmark = pytest.mark.xdist_group("browser")
+OTHER_SETTINGS = '[theme.light]\nbackgroundColor = "#ff00ff"\n[client]\nshowErrorDetails = "full"\n'
+
+
+@pytest.fixture(scope="module")
+def started(
+    demo: Catalogue, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A dashboard started by `demo` from a folder with Streamlit settings of its own, and its address."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / ".streamlit").mkdir()
+    (folder / ".streamlit" / "config.toml").write_text(OTHER_SETTINGS, encoding="utf-8")
+    command = [sys.executable, "-m", "dashboard.cli", "--workspace", str(demo.workspace.root)]
+    process = subprocess.Popen(
+        [*command, "demo", "--no-browser"], cwd=folder, stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"},
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        yield process, process.stdout.readline().removeprefix("ragtriage on ").strip()
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+def _answers(url: str) -> bool:
+    try:
+        urllib.request.urlopen(url, timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port on which somebody listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        yield held.getsockname()[1]
+
+
+def test_the_first_free_port_is_chosen() -> None:
+    chosen = free_port(None)
+    assert FIRST_PORT <= chosen <= LAST_PORT
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", chosen))
+        held.listen()
+        assert free_port(None) > chosen
+
+
+def test_a_taken_port_is_refused_before_anything_is_loaded(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, taken: int
+) -> None:
+    for command in ("demo", "serve"):
+        answer = run(capsys, tmp_path / "ws", command, "--port", str(taken))
+        assert answer.code == 2
+        assert f"port {taken} is taken; accepted: a free one" in answer.err
+    assert not (tmp_path / "ws" / "runs").exists() or not list((tmp_path / "ws" / "runs").iterdir())
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536])
+def test_a_number_that_is_no_port_is_refused(port: int) -> None:
+    with pytest.raises(click.UsageError, match="accepted: 1 to 65535"):
+        free_port(port)
+
+
+def test_demo_serves_a_run_of_the_samples_on_this_machine_alone(
+    demo: Catalogue, started: tuple[subprocess.Popen[str], str]
+) -> None:
+    _, url = started
+    address = urlsplit(url)
+    query = parse_qs(address.query)
+    assert address.hostname == "127.0.0.1"
+    assert query["project"] == ["iris"]
+    assert demo.find(query["run"][0]).name == "colbert"
+    deadline = time.monotonic() + 60
+    while not _answers(f"http://{address.netloc}/_stcore/health"):
+        assert time.monotonic() < deadline, "the dashboard did not start within a minute"
+        time.sleep(0.2)
+    assert not _answers(f"http://127.0.0.2:{address.port}/_stcore/health"), "listens on other addresses too"
+
+
+@pytest.mark.browser
+def test_its_own_settings_hold_from_any_folder(
+    browser: Browser, started: tuple[subprocess.Popen[str], str]
+) -> None:
+    page = browser.new_page(color_scheme="light")
+    page.goto(started[1])
+    app = page.locator("[data-testid=stApp][data-test-script-state=notRunning]")
+    expect(app).to_be_visible(timeout=60_000)
+    expect(app).to_have_css("background-color", "rgb(255, 255, 255)")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    page.close()
+
+
+def test_an_interrupt_ends_it_cleanly(started: tuple[subprocess.Popen[str], str]) -> None:
+    process, _ = started
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0

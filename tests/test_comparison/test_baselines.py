@@ -1,0 +1,205 @@
+"""Baselines and releases: who moved what when, in the ledger, on the command line and on the Runs page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import run
+from places import APP
+from streamlit.testing.v1 import AppTest
+
+from data.api import add_run
+from data.errors import WorkspaceError
+from data.scoring.run_index import Catalogue
+from data.store.ledger import Ledger
+from data.store.versions import (
+    LONGEST_RELEASE,
+    baseline_history,
+    clear_baseline,
+    mark_release,
+    releases_of,
+    unmark_release,
+)
+from data.store.workspace import Run
+from metrics.statistics.paired import PairedDifference, drop_of, is_regression, paired, regression_verdict
+
+
+def _add(catalogue: Catalogue, name: str, faithfulness: float) -> Run:
+    records = [
+        {
+            "question_id": f"q{at}",
+            "question": f"{at}?",
+            "answer": "a",
+            "scores": {"faithfulness": faithfulness},
+        }
+        for at in range(12)
+    ]
+    return add_run(records, name, "p", str(catalogue.workspace.root))
+
+
+def test_the_history_of_a_baseline_is_kept(workspace: Catalogue) -> None:
+    ledger = workspace.ledger
+    assert baseline_history(ledger, "p") == []
+    assert not ledger.path.exists()  # reading makes no ledger
+    ledger.set_baseline("p", "first", "Ann")
+    ledger.set_baseline("p", "second", "")
+    ledger.set_baseline("other", "third", "Bob")
+    assert clear_baseline(ledger, "p", "Cy")
+    assert not clear_baseline(ledger, "p", "Cy")  # there is none any more
+    moves = [(one.run_id, one.who) for one in baseline_history(ledger, "p")]
+    assert moves == [("", "Cy"), ("second", ""), ("first", "Ann")]
+    assert ledger.baselines() == {"other": "third"}
+    ledger.set_baseline("p", "first", "Dee")
+    assert ledger.baselines() == {"other": "third", "p": "first"}
+
+
+def test_a_release_is_marked_renamed_and_taken_away(workspace: Catalogue) -> None:
+    ledger = workspace.ledger
+    assert releases_of(ledger, "p") == {}
+    mark_release(ledger, "p", "a", "  1.0\nbeta ", "Ann")
+    mark_release(ledger, "p", "b", "2.0", "Bob")
+    mark_release(ledger, "p", "a", "1.1", "Cy")
+    found = releases_of(ledger, "p")
+    assert {run_id: (one.name, one.who) for run_id, one in found.items()} == {
+        "a": ("1.1", "Cy"),
+        "b": ("2.0", "Bob"),
+    }
+    assert unmark_release(ledger, "p", "a", "Ann")
+    assert not unmark_release(ledger, "p", "a", "Ann")
+    assert list(releases_of(ledger, "p")) == ["b"]
+    for name in ("", "   ", "x" * (LONGEST_RELEASE + 1)):
+        with pytest.raises(WorkspaceError, match="accepted: 1 to 60 characters"):
+            mark_release(ledger, "p", "a", name, "Ann")
+
+
+def test_the_commands_say_what_holds_and_what_was(
+    capsys: pytest.CaptureFixture[str], workspace: Catalogue
+) -> None:
+    root = workspace.workspace.root
+    first, second = _add(workspace, "first", 0.9), _add(workspace, "second", 0.8)
+    assert "has no baseline" in run(capsys, root, "baseline").out
+    assert run(capsys, root, "baseline", "first", "--who", "Ann").code == 0
+    assert "Baseline of p: second, set by Bob" in run(capsys, root, "baseline", "second", "--who", "Bob").out
+    answer = run(capsys, root, "baseline", "--json").json
+    assert answer["baseline"] == {"run": second.run_id, "name": "second"}
+    assert [(one["run_id"], one["who"]) for one in answer["history"]] == [
+        (second.run_id, "Bob"),
+        (first.run_id, "Ann"),
+    ]
+    assert run(capsys, root, "baseline", "--clear", "--who", "").code == 0
+    assert "by someone who gave no name" in run(capsys, root, "baseline").out
+    assert run(capsys, root, "baseline", "--clear").code == 2
+    assert run(capsys, root, "baseline", "first", "--clear").code == 2
+    assert run(capsys, root, "baseline", "nowhere").code == 2
+
+
+def test_the_release_command(capsys: pytest.CaptureFixture[str], workspace: Catalogue) -> None:
+    root = workspace.workspace.root
+    made = _add(workspace, "first", 0.9)
+    assert "has no release" in run(capsys, root, "release").out
+    answer = run(capsys, root, "release", "first", "2.4", "--who", "Ann", "--json").json
+    assert [(one["run"], one["name"], one["who"]) for one in answer["releases"]] == [
+        (made.run_id, "2.4", "Ann")
+    ]
+    assert run(capsys, root, "release", "first").code == 2
+    assert run(capsys, root, "release", "--remove").code == 2
+    assert run(capsys, root, "release", "first", "--remove", "--json").json["releases"] == []
+    assert run(capsys, root, "release", "first", "--remove").code == 2
+
+
+def test_a_version_without_samples_is_no_baseline(
+    capsys: pytest.CaptureFixture[str], workspace: Catalogue, tmp_path: Path
+) -> None:
+    means = tmp_path / "versions.csv"
+    means.write_text("version,faithfulness,recall@5\nV1,0.5,0.4\nV2,0.6,0.5\n", encoding="utf-8")
+    root = workspace.workspace.root
+    assert run(capsys, root, "import", str(means)).code == 0
+    refused = run(capsys, root, "baseline", "V1")
+    assert (refused.code, "known by its means alone" in refused.err) == (2, True)
+
+
+def _opened(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+    at = AppTest.from_file(str(APP), default_timeout=60)
+    at.run()
+    return at.switch_page("views/runs.py").run()
+
+
+def test_the_runs_page_moves_the_baseline_and_says_who_did(
+    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _add(workspace, "first", 0.9)
+    second = _add(workspace, "second", 0.8)
+    at = _opened(workspace, monkeypatch)
+    assert any("none is set" in one.value for one in at.caption)
+    at.text_input(key="annotator_name").input("Ann <b>").run()
+    at.button(key="set_baseline").click().run()
+    assert workspace.ledger.baselines() == {"p": second.run_id}
+    told = next(one.value for one in at.caption if one.value.startswith("Baseline:"))
+    assert "second" in told
+    assert "set by Ann \\<b\\>" in told  # a name is text, not markup
+    assert "never moved" in told
+    at.button(key="clear_baseline").click().run()
+    assert workspace.ledger.baselines() == {}
+    assert any("taken away by Ann" in one.value for one in at.caption)
+
+
+def test_the_runs_page_marks_a_release(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _add(workspace, "first", 0.9)
+    at = _opened(workspace, monkeypatch)
+    assert at.button(key="mark_release").disabled
+    at.text_input(key=f"release_{made.run_id}").input("2.4").run()
+    at.button(key="mark_release").click().run()
+    assert releases_of(workspace.ledger, "p")[made.run_id].name == "2.4"
+    assert at.dataframe[0].value["Tags"].tolist() == ["release 2.4"]
+    at.button(key="unmark_release").click().run()
+    assert releases_of(workspace.ledger, "p") == {}
+
+
+def _difference(before: list[float], after: list[float], higher: bool | None = True) -> PairedDifference:
+    return paired(np.array(before), np.array(after), np.arange(len(before)), higher_is_better=higher)
+
+
+CASES: list[tuple[str, list[float], list[float], bool | None, float | None, str]] = [
+    ("a real drop of 0.2", [0.9] * 12, [0.7] * 12, True, 0.05, "regression"),
+    ("a real drop of 0.03", [0.9] * 12, [0.87] * 12, True, 0.05, "worse"),
+    ("a real drop of exactly the limit", [0.9] * 12, [0.85] * 12, True, 0.05, "worse"),
+    ("a drop of 0.2 on one of twelve", [0.9] * 12, [0.9] * 11 + [0.0], True, 0.05, "cannot tell"),
+    ("a rise where lower is better", [0.1] * 12, [0.3] * 12, False, 0.05, "regression"),
+    ("a fall where lower is better", [0.3] * 12, [0.1] * 12, False, 0.05, "better"),
+    ("a rise", [0.5] * 12, [0.7] * 12, True, 0.05, "better"),
+    ("nothing moved", [0.5] * 12, [0.5] * 12, True, 0.05, "unchanged"),
+    ("no direction", [0.5] * 12, [0.1] * 12, None, 0.05, "cannot tell"),
+    ("no limit on this scale", [0.9] * 12, [0.1] * 12, True, None, "worse"),
+    ("four questions, however large the drop", [1.0] * 4, [0.0] * 4, True, 0.05, "cannot tell"),
+    ("no shared question", [np.nan] * 12, [0.5] * 12, True, 0.05, "cannot tell"),
+]
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "after", "higher", "most", "word"), CASES, ids=lambda one: str(one)[:40]
+)
+def test_what_counts_as_a_regression(
+    what: str, before: list[float], after: list[float], higher: bool | None, most: float | None, word: str
+) -> None:
+    found = _difference(before, after, higher)
+    assert regression_verdict(found, found.p, higher, most) == word, what
+
+
+def test_a_correction_can_take_a_regression_back() -> None:
+    found = _difference([0.9] * 12, [0.7] * 12)
+    assert drop_of(found, True) == pytest.approx(0.2)
+    assert is_regression(found, found.p, True)
+    assert not is_regression(found, 0.06, True)
+    assert not is_regression(found, float("nan"), True)
+    assert np.isnan(drop_of(found, None))
+
+
+def test_a_move_carries_its_time_to_the_second(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.set_baseline("p", "a", "Ann")
+    rows: list[Any] = [(one.run_id, one.who, len(one.at)) for one in baseline_history(ledger, "p")]
+    assert rows == [("a", "Ann", 19)]

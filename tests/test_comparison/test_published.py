@@ -1,0 +1,178 @@
+"""Files of published results and target bands: each is read or told, and numbers keep their scale."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from places import APP
+from streamlit.testing.v1 import AppTest
+
+from dashboard.sections.benchmarks import band_rows, difference_rows, matrix_rows
+from dashboard.shell.selection import Selection
+from data.api import add_run
+from data.comparison.benchmarks import Published, PublishedRow, read_published
+from data.importers.load import import_source
+from data.importers.parsing.options import Options
+from data.importers.parsing.source import Source
+from data.scoring.run_index import Catalogue
+from data.scoring.summaries import Aggregate
+from metrics.sanity.means import Means, check_means
+
+FACTS = {"title": "Mine", "source": "my team", "date": "2026", "unit": "percent"}
+BAND = {"metric": "answer_f1", "minimum": 1, "good": 2, "excellent": 3}
+ROW = {"name": "A", "values": {"answer_f1": 11}}
+
+
+def _read(catalogue: Catalogue, **documents: Any) -> Published:
+    folder = catalogue.workspace.root / "benchmarks"
+    folder.mkdir(exist_ok=True)
+    for name, one in documents.items():
+        text = one if isinstance(one, str) else json.dumps(one)
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    return read_published(catalogue.workspace)
+
+
+def test_a_band_says_who_set_it(workspace: Catalogue) -> None:
+    found = _read(workspace, mine={**FACTS, "bands": [BAND]})
+    assert (found.bands["answer_f1"].title, found.bands["answer_f1"].source) == ("Mine", "my team")
+    others = {one.source for name, one in found.bands.items() if name != "answer_f1"}
+    assert others == {"ragtriage"}
+    assert len(found.bands) == 6
+
+
+def test_a_broken_file_of_rows_leaves_the_bands(workspace: Catalogue) -> None:
+    found = _read(workspace, broken="{not json", mine={**FACTS, "bands": [BAND]})
+    assert len(found.errors) == 1
+    assert found.bands["answer_f1"].source == "my team"
+    assert len(found.bands) == 6
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({**FACTS, "bands": None}, "bands: is no list"),
+        ({**FACTS, "bands": {}}, "bands: is no list"),
+        ({**FACTS, "unit": ["percent"], "rows": [ROW]}, "unit: found"),
+        ({**FACTS, "unit": {}, "bands": [BAND]}, "unit: found"),
+        ({**FACTS, "bands": ["answer_f1"]}, "bands[0]: is no object"),
+        ({**FACTS, "bands": [{**BAND, "metric": ["answer_f1"]}]}, "bands[0].metric"),
+        ({**FACTS, "bands": [{**BAND, "good": float("nan")}]}, "bands[0].good: found 'nan'"),
+        ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": float("nan")}}]}, "found 'nan'"),
+        ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": float("inf")}}]}, "found 'inf'"),
+        ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": 10**400}}]}, "found '1000"),
+        ({**FACTS, "rows": [ROW], "bands": None}, "bands: is no list"),
+    ],
+)
+def test_what_is_no_number_or_list_is_told(workspace: Catalogue, document: Any, told: str) -> None:
+    found = _read(workspace, mine=document)
+    assert [told in str(error) for error in found.errors] == [True]
+    assert (len(found.tables), len(found.bands)) == (1, 6), "nothing of the file is used"
+
+
+def test_a_file_with_the_name_of_one_that_ships_has_keys_of_its_own(workspace: Catalogue) -> None:
+    found = _read(workspace, ragchecker_clapnq={**FACTS, "rows": [ROW]})
+    keys = [row.key for table in found.tables for row in table.rows]
+    assert keys[-1] == "own/ragchecker_clapnq:0"
+    assert len(set(keys)) == len(keys) == 5
+
+
+def test_only_shares_are_percent(workspace: Catalogue) -> None:
+    values = {"answer_f1": 41.2, "latency_ms": 5.25, "win_rate": 55.0}
+    bands = [{"metric": "latency_ms", "minimum": 900, "good": 500, "excellent": 100}]
+    found = _read(workspace, mine={**FACTS, "rows": [{"name": "A", "values": values}], "bands": bands})
+    (row,) = found.tables[-1].rows
+    assert row.values == {"answer_f1": pytest.approx(0.412), "latency_ms": 5.25, "win_rate": 55.0}
+    assert row.step == pytest.approx(0.001), "the digits of the shares"
+    assert found.bands["latency_ms"].good == 500
+    assert check_means(row.means) == []
+    assert [one.rule for one in check_means(Means({"latency_ms": -1.0, "answer_f1": 0.5}))] == [
+        "scale_of_means"
+    ]
+
+
+def test_versions_keep_metrics_that_are_no_shares(workspace: Catalogue) -> None:
+    source = Source.from_bytes("v.csv", b"version,answer_f1,latency_ms\nV1,0.5,812.25\nV2,0.6,700\n")
+    first, _ = (one.run for one in import_source(workspace, source, Options(), "h"))
+    assert first.means == {"answer_f1": 0.5, "latency_ms": 812.25}
+    assert first.config["step"] == pytest.approx(0.1)
+
+
+def _mean(metric: str, mean: float) -> Aggregate:
+    return Aggregate(
+        metric, mean, mean - 0.1, mean + 0.1, 30, 30, 0, "bootstrap", False, {"computed": 30}, None, None
+    )
+
+
+def test_a_row_called_ours_does_not_take_our_place(workspace: Catalogue) -> None:
+    ours = {"answer_f1": _mean("answer_f1", 0.5)}
+    against = PublishedRow("own/x:0", "Ours", {"answer_f1": 0.9}, 0.001)
+    (row,) = difference_rows(ours, ["answer_f1"], against)
+    assert (row["Ours"], row["Published: Ours"]) == ("50.0", "90.0")
+    bands = read_published(workspace.workspace).bands
+    (banded,) = band_rows(ours, {"answer_f1": bands["answer_f1"]}, against)
+    assert (banded["Ours"], banded["95 % interval"], banded["n"]) == ("50.0 · good", "[40.0, 60.0]", "30")
+    assert banded["Published: Ours"] == "90.0 · excellent"
+
+
+@pytest.mark.parametrize(
+    ("metric", "ours", "theirs", "written"),
+    [
+        ("answer_f1", 0.5003, 0.5, "= the same"),
+        ("answer_f1", 0.4996, 0.5, "= the same"),
+        ("answer_f1", 0.5006, 0.5, "+0.1 ▲ better by the number"),
+        ("hallucination", 0.51, 0.5, "−1.0 ▼ worse by the number"),
+        ("self_knowledge", 0.51, 0.5, "+1.0 (no direction)"),
+        ("latency_ms", 700.0, 812.5, "+112.500 ▲ better by the number"),
+    ],
+)
+def test_a_difference_is_told_as_it_is_printed(metric: str, ours: float, theirs: float, written: str) -> None:
+    against = PublishedRow("own/x:0", "A", {metric: theirs}, 0.001)
+    (row,) = difference_rows({metric: _mean(metric, ours)}, [metric], against)
+    assert row["Difference, + is better"] == written
+
+
+def test_no_star_without_a_direction(demo: Catalogue) -> None:
+    (table,) = read_published(demo.workspace).tables
+    names = ["answer_f1", "hallucination", "self_knowledge"]
+    rows = matrix_rows("v1", {one: _mean(one, 0.99) for one in names}, table, names)
+    assert rows[0] == {
+        "System": "v1 (ours)",
+        "Answer F1": "99.0 ★",
+        "Hallucination (lower is better)": "99.0",
+        "Self-knowledge": "99.0",
+    }
+    assert not any("★" in row["Self-knowledge"] for row in rows)
+    assert [row["System"] for row in rows if "★" in row["Hallucination (lower is better)"]] == [
+        "E5-Mistral + GPT-4"
+    ]
+
+
+def test_a_broken_file_and_a_live_date_do_no_harm_on_the_page(
+    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    date = "2026 ![x](https://evil.example/p.png) [free](https://evil.example)"
+    values = {"faithfulness": 80.0, "latency_ms": 900}
+    _read(
+        workspace,
+        mine={**FACTS, "date": date, "rows": [{"name": "A", "values": values}]},
+        broken={**FACTS, "bands": None},
+    )
+    records = [{"question": "q?", "scores": {"faithfulness": 0.5}, "latency_ms": 100.0}]
+    add_run(records, "run", "p", str(workspace.workspace.root))
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(workspace.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(project="p", against="own/mine:0")
+    app.run()
+    app = app.switch_page("views/benchmarks.py").run()
+    assert not app.exception
+    assert ["bands" in str(one.value) for one in app.error] == [True]
+    words = "\n".join(str(one.value) for one in [*app.markdown, *app.caption])
+    assert "evil" in words
+    assert "![" not in words
+    assert "](" not in words
+    frame = app.dataframe[0].value.set_index("Metric")
+    assert list(frame["Ours"]) == ["50.0", "100.000"]
+    charts = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
+    assert charts[0]["data"][-1]["y"] == ["Faithfulness"], "shares alone share an axis"

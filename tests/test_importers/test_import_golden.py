@@ -1,0 +1,134 @@
+"""Files as other tools write them, against the records they become."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from places import FIXTURES
+
+from data.errors import Problems
+from data.importers.detect import detect, read_runs
+from data.importers.parsing.options import Options
+from data.importers.parsing.source import Source
+from data.store.drafts import RunDraft
+from data.store.sample_schema import normalise
+
+GOLDEN = {
+    "iris_table": "iris_vector_rag/detailed_small.csv",
+    "iris_pipelines": "iris_vector_rag/pipelines_small.json",
+    "mtrag": "mtrag/small.json",
+    "inspectorraget": "inspectorraget/small.json",
+    "ragchecker": "ragchecker/checking_outputs.json",
+    "ragas_0_2": "ragas/v0_2.csv",
+    "ragas_0_1": "ragas/v0_1.jsonl",
+    "native_jsonl": "native/run.jsonl",
+    "native_csv": "native/run.csv",
+    "table_versions": "tables/versions.tsv",
+}
+
+
+def read(path: str, options: Options | None = None) -> tuple[list[RunDraft], list[list[Any]]]:
+    source = Source.from_path(FIXTURES / path)
+    problems = Problems(source.name)
+    drafts = read_runs(source, options or Options(), problems)
+    records = [list(draft.records) for draft in drafts]
+    for run in records:
+        for line, record in run:
+            normalise(record, line, problems)
+    problems.raise_if_any()
+    return drafts, records
+
+
+def shown(draft: RunDraft, records: list[Any]) -> dict[str, Any]:
+    return {
+        "name": draft.name,
+        "format": draft.format,
+        "named_by_content": draft.named_by_content,
+        "config": dict(draft.config),
+        "dataset": draft.dataset,
+        "created_at": str(draft.created_at) if draft.created_at else None,
+        "notes": list(draft.notes),
+        "mapping": {column.column: column.field for column in draft.mapping},
+        "records": records,
+    }
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_a_file_becomes_the_records_written_down_for_it(name: str) -> None:
+    drafts, records = read(GOLDEN[name])
+    found = [shown(draft, run) for draft, run in zip(drafts, records, strict=True)]
+    expected = (FIXTURES / "expected" / f"{name}.json").read_text(encoding="utf-8")
+    # as text, because NaN differs from itself
+    assert json.dumps(found, ensure_ascii=False, indent=1).splitlines() == expected.splitlines()
+
+
+def test_the_native_forms_of_one_run_agree() -> None:
+    (lines,), (from_lines,) = read("native/run.jsonl")
+    (document,), (from_document,) = read("native/run.json")
+    assert detect(Source.from_path(FIXTURES / "native/run.json")) == "native"
+    assert (lines.name, lines.config, lines.created_at) == (
+        document.name,
+        document.config,
+        document.created_at,
+    )
+    assert repr([record for _, record in from_lines]) == repr([record for _, record in from_document])
+
+
+def test_ragchecker_labels_give_its_own_precision_recall_and_claim_recall() -> None:
+    _, (records,) = read("ragchecker/checking_outputs.json")
+    for _, record in records:
+        claims, reference, scores = record["claims"], record["reference_claims"], record["scores"]
+        precision = sum(claim["in_reference"] for claim in claims) / len(claims)
+        recall = sum(claim["in_answer"] for claim in reference) / len(reference)
+        context_recall = sum(bool(claim["supported_by"]) for claim in reference) / len(reference)
+        assert precision == pytest.approx(scores["answer_precision"])
+        assert recall == pytest.approx(scores["answer_recall"])
+        assert context_recall == pytest.approx(scores["context_recall"])
+
+
+def test_a_run_column_parts_the_file_and_iterations_become_repeats() -> None:
+    drafts, records = read("iris_vector_rag/detailed_small.csv")
+    assert [draft.name for draft in drafts] == ["basic", "hyde", "colbert"]
+    assert all(draft.named_by_content for draft in drafts)
+    assert [[record.get("repeat", 0) for _, record in run] for run in records] == [[0, 1]] * 3
+    document = records[0][0][1]["retrieved"][0]
+    assert document["id"] == "2297"
+    assert document["text"].startswith("Common treatments for type 2 diabetes")
+    assert "id" not in records[1][0][1]["retrieved"][0]  # hyde wrote bare texts
+
+
+def test_a_blank_metric_is_kept_as_failed_and_not_left_out() -> None:
+    _, records = read("iris_vector_rag/detailed_small.csv")
+    scores = records[0][0][1]["scores"]
+    assert math.isnan(scores["answer_similarity"])
+    sample = normalise(records[0][0][1], 2, Problems("x"))
+    assert sample is not None
+    assert {"metric": "answer_similarity", "value": None, "reason": None} in sample["scores"]
+
+
+def test_people_are_kept_apart_with_their_scale_and_remark() -> None:
+    _, records = read("inspectorraget/small.json")
+    human = records[0][0][1]["human"]
+    faithful = [entry for entry in human if entry["metric"] == "faithfulness"]
+    assert [entry["value"] for entry in faithful] == [1.0, 1.0, 4.0]
+    assert {(entry["low"], entry["high"]) for entry in faithful} == {(1.0, 4.0)}
+    assert [entry.get("note") for entry in faithful] == ["Unfaithful to passage", "Other", None]
+    assert {"answer_relevancy", "fluency", "win_rate"} <= {entry["metric"] for entry in human}
+    assert records[0][0][1]["tags"]["answerability_accuracy"] == "False Negative"
+
+
+def test_a_conversation_is_split_and_a_missing_target_stays_missing() -> None:
+    _, runs = read("mtrag/small.json")
+    second = runs[0][1][1]
+    assert second["question"] == "How to Hire a Lawyer"
+    assert [turn["role"] for turn in second["history"]] == ["user", "agent"]
+    assert second["question_id"].startswith(second["conversation_id"] + "<::>")
+    assert [document["relevant"] for document in second["retrieved"]] == [True, True, True]
+    _, runs = read("inspectorraget/small.json")
+    by_answerable = {record["answerable"]: record for _, record in runs[0]}
+    assert "reference_answer" not in by_answerable["no"]
+    assert "relevant" not in by_answerable["no"]
+    assert by_answerable["yes"]["relevant"] == [{"id": by_answerable["yes"]["retrieved"][0]["id"]}]

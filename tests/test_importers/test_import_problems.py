@@ -1,0 +1,219 @@
+"""Bad input is refused by file, line and field, with what would be accepted."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+from places import FIXTURES
+
+from data.errors import InputError, Problems
+from data.importers.detect import read_runs
+from data.importers.parsing.options import Options
+from data.importers.parsing.source import Limits, Source
+from data.store.sample_schema import normalise
+
+GOOD = b'{"question": "q", "answer": "a"}\n'
+CASES: dict[str, tuple[str, bytes, list[str]]] = {
+    "not JSON": (
+        "r.jsonl",
+        GOOD + b"{oops}\n" + GOOD,
+        ["r.jsonl:2: is not JSON", "one JSON object per line"],
+    ),
+    "cut short": ("r.jsonl", GOOD + b'{"question": "x', ["r.jsonl:2: is not JSON", "column 14"]),
+    "first line not JSON": ("r.jsonl", b"oops\n" + GOOD, ["r.jsonl:1: is not JSON"]),
+    "no question": (
+        "r.jsonl",
+        GOOD + b'{"answer": "a"}\n',
+        ["r.jsonl:2: question: missing", "accepted: text"],
+    ),
+    "empty question": ("r.jsonl", b'{"question": " "}\n', ["r.jsonl:1: question: empty"]),
+    "question is a number": ("r.jsonl", b'{"question": 7}\n', ["r.jsonl:1: question: found 7", "text"]),
+    "answer is a list": (
+        "r.jsonl",
+        b'{"question": "q", "answer": ["a"]}\n',
+        ["r.jsonl:1: answer: found a list of 1"],
+    ),
+    "record is a list": ("r.jsonl", GOOD + b"[1]\n", ["r.jsonl:2: found a list", "a JSON object"]),
+    "nested wrong type": (
+        "r.jsonl",
+        b'{"question": "q", "retrieved": [{"id": "a"}, {"id": []}]}\n',
+        ["r.jsonl:1: retrieved[1].id: found a list of 0"],
+    ),
+    "NaN outside scores": (
+        "r.jsonl",
+        b'{"question": "q", "latency_ms": NaN}\n',
+        ["latency_ms: found nan", "finite"],
+    ),
+    "not UTF-8": (
+        "r.jsonl",
+        GOOD + b'{"question": "\xff"}\n',
+        ["r.jsonl:2: byte 15 (0xff) is not UTF-8", "UTF-8"],
+    ),
+    "not UTF-8 in CSV": ("r.csv", b"question,answer\nq,\xe9\n", ["r.csv:2: byte 3 (0xe9) is not UTF-8"]),
+    "not UTF-8 in JSON": (
+        "r.json",
+        b'[\n{"question": "\xff"}]',
+        ["r.json:2: byte 17", "(0xff) is not UTF-8"],
+    ),
+    "NUL bytes": ("r.jsonl", GOOD + b'{"question": "\0"}\n', ["r.jsonl:2: holds a NUL byte at byte 15"]),
+    "empty": ("r.jsonl", b"", ["r.jsonl: is empty", "at least one record"]),
+    "only blank": ("r.jsonl", b"\xef\xbb\xbf \n\n", ["r.jsonl: holds only blank lines"]),
+    "empty list": ("r.json", b"[]", ["r.json: "]),
+    "only a header": ("r.csv", b"question,answer\n", ["r.csv: holds no records"]),
+    "truncated gzip": (
+        "r.jsonl.gz",
+        gzip.compress(GOOD * 50)[:-12],
+        ["r.jsonl.gz: is a gzip file that is cut short"],
+    ),
+    "damaged gzip": (
+        "r.gz",
+        b"\x1f\x8b\x08\x00rubbish",
+        ["r.gz: is a gzip file that is cut short or damaged"],
+    ),
+    "too many cells": (
+        "r.csv",
+        b"question,answer\nq,a\nq,a,b\n",
+        ["r.csv:3: has 3 cells", "2 cells as in the header"],
+    ),
+    "open quote": ("r.csv", b'question,answer\nq,a\nq,"a\n', ["r.csv:3: cannot be read"]),
+    "bad document": ("r.json", b'{"question": "q",\n "answer": }', ["r.json:2: is not JSON", "column 12"]),
+    "nested too deeply": ("r.json", b"[" * 200_000, ["r.json: is not JSON: it is nested too deeply"]),
+    "list in a cell": (
+        "r.csv",
+        b"question,contexts,answer\nq,\"['a', oops]\",a\nq,\"['a']\",a\n",
+        ["r.csv:2: contexts (as retrieved): begins like a list", "a JSON list or a Python list"],
+    ),
+    "metric is text": (
+        "r.csv",
+        b"user_input,response,faithfulness\nq,a,0.5\nq,a,good\n",
+        ["r.csv:3: faithfulness (as scores.faithfulness): found 'good'", "a number, or nothing"],
+    ),
+    "late header": ("r.jsonl", GOOD + b'{"ragtriage_run": {}}\n', ["r.jsonl:2: ragtriage_run: stands after"]),
+    "unknown fact": (
+        "r.jsonl",
+        b'{"ragtriage_run": {"colour": 1}}\n' + GOOD,
+        ["r.jsonl:1: ragtriage_run.colour: is no fact of a run", "name, config"],
+    ),
+}
+
+
+def load(source: Source, options: Options) -> None:
+    problems = Problems(source.name)
+    for draft in read_runs(source, options, problems):
+        for line, record in draft.records:
+            normalise(record, line, problems)
+    problems.raise_if_any()
+
+
+def failure(source: Source, options: Options | None = None) -> str:
+    with pytest.raises(InputError) as caught:
+        load(source, options or Options())
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_bad_input_is_named_by_file_line_and_field(case: str) -> None:
+    name, content, parts = CASES[case]
+    message = failure(Source.from_bytes(name, content))
+    assert all(part in message for part in parts), message
+    assert "; accepted: " in message
+
+
+def test_all_problems_are_gathered_and_counted() -> None:
+    message = failure(Source.from_bytes("r.jsonl", GOOD + b"{oops\n" * 30))
+    assert message.count("is not JSON") == 20
+    assert message.endswith("... and 10 more problems")
+
+
+def test_an_over_long_line_is_named_and_the_lines_after_it_are_still_checked() -> None:
+    long = b'{"question": "' + b"x" * 5000 + b'"}\n'
+    source = Source.from_bytes("r.jsonl", GOOD + long + b"{oops\n", Limits(line_bytes=1000))
+    message = failure(source)
+    assert "r.jsonl:2: is longer than 1,000 bytes; accepted: lines of at most 1,000 bytes" in message
+    assert "r.jsonl:3: is not JSON" in message
+
+
+def test_an_over_long_cell_in_csv_is_named() -> None:
+    source = Source.from_bytes("r.csv", b"question,answer\nq," + b"x" * 2000, Limits(line_bytes=1000))
+    assert "r.csv:2: is longer than 1,000 bytes" in failure(source)
+
+
+def test_a_gzip_bomb_is_stopped_at_the_limit() -> None:
+    source = Source.from_bytes("r.gz", gzip.compress(GOOD * 1000), Limits(unpacked_bytes=5000))
+    assert "r.gz: unpacks to more than 5,000 bytes; accepted: at most 5,000" in failure(source)
+
+
+def test_a_document_beyond_the_limit_points_to_the_formats_that_stream() -> None:
+    source = Source.from_bytes(
+        "r.json", b'[{"question": "q"},\n' + b" " * 500 + b"]", Limits(document_bytes=100)
+    )
+    assert "r.json: is larger than 100 bytes" in failure(source)
+    assert "JSONL or Parquet" in failure(source)
+
+
+def test_places_that_are_no_file_are_named(tmp_path: Path) -> None:
+    assert f"{tmp_path}: is a folder; accepted: the path of a file" in failure(Source.from_path(tmp_path))
+    missing = tmp_path / "missing.jsonl"
+    assert f"{missing}: does not exist" in failure(Source.from_path(missing))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert f"{pipe}: is not a regular file" in failure(Source.from_path(pipe))
+    assert "cannot be opened" in failure(Source.from_path("bad\0name"))
+
+
+def test_a_file_without_permission_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(GOOD)
+    monkeypatch.setattr(Path, "open", refuse)  # root may read anything, so permissions alone prove nothing
+    assert "r.jsonl: may not be read (no permission); accepted: a file that this user can read" in failure(
+        Source.from_path(path)
+    )
+
+
+TABLE = b"Frage,Antwort,kurz\nwas?,das,x\nwer?,der,x\n"
+
+
+@pytest.mark.parametrize(
+    ("mapping", "parts"),
+    [
+        ({"Farge": "question"}, ["t.csv: Farge: no such column to map", "accepted: Frage, Antwort, kurz"]),
+        (
+            {"Frage": "qestion"},
+            ["Frage: mapped to 'qestion', which is no field", "question, history", "tags.<key>"],
+        ),
+        ({"Frage": "question", "kurz": "question"}, ["kurz: mapped to 'question', as 'Frage' already is"]),
+        ({"Antwort": "answer"}, ["question: no column reads as the question (columns: 'Frage'"]),
+    ],
+)
+def test_a_wrong_mapping_lists_columns_and_fields(mapping: dict[str, str], parts: list[str]) -> None:
+    message = failure(Source.from_bytes("t.csv", TABLE), Options(mapping=mapping))
+    assert all(part in message for part in parts), message
+
+
+def test_a_mapping_is_refused_where_the_format_has_no_columns() -> None:
+    path = FIXTURES / "mtrag/small.json"
+    message = failure(Source.from_path(path), Options(mapping={"a": "question"}))
+    assert "is inspectorraget, which takes no mapping of columns; accepted: ragas" in message
+
+
+def test_ragchecker_labels_that_do_not_fit_are_named_by_row_and_field() -> None:
+    row = (
+        b'{"results": [{"query_id": "1", "query": "q", "gt_answer": "g", "response": "r",'
+        b' "retrieved_context": [{"text": "t"}], "response_claims": ["a", ["b", "c", "d"], 5],'
+        b' "answer2response": ["Entailment", "Maybe", "Neutral"],'
+        b' "retrieved2response": [["Neutral"], ["Neutral", "Neutral"], ["Neutral"]],'
+        b' "gt_answer_claims": ["x"], "response2answer": []}]}'
+    )
+    message = failure(Source.from_bytes("c.json", row))
+    assert (
+        "c.json:1: answer2response: found 'Maybe'; accepted: Entailment | Neutral | Contradiction" in message
+    )
+    assert "retrieved2response[1]: found list of 2; accepted: a list of 1 labels" in message
+    assert "response_claims[2]: found int" in message
+    assert "response2answer: found list of 0; accepted: a list of 1 items" in message

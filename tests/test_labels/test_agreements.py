@@ -1,0 +1,336 @@
+"""Metrics against people: pairs, counts by hand, marks, people among themselves, and corrected means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dashboard.shell.selection import Selection
+from data.api import add_run
+from data.cases.agreement_cohorts import cell_mark, disagree_mark
+from data.cases.cohorts import mark_rows, mark_title
+from data.errors import DataError
+from data.labels.agreement import CELLS, alpha_of, calibrate, ranking, verdicts_of
+from data.labels.compared_metric import Held, held_of, held_options
+from data.labels.human_values import UNANSWERABLE, PeopleValues, people_quantities, people_values
+from data.labels.ppi_mean import corrected_mean
+from data.labels.random_sample import queue_state, start_queue
+from data.labels.ratings import rate
+from data.scoring.lexical_support import LEXICAL_SUPPORT, support_shares
+from data.scoring.run_index import Catalogue
+from data.scoring.scored_run import RunTable
+from metrics.schema.scores import Source, Status
+from metrics.statistics.ppi import ppi_mean
+
+HUMAN = "imported:faithfulness"
+IMPORTED = Held("faithfulness", Source.IMPORTED)
+PEOPLE = [1.0, 1.0, 0.9, 0.5, 0.4, 0.0, 0.8, None]
+JUDGE = [1.0, 0.5, 0.2, 0.4, 0.6, 0.1, None, 1.0]
+
+
+def _record(at: int, people: float | None, judge: float | None, **more: Any) -> dict[str, Any]:
+    record: dict[str, Any] = {"question_id": f"q{at}", "question": f"{at}?", "answer": "An answer here."}
+    if people is not None:
+        record["human"] = [{"annotator": "Ann", "metric": "faithfulness", "value": people}]
+    if judge is not None:
+        record["scores"] = {"faithfulness": judge}
+    return record | more
+
+
+RECORDS = [_record(at, *pair) for at, pair in enumerate(zip(PEOPLE, JUDGE, strict=True))]
+
+
+def _table(catalogue: Catalogue, records: list[dict[str, Any]]) -> RunTable:
+    return catalogue.table(add_run(records, "run", "p", str(catalogue.workspace.root)))
+
+
+def _people(catalogue: Catalogue, table: RunTable, key: str = HUMAN) -> PeopleValues:
+    return people_values(table, catalogue.ledger, key)
+
+
+def _case(table: RunTable, row: int) -> tuple[str, str, int]:
+    return table.run.run_id, str(table.question_ids[table.question[row]]), int(table.repeats[row])
+
+
+def test_the_four_counts_by_hand(workspace: Catalogue) -> None:
+    table = _table(workspace, RECORDS)
+    found = calibrate(table, _people(workspace, table), IMPORTED)
+    assert found.confusion is not None
+    # both high: 0, 1; people alone: 2, 3; metric alone: 4; both low: 5; 6 and 7 lack one side
+    counts = found.confusion
+    assert (counts.tp, counts.fn, counts.fp, counts.tn) == (2, 2, 1, 1)
+    assert found.verdicts.missing == {"not run": 1}
+    by_name = {one.name: (one.value, one.n) for one in found.rates}
+    assert by_name["true_positive_rate"] == (0.5, 4)
+    assert by_name["true_negative_rate"] == (0.5, 2)
+    assert by_name["accuracy"] == (0.5, 6)
+    assert by_name["kappa"] == (0.0, 6)
+    # ranks 5.5 5.5 4 3 2 1 and 6 4 2 3 5 1, from their means of 3.5: products 9.5 over root of 17 * 17.5
+    assert found.spearman.value == pytest.approx(9.5 / np.sqrt(17 * 17.5))
+    assert found.rows.tolist() == [2, 4, 3]  # gaps of 0.7, 0.2 and 0.1
+
+
+def test_cut_offs_move_on_both_sides(workspace: Catalogue) -> None:
+    table = _table(workspace, RECORDS)
+    people = _people(workspace, table)
+    found = calibrate(table, people, IMPORTED, (0.9, 0.2)).confusion
+    assert found is not None
+    assert (found.tp, found.fn, found.fp, found.tn) == (3, 0, 2, 1)
+    apart = verdicts_of(table, people, IMPORTED, (0.9, 0.2)).apart
+    mark = disagree_mark(HUMAN, IMPORTED, (0.9, 0.2))
+    assert mark == "disagree:imported%3Afaithfulness:faithfulness:imported:0.9:0.2"
+    assert np.array_equal(mark_rows(table, mark), apart)
+
+
+def test_every_cell_has_a_mark_that_selects_its_cases(workspace: Catalogue) -> None:
+    table = _table(workspace, RECORDS)
+    rows = [np.flatnonzero(mark_rows(table, cell_mark(cell, HUMAN, IMPORTED))).tolist() for cell in CELLS]
+    assert rows == [[0, 1], [2, 3], [4], [5]]
+    assert np.flatnonzero(mark_rows(table, disagree_mark(HUMAN, IMPORTED))).tolist() == [2, 3, 4]
+    title = "people say Faithfulness: high, and Faithfulness (imported) is low"
+    assert mark_title(cell_mark("yes-no", HUMAN, IMPORTED)) == title
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "disagree:",
+        "disagree:nobody:faithfulness:judged",
+        "disagree:pass:faithfulness:human",
+        "disagree:pass:faithfulness:judged:2:0.5",
+        "verdicts:maybe-yes:pass:faithfulness:judged",
+    ],
+)
+def test_a_wrong_mark_is_no_filter(workspace: Catalogue, mark: str) -> None:
+    assert Selection.from_params({"mark": mark}).mark == ""
+    with pytest.raises(DataError):
+        mark_rows(_table(workspace, RECORDS), mark)
+
+
+def test_a_metric_that_the_run_lacks_is_named(workspace: Catalogue) -> None:
+    table = _table(workspace, RECORDS)
+    with pytest.raises(DataError, match="no judged 'rl_f'"):
+        mark_rows(table, disagree_mark(HUMAN, Held("rl_f", Source.JUDGED)))
+
+
+def test_the_address_keeps_what_is_known_and_drops_the_rest() -> None:
+    chosen = Selection(quantity=HUMAN, held="rl_f:imported", people_cut=0.7, held_cut=0.3, queue=4)
+    assert Selection.from_params(chosen.to_params()) == chosen
+    wrong = {"quantity": "spelling", "held": "rl_f:human", "people_cut": "7", "queue": "-1"}
+    assert Selection.from_params(wrong) == Selection()
+    assert chosen.unfiltered().queue == 0
+    assert held_of("evaluator_tone:judged") == Held("evaluator_tone", Source.JUDGED)
+
+
+def test_lower_is_better_turns_round_and_a_metric_without_a_scale_has_no_verdicts(
+    workspace: Catalogue,
+) -> None:
+    scores = [{"hallucination": 1 - value, "length": 10.0 * value} for value in (1.0, 0.8, 0.3, 0.0)]
+    records = [
+        _record(at, people, None, scores=one)
+        for at, (people, one) in enumerate(zip((1.0, 0.9, 0.1, 0.0), scores, strict=True))
+    ]
+    table = _table(workspace, records)
+    turned = calibrate(table, _people(workspace, table), Held("hallucination", Source.IMPORTED))
+    assert turned.confusion is not None
+    assert (turned.confusion.accuracy, turned.spearman.value) == (1.0, -1.0)
+    bare = calibrate(table, _people(workspace, table), Held("length", Source.IMPORTED))
+    assert (bare.confusion, bare.rates, len(bare.rows)) == (None, (), 0)
+    assert bare.spearman.value == 1.0
+
+
+def test_alpha_between_the_annotators_of_a_file(workspace: Catalogue) -> None:
+    ratings = {"q0": (1, 1), "q1": (4, 4), "q2": (2, 3), "q3": (4,)}
+    records = [
+        {
+            "question_id": name,
+            "question": "?",
+            "human": [
+                {"annotator": who, "metric": "faithfulness", "value": value, "low": 1, "high": 4}
+                for who, value in zip("AB", values, strict=False)
+            ],
+        }
+        for name, values in ratings.items()
+    ]
+    found = alpha_of(_table(workspace, records), workspace.ledger, HUMAN)
+    # ranks of 1 1 2 3 4 4 are 1.5 1.5 3 4 5.5 5.5: within 1 * 2 ordered pairs, over all 2 * 6 * 16.5
+    assert found.value == pytest.approx(1 - 5 * 2 / 198)
+    assert (found.n, found.people, found.level) == (3, 2, "ordinal")
+    assert np.isnan(found.low)  # fewer than ten cases
+
+
+def _drawn(catalogue: Catalogue, table: RunTable, values: np.ndarray[Any, Any], n: int) -> list[int]:
+    queue = start_queue(catalogue.ledger, table.run.run_id, "faithfulness", "Ann")
+    rows = queue_state(catalogue.ledger, table, queue).coming[:n]
+    for row in rows:
+        case = _case(table, row)
+        rate(catalogue.ledger, case, "Ann", "faithfulness", float(values[row]), queue.queue_id)
+    return [*rows]
+
+
+def test_the_corrected_mean_takes_labels_drawn_at_random_alone(workspace: Catalogue) -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.uniform(0, 0.9, 120)
+    judge = np.clip(truth + 0.1 + rng.normal(0, 0.05, 120), 0, 1)
+    table = _table(workspace, [_record(at, None, float(value)) for at, value in enumerate(judge)])
+    values = np.array([truth[int(_case(table, row)[1][1:])] for row in range(table.n)])
+    drawn = _drawn(workspace, table, values, 30)
+    others = [row for row in range(table.n) if row not in drawn][:7]
+    for row in others:
+        rate(workspace.ledger, _case(table, row), "Ann", "faithfulness", 0.0)  # found among the bad cases
+    people = _people(workspace, table, "faithfulness")
+    assert (people.n, people.n_drawn, people.imported) == (37, 30, False)
+    found = corrected_mean(table, people, IMPORTED)
+    assert found.ppi is not None
+    assert found.raw is not None
+    column = table.values("faithfulness")
+    mask = np.isin(np.arange(table.n), drawn)
+    expected = ppi_mean(values[mask], column[mask], column[~mask])
+    assert found.ppi.estimate == pytest.approx(expected.estimate)
+    assert (found.ppi.low, found.ppi.high) == pytest.approx((expected.low, expected.high))
+    assert (found.same, found.browsed, found.unjudged) == (True, 7, 0)
+    assert (found.ppi.n_labelled, found.ppi.n_unlabelled) == (30, 90)
+    assert found.raw.mean == pytest.approx(column.mean())
+    assert found.raw.mean > found.ppi.high > truth.mean() > found.ppi.low
+    assert found.ppi.effective_n > 60
+
+
+def test_drawn_cases_that_nobody_could_rate_are_counted_and_in_neither_part(workspace: Catalogue) -> None:
+    table = _table(workspace, [_record(at, None, at % 5 / 4) for at in range(60)])
+    values = np.full(table.n, 0.5)
+    drawn = _drawn(workspace, table, values, 40)
+    queue = start_queue(workspace.ledger, table.run.run_id, "faithfulness", "Ann")
+    unsaid = drawn[:25]
+    for row in unsaid:
+        rate(workspace.ledger, _case(table, row), "Ann", "faithfulness", None, queue.queue_id)
+    rate(workspace.ledger, _case(table, unsaid[0]), "Bo", "faithfulness", 1.0, queue.queue_id)  # Bo could
+    people = _people(workspace, table, "faithfulness")
+    assert sorted(np.flatnonzero(people.unrated)) == sorted(unsaid[1:])
+    found = corrected_mean(table, people, IMPORTED)
+    assert found.ppi is not None
+    assert found.raw is not None
+    assert found.unrated == 24
+    assert (found.ppi.n_labelled, found.ppi.n_unlabelled) == (16, 20)
+    rated = ~people.unrated
+    assert found.raw.mean == pytest.approx(table.values("faithfulness")[rated].mean())
+
+
+def test_a_verdict_that_nobody_could_give_is_counted_too(workspace: Catalogue) -> None:
+    table = _table(workspace, RECORDS)
+    queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
+    for row in (0, 1):
+        rate(workspace.ledger, _case(table, row), "Ann", "pass", None, queue.queue_id)
+    workspace.ledger.add_label(_case(table, 1), "Ann", "pass", queue_id=queue.queue_id)  # thought again
+    rate(workspace.ledger, _case(table, 2), "Ann", "pass", None)  # found by browsing
+    people = _people(workspace, table, "pass")
+    assert people.unrated.tolist() == [True, *[False] * 7]
+    assert corrected_mean(table, people, IMPORTED, (0.5, 0.5)).unrated == 1
+
+
+def test_labels_of_the_file_and_of_browsing_correct_nothing(workspace: Catalogue) -> None:
+    table = _table(workspace, RECORDS)
+    assert corrected_mean(table, _people(workspace, table), IMPORTED).ppi is None
+    workspace.ledger.add_label(_case(table, 0), "Ann", "pass")
+    found = corrected_mean(table, _people(workspace, table, "pass"), IMPORTED)
+    assert (found.ppi, found.raw, found.browsed) == (None, None, 1)
+
+
+def test_a_verdict_is_corrected_by_the_metrics_verdict(workspace: Catalogue) -> None:
+    table = _table(workspace, RECORDS)
+    queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
+    for row in range(table.n):
+        workspace.ledger.add_label(
+            _case(table, row), "Ann", "pass" if row < 2 else "fail", queue_id=queue.queue_id
+        )
+    found = corrected_mean(table, _people(workspace, table, "pass"), IMPORTED, (0.5, 0.5))
+    assert found.ppi is not None
+    # the metric says yes to 0, 1, 4, 7 of the seven it scored; people to 0 and 1
+    assert (found.ppi.judge_mean, found.ppi.classical.mean) == pytest.approx((4 / 7, 2 / 7))
+    assert (found.same, found.unjudged) == (False, 1)
+
+
+def test_a_tie_between_people_is_no_pass(workspace: Catalogue) -> None:
+    table = _table(workspace, RECORDS)
+    workspace.ledger.add_label(_case(table, 0), "Ann", "pass")
+    workspace.ledger.add_label(_case(table, 0), "Bo", "fail")
+    found = verdicts_of(table, _people(workspace, table, "pass"), IMPORTED)
+    assert (bool(found.known[0]), bool(found.people_yes[0]), bool(found.held_yes[0])) == (True, False, True)
+
+
+def test_the_support_share_is_an_estimate_that_is_no_metric_of_the_run(workspace: Catalogue) -> None:
+    text = "The bridge was opened in 1932 by the mayor of the town."
+    retrieved = [{"id": "a", "text": text}]
+    answers = (
+        text,
+        "Bananas grow quickly under warm tropical sunlight.",
+        "I cannot answer this question.",
+        None,
+    )
+    records = [
+        {"question_id": f"q{at}", "question": "?", "answer": answer, "retrieved": retrieved}
+        for at, answer in enumerate(answers)
+    ]
+    table = _table(workspace, records)
+    found = support_shares(table, np.arange(4))
+    assert found.values[:2].tolist() == [1.0, 0.0]
+    assert found.status.tolist() == [
+        Status.SCORED,
+        Status.SCORED,
+        Status.NOT_APPLICABLE,
+        Status.NOT_RUN,
+    ]
+    assert set(found.source.tolist()) == {Source.ESTIMATED}
+    assert LEXICAL_SUPPORT not in table.metrics
+
+
+@pytest.fixture
+def mtrag(demo: Catalogue) -> RunTable:
+    return demo.table(next(run for run in demo.runs("mtrag") if run.name.startswith("GPT-4")))
+
+
+def test_mtrag_without_a_judge(demo: Catalogue, mtrag: RunTable) -> None:
+    assert people_quantities(mtrag, demo.ledger) == [
+        HUMAN,
+        "imported:completeness",
+        "imported:appropriateness",
+        "imported:naturalness",
+        "imported:win_rate",
+        UNANSWERABLE,
+    ]
+    people = _people(demo, mtrag)
+    found = dict(ranking(mtrag, people))
+    assert found[Held("rl_f", Source.IMPORTED)].value == pytest.approx(0.6357274041475057)  # scipy 1.17
+    lexical = found[Held(LEXICAL_SUPPORT, Source.ESTIMATED)]
+    assert (round(lexical.value, 2), lexical.n) == (0.66, 148)
+    assert lexical.low > 0.4
+    assert {"rb_llm", "rb_agg"} <= {held.metric for held in found}
+    assert held_options(mtrag, people)[0] == Held("rl_f", Source.IMPORTED)
+    counts = calibrate(mtrag, people, Held("rl_f", Source.IMPORTED)).confusion
+    assert counts is not None
+    assert (counts.tp, counts.fn, counts.fp, counts.tn) == (120, 6, 12, 21)
+
+
+def test_detected_refusals_against_recorded_answerability(demo: Catalogue, mtrag: RunTable) -> None:
+    people = _people(demo, mtrag, UNANSWERABLE)
+    options = held_options(mtrag, people)
+    assert [one.key for one in options] == ["refused:estimated", "conditional_idk:imported"]
+    counts = calibrate(mtrag, people, options[0]).confusion
+    assert counts is not None
+    assert (people.n, counts.tp, counts.fn, counts.fp, counts.tn) == (142, 3, 4, 1, 134)
+
+
+def test_inspectorraget_without_a_judge(demo: Catalogue) -> None:
+    table = demo.table(next(run for run in demo.runs("clapnq") if run.name.startswith("GPT-3.5")))
+    people = _people(demo, table)
+    found = calibrate(table, people, Held(LEXICAL_SUPPORT, Source.ESTIMATED))
+    assert found.confusion is not None
+    assert (found.confusion.n, found.verdicts.missing) == (94, {"not applicable": 6})
+    assert 0.5 < found.spearman.value < 0.75
+    alpha = alpha_of(table, demo.ledger, HUMAN)
+    assert (alpha.n, round(alpha.value, 2)) == (100, 0.43)
+
+
+def test_a_run_without_people_has_nothing_to_hold_against(demo: Catalogue) -> None:
+    assert people_quantities(demo.table(demo.runs("iris")[0]), demo.ledger) == []

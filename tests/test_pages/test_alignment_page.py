@@ -1,0 +1,265 @@
+"""Alignment of retriever and generator: hand-worked tables, marks, charts and the page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from places import APP
+from streamlit.testing.v1 import AppTest
+
+from dashboard.charts.alignment import VersionRate, group_bars, k_lines, rank_bars, version_rates
+from dashboard.shell.selection import Selection
+from data.analysis.alignment import (
+    GOLD_PLACES,
+    LENGTHS,
+    by_k,
+    by_rank,
+    gold_place,
+    length_band,
+    origins_of,
+    quality_by_place,
+    rate_of,
+    split,
+)
+from data.api import add_run
+from data.cases.cohorts import mark_rows
+from data.errors import DataError
+from data.scoring.context_use import UseOfRun, use_of
+from data.scoring.run_index import Catalogue
+from data.scoring.scored_run import RunTable
+
+LONG = "many words " * 100  # 1,100 characters
+
+
+def _record(name: str, used: list[int] | None, gold: list[str], **more: Any) -> dict[str, Any]:
+    retrieved = [{"id": "a", "text": "short"}, {"id": "b", "text": LONG}, {"id": "c", "text": LONG}]
+    record: dict[str, Any] = {"question_id": name, "question": f"{name}?", "answer": "An answer."}
+    record |= {"retrieved": retrieved, "relevant": gold, **more}
+    return (
+        record
+        if used is None
+        else {**record, "used": [{"rank": rank} for rank in used], "used_source": "judge"}
+    )
+
+
+RECORDS = [
+    _record("q1", [1], ["a"], scores={"faithfulness": 1.0}, query_type="fact"),
+    _record("q2", [2, 3], ["a"], scores={"faithfulness": 0.8}, query_type="fact"),
+    _record("q3", [1, 2], ["b"], scores={"faithfulness": 0.4}, query_type="list"),
+    _record("q4", [], ["z"], scores={"faithfulness": 0.0}, query_type="list"),
+    _record("q5", [2], ["b"], refused=True, scores={"faithfulness": 0.6}, query_type="list"),
+]
+
+
+def _loaded(catalogue: Catalogue, records: list[dict[str, Any]]) -> tuple[RunTable, UseOfRun]:
+    table = catalogue.table(add_run(records, "run", "p", str(catalogue.workspace.root)))
+    found = use_of(table)
+    assert found is not None
+    return table, found
+
+
+def test_the_rate_counts_answers_and_leaves_refusals_out(workspace: Catalogue) -> None:
+    table, found = _loaded(workspace, RECORDS)
+    assert origins_of(found) == ["judge"]
+    rate = rate_of(table, found, "judge")
+    assert (rate.value.mean, rate.value.n_scored, rate.used_nothing) == (0.5, 4, 1)
+    assert rate.value.method == "exact"  # fewer than ten questions
+    assert rate_of(table, found, "lexical").value.n_scored == 0
+
+
+def test_ten_questions_get_wilsons_interval(workspace: Catalogue) -> None:
+    records = [_record(f"q{at}", [1] if at < 7 else [2], ["a"]) for at in range(10)]
+    table, found = _loaded(workspace, records)
+    value = rate_of(table, found, "judge").value
+    assert (value.method, round(value.low, 3), round(value.high, 3)) == ("wilson", 0.108, 0.603)
+
+
+def test_use_by_rank_divides_by_the_answers_that_had_a_document_there(workspace: Catalogue) -> None:
+    shorter = _record("q6", [1], ["a"])
+    shorter["retrieved"] = shorter["retrieved"][:1]
+    table, found = _loaded(workspace, [*RECORDS, shorter])
+    groups = by_rank(table, found, "judge")
+    assert [(one.key, one.value.mean, one.value.n_scored) for one in groups] == [
+        ("1", 3 / 5, 5),
+        ("2", 2 / 4, 4),
+        ("3", 1 / 4, 4),
+    ]
+
+
+def test_what_a_cut_wastes_and_loses(workspace: Catalogue) -> None:
+    table, found = _loaded(workspace, RECORDS)
+    lines = by_k(table, found, "judge")
+    assert [round(one.value.mean, 3) for one in lines["wasted_context"]] == [0.5, 0.5, round(7 / 12, 3)]
+    assert [round(one.value.mean, 3) for one in lines["deep_reliance"]] == [0.5, round(0.5 / 3, 3), 0.0]
+    for name, groups in lines.items():
+        summary = workspace.summary(table.run)
+        assert groups[0].value.mean == pytest.approx(summary[f"{name}@1"].mean)
+        assert groups[2].value.mean == pytest.approx(summary[f"{name}@3"].mean)
+
+
+def test_splits_by_hand(workspace: Catalogue) -> None:
+    table, found = _loaded(workspace, RECORDS)
+    by = {
+        name: {one.label: (one.value.mean, one.value.n_scored) for one in split(table, found, "judge", name)}
+        for name in ("relevant", "length", "query_type")
+    }
+    assert by["relevant"] == {"relevant": (0.5, 2), "not relevant": (0.5, 2)}
+    assert by["length"] == {"under 300": (0.5, 4)}
+    assert by["query_type"] == {"fact": (0.5, 2), "list": (0.5, 2)}
+
+
+def test_quality_by_the_rank_of_the_gold(workspace: Catalogue) -> None:
+    table, found = _loaded(workspace, RECORDS)
+    groups = quality_by_place(table, found, "faithfulness")
+    assert [(one.key, round(one.value.mean, 3), one.value.n_scored) for one in groups] == [
+        ("1", 0.9, 2),
+        ("2", 0.5, 2),
+        ("none", 0.0, 1),
+    ]
+
+
+def test_bands_and_places() -> None:
+    lengths = np.array([0, 299, 300, 799, 800, 1999, 2000, np.nan])
+    assert [LENGTHS[code] if code >= 0 else "" for code in length_band(lengths)] == [
+        *("under 300", "under 300", "300 to 799", "300 to 799"),
+        *("800 to 1,999", "800 to 1,999", "2,000 or more", ""),
+    ]
+    ranks = np.array([1, 5, 6, 10, 11, np.inf, np.nan])
+    assert [GOLD_PLACES[code] if code >= 0 else "" for code in gold_place(ranks)] == [
+        *("1", "5", "6 to 10", "6 to 10", "deeper", "none", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mark", "rows"),
+    [
+        ("ignored_top", [1, 3]),
+        ("used_nothing", [3]),
+        ("used_rank:2", [1, 2]),
+        ("unused_rank:2", [0, 3]),
+        ("used_rank:9", []),
+        ("ignored_relevant:relevant", [1]),
+        ("ignored_relevant:not relevant", [3]),
+        ("ignored_length:under 300", [1, 3]),
+        ("gold_place:2", [2, 4]),
+        ("gold_place:none", [3]),
+    ],
+)
+def test_marks_select_exactly_their_cases(workspace: Catalogue, mark: str, rows: list[int]) -> None:
+    table, _ = _loaded(workspace, RECORDS)
+    assert np.flatnonzero(mark_rows(table, mark)).tolist() == rows
+
+
+@pytest.mark.parametrize("mark", ["used_rank:0", "gold_place:77", "ignored_length:long", "ignored_relevant:"])
+def test_a_wrong_value_of_a_mark_is_refused(workspace: Catalogue, mark: str) -> None:
+    table, _ = _loaded(workspace, RECORDS)
+    with pytest.raises(DataError, match="accepted"):
+        mark_rows(table, mark)
+
+
+def test_origins_are_told_apart(workspace: Catalogue) -> None:
+    claims = [{"text": "x", "in_reference": True, "supported_by": [2]}]
+    cited = [{"sentence": "An answer.", "ids": ["a"]}]
+    words = _record("words", None, ["a"], answer="many words many words short")
+    records = [
+        _record("judged", [1], ["a"]),
+        _record("imported", [3], ["a"]) | {"used_source": "imported"},
+        _record("cited", None, ["a"], citations=cited),
+        _record("claims", None, ["a"], claims=claims),
+        words,
+    ]
+    table, found = _loaded(workspace, records)
+    assert found.origin.tolist() == ["judge", "imported", "citation", "claims", "lexical"]
+    assert origins_of(found) == ["judge", "claims", "citation", "imported", "lexical"]
+    assert found.use.used[:4].tolist() == [
+        [True, False, False],
+        [False, False, True],
+        [True, False, False],
+        [False, True, False],
+    ]
+    assert rate_of(table, found, "claims").value.mean == 1.0
+
+
+def test_the_published_range_has_a_row_of_its_own(workspace: Catalogue) -> None:
+    table, found = _loaded(workspace, RECORDS)
+    rates = [VersionRate("mine <b>", "r1", rate_of(table, found, "judge"), True)]
+    figure = version_rates(rates)
+    mine, published = figure.data
+    assert set(mine.y).isdisjoint(published.y)
+    assert list(published.x) == [0.47, 0.67]
+    assert "not comparable" in published.name
+    assert "Shapley" in published.hovertemplate
+    assert (mine.name, mine.customdata[0][0]) == ("judged", "r1")
+    assert "&lt;b&gt;" in mine.y[0]
+    assert [shape.x0 for shape in figure.layout.shapes] == [0.30]
+
+
+def test_bars_carry_the_marks_they_lead_to(workspace: Catalogue) -> None:
+    table, found = _loaded(workspace, RECORDS)
+    bars = rank_bars(by_rank(table, found, "judge")).data[0]
+    assert [one[0] for one in bars.customdata] == ["used_rank:1", "used_rank:2", "used_rank:3"]
+    halves = group_bars(split(table, found, "judge", "relevant"), "ignored_relevant", "relevance").data[0]
+    assert [one[0] for one in halves.customdata] == [
+        "ignored_relevant:not relevant",
+        "ignored_relevant:relevant",
+    ]
+    titles = {"wasted_context": "wasted", "deep_reliance": "deep"}
+    lines = k_lines(by_k(table, found, "judge"), titles, 2)
+    assert [one.name for one in lines.data] == ["wasted", "deep"]
+    assert list(lines.data[0].x) == [1, 2, 3]
+
+
+def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(**chosen)
+    app.run()
+    return app.switch_page("views/alignment.py").run()
+
+
+def _words(app: AppTest) -> str:
+    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning]
+    return "\n".join(str(one.value) for one in parts)
+
+
+def test_above_the_line_the_page_says_what_to_look_into(
+    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _loaded(workspace, RECORDS)
+    app = _open(workspace, monkeypatch, project="p")
+    assert not app.exception
+    words = _words(app)
+    for told in ("50 %", "n = 4 questions, judged", "Chunk size", "Embedding model", "Reranker calibration"):
+        assert told in words
+    assert "not certain" in words
+    assert "2601" in words
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_one_run_two_and_many(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+    for at in range(n):
+        records = [{**one, "answer": f"Version {at}."} for one in RECORDS[:n]]
+        add_run(records, f"v{at}", "p", str(workspace.workspace.root))
+    app = _open(workspace, monkeypatch, project="p")
+    assert not app.exception
+    versions = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
+    assert len(versions["y"]) == n
+
+
+def test_a_run_of_refusals_says_so(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_run([_record("q", [1], ["a"], refused=True)], "r", "p", str(workspace.workspace.root))
+    app = _open(workspace, monkeypatch, project="p")
+    assert not app.exception
+    assert "not refusals" in _words(app)
+
+
+def test_a_bar_opens_its_cases(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    _loaded(workspace, RECORDS)
+    app = _open(workspace, monkeypatch, project="p", split="query_type")
+    app.button(key="split_query_type_ignored_top:list").click().run()
+    chosen = app.session_state["selection"]
+    assert (chosen.mark, chosen.slices) == ("ignored_top", {"query_type": "list"})
+    assert "1 case" in _words(app)

@@ -1,0 +1,345 @@
+"""Published rows, targets, versions known by their means, the checks on them, and their page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import run as command
+from places import APP, REPOSITORY
+from streamlit.testing.v1 import AppTest
+
+from dashboard.charts.benchmarks import VersionPoint, dot_plot, progress
+from dashboard.shell.selection import Selection
+from data.api import add_run
+from data.comparison.benchmarks import band_of, read_published
+from data.errors import InputError, Problems
+from data.importers.detect import detect, read_runs
+from data.importers.parsing.options import Options
+from data.importers.parsing.source import Source
+from data.scoring.run_index import Catalogue
+from data.scoring.sanity import check_run
+from data.scoring.summaries import stated
+from metrics.sanity.means import MEAN_RULES, Means, check_means
+from metrics.sanity.run import RULES
+
+DOCS = REPOSITORY / "docs" / "benchmarks.md"
+PAGES = (
+    "triage",
+    "diagnosis",
+    "cases",
+    "compare",
+    "retrieval",
+    "chunking",
+    "alignment",
+    "benchmarks",
+    "runs",
+)
+ROWS = {
+    "BM25 + GPT-4": (56.9, 50.0, 46.7, 81.1, 41.3, 56.4, 29.4, 5.9, 7.5, 2.2, 90.3),
+    "BM25 + Mixtral-8x7b": (49.6, 48.6, 42.2, 81.1, 41.3, 55.2, 31.9, 7.5, 10.8, 2.0, 87.2),
+    "E5-Mistral + GPT-4": (59.7, 51.1, 47.9, 81.5, 43.6, 59.9, 31.1, 3.8, 5.4, 2.3, 92.3),
+    "E5-Mistral + Llama3-8b": (50.4, 50.9, 43.5, 81.5, 43.6, 59.4, 33.2, 6.4, 10.0, 1.5, 88.5),
+}
+COLUMNS = (
+    *("answer_precision", "answer_recall", "answer_f1", "context_recall", "chunk_precision"),
+    *("context_utilization", "noise_sensitivity_relevant", "noise_sensitivity_irrelevant"),
+    *("hallucination", "self_knowledge", "faithfulness"),
+)
+
+
+def test_the_published_rows_are_those_of_the_paper(demo: Catalogue) -> None:
+    found_there = read_published(demo.workspace)
+    (table,) = found_there.tables
+    assert not found_there.errors
+    assert "2408.08067" in table.source
+    found = {row.name: tuple(round(100 * row.values[name], 1) for name in COLUMNS) for row in table.rows}
+    assert found == ROWS
+
+
+def test_shares_add_up_and_two_rows_are_warned_of(demo: Catalogue) -> None:
+    (table,) = read_published(demo.workspace).tables
+    found = {row.name: [(one.rule, one.severity) for one in check_means(row.means)] for row in table.rows}
+    warned = [("precision_parts_of_means", "warning")]
+    assert found == {
+        "BM25 + GPT-4": warned,
+        "BM25 + Mixtral-8x7b": warned,
+        "E5-Mistral + GPT-4": [],
+        "E5-Mistral + Llama3-8b": [],
+    }
+    sums = [check_means(row.means)[0].title for row in table.rows[:2]]
+    assert [title.split("add up to ")[1] for title in sums] == ["99.7 %", "99.8 %"]
+
+
+def test_the_history_raises_exactly_what_is_wrong_with_it(demo: Catalogue) -> None:
+    runs = {run.name: run for run in demo.runs("version history")}
+    found = {name: check_run(demo.table(run)) for name, run in runs.items()}
+    assert [(one.rule, one.severity) for one in found["V1"]] == [("zero_mean", "warning")]
+    assert [(one.rule, one.severity) for one in found["V2"]] == [("zero_mean", "warning")]
+    assert found["V1"][0].evidence == (("faithfulness", 0.0), ("hallucination", 0.0))
+    (third,) = found["V3"]
+    assert third.severity == "error"
+    for told in ("32.59", "10.22", "57.19", "39.50", "17.7 %", "Either", "do not tell which"):
+        assert told in third.message
+
+
+@pytest.mark.parametrize(
+    ("values", "rules"),
+    [
+        ({"faithfulness": 0.9, "self_knowledge": 0.05, "hallucination": 0.05}, []),
+        ({"faithfulness": 0.9, "self_knowledge": 0.05, "hallucination": 0.02}, ["claim_shares_of_means"]),
+        ({"faithfulness": 0.9, "hallucination": 0.0}, []),
+        ({"faithfulness": 0.0, "answer_f1": 0.5}, ["zero_mean"]),
+        ({"answer_f1": 0.5, "recall@5": 0.0}, ["zero_mean"]),
+        ({"answer_f1": 0.0}, []),
+        ({"answer_precision": 0.4, "answer_recall": 0.4, "answer_f1": 0.41}, ["f1_of_the_means"]),
+        ({"answer_precision": 0.4, "self_knowledge": 0.5}, ["self_knowledge_of_means"]),
+        ({"answer_f1": 41.0}, ["scale_of_means"]),
+        ({"faithfulness": 0.5, "hallucination": 0.1, "answer_precision": 0.4}, []),
+        ({"faithfulness": 0.5, "hallucination": 0.1, "answer_precision": 0.39}, ["claim_shares_of_means"]),
+    ],
+)
+def test_each_rule_by_hand(values: dict[str, float], rules: list[str]) -> None:
+    renamed = {"self_knowledge_room": "claim_shares_of_means"}
+    assert [renamed.get(one.rule, one.rule) for one in check_means(Means(values))] == rules
+
+
+def test_the_docs_list_every_rule() -> None:
+    page = DOCS.read_text(encoding="utf-8")
+    for on_means in MEAN_RULES.values():
+        assert f"| `{on_means.key}` {on_means.title} | {on_means.condition} |" in page
+    for rule in RULES.values():
+        assert f"| `{rule.key}` {rule.title} | {rule.condition} |" in page
+
+
+def test_the_examples_of_the_docs_are_read(workspace: Catalogue) -> None:
+    blocks = [part.split("```")[0] for part in DOCS.read_text(encoding="utf-8").split("```json\n")[1:]]
+    folder = workspace.workspace.root / "benchmarks"
+    folder.mkdir()
+    for at, block in enumerate(blocks):
+        (folder / f"{at}.json").write_text(block, encoding="utf-8")
+    published = read_published(workspace.workspace)
+    tables, bands = published.tables, published.bands
+    assert not published.errors
+    assert [row.name for row in tables[1].rows] == ["vendor A", "vendor B"]
+    assert tables[1].rows[0].values["faithfulness"] == pytest.approx(0.83)
+    assert bands["hallucination"].good == pytest.approx(0.08)
+    assert bands["faithfulness"].good == pytest.approx(0.85)
+    table = DOCS.read_text(encoding="utf-8").split("```\nversion,")[1].split("```")[0]
+    (draft,) = _read(f"version,{table}")
+    assert draft.means["answer_f1"] == pytest.approx(0.2626)
+    assert draft.config["n_questions"] == 300
+
+
+FACTS = '"title": "t", "source": "s", "date": "d"'
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[]", "is no file of published results"),
+        ('{"rows": [], "unit": "percent"}', "rows: is no list with an entry; accepted: a list"),
+        (
+            '{"rows": [{"name": "x", "values": {}}], "unit": "points"}',
+            "unit: found 'points'; accepted: percent",
+        ),
+        ('{"rows": [{"values": {}}], "unit": "share", %s}', "rows.0..name: missing"),
+        (
+            '{"rows": [{"name": "x", "values": {"bleurt": 1}}], "unit": "share", %s}',
+            "bleurt: is no metric known",
+        ),
+        (
+            '{"rows": [{"name": "x", "values": {"answer_f1": "a"}}], "unit": "share", %s}',
+            "answer_f1: found 'a'",
+        ),
+    ],
+)
+def test_a_broken_file_is_told_and_leaves_the_others(
+    workspace: Catalogue, content: str, message: str
+) -> None:
+    folder = workspace.workspace.root / "benchmarks"
+    folder.mkdir()
+    (folder / "mine.json").write_text(content.replace("%s", FACTS), encoding="utf-8")
+    found = read_published(workspace.workspace)
+    assert len(found.tables) == 1
+    assert len(found.bands) == 6
+    with pytest.raises(InputError, match=message):
+        raise found.errors[0]
+
+
+def test_bands_follow_the_direction_of_the_metric(demo: Catalogue) -> None:
+    bands = read_published(demo.workspace).bands
+    assert [band_of(bands["answer_f1"], value) for value in (0.39, 0.40, 0.55, 0.6)] == [
+        *("needs work", "minimum", "good", "excellent"),
+    ]
+    assert [band_of(bands["hallucination"], value) for value in (0.21, 0.2, 0.1, 0.05)] == [
+        *("needs work", "minimum", "good", "excellent"),
+    ]
+
+
+def _read(content: str) -> list[Any]:
+    problems = Problems("versions.csv")
+    drafts = read_runs(Source.from_bytes("versions.csv", content.encode()), Options(), problems)
+    problems.raise_if_any()
+    return drafts
+
+
+def test_versions_in_percent_in_shares_and_with_gaps() -> None:
+    percent = _read("version,F1,Faithfulness\na,50.5,\nb,-,70%\n")
+    assert [dict(one.means) for one in percent] == [{"answer_f1": 0.505}, {"faithfulness": 0.7}]
+    shares = _read("version,answer_f1,recall@5\na,0.5,1.0\n")
+    assert dict(shares[0].means) == {"answer_f1": 0.5, "recall@5": 1.0}
+    said = _read("version,answer_f1,unit\na,0.5,percent\n")
+    assert dict(said[0].means) == {"answer_f1": 0.005}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("version,f1\n,50\n", "versions.csv:2: version: missing"),
+        ("version,f1\na,high\n", "versions.csv:2: f1: found 'high'"),
+        ("version,f1,unit\na,5,points\n", "unit: found 'points'"),
+        ("version,f1\na,\n", "has no mean"),
+        ("version,f1,date\na,50,soon\n", "date: found 'soon'"),
+    ],
+)
+def test_versions_that_cannot_be_read_are_named(content: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        _read(content)
+
+
+def test_a_table_with_questions_is_not_taken_for_versions() -> None:
+    assert detect(Source.from_bytes("t.csv", b"version,f1\nV1,3\n")) == "versions"
+    assert detect(Source.from_bytes("t.csv", b"question,answer,version,f1\nq,a,V1,3\n")) == "table"
+
+
+def test_every_command_knows_a_version_without_samples(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "v.csv"
+    file.write_text("version,f1,faithfulness,n\nV1,26.26,0.00,120\nV2,30.1,80.2,120\n")
+    loaded = command(capsys, tmp_path / "w", "import", str(file), "--project", "h", "--json")
+    assert loaded.code == 0, loaded.err
+    assert [(one["name"], one["n"]) for one in loaded.json["runs"]] == [("V1", 0), ("V2", 0)]
+    assert [one["rule"] for one in loaded.json["findings"]] == ["zero_mean"]
+    assert (
+        command(capsys, tmp_path / "w", "import", str(file), "--project", "h", "--json").json["runs"][0][
+            "status"
+        ]
+        == "unchanged"
+    )
+    metrics = command(capsys, tmp_path / "w", "metrics", "V2", "--json").json
+    assert metrics["metrics"]["answer_f1"]["mean"] == pytest.approx(0.301)
+    assert metrics["metrics"]["answer_f1"]["low"] is None
+    assert metrics["metrics"]["answer_f1"]["n_scored"] == 120
+    assert command(capsys, tmp_path / "w", "show", "V1").code == 0
+    assert "0.00" in command(capsys, tmp_path / "w", "check", "V1").out
+    for words in (("diagnose", "V1"), ("compare", "V1", "V2"), ("export", "V1")):
+        answer = command(capsys, tmp_path / "w", *words)
+        assert answer.code == 2, words
+        assert "known by its means alone" in answer.err
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"synthetic": 1.0},
+        {"dataset_date": "2024-01-01", "corpus_date": "2025-01-01"},
+        {"retrieval_test_set": "a", "generation_test_set": "a"},
+    ],
+)
+def test_what_the_configuration_says_of_the_questions_is_checked(
+    workspace: Catalogue, config: dict[str, Any]
+) -> None:
+    run = add_run(
+        [{"question": "q", "scores": {"faithfulness": 1.0}}], "r", "p", str(workspace.workspace.root), config
+    )
+    rules = {one.rule for one in check_run(workspace.table(run))}
+    expected = {
+        "synthetic": "synthetic_only",
+        "dataset_date": "stale_dataset",
+        "retrieval_test_set": "one_test_set",
+    }
+    assert expected[next(iter(config))] in rules
+
+
+def _open(catalogue: Catalogue, page: str, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(**chosen)
+    app.run()
+    return app if page == "triage" else app.switch_page(f"views/{page}.py").run()
+
+
+def _words(app: AppTest) -> str:
+    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning]
+    return "\n".join(str(one.value) for one in parts)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_stands_a_version_without_samples(
+    demo: Catalogue, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(demo, page, monkeypatch, project="version history")
+    assert not app.exception
+    assert not app.error
+    if page not in ("benchmarks", "runs"):
+        assert "known by its means alone" in _words(app)
+
+
+def test_means_beside_a_run_with_samples(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = str(workspace.workspace.root)
+    claims = [{"text": "x", "in_reference": True, "supported_by": [1]}]
+    record = {
+        "question": "q?",
+        "answer": "a",
+        "retrieved": ["a b c"],
+        "claims": claims,
+        "reference_claims": [],
+    }
+    add_run([record], "sampled", "mixed", root)
+    source = Source.from_bytes("v.csv", b"version,faithfulness,hallucination\nV1,80,10\nV0,0.0,0.0\n")
+    from data.importers.load import import_source
+
+    import_source(workspace, source, Options(), "mixed")
+    for page in PAGES:
+        app = _open(workspace, page, monkeypatch, project="mixed")
+        assert not app.exception, page
+        assert not app.error, page
+    app = _open(workspace, "benchmarks", monkeypatch, project="mixed", measure="faithfulness")
+    line, *crosses = json.loads(app.get("plotly_chart")[-1].proto.spec)["data"]
+    assert len(line["x"]) == 3
+    assert len(crosses) == 0 or crosses[0]["x"]
+
+
+def test_differences_are_turned_and_make_no_claim(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = _open(demo, "benchmarks", monkeypatch, project="ragchecker", against="ragchecker_clapnq:2")
+    words = _words(app)
+    assert "without a claim of significance" in words
+    frame = app.dataframe[0].value.set_index("Metric")
+    assert list(frame.columns)[4] == "Published: E5-Mistral + GPT-4"
+    better = frame["Difference, + is better"]
+    assert better["Hallucination (lower is better)"].startswith("+0.9 ▲ better")
+    assert better["Faithfulness"].startswith("−24.1 ▼ worse")
+    assert better["Self-knowledge"].endswith("(no direction)")
+
+
+def test_charts_show_every_system_and_no_false_zero(demo: Catalogue) -> None:
+    (table,) = read_published(demo.workspace).tables
+    ours = {name: one for name, one in demo.summary(demo.runs("ragchecker")[0]).items() if name in COLUMNS}
+    figure = dot_plot(ours, "ours", table.rows)
+    assert [one.name for one in figure.data] == [*ROWS, "ours"]
+    assert len({one.marker.symbol for one in figure.data}) == 5
+    assert [one[0] for one in figure.data[-1].customdata] == list(ours)
+    first = stated(demo.runs("version history")[0])["faithfulness"]
+    third = stated(demo.runs("version history")[2])["faithfulness"]
+    points = [
+        VersionPoint("V1", first, True),
+        VersionPoint("V2", None, False),
+        VersionPoint("V3", third, False),
+    ]
+    line, crosses = progress(points, "faithfulness", 0.85).data
+    assert list(line.y) == [None, None, pytest.approx(32.59)]
+    assert list(crosses.x) == ["V1"]

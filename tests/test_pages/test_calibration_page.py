@@ -1,0 +1,358 @@
+"""The calibration by people and the random labelling queue on screen."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import REPOSITORY
+from streamlit.testing.v1 import AppTest
+
+from dashboard.charts.judge import INK, Mean, confusion_matrix, mean_rows, ranking_dots
+from dashboard.shell.selection import Selection
+from data.api import add_run
+from data.labels.compared_metric import Held
+from data.labels.random_sample import queue_of, queue_state, start_queue
+from data.labels.rating_scales import QUANTITIES
+from data.labels.ratings import rate, ratings_of
+from data.scoring.run_index import Catalogue
+from data.scoring.scored_run import RunTable
+from metrics.schema.scores import Source
+from metrics.statistics.agreement import Agreement, Confusion
+
+VIEWS = REPOSITORY / "dashboard" / "views"
+SCRIPT = """
+import streamlit as st
+from dashboard.sections.judge.calibration import calibration_section
+from dashboard.shell.session import View, current_selection, open_catalogue, restore_selection, save_selection
+
+def judge():
+    calibration_section(st.session_state["view"])
+
+pages = [st.Page(judge, title="Judge", url_path="judge", default=True), st.Page("views/cases.py")]
+page = st.navigation(pages)
+restore_selection(page.url_path)
+st.session_state["view"] = View.of(open_catalogue(), current_selection())
+save_selection()
+page.run()
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """An app of two pages: the section alone, and the cases it leads to."""
+    folder = tmp_path / "app"
+    folder.mkdir()
+    (folder / "views").symlink_to(VIEWS)
+    (folder / "main.py").write_text(SCRIPT, encoding="utf-8")
+    return folder / "main.py"
+
+
+def _open(script: Path, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+    app = AppTest.from_file(str(script), default_timeout=60)
+    app.session_state["selection"] = Selection(**chosen)
+    app.run()
+    assert not app.exception
+    return app
+
+
+def _words(app: AppTest) -> str:
+    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning]
+    return "\n".join(str(one.value) for one in parts)
+
+
+def _figures(app: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
+
+
+def _loaded(catalogue: Catalogue, n: int, name: str = "run") -> RunTable:
+    records: list[dict[str, Any]] = [
+        {
+            "question_id": f"q{at:03}",
+            "question": f"{name} {at}?",
+            "answer": "An answer.",
+            "scores": {"faithfulness": (at % 5) / 4},
+        }
+        for at in range(n)
+    ]
+    return catalogue.table(add_run(records, name, "p", str(catalogue.workspace.root)))
+
+
+def _case(table: RunTable, row: int) -> tuple[str, str, int]:
+    return table.run.run_id, str(table.question_ids[table.question[row]]), int(table.repeats[row])
+
+
+def _draw(catalogue: Catalogue, table: RunTable, n: int, quantity: str = "faithfulness") -> int:
+    queue = start_queue(catalogue.ledger, table.run.run_id, quantity, "Ann")
+    for row in queue_state(catalogue.ledger, table, queue).coming[:n]:
+        value = float(table.values("faithfulness")[row])
+        rate(catalogue.ledger, _case(table, row), "Ann", quantity, max(0.0, value - 0.25), queue.queue_id)
+    return queue.queue_id
+
+
+def test_without_people_it_says_what_to_do(
+    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _loaded(workspace, 3)
+    app = _open(script, workspace, monkeypatch)
+    assert "Nobody has labelled" in _words(app)
+    assert "150 to 300 labels" in _words(app)
+    app.button(key="calibration_label").click().run()
+    assert "What exactly went wrong" in _words(app)
+
+
+def test_mtrag_shows_agreement_of_every_metric(
+    script: Path, demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = next(one for one in demo.runs("mtrag") if one.name.startswith("GPT-4"))
+    app = _open(script, demo, monkeypatch, project="mtrag", run=run.run_id)
+    words = _words(app)
+    for told in (
+        "n = 159 of 159 cases",
+        "alpha **0.49** [0.34, 0.62]",
+        "7 people",
+        "Not measured",
+        "150 to 300",
+    ):
+        assert told in words
+    matrix, dots = _figures(app)
+    assert [text.split("<br>")[0] for text in matrix["data"][0]["text"]] == [
+        "<b>120</b>",
+        "<b>6</b>",
+        "<b>12</b>",
+        "<b>21</b>",
+    ]
+    assert "Lexical support share (estimated)" in dots["layout"]["yaxis"]["categoryarray"]
+    rows = app.dataframe[0].value
+    assert rows["Value"].tolist() == ["0.64", "0.95", "0.64", "0.63", "0.89"]
+    assert rows["n"].tolist() == ["159", "126", "33", "159", "159"]
+    app.button(key="calibration_disagree").click().run()
+    assert not app.exception
+    assert "**18 cases** of 159" in _words(app)
+    assert app.session_state["selection"].mark == "disagree:imported%3Afaithfulness:rl_f:imported"
+
+
+def test_pickers_and_cut_offs_live_in_the_selection(
+    script: Path, demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(script, demo, monkeypatch, project="clapnq", quantity="imported:faithfulness")
+    app.selectbox(key="pick_held").select("rouge_l:imported").run()
+    app.slider(key="pick_people_cut").set_value(0.75).run()
+    chosen = app.session_state["selection"]
+    assert (chosen.held, chosen.people_cut) == ("rouge_l:imported", 0.75)
+    assert "people high from 0.75" in _words(app)
+    app.selectbox(key="pick_quantity").select("imported:unanswerable").run()
+    assert app.session_state["selection"].held == ""
+    assert "Refused (estimated)" in _figures(app)[0]["layout"]["xaxis"]["title"]["text"]
+    assert "no case was labelled by two people" in _words(app)
+
+
+@pytest.mark.parametrize(("labels", "few"), [(12, True), (60, False)])
+def test_labels_drawn_at_random_correct_the_mean(
+    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, labels: int, few: bool
+) -> None:
+    table = _loaded(workspace, 80)
+    _draw(workspace, table, labels)
+    others = [row for row in range(80) if not ratings_of_row(workspace, table, row)][:3]
+    for row in others:
+        rate(workspace.ledger, _case(table, row), "Bo", "faithfulness", 0.0)
+    app = _open(script, workspace, monkeypatch, quantity="faithfulness", held="faithfulness:imported")
+    means = _figures(app)[-1]
+    grey, main = means["data"]
+    assert grey["y"] == ["the metric alone", "labels alone"]
+    assert main["y"] == ["corrected"]
+    assert main["x"][0] < grey["x"][0]
+    words = _words(app)
+    assert f"{labels} labels drawn at random" in words
+    assert "3 cases labelled while browsing left out" in words
+    assert ("fewer than 50" in "".join(str(one.value) for one in app.warning)) == few
+    assert "150 to 300" in words
+
+
+def test_what_could_not_be_rated_is_said_and_titles_stay_text(
+    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hostile = "see [here](http://evil.example) ![x](http://e/x.png)"
+    records: list[dict[str, Any]] = [
+        {"question_id": f"q{at:03}", "question": f"{at}?", "answer": "A.", "scores": {hostile: (at % 5) / 4}}
+        for at in range(80)
+    ]
+    table = workspace.table(add_run(records, "run", "p", str(workspace.workspace.root)))
+    (metric,) = [name for name in table.metrics if "evil" in name]
+    _draw(workspace, table, 30)
+    queue = start_queue(workspace.ledger, table.run.run_id, "faithfulness", "Ann")
+    state = queue_state(workspace.ledger, table, queue)
+    for row in state.coming[:5]:
+        rate(workspace.ledger, _case(table, row), "Ann", "faithfulness", None, queue.queue_id)
+    app = _open(script, workspace, monkeypatch, quantity="faithfulness", held=f"{metric}:imported")
+    words = _words(app)
+    assert "5 drawn cases could not be rated, left out" in words
+    caption = next(str(one.value) for one in app.caption if "another quantity" in str(one.value))
+    assert "The mean is over what people can rate" in caption
+    assert "](http" not in caption.replace("\\", "\0")
+
+
+def ratings_of_row(catalogue: Catalogue, table: RunTable, row: int) -> bool:
+    found = ratings_of(catalogue.ledger, table.run.run_id, "faithfulness")
+    return any(one.question_id == _case(table, row)[1] for one in found)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_one_run_two_and_many(
+    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    tables = [_loaded(workspace, 6, f"v{at}") for at in range(n)]
+    workspace.ledger.add_label(_case(tables[-1], 0), "Ann", "pass")
+    app = _open(script, workspace, monkeypatch, run=tables[-1].run.run_id)
+    assert "n = 1 of 1 case that people spoke of" in _words(app)
+    assert "Left out: 1 labelled case found by browsing." in _words(app)
+
+
+def test_the_queue_starts_shows_a_blind_case_and_marks_what_is_labelled(
+    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = _loaded(workspace, 9)
+    app = _open(script, workspace, monkeypatch).switch_page("views/cases.py").run()
+    app.text_input(key="queue_name").set_value("Ann")
+    app.button(key="queue_start").click().run()
+    assert not app.exception
+    queue = queue_of(workspace.ledger, app.session_state["selection"].queue)
+    assert queue is not None
+    order = queue.order(9).tolist()
+    words = _words(app)
+    assert "**0 of 9** labelled at random for **Pass or fail** by Ann" in words
+    assert "Scores of this case" not in "".join(str(one.label) for one in app.expander)
+    assert f"question id {_case(table, order[0])[1]}" in words
+    app.button(key="label_Fail").click().run()
+    assert "**1 of 9**" in _words(app)
+    (label,) = workspace.ledger.labels(table.run.run_id)
+    assert (label.question_id, label.verdict, label.queue_id) == (
+        _case(table, order[0])[1],
+        "fail",
+        queue.queue_id,
+    )
+    assert app.session_state["selection"].case == f"{_case(table, order[1])[1]}~0"
+    app.button(key="label_undo").click().run()
+    assert "**0 of 9**" in _words(app)
+    assert workspace.ledger.labels(table.run.run_id) == []
+
+
+def test_a_case_that_was_not_drawn_is_labelled_unmarked(
+    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = _loaded(workspace, 9)
+    monkeypatch.setattr("data.labels.random_sample.secrets.randbelow", lambda _: 3)  # draws the last row last
+    queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
+    last = _case(table, queue.order(9).tolist()[-1])
+    app = _open(script, workspace, monkeypatch, queue=queue.queue_id, case=f"{last[1]}~0")
+    app.session_state["annotator_name"] = "Ann"
+    app.switch_page("views/cases.py").run()
+    assert "was not drawn by the queue" in _words(app)
+    app.button(key="label_Pass").click().run()
+    (label,) = workspace.ledger.labels(table.run.run_id)
+    assert (label.question_id, label.queue_id) == (last[1], None)
+    app.button(key="queue_back").click().run()
+    assert "Scores are hidden" in _words(app)
+
+
+def test_a_queue_of_somebody_else_marks_nothing_until_one_goes_on_as_them(
+    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = _loaded(workspace, 4)
+    queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
+    app = _open(script, workspace, monkeypatch, queue=queue.queue_id).switch_page("views/cases.py").run()
+    assert "goes by another name" in _words(app)
+    app.button(key="queue_own").click().run()
+    assert "Scores are hidden" in _words(app)
+    app.button(key="queue_leave").click().run()
+    assert app.session_state["selection"].queue == 0
+    assert "labelled at random for" not in _words(app)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "button", "value"),
+    [
+        ("correctness", "rate_partly", 0.5),
+        ("completeness", "rate_mostly", 2 / 3),
+        ("correctness", "rate_none", None),
+    ],
+)
+def test_levels_are_rated_by_buttons(
+    script: Path,
+    workspace: Catalogue,
+    monkeypatch: pytest.MonkeyPatch,
+    quantity: str,
+    button: str,
+    value: float,
+) -> None:
+    table = _loaded(workspace, 4)
+    queue = start_queue(workspace.ledger, table.run.run_id, quantity, "Ann")
+    app = _open(script, workspace, monkeypatch, queue=queue.queue_id)
+    app.session_state["annotator_name"] = "Ann"
+    app.switch_page("views/cases.py").run()
+    question, mark, meaning = QUANTITIES[quantity].asks.partition("?")
+    shown = _words(app).replace("\\", "")
+    assert f"**{question}{mark}**" in shown
+    assert meaning.strip() in shown
+    app.button(key=button).click().run()
+    assert not app.exception
+    (rating,) = ratings_of(workspace.ledger, table.run.run_id, quantity, drawn=True)
+    assert (rating.value, rating.queue_id) == (value, queue.queue_id)
+    assert "**1 of 4**" in _words(app)
+    app.button(key="rate_undo").click().run()
+    assert "**0 of 4**" in _words(app)
+
+
+def test_faithfulness_is_counted_and_the_end_of_the_queue_is_said(
+    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = _loaded(workspace, 1)
+    queue = start_queue(workspace.ledger, table.run.run_id, "faithfulness", "Ann")
+    app = _open(script, workspace, monkeypatch, queue=queue.queue_id)
+    app.session_state["annotator_name"] = "Ann"
+    app.switch_page("views/cases.py").run()
+    assert app.button(key="rate_share").disabled
+    app.number_input(key="claims_q000~0").set_value(4)
+    app.number_input(key="held_q000~0").set_value(3).run()
+    app.button(key="rate_share").click().run()
+    assert [one.value for one in ratings_of(workspace.ledger, table.run.run_id, "faithfulness")] == [0.75]
+    assert "Every case is labelled" in _words(app)
+
+
+def test_the_matrix_is_a_chart_whose_cells_carry_their_marks() -> None:
+    words = (("pass", "fail"), ("high", "low"))
+    figure = confusion_matrix(Confusion(3, 1, 2, 0), words, ("people: <b>", "judge"), ["a", "b", "c", "d"])
+    cells = figure.data[0]
+    assert [(x, y, one[0]) for x, y, one in zip(cells.x, cells.y, cells.customdata, strict=True)] == [
+        (0, 1, "a"),
+        (1, 1, "b"),
+        (0, 0, "c"),
+        (1, 0, "d"),
+    ]
+    assert [text.split("<br>")[0] for text in cells.text] == ["<b>3</b>", "<b>2</b>", "<b>1</b>", "<b>0</b>"]
+    assert figure.layout.yaxis.title.text == "people: &lt;b&gt;"
+    assert cells.textfont.color == INK[False]
+    empty = confusion_matrix(
+        Confusion(0, 0, 0, 0), words, ("people", "judge"), ["a", "b", "c", "d"], dark=True
+    )
+    assert all("none of 0" in text for text in empty.data[0].text)
+
+
+def test_undefined_correlations_are_not_drawn_and_missing_ends_have_no_arms() -> None:
+    held = [Held(name, Source.JUDGED) for name in ("a", "b", "c")]
+    values = [(0.5, 0.2, 0.7), (float("nan"),) * 3, (0.1, float("nan"), float("nan"))]
+    found = [
+        (one, Agreement("spearman", *three, 20, "bootstrap")) for one, three in zip(held, values, strict=True)
+    ]
+    rest, chosen = ranking_dots(found, held[2]).data
+    assert (list(rest.x), list(chosen.x)) == ([0.5], [0.1])
+    assert (list(rest.error_x.array), list(chosen.error_x.array)) == ([pytest.approx(0.2)], [0.0])
+    rows = mean_rows(
+        [Mean("raw", 0.6, float("nan"), float("nan"), "n = 9"), Mean("own", 0.5, 0.4, 0.6, "n", True)]
+    )
+    assert [list(one.text) for one in rows.data] == [["0.60 –"], ["0.50 [0.40, 0.60]"]]
+    beyond = mean_rows([Mean("own", 0.9, 0.7, 1.1, "n = 9", True)])
+    assert list(beyond.layout.xaxis.range) == pytest.approx([-0.05, 1.15])

@@ -1,0 +1,247 @@
+"""The Chunking page: nothing, one cell, two, a whole grid; its charts; its form."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import APP
+from streamlit.testing.v1 import AppTest
+
+from dashboard.charts.chunking import margin_curve, plane_map
+from dashboard.sections import grid_search
+from dashboard.shell.selection import Selection
+from data.chunking.corpus import corpus_of
+from data.chunking.grid_search import GridPlan, plan_cells, run_grid
+from data.chunking.grids import grids_of
+from data.chunking.questions import read_questions
+from data.chunking.ranking import standings
+from data.errors import Problems
+from data.importers.load import import_drafts
+from data.importers.parsing.source import Source
+from data.scoring.run_index import Catalogue
+from data.store.drafts import RunDraft
+
+TEXT = "\n\n".join(
+    f"Town number {at} lies on the river {'abcdefghij'[at % 10] * 3} and has {at} bridges."
+    for at in range(40)
+)
+
+
+def _plan(sizes: tuple[int, ...], overlaps: tuple[int, ...], strategies: tuple[Any, ...] = ()) -> GridPlan:
+    corpus = corpus_of([("towns.txt", Source.from_bytes("towns.txt", TEXT.encode()))], "towns")
+    rows = []
+    for at in range(12):
+        gold = f"has {at} bridges"
+        start = TEXT.index(gold)
+        span = {"doc_id": "towns", "start": start, "end": start + len(gold)}
+        rows.append({"question": f"How many bridges has town number {at}?", "relevant_spans": [span]})
+    content = "\n".join(json.dumps(row) for row in rows).encode()
+    questions = read_questions(Source.from_bytes("q.jsonl", content), corpus)
+    return GridPlan(corpus, questions, plan_cells(sizes, overlaps, "tokens", strategies)[0])
+
+
+def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(project="towns", **chosen)
+    app.run()
+    return app.switch_page("views/chunking.py").run()
+
+
+def _words(app: AppTest) -> str:
+    return "\n".join(str(one.value) for one in [*app.markdown, *app.caption, *app.info, *app.warning])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "overlaps", "planes"), [((16,), (0,), 0), ((16, 32), (0,), 4), ((16, 32, 64), (0, 8, 16), 4)]
+)
+def test_one_cell_two_and_many(
+    workspace: Catalogue,
+    monkeypatch: pytest.MonkeyPatch,
+    sizes: tuple[int, ...],
+    overlaps: tuple[int, ...],
+    planes: int,
+) -> None:
+    run_grid(workspace, _plan(sizes, overlaps, ("paragraph",)), "towns")
+    app = _open(workspace, monkeypatch)
+    assert not app.exception
+    charts = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
+    maps = [chart for chart in charts if chart["data"][0]["type"] == "heatmap"]
+    assert len(maps) == planes
+    assert "has the best mean" in _words(app)
+    assert "n = 12" in _words(app)
+    assert len(app.dataframe) == 2
+
+
+def test_without_a_grid_the_page_says_how_to_get_one(
+    demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(project="clapnq")
+    app.run()
+    app.switch_page("views/chunking.py").run()
+    assert not app.exception
+    assert "ragtriage grid" in _words(app)
+    assert "chunk_overlap" in _words(app)
+
+
+def test_cells_that_were_not_run_are_blank(workspace: Catalogue) -> None:
+    run_grid(workspace, _plan((16, 32), (0, 16)), "towns")
+    (grid,) = grids_of(workspace.runs())
+    found = standings(grid, [workspace.table(cell.run) for cell in grid.cells], "span_recall@1")
+    figure = plane_map(grid, found, "Recall <b>")
+    heat, points = figure.data
+    assert heat.z[0][1] is None
+    assert heat.text[0][1] == ""
+    assert all(value is not None for value in (heat.z[0][0], heat.z[1][0], heat.z[1][1]))
+    assert len(points.customdata) == 3
+    assert {one[0] for one in points.customdata} == {cell.run.run_id for cell in grid.cells}
+    assert sum("★" in text for row in heat.text for text in row) == 1
+    framed = sum(one.place in ("best", "same") for one in found.values)
+    assert len(figure.layout.shapes) == framed
+    assert "&lt;b&gt;" in figure.layout.title.text
+
+
+def test_a_margin_shows_every_point_with_its_interval(workspace: Catalogue) -> None:
+    run_grid(workspace, _plan((16, 32), (0, 8)), "towns")
+    (grid,) = grids_of(workspace.runs())
+    found = standings(grid, [workspace.table(cell.run) for cell in grid.cells], "span_recall@1")
+    curve = margin_curve(found.margins[0], "tokens", "Recall", (0.0, 1.0)).data[0]
+    assert list(curve.x) == ["16", "32"]
+    for mean, up, down in zip(curve.y, curve.error_y.array, curve.error_y.arrayminus, strict=True):
+        assert 0 <= mean - down <= mean + up <= 1 + 1e-9
+
+
+def test_the_address_chooses_metric_and_budget(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_grid(workspace, _plan((16, 32), (0, 8)), "towns")
+    app = _open(workspace, monkeypatch, measure="span_precision", budget=250)
+    assert not app.exception
+    titles = [
+        json.loads(one.proto.spec)["layout"].get("title", {}).get("text", "")
+        for one in app.get("plotly_chart")
+    ]
+    assert titles[0] == "Span recall in 250 tokens"
+    chosen = {box.label: box.value for box in app.selectbox}
+    assert chosen["Compare at"] == "tokens:250"
+    assert chosen["Metric"] == "span_precision"
+
+
+def test_strategies_that_cut_alike_are_told(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_grid(workspace, _plan((16, 32), (0,), ("heading", "paragraph", "recursive")), "towns")
+    app = _open(workspace, monkeypatch)
+    assert not app.exception
+    told = [str(one.value) for one in app.caption if "are the same here" in str(one.value)]
+    assert len(told) == 1
+    assert told[0].startswith("**heading up to 32 tokens**, **paragraph up to 32 tokens** and **recursive")
+    assert told[0].endswith("where a corpus has no headings.")
+    plane, others = (one.value for one in app.dataframe)
+    assert list(zip(plane["Cut"], plane["Size"], plane["Overlap"], strict=True)) == [
+        ("fixed", 16, 0),
+        ("fixed", 32, 0),
+    ]
+    assert list(others["Cut"]) == ["heading", "paragraph", "recursive"]
+    assert "Cut along the text itself" in [one.value for one in app.subheader]
+
+
+def _imported(catalogue: Catalogue, name: str, day: int, dataset: str, **config: Any) -> None:
+    records = [
+        (at, {"question_id": f"q{at}", "question": f"{at}?", "scores": {"span_recall@5": 0.1 * at}})
+        for at in range(1, 9)
+    ]
+    draft = RunDraft(
+        name, records, "f", "native", config=config, dataset=dataset, created_at=datetime(2026, 1, day)
+    )
+    import_drafts(catalogue, [draft], "towns", Problems("f"))
+
+
+def test_an_overlap_that_was_not_recorded_stays_with_its_like(
+    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for at, more in enumerate(({"chunk_overlap": 0}, {"chunk_overlap": 8}, {}), 1):
+        _imported(workspace, f"run {at}", at, "set", chunk_size=100 * at, **more)
+    app = _open(workspace, monkeypatch)
+    assert not app.exception
+    (table,) = (one.value for one in app.dataframe)
+    assert list(table["Size"]) == [100, 200, 300]
+    assert "Cut along the text itself" not in [one.value for one in app.subheader]
+
+
+def test_the_newest_grid_stands_first(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    for size in (100, 200):
+        _imported(workspace, f"old {size}", 2, "old", chunk_size=size)
+        _imported(workspace, f"made {size}", 9, "x", grid="g", grid_title="made", chunk_size=size)
+        _imported(workspace, f"early {size}", 1, "early", chunk_size=size)
+    app = _open(workspace, monkeypatch)
+    (box,) = (one for one in app.selectbox if one.label == "Grid")
+    assert box.options == ["made · 2 cells", "old (imported) · 2 cells", "early (imported) · 2 cells"]
+    assert box.value == "g"
+
+
+def _fill(app: AppTest, **given: str) -> AppTest:
+    for key, value in given.items():
+        app.text_input(key=f"grid_{key}").set_value(value)
+    return app.button(key="FormSubmitter:grid_form-Run the grid").click().run()
+
+
+def test_the_form_runs_a_grid_and_shows_that_it_is_done(
+    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_grid(workspace, _plan((16,), (0,)), "towns")
+    (tmp_path / "towns.txt").write_text(TEXT)
+    span = {"doc_id": "towns", "start": 0, "end": 12}
+    (tmp_path / "q.jsonl").write_text(json.dumps({"question": "Which town?", "relevant_spans": [span]}))
+    app = _open(workspace, monkeypatch)
+    given = {"corpus": str(tmp_path / "towns.txt"), "questions": str(tmp_path / "q.jsonl")}
+    app = _fill(app, **given, sizes="20, 30", overlaps="0, 5", project="towns")
+    assert not app.exception
+    assert not app.error
+    for _ in range(100):
+        if all(job.done for job in grid_search.jobs(workspace)):
+            break
+        time.sleep(0.1)
+    (job,) = grid_search.jobs(workspace)
+    assert (job.done, job.error, job.project) == (True, "", "towns")
+    assert len(Catalogue(workspace.workspace).runs("towns")) == 5
+    app.run()
+    assert any("is finished" in str(one.value) for one in app.success)
+    app.button(key=f"dismiss_{job.name}").click().run()
+    assert grid_search.jobs(workspace) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "corpus: nothing given"),
+        ({"corpus": "/nowhere/at/all"}, "does not exist"),
+        ({"corpus": "HERE"}, "questions: nothing given"),
+        ({"corpus": "HERE", "questions": "Q", "sizes": "a lot"}, "Sizes: 'a lot'"),
+        (
+            {"corpus": "HERE", "questions": "Q", "sizes": "8", "overlaps": "8"},
+            "overlap 8 is not smaller than size 8",
+        ),
+    ],
+)
+def test_the_form_says_what_is_wrong(
+    workspace: Catalogue,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: dict[str, str],
+    message: str,
+) -> None:
+    run_grid(workspace, _plan((16,), (0,)), "towns")
+    (tmp_path / "towns.txt").write_text(TEXT)
+    row = {"question": "q", "relevant_spans": [{"doc_id": "towns", "start": 0, "end": 5}]}
+    (tmp_path / "q.jsonl").write_text(json.dumps(row))
+    places = {"HERE": str(tmp_path / "towns.txt"), "Q": str(tmp_path / "q.jsonl")}
+    app = _fill(_open(workspace, monkeypatch), **{key: places.get(text, text) for key, text in given.items()})
+    assert not app.exception
+    assert any(
+        message.replace("'", "") in str(one.value).replace("\\", "").replace("'", "") for one in app.error
+    )
+    assert grid_search.jobs(workspace) == []

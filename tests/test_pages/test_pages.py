@@ -1,0 +1,116 @@
+"""Every page runs on every bundled project, on an empty workspace, and says what it should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from places import APP
+from streamlit.testing.v1 import AppTest
+
+from dashboard.shell.selection import Selection
+from data.scoring.run_index import Catalogue
+from data.store.workspace import Workspace
+
+PAGES = ("triage", "diagnosis", "cases", "compare", "runs")
+
+
+def _open(root: Path, page: str, selection: Selection, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = selection
+    app.run()
+    if page != "triage":
+        app.switch_page(f"views/{page}.py").run()
+    return app
+
+
+def _texts(app: AppTest) -> str:
+    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning, *app.error]
+    return "\n".join(str(part.value) for part in parts)
+
+
+@pytest.mark.parametrize("project", ["clapnq", "iris", "mtrag", "ragchecker"])
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_shows_every_project(
+    demo: Catalogue, page: str, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(demo.workspace.root, page, Selection(project=project), monkeypatch)
+    assert not app.exception
+    assert not app.error
+    assert len(app.title) == 1
+    assert "nan" not in _texts(app).lower().split()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_empty_workspace_says_what_to_do(
+    tmp_path: Path, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Workspace(tmp_path / "empty").create().root
+    app = _open(root, page, Selection(), monkeypatch)
+    assert not app.exception
+    assert "ragtriage demo" in _texts(app) + "".join(str(part.value) for part in app.markdown)
+
+
+def test_a_selection_of_what_is_gone_falls_back(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = Selection(
+        project="nowhere", run="000000000000", case="nobody~0", signal="no_metric", versions=("x",)
+    )
+    for page in PAGES:
+        assert not _open(demo.workspace.root, page, gone, monkeypatch).exception
+
+
+def test_filters_that_leave_nothing_say_so(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = _open(demo.workspace.root, "cases", Selection(project="iris", text="no such words"), monkeypatch)
+    assert not app.exception
+    assert "No case meets all of these filters" in _texts(app)
+
+
+def test_the_convention_changes_what_is_undefined(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = _open(
+        demo.workspace.root, "triage", Selection(project="ragchecker", convention="ragchecker"), monkeypatch
+    )
+    assert not app.exception
+
+
+def _read(app: AppTest) -> str:
+    """What a reader sees: without the marks that keep outside text from being markup."""
+    return _texts(app).replace("\\", "").replace("\u2060", "")
+
+
+def test_an_address_of_what_is_not_there_says_so_once(
+    demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = Selection(project="no [where](x)", run="000000000000", baseline="111111111111")
+    app = _open(demo.workspace.root, "triage", gone, monkeypatch)
+    (said,) = [str(one.value) for one in app.warning if "What the workspace does hold" in str(one.value)]
+    assert "There is no project" in said
+    assert "[where](x)" not in said, "what an address says is data"
+    assert "There is no run '000000000000'" in _read(app)
+    assert "There is no run '111111111111' to be the baseline" in _read(app)
+    app.run()
+    assert "What the workspace does hold" not in _texts(app)
+
+
+def test_a_run_of_another_project_is_named_as_such(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = demo.runs("mtrag")[0]
+    app = _open(demo.workspace.root, "triage", Selection(project="iris", run=other.run_id), monkeypatch)
+    assert f"Run '{other.run_id}' belongs to 'mtrag', not to 'iris'" in _read(app)
+    found = _open(demo.workspace.root, "triage", Selection(project="nowhere", run=other.run_id), monkeypatch)
+    assert "There is no project 'nowhere'" in _read(found)
+    assert "GPT" in str(found.title[0].value), "the run that is there is shown"
+
+
+def test_triage_says_what_its_pass_rate_and_its_priority_rest_on(
+    demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bm25,) = [one for one in demo.runs("musique") if one.name == "BM25"]
+    chosen = Selection(project="musique", run=bm25.run_id)
+    app = _open(demo.workspace.root, "triage", chosen, monkeypatch)
+    assert any("Pass rate" in one.label and "10 alone" in one.label for one in app.metric)
+    assert "Pass rate: of what was measured: Recall@10 alone; 5 of 68 cases fully measured" in _read(app)
+    (colbert,) = [one for one in demo.runs("iris") if (one.name, one.n) == ("colbert", 30)]
+    app = _open(demo.workspace.root, "triage", Selection(project="iris", run=colbert.run_id), monkeypatch)
+    assert "Its cases are inferred" in _texts(app)
+    app = _open(demo.workspace.root, "diagnosis", Selection(project="iris", run=colbert.run_id), monkeypatch)
+    assert "Refused though the context had it** :gray-badge[refusal] :gray[inferred]" in _texts(app)

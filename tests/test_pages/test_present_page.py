@@ -1,0 +1,95 @@
+"""The Present page: a story composed, kept, presented, and restored from its address."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judged_runs import made
+from places import APP
+from streamlit.testing.v1 import AppTest
+
+from dashboard.shell.selection import Selection
+from dashboard.stories.story import Story, StoryPiece, story_from_json
+from data.scoring.run_index import Catalogue
+from data.store.stories import add_story, stories
+from data.store.workspace import Run
+
+
+def opened(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, run: Run, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(project=run.project, run=run.run_id, **chosen)
+    app.run()
+    app.switch_page("views/present.py").run()
+    assert not app.exception
+    return app
+
+
+def kept(catalogue: Catalogue, run: Run) -> Story:
+    return story_from_json(stories(catalogue.ledger, run.project)[-1].body)
+
+
+def press(app: AppTest, key: str) -> None:
+    next(one for one in app.button if one.key == key).click().run()
+    assert not app.exception
+
+
+def test_a_story_is_made_changed_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue, run = made(tmp_path, 6)
+    app = opened(catalogue, monkeypatch, run)
+    assert "No story yet" in app.info[0].value
+    press(app, "story_new")
+    assert [one.kind for one in kept(catalogue, run).pieces] == ["verdict", "headline", "change", "fix_first"]
+    press(app, "piece_down_0")
+    assert [one.kind for one in kept(catalogue, run).pieces][:2] == ["headline", "verdict"]
+    press(app, "piece_out_3")
+    heading = next(one for one in app.text_input if one.key == "piece_heading_0_headline")
+    heading.set_value("How we stand <b>").run()
+    note = next(one for one in app.text_area if one.key == "piece_note_0_headline")
+    note.set_value("Read [this](http://evil.example)").run()
+    story = kept(catalogue, run)
+    assert [one.kind for one in story.pieces] == ["headline", "verdict", "change"]
+    assert (story.pieces[0].heading, story.pieces[0].note) == (
+        "How we stand <b>",
+        "Read [this](http://evil.example)",
+    )
+    press(app, "story_add")
+    assert len(kept(catalogue, run).pieces) == 4
+    press(app, "story_remove")
+    assert stories(catalogue.ledger, run.project) == []
+
+
+def test_a_presentation_goes_point_by_point_and_lives_in_the_address(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalogue, run = made(tmp_path, 6)
+    pieces = (
+        StoryPiece("headline", "First point"),
+        StoryPiece("text", "Second point", "said <i>plainly</i>"),
+    )
+    story = Story("A story", run.run_id, pieces=pieces)
+    number = add_story(catalogue.ledger, run.project, story.title, story.to_json())
+    there = Selection(story=number, slide=2)
+    assert Selection.from_params(there.to_params()) == there
+    app = opened(catalogue, monkeypatch, run, story=number, slide=1)
+    assert [one.value for one in app.title] == ["A story"]
+    assert not app.selectbox  # no controls beside the three steps
+    press(app, "slide_On")
+    assert [one.value for one in app.title] == ["First point"]
+    press(app, "slide_On")
+    assert [one.value for one in app.title] == ["Second point"]
+    press(app, "slide_On")
+    assert [one.value for one in app.title] == ["Second point"]
+    press(app, "slide_Back")
+    press(app, "slide_End")
+    assert [one.value for one in app.title] == ["What should others know of this run?"]
+
+
+def test_a_story_whose_run_is_gone_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    catalogue, run = made(tmp_path, 3)
+    story = Story("Old", "000000000000", pieces=(StoryPiece("headline"),))
+    add_story(catalogue.ledger, run.project, story.title, story.to_json())
+    app = opened(catalogue, monkeypatch, run)
+    assert "not in the workspace any more" in app.warning[0].value

@@ -1,0 +1,325 @@
+"""A dashboard for reading: no page offers a change, and the data package refuses every one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from command_line import run
+from places import APP, REPOSITORY
+from streamlit.testing.v1 import AppTest
+
+from dashboard.cli.serve import EXPOSED, Door, free_port
+from dashboard.sections.grid_search import start
+from dashboard.sections.judge.start import start_job
+from dashboard.shell.user import may_write
+from dashboard.stories.points import default_pieces
+from dashboard.stories.story import Story
+from data.api import add_run
+from data.errors import WorkspaceError
+from data.judge.evaluators import Evaluator, add_evaluator, remove_evaluator
+from data.judge.job_record import ask_to_stop, begin_job, end_job
+from data.labels.failure_taxonomy import define_label, merge_labels, remove_label
+from data.labels.random_sample import start_queue
+from data.labels.ratings import rate
+from data.labels.read_cases import mark_read
+from data.scoring.run_index import Catalogue
+from data.store.ledger import Ledger
+from data.store.read_only import READ_ONLY
+from data.store.stories import add_story
+from data.store.versions import baseline_history, clear_baseline, mark_release, unmark_release
+from data.store.workspace import Workspace
+
+PAGES = sorted(path.name for path in (APP.parent / "views").glob("*.py"))
+CASE = ("run", "q1", 0)
+WRITING = (
+    *(
+        "load",
+        "rename",
+        "add_tag",
+        "set_baseline",
+        "clear_baseline",
+        "mark_release",
+        "unmark_release",
+        "delete",
+    ),
+    *("label_Pass", "label_Fail", "label_Note only", "label_undo", "queue_start", "queue_own", "rate_undo"),
+    *("gather", "define", "remove", "create_evaluator", "remove_evaluator_invented"),
+    *("judge_start", "judge_stop", "judge_resume", "grid_form", "judge_form"),
+    *("story_new", "story_remove", "story_add"),
+)
+
+
+def _digest(catalogue: Catalogue) -> str:
+    """Say what people and runs left in a workspace; scores and index are derived and may come."""
+    found = hashlib.sha256()
+    root = catalogue.workspace.root
+    for path in sorted(root.rglob("*")):
+        inside = path.relative_to(root)
+        if (
+            path.is_file()
+            and inside.parts[0] not in ("scores", "catalogue.sqlite")
+            and "sqlite" not in path.name
+        ):
+            found.update(f"{inside}{path.stat().st_mtime_ns}".encode() + path.read_bytes())
+    with closing(sqlite3.connect(catalogue.ledger.path)) as connection:
+        for line in connection.iterdump():
+            found.update(line.encode())
+    return found.hexdigest()
+
+
+@pytest.fixture(scope="module")
+def filled(demo: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
+    """The bundled samples with something of everything that people add."""
+    root = tmp_path_factory.mktemp("read-only") / "workspace"
+    shutil.copytree(demo.workspace.root, root)
+    catalogue = Catalogue(Workspace(root))
+    ledger = catalogue.ledger
+    target = catalogue.runs("iris")[-1]
+    for run_ in catalogue.runs("iris"):
+        if run_.n > run_.n_questions:
+            target = run_
+    question = str(catalogue.table(target).question_ids[0])
+    ledger.add_label((target.run_id, question, 0), "Ann", "fail", "invented", "it names a date")
+    ledger.add_label((target.run_id, question, 1), "Ann", None, "", "a note to gather")
+    ledger.tag(target.run_id, "nightly", "Ann")
+    define_label(ledger, "iris", "invented", "what no document says", "Ann")
+    add_evaluator(ledger, "iris", Evaluator("invented", "invented", "Is a date invented?"), "Ann")
+    start_queue(ledger, target.run_id, "pass", "Ann")
+    mark_release(ledger, "iris", target.run_id, "1.0", "Ann")
+    ledger.set_baseline("iris", target.run_id, "Ann")
+    job = begin_job(ledger, "reading", target.run_id, {"model": "m", "samples": 3})
+    end_job(ledger, job, "stopped", "", {})
+    story = Story("For all", target.run_id, pieces=default_pieces("lead"))
+    add_story(ledger, "iris", story.title, story.to_json(), "Ann")
+    return catalogue
+
+
+@pytest.fixture
+def reading(filled: Catalogue, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalogue]:
+    """That workspace, and an environment in which it is only read; what it holds stays as it is."""
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(filled.workspace.root))
+    monkeypatch.setenv(READ_ONLY, "1")
+    before = _digest(filled)
+    yield Catalogue(filled.workspace)
+    assert _digest(filled) == before
+
+
+def _open(catalogue: Catalogue, page: str, **params: str) -> AppTest:
+    at = AppTest.from_file(str(APP), default_timeout=120)
+    at.session_state["annotator_name"] = "Eve"  # a name alone opens no door
+    at.run()
+    at.switch_page(f"views/{page}")
+    target = catalogue.ledger.baselines()["iris"]
+    at.query_params.update({"project": "iris", "run": target, **params})
+    at.run()
+    assert not at.exception
+    return at
+
+
+VIEWS = [
+    *((page, {}) for page in PAGES),
+    ("judge.py", {"part": "people"}),
+    ("judge.py", {"part": "errors"}),
+    ("cases.py", {"queue": "1"}),
+    ("chunking.py", {"project": "state_of_the_union", "run": ""}),
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "params"), VIEWS, ids=lambda one: "-".join([one] if isinstance(one, str) else one)
+)
+def test_no_page_offers_a_change_and_no_button_makes_one(
+    reading: Catalogue, page: str, params: dict[str, str]
+) -> None:
+    at = _open(reading, page, **params)
+    assert any(one.value == "Read only: nothing can be changed here." for one in at.sidebar.caption)
+    offered = {one.key for one in at.button if one.key and not one.disabled}
+    assert not offered & set(WRITING)
+    assert not [one for one in offered if one.startswith(("piece_", "rate_"))]
+    assert not at.get("file_uploader")
+    for key in sorted(offered):
+        again = _open(reading, page, **params)
+        there = [one for one in again.button if one.key == key and not one.disabled]
+        assert there, key
+        there[0].click().run()
+        assert not again.exception, key
+        assert not [one.value for one in again.toast if "only reads" in one.value], key
+
+
+def test_the_same_pages_offer_changes_to_those_who_may_make_them(
+    filled: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(filled.workspace.root))
+    offered = {
+        one.key
+        for page, params in VIEWS
+        for one in _open(filled, page, **params).button
+        if one.key and not one.disabled
+    }
+    expected = {"rename", "clear_baseline", "unmark_release", "delete", "label_Pass", "queue_start"}
+    expected |= {"judge_resume", "remove_evaluator_invented", "story_new", "story_remove"}
+    assert expected <= offered
+
+
+WRITES: dict[str, Callable[[Ledger], object]] = {
+    "label": lambda ledger: ledger.add_label(CASE, "Eve", "pass"),
+    "undo": lambda ledger: ledger.undo_label("run", "Ann"),
+    "rename": lambda ledger: ledger.rename("run", "x", "Eve"),
+    "tag": lambda ledger: ledger.tag("run", "x", "Eve"),
+    "untag": lambda ledger: ledger.untag("run", "nightly"),
+    "baseline": lambda ledger: ledger.set_baseline("iris", "run", "Eve"),
+    "clear": lambda ledger: clear_baseline(ledger, "iris", "Eve"),
+    "release": lambda ledger: mark_release(ledger, "iris", "run", "x", "Eve"),
+    "unrelease": lambda ledger: unmark_release(ledger, "iris", ledger.baselines()["iris"], "Eve"),
+    "rate": lambda ledger: rate(ledger, CASE, "Eve", "faithfulness", 1.0),
+    "read": lambda ledger: mark_read(ledger, CASE, "Eve"),
+    "queue": lambda ledger: start_queue(ledger, "run", "pass", "Eve"),
+    "define": lambda ledger: define_label(ledger, "iris", "x", "y", "Eve"),
+    "merge": lambda ledger: merge_labels(ledger, "iris", ["run"], "invented", "x", "Eve"),
+    "remove label": lambda ledger: remove_label(ledger, "iris", "invented"),
+    "evaluator": lambda ledger: add_evaluator(ledger, "iris", Evaluator("x", "x", "x?"), "Eve"),
+    "remove evaluator": lambda ledger: remove_evaluator(ledger, "iris", "invented"),
+    "job": lambda ledger: begin_job(ledger, "reading", "run", {}),
+    "stop": lambda ledger: ask_to_stop(ledger, 1),
+    "story": lambda ledger: add_story(ledger, "iris", "x", "{}", "Eve"),
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_the_ledger_refuses(reading: Catalogue, what: str) -> None:
+    with pytest.raises(WorkspaceError, match="cannot be changed: this process only reads"):
+        WRITES[what](reading.ledger)
+
+
+def test_the_workspace_refuses(reading: Catalogue, tmp_path: Path) -> None:
+    root = reading.workspace.root
+    one = reading.runs("iris")[0]
+    with pytest.raises(WorkspaceError, match="only reads"):
+        add_run([{"question": "new?"}], "new", "iris", str(root))
+    with pytest.raises(WorkspaceError, match="only reads"):
+        reading.workspace.delete_run(one.run_id)
+    with pytest.raises(WorkspaceError, match="only reads"), reading.workspace.staging(root / "judgements"):
+        pass
+    with pytest.raises(WorkspaceError, match="only reads"):
+        start_job(reading, one.run_id, ["--limit", "1"])
+    plan: Any = None  # refused before it is looked at
+    with pytest.raises(WorkspaceError, match="only reads"):
+        start(reading, plan, "iris")
+    assert not may_write()
+
+
+def test_scores_are_derived_and_may_still_be_made(reading: Catalogue) -> None:
+    one = reading.runs("iris")[0]
+    shutil.rmtree(reading.workspace.scores_folder / one.run_id)
+    assert reading.summary(one)
+    assert (reading.workspace.scores_folder / one.run_id).is_dir()
+
+
+def test_commands_refuse_too(reading: Catalogue, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    root, one = reading.workspace.root, reading.runs("iris")[0]
+    file = tmp_path / "new.jsonl"
+    file.write_text(json.dumps({"question": "new?"}), encoding="utf-8")
+    for words in (
+        ("import", str(file)),
+        ("delete", one.run_id, "--yes"),
+        ("baseline", one.run_id),
+        ("baseline", "--clear", "--project", "iris"),
+        ("release", one.run_id, "2.0"),
+        ("watch", str(tmp_path), "--once"),
+    ):
+        answer = run(capsys, root, *words)
+        assert (answer.code, "only reads" in answer.err) == (2, True), words
+    assert run(capsys, root, "baseline", "--project", "iris").code == 0  # reading is what it is for
+
+
+def test_a_ledger_that_is_not_there_or_is_old_is_read_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = Ledger(tmp_path / "ledger.sqlite")
+    script = REPOSITORY / "data" / "sql" / "ledger_001.sql"
+    with closing(sqlite3.connect(old.path)) as connection, connection:
+        connection.executescript(script.read_text(encoding="utf-8"))
+        connection.execute("INSERT INTO baselines VALUES ('p', 'a', 'Ann', '2026-01-01T00:00:00')")
+    before = old.path.read_bytes()
+    monkeypatch.setenv(READ_ONLY, "1")
+    assert [one.who for one in baseline_history(old, "p")] == ["Ann"]
+    assert old.stamp() == (0, 100003)  # also of tables that it has not yet
+    with pytest.raises(WorkspaceError, match="only reads"):
+        old.set_baseline("p", "b", "Eve")
+    assert old.path.read_bytes() == before
+    new = Ledger(tmp_path / "none" / "ledger.sqlite")
+    assert (new.labels("a"), new.baselines(), new.stamp()) == ([], {}, (0, 0))
+    with new.open() as connection:
+        assert connection.execute("SELECT count(*) FROM releases").fetchone() == (0,)
+    with pytest.raises(WorkspaceError, match="only reads"):
+        new.tag("a", "b", "Eve")
+    assert not new.path.exists()
+
+
+def test_reading_an_empty_workspace_makes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(READ_ONLY, "1")
+    assert Workspace(tmp_path / "ws").create().run_ids() == set()
+    assert not (tmp_path / "ws").exists()
+    monkeypatch.setenv(READ_ONLY, "0")
+    assert may_write()
+
+
+def test_others_are_let_in_only_when_that_was_said() -> None:
+    for host in ("127.0.0.1", "localhost", "127.0.0.9"):
+        Door(host).check()
+        assert Door(host).loopback
+    for host in ("0.0.0.0", "::", "192.0.2.1"):
+        with pytest.raises(click.UsageError, match=r"there is no login.*accepted: --expose"):
+            Door(host).check()
+        Door(host, expose=True).check()
+    for host in ("", "  ", "no such host", "host.invalid"):
+        with pytest.raises(click.UsageError, match="accepted"):
+            Door(host, expose=True).check()
+    assert (Door("0.0.0.0").url(1), Door("::").url(1)) == ("http://127.0.0.1:1/", "http://[::1]:1/")
+
+
+def test_an_address_of_another_machine_is_told() -> None:
+    with pytest.raises(click.UsageError, match="is no address of this machine"):
+        free_port(None, "192.0.2.1")
+    assert free_port(None, "0.0.0.0") >= 8501
+
+
+def _served(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], root: str, *words: str
+) -> tuple[Any, str]:
+    """Run `serve` up to where the server would start; gives its words and what was said."""
+    given: list[Any] = []
+    monkeypatch.setattr("streamlit.web.cli.main_run", lambda words, **_: given.append(words))
+    monkeypatch.setattr("dashboard.cli.serve.signal.signal", lambda *_: None)
+    monkeypatch.setenv(READ_ONLY, "")  # serve sets both; what they were comes back after the test
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", root)
+    answer = run(capsys, Path(root), "serve", *words)
+    return (given[0] if given else None), answer.out + answer.err
+
+
+def test_serve_says_what_it_lets_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = str(tmp_path / "ws")
+    words, said = _served(monkeypatch, capsys, root)
+    assert words[-1] == "127.0.0.1"
+    assert "read only" not in said
+    assert "login" not in said
+    words, said = _served(monkeypatch, capsys, root, "--host", "0.0.0.0")
+    assert words is None
+    assert "accepted: --expose" in said
+    words, said = _served(monkeypatch, capsys, root, "--host", "0.0.0.0", "--expose")
+    assert words[-1] == "0.0.0.0"
+    assert EXPOSED.format(" and can change and delete all of it") in said
+    words, said = _served(monkeypatch, capsys, root, "--host", "0.0.0.0", "--expose", "--read-only")
+    assert "read only: nothing can be changed from the pages" in said
+    assert EXPOSED.format("") in said

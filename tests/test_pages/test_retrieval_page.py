@@ -1,0 +1,332 @@
+"""Curves over k, query types, reranking and hops: hand-worked, against the registry, and on the page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from places import APP
+from streamlit.testing.v1 import AppTest
+
+from dashboard.charts.retrieval import first_gold_bars, hop_bars, k_curves
+from dashboard.shell.selection import Selection
+from data.analysis.multi_hop import hop_tallies
+from data.analysis.question_types import kind_of, type_curves
+from data.analysis.reranking import reranked
+from data.analysis.retrieval_curves import curves, first_gold
+from data.api import add_run
+from data.cases.cases import CaseFilter, case_rows
+from data.cases.cohorts import LOSS_MARKS, MARKS, mark_rows, mark_title
+from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from data.errors import DataError
+from data.scoring import gold_join as gold_module
+from data.scoring.gold_join import rankings
+from data.scoring.ranked_lists import RankedLists, ranked_lists
+from data.scoring.run_index import Catalogue
+from data.scoring.scored_run import RunTable
+from data.store.sample_schema import SCHEMA
+from data.store.workspace import Workspace
+from metrics.analysis.cutoff_curves import suggested_k
+from metrics.schema.scores import MetricsError
+
+HOPS = [{"id": "g1", "hop": "1"}, {"id": "g2", "hop": "2"}]
+
+
+def _record(name: str, retrieved: str, candidates: str = "", **more: Any) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "question_id": name,
+        "question": f"{name}?",
+        "retrieved": _list(retrieved),
+        **more,
+    }
+    return {**record, "candidates": _list(candidates)} if candidates else record
+
+
+def _list(ids: str) -> list[dict[str, str]]:
+    return [{"id": one} for one in ids.split()]
+
+
+def _loaded(catalogue: Catalogue, records: list[dict[str, Any]]) -> tuple[RunTable, RankedLists]:
+    run = add_run(records, "run", "p", str(catalogue.workspace.root))
+    table = catalogue.table(run)
+    lists = ranked_lists(table)
+    assert lists is not None
+    return table, lists
+
+
+TWO_HOP = [
+    _record("all", "g1 x g2", relevant=HOPS),
+    _record("first", "x g2 y", relevant=HOPS),
+    _record("second", "g1 x y", relevant=HOPS),
+    _record("both", "x y z", relevant=HOPS),
+    _record("low", "g1 x y g2", relevant=HOPS),
+    _record("spare", "g1 x y", "x y g2 g1", relevant=HOPS),
+    _record("alternatives", "x b g2", relevant=[{"id": "a", "hop": "1"}, {"id": "b", "hop": "1"}, HOPS[1]]),
+    _record("plain", "x y", relevant=[{"id": "z"}]),
+]
+
+
+def test_every_way_a_two_hop_question_can_end(workspace: Catalogue) -> None:
+    table, lists = _loaded(workspace, TWO_HOP)
+    found = {one.mark: (one.title, one.n) for one in hop_tallies(lists, 3)}
+    assert found == {
+        "hops_complete:3": ("all hops in the top 3", 2),
+        "hop_missed:1": ("hop 1 missed", 1),
+        "hop_missed:2": ("hop 2 missed", 1),
+        "hop_missed:1+2": ("hops 1 and 2 missed", 1),
+        "hops_below:3": ("found, but out of the top 3", 2),
+    }
+    names = [record["question_id"] for record in TWO_HOP]
+    for mark, expected in {
+        "hops_complete:3": ["all", "alternatives"],
+        "hop_missed:1": ["first"],
+        "hop_missed:2": ["second"],
+        "hop_missed:1+2": ["both"],
+        "hops_below:3": ["low", "spare"],
+    }.items():
+        rows = np.flatnonzero(mark_rows(table, mark))
+        assert [names[row] for row in rows] == expected, mark
+
+
+def test_hops_are_named_in_their_order_not_in_that_of_the_file(workspace: Catalogue) -> None:
+    backwards = [{"id": "g10", "hop": "hop 10"}, {"id": "g2", "hop": "hop 2"}]
+    _, lists = _loaded(workspace, [_record("q", "x g2", relevant=backwards), *TWO_HOP])
+    assert lists.hops[0].tolist() == ["hop 2", "hop 10"]
+    assert lists.documents is not None
+    assert lists.documents.unit_rank[0].tolist() == [2.0, np.inf]
+
+
+RERANKED = [
+    _record("lifted", "g x y", "x y z g", relevant=["g"]),
+    _record("pushed", "x y z g", "g x y z", relevant=["g"]),
+    _record("kept", "x g y", "g x y", relevant=["g"]),
+    _record("below", "x y z g", "x y z w g", relevant=["g"]),
+    _record("missed", "x y z", "x y z w", relevant=["g"]),
+    _record("no first pass", "g x", relevant=["g"]),
+]
+
+
+def test_what_a_reranker_lifts_and_pushes_out(workspace: Catalogue) -> None:
+    table, lists = _loaded(workspace, RERANKED)
+    found = reranked(table, lists, 3)
+    assert found is not None
+    assert found.moves.compared.tolist() == [True] * 5 + [False]
+    assert found.moves.lifted.tolist() == [1, 0, 0, 0, 0, 0]
+    assert found.moves.pushed_out.tolist() == [0, 1, 0, 0, 0, 0]
+    assert found.moves.kept.tolist() == [0, 0, 1, 0, 0, 0]
+    assert found.moves.left_below.tolist() == [0, 0, 0, 1, 0, 0]
+    assert found.moves.missed.tolist() == [0, 0, 0, 0, 1, 0]
+    recall, mrr = found.changes["recall"], found.changes["mrr"]
+    assert (recall.before, recall.after) == (0.4, 0.4)
+    assert mrr.before == pytest.approx(2 / 5)
+    assert mrr.after == pytest.approx(1.5 / 5)
+    assert mrr.difference.n_pairs == 5
+    assert np.flatnonzero(mark_rows(table, "pushed_out:3")).tolist() == [1]
+
+
+def test_ranks_of_the_first_gold_document(workspace: Catalogue) -> None:
+    table, lists = _loaded(workspace, RERANKED)
+    assert first_gold(lists, 3) == {"1": 2, "2": 1, "3": 0, "deeper": 2, "not found": 1}
+    assert np.flatnonzero(mark_rows(table, "gold_at:1")).tolist() == [0, 5]
+    assert np.flatnonzero(mark_rows(table, "gold_below:3")).tolist() == [1, 3]
+    assert np.flatnonzero(mark_rows(table, "gold_missed")).tolist() == [4]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    lists=st.lists(
+        st.tuples(
+            st.lists(st.sampled_from("abcdef"), max_size=6), st.sets(st.sampled_from("abcdef"), max_size=3)
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_curves_are_the_metrics_of_the_registry(
+    tmp_path_factory: pytest.TempPathFactory, lists: list[tuple[list[str], set[str]]]
+) -> None:
+    catalogue = Catalogue(Workspace(tmp_path_factory.mktemp("curves") / "w").create())
+    records = [
+        _record(f"q{at}", " ".join(found), relevant=sorted(gold)) for at, (found, gold) in enumerate(lists)
+    ]
+    run = add_run(records, "run", "p", str(catalogue.workspace.root))
+    table = catalogue.table(run)
+    ranked = ranked_lists(table)
+    if ranked is None:
+        return
+    summary = catalogue.summary(run)
+    for curve in curves(table, ranked, ["recall", "precision", "ndcg", "mrr"]):
+        for k in (1, 3, 5):
+            expected = summary[f"{curve.metric}@{k}"].mean
+            if k in curve.ks and expected is not None:
+                assert curve.at(k).mean == pytest.approx(expected), (curve.metric, k)
+
+
+@pytest.mark.parametrize(
+    ("curve", "k"),
+    [
+        ([0.5], 1),
+        ([0.2, 0.5, 0.8, 0.805, 0.812], 3),
+        ([0.2, 0.2, 0.2, 0.9], 4),
+        ([0.3, 0.3, 0.3], 1),
+        ([0.1, 0.3, 0.5, 0.7], 4),
+    ],
+)
+def test_a_suggested_k_by_hand(curve: list[float], k: int) -> None:
+    assert suggested_k(np.array(curve)) == k
+
+
+def test_no_k_is_suggested_without_a_curve() -> None:
+    for broken in ([], [0.1, np.nan]):
+        with pytest.raises(MetricsError):
+            suggested_k(np.array(broken))
+
+
+def test_each_type_has_the_metric_it_calls_for(workspace: Catalogue) -> None:
+    records = [
+        *[_record(f"f{at}", "x g y", relevant=["g"], query_type="factoid") for at in range(3)],
+        *[_record(f"h{at}", "g1 g2 x", relevant=HOPS, query_type="two-hop") for at in range(2)],
+        _record("o", "x y g", relevant=["g"], query_type="odd"),
+    ]
+    table, lists = _loaded(workspace, records)
+    found = {one.name: one for one in type_curves(table, lists, {})}
+    assert [(name, one.kind, one.told, one.n) for name, one in found.items()] == [
+        ("factoid", "single fact", True, 3),
+        ("two-hop", "multi-hop", True, 2),
+        ("odd", "broad coverage", False, 1),
+    ]
+    metrics = {name: (one.curve.metric if one.curve else "", one.suggested) for name, one in found.items()}
+    assert metrics == {"factoid": ("mrr", 2), "two-hop": ("all_hops_recall", 2), "odd": ("recall", 3)}
+    changed = {one.name: one for one in type_curves(table, lists, {"odd": "single fact", "x": "nonsense"})}
+    assert (changed["odd"].kind, changed["odd"].told) == ("single fact", True)
+    assert kind_of("anything", {"anything": "no such kind"}, has_hops=False) == ("broad coverage", False)
+
+
+@pytest.mark.parametrize("mark", ["gold_at:0", "gold_at:x", "lifted:", "no_such_mark", "hops_below:-1"])
+def test_a_mark_that_means_nothing_is_refused(workspace: Catalogue, mark: str) -> None:
+    table, _ = _loaded(workspace, RERANKED)
+    with pytest.raises(DataError):
+        mark_rows(table, mark)
+
+
+def test_marks_filter_cases_and_live_in_the_address(workspace: Catalogue) -> None:
+    table, _ = _loaded(workspace, RERANKED)
+    diagnosis = diagnose(table, DiagnosisSettings(), [])
+    assert case_rows(diagnosis, CaseFilter(mark="lifted:3")).tolist() == [0]
+    there = Selection(mark="lifted:3", kinds={"odd": "multi-hop"}, k=7)
+    assert Selection.from_params(there.to_params()) == there
+    assert Selection.from_params({"mark": "no_such:3"}).mark == ""
+    worded = {
+        "judging": "judging:refused",
+        "disagree": "disagree:pass:faithfulness:judged",
+        "verdicts": "verdicts:yes-no:pass:faithfulness:judged",
+    }
+    losses = {key: f"{key}:abc:correctness" for key in LOSS_MARKS}
+    for key in MARKS:
+        assert mark_title({**losses, **worded}.get(key, f"{key}:1"))
+
+
+def test_charts_carry_the_marks_their_bars_lead_to(workspace: Catalogue) -> None:
+    table, lists = _loaded(workspace, TWO_HOP)
+    bars = first_gold_bars({"1": 3, "2": 0, "deeper": 1, "not found": 2}).data[0]
+    assert [one[0] for one in bars.customdata] == ["gold_at:1", "gold_at:2", "gold_below:2", "gold_missed"]
+    assert list(bars.y) == [3, 0, 1, 2]
+    hops = hop_bars(hop_tallies(lists, 3)).data[0]
+    assert sum(hops.x) == 7
+    lines = k_curves(curves(table, lists), curves(table, lists), 3, "base <b>")
+    assert [one.name for one in lines.data][::2] == ["Recall", "Precision", "nDCG", "MRR"]
+    assert all(one.line.dash == "dash" for one in lines.data[1::2])
+    assert list(lines.data[0].x) == [1, 2, 3, 4]
+
+
+def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(**chosen)
+    app.run()
+    return app.switch_page("views/retrieval.py").run()
+
+
+def _words(app: AppTest) -> str:
+    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info]
+    return "\n".join(str(one.value) for one in parts)
+
+
+def test_a_run_without_gold_says_what_to_record(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = _open(demo, monkeypatch, project="iris")
+    assert not app.exception
+    assert "--qrels" in _words(app)
+
+
+@pytest.mark.parametrize("records", [RERANKED[:1], RERANKED[:2], TWO_HOP])
+def test_one_question_two_and_many(
+    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, records: list[dict[str, Any]]
+) -> None:
+    _loaded(workspace, records)
+    app = _open(workspace, monkeypatch, project="p")
+    assert not app.exception
+    assert not app.error
+    assert f"n = {len(records)} of {len(records)} question" in _words(app)
+
+
+def test_the_two_hop_samples_show_every_section(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = _open(demo, monkeypatch, project="musique", k=3)
+    assert not app.exception
+    words = _words(app)
+    for title in ("first gold document", "By type", "First pass", "Multi-hop"):
+        assert title in words
+    assert app.number_input(key="pick_k").value == 3
+    lines = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
+    assert len(lines) == 8
+    app.button(key="hops_hop_missed:2").click().run()
+    assert app.session_state["selection"].mark == "hop_missed:2"
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.none() | st.lists(st.sampled_from("abcdef"), max_size=6),
+            st.none()
+            | st.lists(
+                st.tuples(st.sampled_from("abcdefgh"), st.sampled_from([-1.0, 0.0, 1.0, 3.0])), max_size=4
+            ),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_short_and_long_lists_are_joined_alike(rows: list[tuple[Any, Any]]) -> None:
+    table = pa.Table.from_pylist(
+        [
+            {
+                "retrieved": None if found is None else [{"id": one} for one in found],
+                "relevant": None if gold is None else [{"id": one, "grade": grade} for one, grade in gold],
+                "context_mode": None,
+            }
+            for found, gold in rows
+        ],
+        schema=pa.schema([SCHEMA.field(name) for name in ("retrieved", "relevant", "context_mode")]),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gold_module, "SMALL_PLANE", 10**9)
+        short = rankings(table)
+        patch.setattr(gold_module, "SMALL_PLANE", 0)
+        long = rankings(table)
+    assert (short is None) == (long is None)
+    if short is None or long is None:
+        return
+    np.testing.assert_array_equal(short.grades, long.grades)
+    assert _listed(short.gold) == _listed(long.gold)
+    assert _listed(short.unit_rank) == _listed(long.unit_rank), "units stand in the same order either way"
+    assert short.status.tolist() == long.status.tolist()
+    assert short.reason.tolist() == long.reason.tolist()
+
+
+def _listed(matrix: Any) -> list[list[float]]:
+    return [row[~np.isnan(row)].tolist() for row in matrix]

@@ -1,0 +1,307 @@
+"""The trend over versions: levels, differences to the baseline, the chart, the page with 0, 1, 2 and many."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from places import APP
+from streamlit.testing.v1 import AppTest
+
+from dashboard.charts.trend import OTHER_GROUND, TrendMark, trend_lines
+from dashboard.sections.trend import grounds, newest_sentence, tally
+from dashboard.shell.selection import Selection
+from data.comparison.trend import (
+    MOST_RUNS,
+    Level,
+    changes_since,
+    later_than,
+    level_of_mean,
+    most_drop,
+    pair_of_metric,
+    trend_metrics,
+    versions_of,
+)
+from data.importers.load import import_source
+from data.importers.parsing.options import Options
+from data.importers.parsing.source import Source
+from data.scoring.run_index import Catalogue
+from data.store.versions import mark_release
+from data.store.workspace import Run, Workspace
+
+START = datetime(2026, 1, 1)
+
+
+def _add(catalogue: Catalogue, name: str, values: list[float], day: int = 0, **options: Any) -> Run:
+    """Load a run made on a day of January."""
+    lines = [
+        {"question_id": f"q{at}", "question": f"{at}?", "answer": "a", "scores": {"faithfulness": value}}
+        for at, value in enumerate(values)
+    ]
+    text = "\n".join(json.dumps(line) for line in lines).encode()
+    source = Source.from_bytes(f"{name}.jsonl", text)
+    made = import_source(catalogue, source, Options(name=name, **options), "p")[0].run
+    return _dated(catalogue, made, day)
+
+
+def _dated(catalogue: Catalogue, run: Run, day: int) -> Run:
+    """Say when a run was made: the importers take the time of the import where a file has none."""
+    moved = replace(run, created_at=START + timedelta(days=day))
+    path = catalogue.workspace.runs_folder / run.run_id / "run.json"
+    path.write_text(moved.to_json(), encoding="utf-8")
+    return moved
+
+
+def _versions(catalogue: Catalogue) -> tuple[Run, Run, Run, Run]:
+    """Load a baseline, one that is far worse, one that is a little worse on one question, one better."""
+    return (
+        _add(catalogue, "base", [0.9 - at / 1000 for at in range(12)], 0),
+        _add(catalogue, "worse", [0.55 + at * 0.1 / 11 - at / 1000 for at in range(12)], 1),
+        _add(catalogue, "same", [0.9 - at / 1000 for at in range(11)] + [0.8], 9),
+        _add(catalogue, "better", [0.99 - at / 1000 for at in range(12)], 10),
+    )
+
+
+def test_later_versions_are_held_against_the_baseline_with_one_correction(workspace: Catalogue) -> None:
+    base, worse, same, better = _versions(workspace)
+    tables = {run.run_id: workspace.table(run) for run in (base, worse, same, better)}
+    later = later_than([base, worse, same, better], base)
+    assert later == [worse, same, better]
+    pairs = {
+        run.run_id: pair_of_metric(tables[base.run_id], tables[run.run_id], "faithfulness") for run in later
+    }
+    found = changes_since(pairs, "faithfulness")
+    assert [found[run.run_id].verdict for run in later] == ["regression", "cannot tell", "better"]
+    p = pairs[worse.run_id].difference.p
+    assert p == 2 / 2**12  # twelve questions, all one way
+    assert found[worse.run_id].adjusted_p == pytest.approx(3 * p)  # Holm over the three
+    assert found[same.run_id].adjusted_p == 1.0
+    assert found[worse.run_id].pair.difference.difference == pytest.approx(-0.3)
+    assert found[worse.run_id].pair.warnings == ()
+
+
+def test_other_ground_is_told(workspace: Catalogue) -> None:
+    base = _add(workspace, "base", [0.9] * 12, dataset="one")
+    fewer = _add(workspace, "fewer", [0.9] * 8, dataset="two", config={"judge": "other"})
+    pair = pair_of_metric(workspace.table(base), workspace.table(fewer), "faithfulness")
+    assert pair.difference.n_pairs == 8
+    assert [one.split(" differ")[0] for one in pair.warnings] == ["The questions", "The dataset", "The judge"]
+    told = grounds(changes_since({fewer.run_id: pair}, "faithfulness"), {fewer.run_id: "fewer"})
+    assert told[1] == "fewer: The dataset differs: one in the baseline, two in the other run."
+
+
+def test_the_newest_versions_are_shown_and_what_must_stay() -> None:
+    runs = [_bare(f"r{at:03d}", at) for at in range(MOST_RUNS + 10)]
+    runs[-1] = replace(runs[-1], config={"generated_from": "r000"})
+    found = versions_of(runs, ["r000"])
+    assert len(found.runs) == MOST_RUNS + 1
+    assert (found.runs[0].run_id, found.runs[1].run_id, found.runs[-1].run_id) == ("r000", "r009", "r068")
+    assert (found.older, found.derived) == (8, 1)
+    assert versions_of(runs, [runs[-1].run_id]).derived == 0
+
+
+def _bare(run_id: str, day: int) -> Run:
+    when = START + timedelta(days=day)
+    return Run(run_id, run_id, "p", 1, 1, when, when, {}, {}, "", "", "", "", (), ())
+
+
+def test_what_a_summary_does_not_hold_is_not_measured(workspace: Catalogue) -> None:
+    summary = workspace.summary(_add(workspace, "base", [0.5] * 12))
+    assert level_of_mean(summary.get("context_recall")).mean is None
+    level = level_of_mean(summary["faithfulness"])
+    assert (level.mean, level.n, level.source, level.stated) == (0.5, 12, "imported", False)
+    assert trend_metrics([summary]) == ["faithfulness"]
+    assert most_drop("latency_ms") is None
+    assert most_drop("faithfulness") == 0.05
+
+
+def _mark(at: int, mean: float | None, look: str, **more: Any) -> TrendMark:
+    low, high = (None, None) if mean is None or more.get("stated") else (mean - 0.1, mean + 0.1)
+    level = Level(mean, low, high, 12, stated=bool(more.pop("stated", False)))
+    return TrendMark(
+        f"r{at}", more.pop("label", f"v{at}"), START + timedelta(days=at * at), level, look, **more
+    )
+
+
+def _traces(figure: Any) -> dict[str, Any]:
+    return {trace.name: trace for trace in figure.data}
+
+
+MARKS = [
+    _mark(0, 0.9, "baseline", release="1.0 <b>"),
+    _mark(1, 0.6, "regression", told="−0.300", other_ground=True),
+    _mark(2, None, "cannot tell"),
+    _mark(3, 0.5, "mean only", stated=True, current=True, label="<i>four</i>"),
+]
+
+
+def test_the_chart_has_a_mark_a_verdict_intervals_and_lines() -> None:
+    figure = trend_lines(MARKS, "Faithfulness", 0.9)
+    found = _traces(figure)
+    assert set(found) == {OTHER_GROUND, "on display", "baseline", "regression", "mean only"}
+    assert list(found["regression"].x) == [1]  # its place among all, the unmeasured one keeps its own
+    assert list(found["regression"].error_y.array) == pytest.approx([0.1])
+    assert found["mean only"].marker.symbol == "circle-open"
+    assert found["mean only"].error_y.array is None
+    assert list(found["mean only"].customdata[0])[:2] == ["r3", "&lt;i&gt;four&lt;/i&gt;"]
+    assert "no interval" in found["mean only"].customdata[0][3]
+    assert [shape.line.dash for shape in figure.layout.shapes] == ["dash", "dot"]
+    assert figure.layout.shapes[0].y0 == 0.9
+    assert figure.layout.shapes[1].x0 == 0
+    assert "1.0 &lt;b&gt;" in [one.text for one in figure.layout.annotations]
+
+
+def test_the_axis_of_time_is_true() -> None:
+    figure = trend_lines(MARKS, "Faithfulness", None, by_time=True)
+    assert _traces(figure)["mean only"].x[0] == START + timedelta(days=9)
+    assert figure.layout.xaxis.type == "date"
+    assert figure.layout.shapes[0].x0 == START  # the release; without a baseline no dashed line
+
+
+def test_many_versions_do_not_crowd_the_axis() -> None:
+    figure = trend_lines([_mark(at, 0.5, "cannot tell") for at in range(60)], "Faithfulness", None)
+    assert len(figure.layout.xaxis.tickvals) == 20
+    assert figure.layout.xaxis.ticktext[0] == "v59"
+
+
+def test_sentences_name_the_numbers(workspace: Catalogue) -> None:
+    base, worse, same, better = _versions(workspace)
+    tables = [workspace.table(run) for run in (base, worse, same, better)]
+    pairs = {table.run.run_id: pair_of_metric(tables[0], table, "faithfulness") for table in tables[1:]}
+    changes = changes_since(pairs, "faithfulness")
+    assert tally(changes, 0.05) == (
+        "Of 3 versions after the baseline: 1 regressed (a drop of more than 0.05, and beyond chance); "
+        "1 got better; 1 cannot be told from the baseline."
+    )
+    assert tally({}, 0.05) == ""
+    told = newest_sentence("X", changes[worse.run_id])
+    assert told == "The newest, X: −0.300 [−0.319, −0.282] over 12 shared questions, regression."
+
+
+def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **params: str) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+    at = AppTest.from_file(str(APP), default_timeout=60)
+    at.run()
+    at.switch_page("views/trend.py")
+    at.query_params.update(params)
+    at.run()
+    assert not at.exception
+    assert not at.error
+    return at
+
+
+def _fresh(catalogue: Catalogue) -> Catalogue:
+    return Catalogue(Workspace(catalogue.workspace.root))  # the dates were changed under the first one
+
+
+def _spec(at: AppTest) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(at.get("plotly_chart")[0].proto.spec)
+    return found
+
+
+def test_without_runs_the_page_says_how_to_begin(
+    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = _open(workspace, monkeypatch)
+    assert [one.value for one in at.title] == ["No runs yet"]
+
+
+def test_one_version_is_no_trend(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    _add(workspace, "only", [0.9] * 12)
+    at = _open(workspace, monkeypatch)
+    assert any("a trend needs two" in one.value for one in at.info)
+    assert [trace["name"] for trace in _spec(at)["data"]] == ["on display", "baseline"]
+    assert at.dataframe[0].value["Verdict"].tolist() == ["baseline"]
+
+
+def test_two_versions_and_no_baseline_set(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    _add(workspace, "old", [0.9 - at / 100 for at in range(12)], 0)
+    _add(workspace, "new", [0.4 - at / 100 for at in range(12)], 1)
+    at = _open(workspace, monkeypatch, metric="faithfulness")
+    assert at.caption[0].value.startswith("Baseline: old, the oldest version with this metric")
+    table = at.dataframe[0].value
+    assert table["Version"].tolist() == ["new", "old"]
+    assert table["Verdict"].tolist() == ["▼ regression", "baseline"]
+    assert table["Difference"].tolist() == ["−0.500", "–"]
+    assert table["Shared"].tolist() == ["12", "–"]
+
+
+def test_the_projects_baseline_holds_also_while_it_is_on_display(
+    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, worse, *_ = _versions(workspace)
+    workspace.ledger.set_baseline("p", worse.run_id, "Ann")
+    mark_release(workspace.ledger, "p", worse.run_id, "2.0", "Ann")
+    at = _open(workspace, monkeypatch, metric="faithfulness", run=worse.run_id)
+    assert at.caption[0].value == "Baseline: worse"
+    table = at.dataframe[0].value
+    assert table["Verdict"].tolist() == ["▲ better", "▲ better", "baseline", "before the baseline"]
+    assert table[""].tolist() == ["", "", "▸", ""]
+    spec = _spec(at)
+    assert [one["text"] for one in spec["layout"]["annotations"]] == ["baseline", "2.0"]
+    assert "before the baseline" in [trace["name"] for trace in spec["data"]]
+
+
+def test_the_address_keeps_metric_and_axis(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    _versions(workspace)
+    at = _open(_fresh(workspace), monkeypatch, metric="faithfulness", axis="time")
+    spec = _spec(at)
+    assert spec["layout"]["xaxis"]["type"] == "date"
+    assert spec["layout"]["yaxis"]["title"]["text"] == "Faithfulness"
+    assert at.query_params["axis"] == "time"
+    chosen = Selection.from_params({"axis": "time", "metric": "faithfulness"})
+    assert chosen.to_params() == {"axis": "time", "metric": "faithfulness"}
+    assert Selection.from_params({"axis": "sideways"}).axis == ""
+
+
+def test_a_version_known_by_its_mean_is_hollow_and_not_compared(
+    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    table = tmp_path / "versions.csv"
+    table.write_text("version,faithfulness\nV1,0.5\nV2,0.6\n", encoding="utf-8")
+    import_source(workspace, Source.from_path(table), Options(), "p")
+    at = _open(workspace, monkeypatch, metric="faithfulness")
+    shown = at.dataframe[0].value
+    assert set(shown["Verdict"]) == {"mean only, cannot be compared"}
+    assert set(shown["95 % interval"]) == {"–"}
+    traces = {trace["name"]: trace for trace in _spec(at)["data"]}
+    assert traces["mean only"]["marker"]["symbol"] == "circle-open"
+    assert any("2 versions known by the mean alone" in one.value for one in at.caption)
+
+
+def test_sixty_versions(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    for day in range(60):
+        _add(workspace, f"night {day:02d}", [0.5 + (day % 7) / 100 + at / 1000 for at in range(12)], day)
+    at = _open(workspace, monkeypatch, metric="faithfulness")
+    points = [trace for trace in _spec(at)["data"] if trace.get("customdata")]
+    assert sum(len(trace["x"]) for trace in points) == 60
+    assert len(at.dataframe[0].value) == 60
+    assert at.markdown[0].value.startswith("Of 59 versions after the baseline")
+
+
+def test_a_button_leads_to_the_comparison_with_the_trends_baseline(
+    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, _, _, better = _versions(workspace)
+    at = _open(_fresh(workspace), monkeypatch, metric="faithfulness", run=better.run_id)
+    at.button(key="trend_compare").click().run()
+    assert [one.value for one in at.title] == ["Did the change help, for whom, and at which stage?"]
+    assert at.query_params["baseline"] == base.run_id
+    assert at.query_params["versions"] == better.run_id
+
+
+def test_a_name_cannot_break_out(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+    _add(workspace, "old", [0.9] * 12, 0)
+    hostile = "<img src=x onerror=alert(1)> [a](http://b)"
+    _add(workspace, hostile, [0.4 - at / 100 for at in range(12)], 1, dataset="**x** <b>")
+    at = _open(workspace, monkeypatch, metric="faithfulness")
+    written = " ".join(one.value for one in [*at.markdown, *at.caption, *at.warning])
+    assert "\\<img" in written
+    assert not re.search(r"(?<!\\)(<img|<b>|\]\()", written)
+    assert "\\<b\\>" in written  # the data set's name, as it stands in the warning
+    assert "<img" not in at.get("plotly_chart")[0].proto.spec

@@ -1,0 +1,72 @@
+"""Scoring in several processes gives what one process gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from data.api import add_run
+from data.scoring import batch_scores, workers
+from data.scoring.batch_scores import BatchScores, ScoreOptions
+from data.scoring.run_index import Catalogue
+
+
+@pytest.fixture
+def samples(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Samples in several row groups, with claims, use, spans, human and imported scores."""
+    records = [
+        {
+            "question_id": f"q{at}",
+            "question": f"What is {at}?",
+            "answer": f"It is the number {at}." if at % 5 else "I cannot answer that.",
+            "retrieved": [{"id": "a", "text": f"The number {at}."}, {"id": "b", "text": "Something else."}],
+            "relevant": ["a"] if at % 3 else ["z"],
+            "claims": [{"text": "x", "in_reference": bool(at % 2), "supported_by": [1] if at % 4 else []}],
+            "scores": {"faithfulness": at / 700, "bleu": None},
+        }
+        for at in range(700)
+    ]
+    run = add_run(records, "many", workspace=str(workspace.workspace.root))
+    monkeypatch.setattr(batch_scores, "BATCH_ROWS", 256)
+    return workspace.workspace.samples_path(run.run_id)
+
+
+def _same(left: BatchScores, right: BatchScores) -> None:
+    assert left.n == right.n
+    assert left.missing == right.missing
+    assert left.blocks.keys() == right.blocks.keys()
+    for key, scores in left.blocks.items():
+        other = right.blocks[key]
+        np.testing.assert_array_equal(scores.values, other.values)
+        np.testing.assert_array_equal(scores.status, other.status)
+        assert list(scores.reason) == list(other.reason)
+        np.testing.assert_array_equal(scores.source, other.source)
+    assert left.evidence.keys() == right.evidence.keys()
+    for name, values in left.evidence.items():
+        np.testing.assert_array_equal(values, right.evidence[name])
+    assert left.tables.keys() == right.tables.keys()
+    for name, table in left.tables.items():
+        assert repr(table.to_pydict()) == repr(right.tables[name].to_pydict())  # nan equals nan as text
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_workers_give_what_one_process_gives(
+    samples: Path, breaks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = list(workers.scored_batches(samples, ScoreOptions(), 1))
+    assert len(alone) == 3
+    if breaks:  # a worker that dies leaves its batches to this process
+        monkeypatch.setattr(workers, "_task", lambda *_: "no task")
+    shared = list(workers.scored_batches(samples, ScoreOptions(), 2))
+    for left, right in zip(alone, shared, strict=True):
+        _same(left, right)
+
+
+def test_a_worker_does_the_work(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> BatchScores:
+        raise AssertionError("this process scored a batch that was a worker's")
+
+    monkeypatch.setattr(workers, "score_batch", refuse)
+    assert [one.n for one in workers.scored_batches(samples, ScoreOptions(), 2)] == [256, 256, 188]

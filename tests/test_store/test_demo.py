@@ -1,0 +1,95 @@
+"""The bundled samples: small, licensed, loaded once, and whole again after a load was cut off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from places import BUNDLED
+
+from data.api import add_run
+from data.chunking.grids import grids_of
+from data.demo import load_samples
+from data.scoring.run_index import Catalogue
+
+
+def test_what_ships_is_small_and_carries_its_licence() -> None:
+    files = [path for path in BUNDLED.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 3_000_000
+    told = (BUNDLED / "ATTRIBUTION.md").read_text(encoding="utf-8")
+    for folder in (path for path in BUNDLED.iterdir() if path.is_dir()):
+        assert (folder / "LICENSE").is_file(), folder.name
+        assert f"| `{folder.name}/` |" in told
+
+
+def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: Catalogue) -> None:
+    entries = json.loads((BUNDLED / "manifest.json").read_text(encoding="utf-8"))
+    data_files = [path for path in BUNDLED.glob("*/*") if path.name not in ("LICENSE", "NOTICE")]
+    named = {BUNDLED / one["file"] for one in entries if "grid" not in one}
+    named |= {
+        BUNDLED / one["grid"][part] for one in entries if "grid" in one for part in ("corpus", "questions")
+    }
+    assert named == set(data_files)
+    for one in entries:
+        origin = Path(one["file"]).name
+        runs = [run for run in demo.runs(one["project"]) if run.origin["file"] == origin]
+        assert len(runs) == one["runs"], origin
+
+
+def test_versions_of_a_pipeline_bear_one_name_and_their_own_time(demo: Catalogue) -> None:
+    runs = demo.runs("iris")
+    versions = {
+        name: [run.created_at for run in runs if run.name == name] for name in {run.name for run in runs}
+    }
+    assert versions.keys() == {"basic", "hyde", "crag", "colbert", "noderag", "graphrag", "hybrid_ifind"}
+    assert all(len(set(made)) == 3 for made in versions.values())
+
+
+def test_each_project_with_versions_has_a_baseline(demo: Catalogue) -> None:
+    named = {run.run_id: run for run in demo.runs()}
+    found = {project: named[run_id] for project, run_id in demo.ledger.baselines().items()}
+    assert {project: run.name for project, run in found.items()} == {
+        "iris": "basic",
+        "mtrag": "Llama 3.1 (405B)",
+        "clapnq": "Llama (13b-chat)",
+        "musique": "BM25",
+    }
+    assert found["iris"].n == 30
+
+
+def test_loading_again_does_nothing_a_gap_is_filled_and_a_chosen_baseline_stays(workspace: Catalogue) -> None:
+    workspace.ledger.set_baseline("iris", "chosen", "Ann")
+    add_run([{"question": "mine?"}], "checking_outputs.json", workspace=str(workspace.workspace.root))
+    bundled = len(load_samples(workspace))
+    assert bundled == len(workspace.runs()) - 1
+    assert load_samples(workspace) == []
+    gone = workspace.runs("iris")[3]
+    workspace.workspace.delete_run(gone.run_id)
+    again = load_samples(workspace)
+    assert [one.run.run_id for one in again if one.status == "imported"] == [gone.run_id]
+    assert len(workspace.runs()) == bundled + 1
+    assert workspace.ledger.baselines()["iris"] == "chosen"
+
+
+@pytest.mark.parametrize("project", ["iris", "mtrag", "clapnq", "ragchecker"])
+def test_every_sample_tells_its_configuration_and_question_set(demo: Catalogue, project: str) -> None:
+    for run in demo.runs(project):
+        assert run.config["pipeline"] == run.name
+        assert run.dataset
+
+
+def test_the_bundled_grid_is_finished(demo: Catalogue) -> None:
+    (grid,) = grids_of(demo.runs("state_of_the_union"))
+    assert (grid.sizes, grid.overlaps) == ([128, 256, 512], [0, 32, 64])
+    assert len(grid.cells) == 12
+    assert all((demo.summary(cell.run)["span_recall@5"].mean or 0) > 0.8 for cell in grid.cells)
+    assert {demo.summary(cell.run)["span_recall@5"].n_scored for cell in grid.cells} == {76}
+
+
+def test_the_two_hop_runs_name_both_hops(demo: Catalogue) -> None:
+    plain, expanded = demo.runs("musique")
+    assert (plain.n, expanded.n) == (68, 68)
+    sample = demo.table(expanded).samples.read([0])[0]
+    assert [one["hop"] for one in sample["relevant"]] == ["1", "2"]
+    assert len(sample["candidates"]) == 50

@@ -1,0 +1,91 @@
+"""The ledger: what people say is kept, told apart, and can be taken back."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from places import REPOSITORY
+
+from data.errors import WorkspaceError
+from data.store.ledger import Ledger
+
+LABEL = (
+    "import sys; from pathlib import Path; from data.store.ledger import Ledger\n"
+    "for i in range(100): Ledger(Path(sys.argv[1])).add_label(('r', f'q{i}', 0), sys.argv[2], 'fail')"
+)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "ledger.sqlite")
+
+
+def test_two_people_labelling_at_once_lose_nothing(ledger: Ledger) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    command = [sys.executable, "-c", LABEL, str(ledger.path)]
+    both = [subprocess.Popen([*command, name], env=environment) for name in ("Ann", "Bo")]
+    assert [one.wait(120) for one in both] == [0, 0]
+    labels = ledger.labels("r")
+    assert {name: sum(one.annotator == name for one in labels) for name in ("Ann", "Bo")} == {
+        "Ann": 100,
+        "Bo": 100,
+    }
+
+
+def test_the_newest_label_stands_and_undo_brings_the_earlier_one_back(ledger: Ledger) -> None:
+    case = ("r", "q", 0)
+    ledger.add_label(case, "Ann", "pass")
+    ledger.add_label(case, "Ann", "fail", "wrong date", "see page 3")
+    ledger.add_label(case, "Bo", "pass")
+    assert {(one.annotator, one.verdict, one.failure) for one in ledger.labels("r")} == {
+        ("Ann", "fail", "wrong date"),
+        ("Bo", "pass", ""),
+    }
+    taken = ledger.undo_label("r", "Ann")
+    assert taken is not None
+    assert taken.note == "see page 3"
+    reopened = Ledger(ledger.path)
+    assert {(one.annotator, one.verdict) for one in reopened.labels("r")} == {("Ann", "pass"), ("Bo", "pass")}
+    ledger.undo_label("r", "Ann")
+    assert ledger.undo_label("r", "Ann") is None
+    assert [one.annotator for one in ledger.labels("r")] == ["Bo"]
+
+
+def test_the_stamp_changes_with_every_change(ledger: Ledger) -> None:
+    seen = {ledger.stamp()}
+    ledger.add_label(("r", "q", 0), "Ann", "pass")
+    seen.add(ledger.stamp())
+    ledger.undo_label("r", "Ann")
+    seen.add(ledger.stamp())
+    ledger.rename("r", "new name", "Ann")
+    seen.add(ledger.stamp())
+    assert len(seen) == 4
+
+
+def test_names_baselines_and_tags(ledger: Ledger) -> None:
+    ledger.rename("r", "first", "Ann")
+    ledger.rename("r", "second", "Bo")
+    ledger.set_baseline("p", "r", "Ann")
+    ledger.tag("r", "release", "Ann")
+    ledger.tag("r", "release", "Bo")
+    assert ledger.display_names() == {"r": "second"}
+    assert ledger.baselines() == {"p": "r"}
+    assert ledger.tags() == {"r": ["release"]}
+    ledger.untag("r", "release")
+    assert ledger.tags() == {}
+
+
+def test_a_label_without_a_name_is_refused(ledger: Ledger) -> None:
+    with pytest.raises(WorkspaceError, match="name of who gives it"):
+        ledger.add_label(("r", "q", 0), "  ", "pass")
+
+
+def test_a_broken_ledger_is_never_overwritten(ledger: Ledger) -> None:
+    ledger.path.write_bytes(b"somebody's only copy, damaged" * 50)
+    with pytest.raises(WorkspaceError, match="move it aside"):
+        ledger.add_label(("r", "q", 0), "Ann", "pass")
+    assert ledger.path.read_bytes().startswith(b"somebody's only copy")

@@ -1,0 +1,122 @@
+"""Stories: kept, changed and read back; each point made from the runs, the same wherever it is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dashboard.export.formats import export_report
+from dashboard.stories.context import StoryView
+from dashboard.stories.points import PIECES, default_pieces, make_piece
+from dashboard.stories.report import report_of
+from dashboard.stories.story import AUDIENCES, Story, StoryPiece, story_from_json
+from data.errors import DataError
+from data.scoring.run_index import Catalogue
+from data.store.stories import add_story, change_story, remove_story, stories, story_of
+from data.store.workspace import Run
+
+
+def run_of(demo: Catalogue, project: str, name: str) -> Run:
+    return max((one for one in demo.runs(project) if one.name == name), key=lambda one: one.n)
+
+
+def view_of(demo: Catalogue) -> StoryView:
+    return StoryView(demo, run_of(demo, "iris", "basic"), run_of(demo, "iris", "crag"))
+
+
+def test_a_story_is_kept_changed_and_taken_out(workspace: Catalogue) -> None:
+    ledger = workspace.ledger
+    story = Story("T", "abc", "def", "lead", (StoryPiece("text", "H", "N", {"k": "v"}),), "Ann")
+    number = add_story(ledger, "p", story.title, story.to_json(), story.author)
+    stored = story_of(ledger, number)
+    assert stored is not None
+    assert story_from_json(stored.body) == story
+    change_story(ledger, number, "T2", Story("T2", "abc").to_json())
+    assert [(one.story_id, one.title, one.who) for one in stories(ledger, "p")] == [(number, "T2", "Ann")]
+    remove_story(ledger, number)
+    assert stories(ledger, "p") == []
+    assert story_of(ledger, number) is None
+    with pytest.raises(DataError, match="removed meanwhile"):
+        change_story(ledger, number, "T3", "{}")
+
+
+@pytest.mark.parametrize(
+    "body", ["", "[]", "{}", '{"title": 1}', '{"pieces": 3, "audience": "lead"}', "null"]
+)
+def test_what_is_no_story_is_refused(body: str) -> None:
+    with pytest.raises(DataError, match="story: cannot be read"):
+        story_from_json(body)
+
+
+def test_pieces_move_within_their_list() -> None:
+    story = Story("T", "r", pieces=tuple(StoryPiece(kind) for kind in "abc"))
+    assert [one.kind for one in story.moved(0, 1).pieces] == ["b", "a", "c"]
+    assert [one.kind for one in story.moved(2, -1).pieces] == ["a", "c", "b"]
+    assert story.moved(0, -1) == story
+    assert story.moved(2, 1) == story
+
+
+@pytest.mark.parametrize("kind", PIECES)
+@pytest.mark.parametrize(
+    ("project", "name"),
+    [("iris", "basic"), ("mtrag", "GPT-4.0"), ("musique", "BM25"), ("ragchecker", "RAGChecker example")],
+)
+def test_every_point_says_something_about_every_kind_of_run(
+    demo: Catalogue, kind: str, project: str, name: str
+) -> None:
+    made = make_piece(StoryView(demo, run_of(demo, project, name)), StoryPiece(kind, note="a note"))
+    assert made.note == "a note"
+    told = [made.sentence, *(str(value) for row in made.rows for value in row.values()), *made.facts]
+    assert not any("nan" in one.lower().split() for one in told), told
+    if kind != "text":
+        assert made.heading
+        assert made.sentence or made.rows or made.figure is not None or made.cases
+    if made.figure is not None:
+        assert made.alt
+
+
+def test_an_unknown_point_says_so(demo: Catalogue) -> None:
+    made = make_piece(view_of(demo), StoryPiece("magic"))
+    assert "known: verdict, headline" in made.sentence
+
+
+@pytest.mark.parametrize("audience", AUDIENCES)
+def test_a_fresh_story_has_what_its_audience_needs(audience: str) -> None:
+    kinds = [one.kind for one in default_pieces(audience)]  # type: ignore[arg-type] # parametrised
+    assert kinds[:3] == ["verdict", "headline", "change"]
+    assert ("checks" in kinds) == (audience == "engineer")
+    assert ("cases" in kinds) == (audience != "stakeholder")
+
+
+def test_chosen_cases_are_given_whole_and_missing_ones_are_counted(demo: Catalogue) -> None:
+    view = view_of(demo)
+    first = view.table.question_ids[0]
+    made = make_piece(view, StoryPiece("cases", chosen={"cases": f"{first}~1\nnobody~0\nodd"}))
+    assert [(one["question_id"], one["repeat"]) for one in made.cases] == [(first, 1)]
+    assert made.cases[0]["retrieved"]
+    assert "2 cases chosen before are not in this run" in made.facts
+
+
+def test_a_report_says_where_its_numbers_come_from(demo: Catalogue) -> None:
+    view = view_of(demo)
+    story = Story("T", view.run.run_id, audience="lead", author="Ann")
+    report = report_of(view, story, [])
+    assert view.run.run_id in report.facts["Run"]
+    assert report.commands[0] == f"ragtriage metrics {view.run.run_id}"
+    assert any("Only 10 questions" in one for one in report.caveats)
+    assert any("Estimated from words" in one for one in report.caveats)
+    assert "by Ann" in report.subtitle
+
+
+def test_a_story_exports_its_tables_and_charts(demo: Catalogue, tmp_path: Path) -> None:
+    import io
+    import zipfile
+
+    view = view_of(demo)
+    made = [make_piece(view, StoryPiece("fix_first"))]
+    content = export_report(view, Story("T", view.run.run_id), made, "zip")
+    names = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    assert "01-What-should-be-fixed-first.csv" in names
+    assert "01-What-should-be-fixed-first-chart.parquet" in names
+    assert "01-What-should-be-fixed-first.svg" in names or "MISSING.txt" in names
