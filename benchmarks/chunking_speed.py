@@ -31,7 +31,7 @@ from data.chunking.corpus import Corpus, Document, read_corpus
 from data.chunking.grid_search import GridPlan, plan_cells, run_grid
 from data.chunking.questions import Questions, read_questions
 from data.importers.parsing.source import Source
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run, Workspace
 
 BUNDLED = Path(__file__).parent.parent / "data" / "bundled"

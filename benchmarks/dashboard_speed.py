@@ -57,7 +57,7 @@ def import_rate(root: Path, files: list[Path]) -> tuple[float, float]:
     from data.importers.load import Step, import_source
     from data.importers.parsing.options import Options
     from data.importers.parsing.source import Source
-    from data.scoring.run_index import Catalogue
+    from data.scoring.run_store import Catalogue
     from data.store.workspace import Workspace
 
     catalogue = Catalogue(Workspace(root).create())

@@ -34,7 +34,7 @@ from data.judge.messages import message_params
 from data.judge.prices import read_prices
 from data.judge.requests import WorkSample
 from data.judge.run_job import JobSpec, run_work
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run, Workspace
 

@@ -11,7 +11,7 @@ from data.gates.config import load_gates
 from data.gates.report import GateReport, gate_run
 from data.importers.formats.frames import drafts_from_frame
 from data.importers.load import import_drafts
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run, Workspace
 
 if TYPE_CHECKING:

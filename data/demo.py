@@ -20,8 +20,8 @@ from data.importers.detect import read_runs
 from data.importers.load import Step, Watch, import_drafts
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_index import Catalogue
-from data.store.drafts import RunDraft
+from data.scoring.run_store import Catalogue
+from data.store.parsed_run import RunDraft
 from data.store.write_run import ImportedRun
 
 __all__ = ["FIRST_PROJECT", "FIRST_RUN", "load_samples"]

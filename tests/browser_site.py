@@ -17,7 +17,7 @@ import pytest
 from places import REPOSITORY
 from playwright.sync_api import Browser, Page
 
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 __all__ = ["Site", "serving", "visiting"]
 

@@ -12,7 +12,7 @@ from chromium import FLAGS, HOW_TO_GET_ONE, find_chromium
 from playwright.sync_api import Browser, sync_playwright
 
 from data.demo import load_samples
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Workspace
 
 

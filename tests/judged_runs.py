@@ -12,7 +12,7 @@ from data.judge.client import ClientSettings
 from data.judge.evaluation import ReadingWork
 from data.judge.prices import read_prices
 from data.judge.run_job import JobResult, JobSpec, run_work
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run, Workspace
 
 LASTING = {"truncated": "truncated", "refusal": "refused", "window": "context_exceeded", "schema": "invalid"}

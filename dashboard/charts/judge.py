@@ -13,7 +13,7 @@ from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number, percent
 from data.cases.cohorts import WORDS
 from data.labels.agreement import CELLS, Cell
-from data.labels.compared_metric import Held
+from data.labels.evaluated_metric import Held
 from data.labels.failure_taxonomy import LabelCount
 from metrics.statistics.agreement import Agreement, Confusion
 

@@ -19,7 +19,7 @@ from dashboard.wording.formatting import NOT_MEASURED, interval_text, number
 from data.cases.export import EXPORTS, export_rows
 from data.diagnosis.diagnosis import DiagnosisSettings
 from data.errors import DataError
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.sanity import check_run
 from data.scoring.scored_run import RunTable
 from data.scoring.summaries import interpretation_of

@@ -14,7 +14,7 @@ from dashboard.wording.runs import told_apart
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
 from data.diagnosis.diagnosis import DiagnosisSettings
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run
 from metrics.metric_registry import title_of
 

@@ -13,7 +13,7 @@ from dashboard.wording.diagnosis import inferred_words, no_bad_case, ownership, 
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, percent
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose, signals_of
 from data.errors import DataError
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.sanity import check_run
 from data.store.workspace import Run
 from metrics.diagnosis.fix_first import UNEXPLAINED

@@ -21,7 +21,7 @@ from data.chunking.grids import Grid, grids_of
 from data.chunking.questions import read_questions
 from data.chunking.ranking import Standings, standings
 from data.importers.parsing.source import Source
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run
 
 __all__ = ["GridOptions", "run"]

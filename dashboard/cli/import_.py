@@ -22,7 +22,7 @@ from data.importers.measurable import computable
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
 from data.importers.preview import Preview, preview
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.sanity import check_run
 from data.store.write_run import ImportedRun
 from metrics.schema.scores import MetricsError

@@ -19,7 +19,7 @@ from data.judge.evaluators import judge_work
 from data.judge.plan import JudgePlan, choose_rows, plan_work
 from data.judge.prices import PriceTable, read_prices
 from data.judge.run_job import JobResult, JobSpec
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run
 from metrics.schema.scores import Source
 

@@ -13,7 +13,7 @@ from data.judge.job_record import JobSpec, Progress
 from data.judge.plan import JudgePlan
 from data.judge.requests import Work
 from data.judge.run_job import JobResult, run_work
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run
 
 __all__ = ["agreed", "plan_text", "with_bar"]

@@ -15,7 +15,7 @@ from dashboard.stories.context import StoryView
 from dashboard.stories.points import default_pieces, make_piece
 from dashboard.stories.story import Audience, Made, Story, story_from_json
 from data.errors import DataError
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.stories import story_of
 from data.store.workspace import Run
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dashboard.cli.terminal import plain, wrapped
 from dashboard.wording.formatting import NOT_MEASURED
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run
 from metrics.metric_registry import unlabelled
 

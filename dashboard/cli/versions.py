@@ -13,7 +13,7 @@ from dashboard.cli.commands import open_workspace
 from dashboard.cli.terminal import plain, table
 from dashboard.wording.runs import moved_text, told_apart
 from data.errors import DataError
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.versions import baseline_history, clear_baseline, mark_release, releases_of, unmark_release
 
 __all__ = ["baseline", "release"]

@@ -11,8 +11,8 @@ from data.cases.cases import LABEL_STATES, CaseFilter
 from data.cases.cohorts import mark_title
 from data.diagnosis.diagnosis import DiagnosisSettings
 from data.errors import DataError
-from data.labels.compared_metric import held_of
-from data.labels.human_values import quantity_title
+from data.labels.evaluated_metric import held_of
+from data.labels.human_ratings import quantity_title
 from metrics.diagnosis.patterns import PATTERNS, Cutoffs
 from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
 from metrics.schema.metric import CONVENTIONS

@@ -15,7 +15,7 @@ from dashboard.wording.runs import told_apart
 from data.comparison.compare import Changes, Comparison, Side, changes, compare, metric_sides, stage_flow
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.errors import DataError
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.sanity import check_run
 from data.scoring.score_run import DEFAULT_KS, ScoreOptions
 from data.scoring.scored_run import RunTable

@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.shell.selection import Selection
 from dashboard.shell.session import current_selection, keep
 from dashboard.wording.escaping import markdown_text, shorten
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 __all__ = ["missing_choices", "tell_missing"]
 

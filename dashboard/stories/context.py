@@ -8,7 +8,7 @@ from functools import cached_property
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.sanity import check_run
 from data.scoring.scored_run import RunTable
 from data.scoring.summaries import Aggregate

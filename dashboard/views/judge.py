@@ -12,7 +12,7 @@ from dashboard.sections.judge.start import judge_form
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import pick
 from dashboard.wording.escaping import markdown_text
-from data.labels.read_cases import traces_read
+from data.labels.reviewed_cases import traces_read
 
 PARTS = {"": "The judge", "people": "Judge against people", "errors": "What people found"}
 

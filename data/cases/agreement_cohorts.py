@@ -10,8 +10,8 @@ from collections.abc import Callable
 from urllib.parse import quote, unquote
 
 from data.labels.agreement import CELLS, DEFAULT_CUTS, Cell, Cuts, Verdicts, verdicts_of
-from data.labels.compared_metric import Held, held_of
-from data.labels.human_values import DEGREES, people_values, quantity_title, words_of
+from data.labels.evaluated_metric import (Held, held_of)
+from data.labels.human_ratings import (DEGREES, people_values, quantity_title, words_of)
 from data.scoring.scored_run import RunTable
 from data.store.ledger import Ledger
 from data.store.workspace import Workspace

@@ -19,8 +19,8 @@ from data.chunking.questions import Questions
 from data.chunking.retrievers import open_retriever, retriever_name
 from data.errors import DataError, Problems
 from data.importers.load import import_drafts
-from data.scoring.run_index import Catalogue
-from data.store.drafts import Record, RunDraft
+from data.scoring.run_store import Catalogue
+from data.store.parsed_run import (Record, RunDraft)
 from data.store.workspace import Run
 from metrics.schema.scores import FloatArray, IntArray
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from data.comparison.compare import align, run_facts
 from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.scored_run import RunTable
 from data.store.workspace import Run
 from metrics.statistics.paired import comparability

@@ -13,7 +13,7 @@ from data.gates.baseline import Baseline, unequal_sides
 from data.gates.config import GateConfig
 from data.gates.regressions import judge_regressions
 from data.gates.thresholds import judge_checks, judge_level
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.sanity import check_run
 from data.scoring.summaries import Aggregate
 from data.store.workspace import Run

@@ -18,7 +18,7 @@ from data.gates.report import GateReport, gate_run
 from data.importers.load import import_source
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.read_only import must_write
 from data.store.workspace import Run
 from data.store.write_run import ImportedRun

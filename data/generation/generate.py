@@ -17,8 +17,8 @@ from data.errors import DataError, Problems
 from data.generation.oracle_context import GoldTexts, oracle_documents
 from data.importers.load import import_drafts
 from data.judge.requests import Request, Sample, Steps, WorkSample
-from data.scoring.run_index import Catalogue
-from data.store.drafts import Record, RunDraft
+from data.scoring.run_store import Catalogue
+from data.store.parsed_run import (Record, RunDraft)
 from data.store.judge_results import Outcome
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run

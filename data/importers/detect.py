@@ -12,7 +12,7 @@ from data.importers.parsing.columns import guessed_fields
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, container, open_table
 from data.importers.parsing.source import Source
-from data.store.drafts import Record, RunDraft
+from data.store.parsed_run import (Record, RunDraft)
 
 __all__ = ["FORMATS", "Importer", "detect", "read_runs"]
 

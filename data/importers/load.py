@@ -9,8 +9,8 @@ from data.errors import Problems
 from data.importers.detect import read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_index import Catalogue
-from data.store.drafts import RunDraft
+from data.scoring.run_store import Catalogue
+from data.store.parsed_run import RunDraft
 from data.store.write_run import ImportedRun, store_run
 
 __all__ = ["Step", "Watch", "import_drafts", "import_source"]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from data.errors import Problems
 from data.scoring.batch_inputs import batch_of
 from data.scoring.imported_scores import human_scores, imported_scores
-from data.store.drafts import Record
+from data.store.parsed_run import Record
 from data.store.sample_schema import SCHEMA, Sample, normalise
 from metrics.metric_registry import compute, unavailable, unlabelled
 

@@ -10,7 +10,7 @@ from data.errors import Problem, Problems
 from data.importers.detect import read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.store.drafts import MappedColumn, Record
+from data.store.parsed_run import (MappedColumn, Record)
 from data.store.sample_fields import FIELDS
 
 __all__ = ["Preview", "PreviewRun", "preview"]

@@ -15,7 +15,7 @@ from data.errors import DataError, WorkspaceError
 from data.judge.evaluation import ReadingWork, case_of
 from data.judge.prices import Model
 from data.judge.requests import Request, Steps, Work, WorkSample
-from data.labels.read_cases import named
+from data.labels.reviewed_cases import named
 from data.scoring.scored_run import RunTable
 from data.store.judge_results import Outcome, read_outcomes
 from data.store.ledger import Ledger

@@ -11,7 +11,7 @@ import numpy as np
 
 from data.chunking.tokens import count_tokens
 from data.errors import DataError
-from data.judge.cache import Verdicts
+from data.judge.call_cache import Verdicts
 from data.judge.client import count_on_service
 from data.judge.job_record import JobSpec
 from data.judge.messages import ClientSettings

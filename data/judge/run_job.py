@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from data.errors import DataError
 from data.judge.batches import BatchRound
-from data.judge.cache import Asking, Verdicts
+from data.judge.call_cache import (Asking, Verdicts)
 from data.judge.client import Claude, ClientSettings, JudgeStoppedError, service_host
 from data.judge.job_record import JobSpec, JobState, Progress, begin_job, end_job, pulse
 from data.judge.limits import Budget, most_cost

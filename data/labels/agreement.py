@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from data.labels.compared_metric import Held, column_of, held_options, on_scale, oriented, passes
-from data.labels.human_values import PeopleValues, annotator_values
+from data.labels.evaluated_metric import (Held, column_of, held_options, on_scale, oriented, passes)
+from data.labels.human_ratings import (PeopleValues, annotator_values)
 from data.scoring.scored_run import RunTable
 from data.store.ledger import Ledger
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status

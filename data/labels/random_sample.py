@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.errors import WorkspaceError
-from data.labels.rating_scales import quantity_of
+from data.labels.rating_dimensions import quantity_of
 from data.scoring.scored_run import RunTable
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now

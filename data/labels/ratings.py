@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from data.errors import DataError, WorkspaceError
-from data.labels.rating_scales import PASS, Quantity, quantity_of
+from data.labels.rating_dimensions import (PASS, Quantity, quantity_of)
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now
 

@@ -19,7 +19,7 @@ from data.scoring.imported_scores import human_scores, imported_scores, recorded
 from data.scoring.judged_labels import overlaid
 from data.scoring.judged_scores import EVALUATOR, JudgedBatch, evaluator_scores, judged_scores, yielding
 from data.scoring.ranked_lists import ranked_table
-from data.scoring.stage_evidence import evidence_of
+from data.scoring.stage_features import evidence_of
 from data.store.sample_schema import conform
 from metrics.judge.reply import READING
 from metrics.metric_registry import compute, lookup, unavailable
@@ -84,7 +84,7 @@ class BatchScores:
     Attributes:
         n: samples in it.
         blocks: the scores by metric and source.
-        evidence: (n,) arrays by the names of data.scoring.stage_evidence.EVIDENCE.
+        evidence: (n,) arrays by the names of data.scoring.stage_features.EVIDENCE.
         missing: metrics that the batch does not allow, and why.
         tables: Arrow tables of n rows that pages read beside the scores, by name.
     """

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from data.scoring.batch_scores import DEFAULT_KS, SCORES_VERSION, BatchScores, ScoreKey, ScoreOptions
 from data.scoring.gold_join import Match
 from data.scoring.scored_run import Column, RunTable
-from data.scoring.stage_evidence import EVIDENCE
+from data.scoring.stage_features import EVIDENCE
 from data.scoring.summaries import summarise
 from data.scoring.workers import scored_batches, workers_for
 from data.store.workspace import Run, Workspace

@@ -144,7 +144,7 @@ class RunTable:
 
     @cached_property
     def evidence(self) -> dict[str, FloatArray]:
-        """The arrays of data.scoring.stage_evidence by name, each (n,)."""
+        """The arrays of data.scoring.stage_features by name, each (n,)."""
         table = query("evidence", [str(self.scores_path / "evidence.parquet")])
         return {name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in table.column_names}
 

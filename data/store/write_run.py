@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.errors import InputError, Problem, Problems
-from data.store.drafts import RunDraft
+from data.store.parsed_run import RunDraft
 from data.store.sample_schema import LATER_FIELDS, SCHEMA, Sample, normalise
 from data.store.workspace import Run, Workspace, utc_now
 

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 
 from data.demo import load_samples
 from data.judge.job_record import jobs_of
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]

@@ -15,7 +15,7 @@ from data.api import add_run
 from data.importers.load import import_source
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 

@@ -18,7 +18,7 @@ from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
 from data.chunking.questions import read_questions
 from data.errors import DataError
 from data.importers.parsing.source import Source
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run
 
 TEXTS = {

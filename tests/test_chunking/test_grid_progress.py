@@ -20,7 +20,7 @@ from data.chunking.corpus import Corpus, Document
 from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
 from data.chunking.questions import Questions
 from data.errors import DataError
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 TEXT = "Alpha came first. Beta was second. Gamma closed the row. " * 6
 GOLD = {"doc_id": "t", "start": 18, "end": 34}

@@ -12,7 +12,7 @@ import pytest
 from data.api import add_run
 from data.chunking.grids import Grid, grids_of
 from data.chunking.ranking import Standings, standings
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run
 
 

@@ -12,7 +12,7 @@ from dashboard.sections.chunking import alike, grid_titles, legend, other_cuts, 
 from data.api import add_run
 from data.chunking.grids import Grid, grids_of
 from data.chunking.ranking import Standings, same_chunks, standings
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 FIXED = [0.30, 0.35, 0.40, 0.45, 0.50] * 8
 BETTER = [value + 0.4 for value in FIXED]

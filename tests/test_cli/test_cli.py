@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 Capture = pytest.CaptureFixture[str]
 RECORDS = [

@@ -13,7 +13,7 @@ from dashboard.cli.show_command import by_reason
 from dashboard.cli.terminal import table
 from dashboard.wording.runs import told_apart
 from data.api import add_run
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 Capture = pytest.CaptureFixture[str]
 RECORDS: list[dict[str, Any]] = [

@@ -12,7 +12,7 @@ import pytest
 from command_line import run
 
 from data.api import add_run
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 Capture = pytest.CaptureFixture[str]
 HOSTILE = '<b>]]>&"|x|\n# big\x1b[31m\x00 [go](http://evil.example) `code` @team'

@@ -10,7 +10,7 @@ from command_line import run as command
 from judge_server import JudgeServer, Script, parts_of
 
 from data.api import add_run
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run, Workspace
 
 RECORDS: list[dict[str, Any]] = [

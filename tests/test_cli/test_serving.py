@@ -20,7 +20,7 @@ from places import REPOSITORY
 from playwright.sync_api import Browser, expect
 
 from dashboard.cli.serve import FIRST_PORT, LAST_PORT, free_port
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 pytestmark = pytest.mark.xdist_group("browser")
 OTHER_SETTINGS = '[theme.light]\nbackgroundColor = "#ff00ff"\n[client]\nshowErrorDetails = "full"\n'

@@ -22,7 +22,7 @@ from data.comparison.compare import compare, metric_sides
 from data.comparison.cost import cost_points, measured_costs, percentiles
 from data.comparison.metric_families import in_family, shared_metrics
 from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run
 from metrics.schema.scores import MetricsError
 from metrics.statistics.pareto import pareto_front

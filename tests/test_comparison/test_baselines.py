@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from data.api import add_run
 from data.errors import WorkspaceError
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.ledger import Ledger
 from data.store.versions import (
     LONGEST_RELEASE,

@@ -13,7 +13,7 @@ from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.comparison.ablation import Ablation, ablation, factors_of
 from data.comparison.cost import CostPoint
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.summaries import Aggregate
 from data.store.workspace import Run
 from metrics.statistics.intervals import Interval

@@ -13,7 +13,7 @@ from data.errors import DataError
 from data.generation.generate import GenerationWork, generate_run, generated_draft
 from data.generation.oracle_context import GoldTexts, gold_texts, oracle_documents
 from data.judge.requests import Call, Request, WorkSample, request_key
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.judge_results import Outcome
 from data.store.workspace import Run
 from metrics.judge.prompts import load_prompt

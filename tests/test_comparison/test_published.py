@@ -16,7 +16,7 @@ from data.comparison.benchmarks import Published, PublishedRow, read_published
 from data.importers.load import import_source
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.summaries import Aggregate
 from metrics.sanity.means import Means, check_means
 

@@ -24,7 +24,7 @@ from data.comparison.oracle_gap import (
 )
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.errors import DataError
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run
 from metrics.diagnosis.patterns import Cutoffs
 from metrics.statistics.intervals import interval

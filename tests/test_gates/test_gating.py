@@ -16,7 +16,7 @@ from data.errors import DataError
 from data.gates.baseline import baseline_of
 from data.gates.config import BUNDLED, load_gates, read_gates
 from data.gates.report import GateReport, gate_run
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run
 from docs.doc_tables import gates_table, verdicts_table
 from metrics.gates.gates import GateResult

@@ -20,7 +20,7 @@ from data.errors import DataError, WorkspaceError
 from data.gates.config import load_gates
 from data.gates.hooks import command_words, run_hook
 from data.gates.watch import Watched, Watcher, WatchOptions, files_in
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 GOOD, BAD = 0.97, 0.3
 

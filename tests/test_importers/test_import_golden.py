@@ -13,7 +13,7 @@ from data.errors import Problems
 from data.importers.detect import detect, read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.store.drafts import RunDraft
+from data.store.parsed_run import RunDraft
 from data.store.sample_schema import normalise
 
 GOLDEN = {

@@ -28,7 +28,7 @@ from data.judge.job_record import ask_to_stop, begin_job, end_job, jobs_of
 from data.judge.limits import Pace
 from data.judge.prices import read_prices
 from data.judge.run_job import JobSpec, run_work
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.judge_results import judgement_path, judgements_of, read_outcomes
 from data.store.workspace import Workspace
 from metrics.schema.scores import Source, Status

@@ -22,7 +22,7 @@ from data.judge.messages import ClientSettings
 from data.judge.plan import JudgePlan, choose_rows, plan_work
 from data.judge.prices import read_prices
 from data.judge.requests import Usage, WorkSample
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Workspace
 

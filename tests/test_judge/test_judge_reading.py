@@ -16,7 +16,7 @@ from data.judge.client import ClientSettings
 from data.judge.evaluation import ReadingWork, split_documents
 from data.judge.prices import read_prices
 from data.judge.run_job import JobSpec, run_work
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run, Workspace
 from metrics.judge.prompts import Document
 from metrics.schema.scores import Source, Status

@@ -13,13 +13,13 @@ from data.cases.agreement_cohorts import cell_mark, disagree_mark
 from data.cases.cohorts import mark_rows, mark_title
 from data.errors import DataError
 from data.labels.agreement import CELLS, alpha_of, calibrate, ranking, verdicts_of
-from data.labels.compared_metric import Held, held_of, held_options
-from data.labels.human_values import UNANSWERABLE, PeopleValues, people_quantities, people_values
-from data.labels.ppi_mean import corrected_mean
+from data.labels.evaluated_metric import (Held, held_of, held_options)
+from data.labels.human_ratings import (UNANSWERABLE, PeopleValues, people_quantities, people_values)
+from data.labels.ppi_estimate import corrected_mean
 from data.labels.random_sample import queue_state, start_queue
 from data.labels.ratings import rate
-from data.scoring.lexical_support import LEXICAL_SUPPORT, support_shares
-from data.scoring.run_index import Catalogue
+from data.scoring.lexical_groundedness import (LEXICAL_SUPPORT, support_shares)
+from data.scoring.run_store import Catalogue
 from data.scoring.scored_run import RunTable
 from metrics.schema.scores import Source, Status
 from metrics.statistics.ppi import ppi_mean

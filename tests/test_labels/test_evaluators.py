@@ -27,7 +27,7 @@ from data.judge.evaluators import (
 )
 from data.judge.requests import Call, Request, WorkSample
 from data.labels.failure_taxonomy import define_label
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.scored_run import Column
 from data.store.judge_results import Judgement, Outcome, publish
 from data.store.ledger import Ledger

@@ -9,9 +9,9 @@ import pytest
 from data.api import add_run
 from data.errors import DataError
 from data.labels.random_sample import queue_of, queue_state, rows_of, start_queue
-from data.labels.rating_scales import QUANTITIES, offered_quantities, quantity_of, share_of
+from data.labels.rating_dimensions import (QUANTITIES, offered_quantities, quantity_of, share_of)
 from data.labels.ratings import rate, ratings_of, undo
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.scored_run import RunTable
 from data.store.ledger import Ledger
 from metrics.judge.prompts import asked_text, load_prompt

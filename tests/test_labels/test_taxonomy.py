@@ -19,7 +19,7 @@ from data.labels.failure_taxonomy import (
     remove_label,
     rename_label,
 )
-from data.labels.read_cases import mark_read, traces_read
+from data.labels.reviewed_cases import (mark_read, traces_read)
 from data.store.ledger import Ledger
 
 RUNS = ["r1", "r2"]

@@ -18,7 +18,7 @@ from data.chunking.corpus import Corpus, Document
 from data.chunking.grid_search import GridPlan, plan_cells, run_grid
 from data.chunking.questions import Questions
 from data.scoring.gold_join import span_rankings
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.sample_schema import SCHEMA
 from metrics.definitions.spans import BUDGETS
 from metrics.metric_registry import compute

@@ -28,7 +28,7 @@ from data.api import add_run
 from data.cases.cohorts import mark_rows
 from data.errors import DataError
 from data.scoring.context_use import UseOfRun, use_of
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.scored_run import RunTable
 
 LONG = "many words " * 100  # 1,100 characters

@@ -16,7 +16,7 @@ from data.api import add_run
 from data.cases.cohorts import mark_rows, mark_title
 from data.errors import DataError
 from data.scoring.context_use import UseOfRun, use_of
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.scored_run import RunTable
 from metrics.statistics.intervals import Interval
 

@@ -19,7 +19,7 @@ from data.errors import InputError, Problems
 from data.importers.detect import detect, read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.sanity import check_run
 from data.scoring.summaries import stated
 from metrics.sanity.means import MEAN_RULES, Means, check_means

@@ -13,11 +13,11 @@ from streamlit.testing.v1 import AppTest
 from dashboard.charts.judge import INK, Mean, confusion_matrix, mean_rows, ranking_dots
 from dashboard.shell.selection import Selection
 from data.api import add_run
-from data.labels.compared_metric import Held
+from data.labels.evaluated_metric import Held
 from data.labels.random_sample import queue_of, queue_state, start_queue
-from data.labels.rating_scales import QUANTITIES
+from data.labels.rating_dimensions import QUANTITIES
 from data.labels.ratings import rate, ratings_of
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.scored_run import RunTable
 from metrics.schema.scores import Source
 from metrics.statistics.agreement import Agreement, Confusion

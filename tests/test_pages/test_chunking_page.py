@@ -23,8 +23,8 @@ from data.chunking.ranking import standings
 from data.errors import Problems
 from data.importers.load import import_drafts
 from data.importers.parsing.source import Source
-from data.scoring.run_index import Catalogue
-from data.store.drafts import RunDraft
+from data.scoring.run_store import Catalogue
+from data.store.parsed_run import RunDraft
 
 TEXT = "\n\n".join(
     f"Town number {at} lies on the river {'abcdefghij'[at % 10] * 3} and has {at} bridges."

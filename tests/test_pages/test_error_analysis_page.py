@@ -18,8 +18,8 @@ from dashboard.shell.session import open_catalogue
 from data.api import add_run
 from data.judge.evaluators import Evaluator, EvaluatorWork, add_evaluator, evaluators
 from data.labels.failure_taxonomy import LabelCount, define_label, label_counts, open_notes
-from data.labels.read_cases import mark_read, traces_read
-from data.scoring.run_index import Catalogue
+from data.labels.reviewed_cases import (mark_read, traces_read)
+from data.scoring.run_store import Catalogue
 from data.store.judge_results import Judgement, Outcome, publish
 from data.store.workspace import Run
 from metrics.statistics.prevalence import evaluator_check

@@ -27,7 +27,7 @@ from data.judge.job_record import begin_job, end_job, jobs_of
 from data.judge.plan import JudgePlan, plan_work
 from data.judge.prices import read_prices
 from data.judge.run_job import JobSpec, run_work
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run, Workspace
 
 

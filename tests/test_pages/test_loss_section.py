@@ -15,7 +15,7 @@ from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.cases.cohorts import loss_mark_text
 from data.comparison.oracle_gap import Loss, StageLosses
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Run
 
 HOSTILE = "<script>alert(1)</script> [x](javascript:y)"

@@ -9,7 +9,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell.selection import Selection
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Workspace
 
 PAGES = ("triage", "diagnosis", "cases", "compare", "runs")

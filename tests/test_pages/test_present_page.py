@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shell.selection import Selection
 from dashboard.stories.story import Story, StoryPiece, story_from_json
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.stories import add_story, stories
 from data.store.workspace import Run
 

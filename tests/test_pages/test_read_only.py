@@ -30,8 +30,8 @@ from data.judge.job_record import ask_to_stop, begin_job, end_job
 from data.labels.failure_taxonomy import define_label, merge_labels, remove_label
 from data.labels.random_sample import start_queue
 from data.labels.ratings import rate
-from data.labels.read_cases import mark_read
-from data.scoring.run_index import Catalogue
+from data.labels.reviewed_cases import mark_read
+from data.scoring.run_store import Catalogue
 from data.store.ledger import Ledger
 from data.store.read_only import READ_ONLY
 from data.store.stories import add_story

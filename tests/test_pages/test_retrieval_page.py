@@ -27,7 +27,7 @@ from data.errors import DataError
 from data.scoring import gold_join as gold_module
 from data.scoring.gold_join import rankings
 from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.scored_run import RunTable
 from data.store.sample_schema import SCHEMA
 from data.store.workspace import Workspace

@@ -30,7 +30,7 @@ from data.comparison.trend import (
 from data.importers.load import import_source
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.versions import mark_release
 from data.store.workspace import Run, Workspace
 

@@ -19,7 +19,7 @@ from dashboard.stories.points import make_piece
 from dashboard.stories.story import Story, StoryPiece
 from dashboard.wording.formatting import interval_text, number
 from data.demo import load_samples
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Workspace
 
 SHOWN = ("Faithfulness", "Answer relevancy", "Context recall", "Context precision")

@@ -14,7 +14,7 @@ from dashboard.wording.diagnosis import NOTHING_MEASURED, inferred_words, no_bad
 from data.api import add_run
 from data.cases.cases import CaseFilter, keep_mask
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose, good_of
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.sanity import check_run
 from docs.doc_tables import CUTOFFS, REASONS, diagnosis_tables
 from metrics.diagnosis.fix_first import fix_first

@@ -20,7 +20,7 @@ from data.judge.prices import read_prices
 from data.judge.run_job import JobSpec, run_work
 from data.judge.variance import judge_variance
 from data.scoring.context_use import use_of
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.judge_results import judge_of, judgements_of, standing
 from data.store.workspace import Workspace
 from metrics.schema.scores import Source

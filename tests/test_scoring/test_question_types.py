@@ -11,7 +11,7 @@ from dashboard.sections.retrieval.question_types import _notes, _type_row
 from data.analysis.question_types import TypeCurve, type_curves, types_named
 from data.api import add_run
 from data.scoring.ranked_lists import ranked_lists
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.scored_run import RunTable
 from metrics.analysis.cutoff_curves import curve_intervals
 from metrics.statistics.intervals import intervals

@@ -21,7 +21,7 @@ from data.analysis.retrieval_curves import curves, first_gold, list_lengths
 from data.api import add_run
 from data.cases.cohorts import mark_rows
 from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.scoring.scored_run import RunTable
 from metrics.analysis.cutoff_curves import DOCUMENT_CURVES, SPAN_CURVES, curve_intervals, curve_values
 from metrics.analysis.query_types import KINDS, kind_named

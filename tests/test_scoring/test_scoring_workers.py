@@ -10,7 +10,7 @@ import pytest
 from data.api import add_run
 from data.scoring import batch_scores, workers
 from data.scoring.batch_scores import BatchScores, ScoreOptions
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from places import BUNDLED
 from data.api import add_run
 from data.chunking.grids import grids_of
 from data.demo import load_samples
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 
 
 def test_what_ships_is_small_and_carries_its_licence() -> None:

@@ -12,7 +12,7 @@ from dashboard.stories.points import PIECES, default_pieces, make_piece
 from dashboard.stories.report import report_of
 from dashboard.stories.story import AUDIENCES, Story, StoryPiece, story_from_json
 from data.errors import DataError
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.stories import add_story, change_story, remove_story, stories, story_of
 from data.store.workspace import Run
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from places import REPOSITORY
 
 from data.api import add_run
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.workspace import Workspace, clear_abandoned
 
 IMPORT = """
@@ -24,7 +24,7 @@ add_run([{"question": f"q{i}?"} for i in range(3000)], "same", workspace=sys.arg
 """
 SLOW = """
 import sys, time
-from data.store.drafts import RunDraft
+from data.store.parsed_run import RunDraft
 from data.errors import Problems
 from data.store.write_run import store_run
 from data.store.workspace import Workspace

@@ -10,7 +10,7 @@ from dashboard.shell.session import View, keep
 from dashboard.shell.user import attempt, may_write, name_box, only_reads, person
 from dashboard.wording.escaping import markdown_text
 from data.labels.failure_taxonomy import offered_labels
-from data.labels.read_cases import mark_read
+from data.labels.reviewed_cases import mark_read
 from data.store.ledger import Label, Verdict
 
 __all__ = ["label_bar", "step_bar"]

@@ -21,11 +21,11 @@ from dashboard.wording.escaping import capital, markdown_text
 from dashboard.wording.formatting import count
 from data.cases.cases import read_case
 from data.diagnosis.diagnosis import Diagnosis, row_of
-from data.labels.ppi_mean import ADVISED_LABELS
+from data.labels.ppi_estimate import ADVISED_LABELS
 from data.labels.random_sample import QueueState, queue_of, queue_state, start_queue
-from data.labels.rating_scales import PASS, Quantity, offered_quantities, quantity_of, share_of
+from data.labels.rating_dimensions import (PASS, Quantity, offered_quantities, quantity_of, share_of)
 from data.labels.ratings import rate, undo
-from data.labels.read_cases import mark_read
+from data.labels.reviewed_cases import mark_read
 from data.scoring.scored_run import RunTable
 
 __all__ = ["labelling_queue"]

@@ -17,16 +17,9 @@ from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count, interval_text, number, signed
 from data.cases.agreement_cohorts import cell_mark, disagree_mark
 from data.labels.agreement import CELLS, Alpha, Calibration, Cuts, alpha_of, calibrate, ranking
-from data.labels.compared_metric import Held, held_options
-from data.labels.human_values import (
-    DEGREES,
-    PeopleValues,
-    people_quantities,
-    people_values,
-    quantity_title,
-    words_of,
-)
-from data.labels.ppi_mean import ADVISED_LABELS, FEW_LABELS, Corrected, corrected_mean
+from data.labels.evaluated_metric import (Held, held_options)
+from data.labels.human_ratings import (DEGREES, PeopleValues, people_quantities, people_values, quantity_title, words_of)
+from data.labels.ppi_estimate import (ADVISED_LABELS, FEW_LABELS, Corrected, corrected_mean)
 from data.scoring.scored_run import RunTable
 from data.store.ledger import Ledger
 from metrics.statistics.agreement import Agreement

@@ -16,7 +16,7 @@ from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import count
 from data.diagnosis.diagnosis import row_of
 from data.labels.failure_taxonomy import gather, offered_labels, open_notes
-from data.labels.read_cases import TracesRead, traces_read
+from data.labels.reviewed_cases import (TracesRead, traces_read)
 from data.scoring.scored_run import RunTable
 from data.store.ledger import Label
 

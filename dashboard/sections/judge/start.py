@@ -25,7 +25,7 @@ from data.judge.job_record import Job, JobSpec, jobs_of
 from data.judge.messages import ClientSettings
 from data.judge.plan import JudgePlan, choose_rows, plan_work
 from data.judge.prices import PriceTable, read_prices
-from data.scoring.run_index import Catalogue
+from data.scoring.run_store import Catalogue
 from data.store.read_only import must_write
 
 __all__ = [

@@ -12,7 +12,7 @@ from data.importers.formats.ragas import OWN_COLUMNS, is_ragas
 from data.importers.formats.table import drafts_of_table
 from data.importers.parsing.columns import plan_columns
 from data.importers.parsing.rows import Table
-from data.store.drafts import RunDraft
+from data.store.parsed_run import RunDraft
 
 if TYPE_CHECKING:
     import pandas as pd

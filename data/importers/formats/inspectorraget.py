@@ -13,7 +13,7 @@ from data.importers.parsing.documents import document_of
 from data.importers.parsing.metric_names import metric_name, plain_name
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.store.drafts import Record, RunDraft
+from data.store.parsed_run import (Record, RunDraft)
 
 __all__ = [
     "Scale",

@@ -16,7 +16,7 @@ from data.importers.parsing.documents import document_of
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, container, json_lines, open_table
 from data.importers.parsing.source import Source
-from data.store.drafts import Record, RunDraft
+from data.store.parsed_run import (Record, RunDraft)
 from data.store.sample_fields import FIELDS
 
 __all__ = ["HEADER", "is_native", "read", "records_of_native"]

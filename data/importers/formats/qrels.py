@@ -9,7 +9,7 @@ from typing import Any
 from data.errors import Problems
 from data.importers.formats.trec import is_score_json
 from data.importers.parsing.source import Source
-from data.store.drafts import Record
+from data.store.parsed_run import Record
 
 __all__ = ["Qrels", "read_qrels", "with_qrels"]
 

@@ -10,7 +10,7 @@ from data.importers.parsing.columns import plan_columns
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import open_table
 from data.importers.parsing.source import Source
-from data.store.drafts import RunDraft
+from data.store.parsed_run import RunDraft
 
 __all__ = ["OWN_COLUMNS", "is_ragas", "read"]
 

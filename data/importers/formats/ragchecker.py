@@ -11,7 +11,7 @@ from data.importers.parsing.documents import documents_of
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import open_table
 from data.importers.parsing.source import Source
-from data.store.drafts import Record, RunDraft
+from data.store.parsed_run import (Record, RunDraft)
 
 __all__ = ["is_ragchecker", "read"]
 

@@ -13,7 +13,7 @@ from data.importers.parsing.columns import Plan, plan_columns
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, open_table
 from data.importers.parsing.source import Source
-from data.store.drafts import Record, RunDraft
+from data.store.parsed_run import (Record, RunDraft)
 from data.store.sample_fields import FIELDS
 from data.store.sample_schema import document_id
 

@@ -15,7 +15,7 @@ import numpy as np
 from data.errors import Problems
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.store.drafts import Record, RunDraft
+from data.store.parsed_run import (Record, RunDraft)
 
 __all__ = [
     "is_score_json",

@@ -10,7 +10,7 @@ from data.errors import Problems
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import open_table
 from data.importers.parsing.source import Source
-from data.store.drafts import RunDraft
+from data.store.parsed_run import RunDraft
 from metrics.metric_registry import declared, is_share
 
 __all__ = ["ACCEPTED", "is_versions", "read"]

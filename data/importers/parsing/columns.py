@@ -14,7 +14,7 @@ from data.errors import InputError, Problem
 from data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell, read_score
 from data.importers.parsing.metric_names import metric_name, plain_name
 from data.importers.parsing.rows import Table
-from data.store.drafts import MappedColumn
+from data.store.parsed_run import MappedColumn
 from data.store.sample_fields import FIELDS
 
 __all__ = [

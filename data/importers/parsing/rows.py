@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from data.errors import Problems
 from data.importers.parsing.source import Source, decoded_line, json_fault
-from data.store.drafts import Record
+from data.store.parsed_run import Record
 
 __all__ = ["HEAD_ROWS", "Table", "container", "document_rows", "open_table"]
 

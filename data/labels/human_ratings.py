@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from data.errors import DataError
 from data.labels.random_sample import rows_of
-from data.labels.rating_scales import EVALUATOR, QUANTITIES, Quantity, quantity_of
+from data.labels.rating_dimensions import (EVALUATOR, QUANTITIES, Quantity, quantity_of)
 from data.labels.ratings import Rating, ratings_of, unrated
 from data.scoring.imported_scores import known_name
 from data.scoring.scored_run import RunTable

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.labels.agreement import DEFAULT_CUTS, Cuts
-from data.labels.compared_metric import Held, column_of, oriented, passes
-from data.labels.human_values import PeopleValues
+from data.labels.evaluated_metric import (Held, column_of, oriented, passes)
+from data.labels.human_ratings import PeopleValues
 from data.scoring.scored_run import RunTable
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from metrics.statistics.intervals import Interval, interval

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.errors import DataError
-from data.labels.human_values import UNANSWERABLE, PeopleValues
-from data.labels.rating_scales import PASS
-from data.scoring.lexical_support import LEXICAL_SUPPORT, support_shares
+from data.labels.human_ratings import (UNANSWERABLE, PeopleValues)
+from data.labels.rating_dimensions import PASS
+from data.scoring.lexical_groundedness import (LEXICAL_SUPPORT, support_shares)
 from data.scoring.scored_run import Column, RunTable
 from metrics.metric_registry import bounds_of, declared, ordered, title_of
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
