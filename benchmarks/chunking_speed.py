@@ -31,7 +31,7 @@ from data.chunking.corpus import Corpus, Document, read_corpus
 from data.chunking.grid_search import GridPlan, plan_cells, run_grid
 from data.chunking.questions import Questions, read_questions
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run, Workspace
 
 BUNDLED = Path(__file__).parent.parent / "data" / "bundled"
@@ -43,7 +43,7 @@ DOCUMENTS = 40  # of the synthetic corpus
 Work = Callable[[], dict[str, Any]]
 
 
-class TimedCatalogue(Catalogue):
+class TimedCatalogue(RunStore):
     """A catalogue that knows how long it scored."""
 
     seconds = 0.0
@@ -56,17 +56,17 @@ class TimedCatalogue(Catalogue):
         return found
 
 
-def timed_grid(root: Path, plan: GridPlan) -> tuple[Catalogue, list[Run], dict[str, Any]]:
+def timed_grid(root: Path, plan: GridPlan) -> tuple[RunStore, list[Run], dict[str, Any]]:
     """Run a grid in a new workspace; gives its runs, and the seconds of each cell and of each step in all."""
-    catalogue = TimedCatalogue(Workspace(root).create())
+    store = TimedCatalogue(Workspace(root).create())
     marks = [time.perf_counter()]
-    runs = run_grid(catalogue, plan, "bench", lambda _: marks.append(time.perf_counter()))
+    runs = run_grid(store, plan, "bench", lambda _: marks.append(time.perf_counter()))
     start, *cells = np.diff(marks).tolist()
     steps = {name: sum(float(run.measured[f"{name}_s"]) for run in runs) for name in STEPS[:3]}
-    steps["scoring"] = catalogue.seconds
+    steps["scoring"] = store.seconds
     steps["storing"] = sum(cells) - sum(steps.values())
     chunks = [int(run.config["n_chunks"]) for run in runs]
-    return catalogue, runs, {"start": start, "cells": cells, "steps": steps, "chunks": chunks}
+    return store, runs, {"start": start, "cells": cells, "steps": steps, "chunks": chunks}
 
 
 def real(corpus: str, questions: str) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def real(corpus: str, questions: str) -> dict[str, Any]:
     return {**found, "cold": cold["start"] + sum(cold["cells"]), **_described(texts, asked)}
 
 
-def _same(first: Catalogue, again: Catalogue, run: Run, other: Run) -> int:
+def _same(first: RunStore, again: RunStore, run: Run, other: Run) -> int:
     """Check that two runs have the same scores, sample by sample; gives how many were compared."""
     names = list(first.summary(run))
     assert names == list(again.summary(other))

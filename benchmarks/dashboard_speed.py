@@ -57,10 +57,10 @@ def import_rate(root: Path, files: list[Path]) -> tuple[float, float]:
     from data.importers.load import Step, import_source
     from data.importers.parsing.options import Options
     from data.importers.parsing.source import Source
-    from data.scoring.run_store import Catalogue
+    from data.scoring.run_store import RunStore
     from data.store.workspace import Workspace
 
-    catalogue = Catalogue(Workspace(root).create())
+    store = RunStore(Workspace(root).create())
     samples, reading, whole = 0, 0.0, 0.0
     for file in files:
         start = read = time.perf_counter()
@@ -70,7 +70,7 @@ def import_rate(root: Path, files: list[Path]) -> tuple[float, float]:
             if step.doing == "reading":
                 read = time.perf_counter()
 
-        samples += import_source(catalogue, Source.from_path(file), Options(), "bench", watch)[0].run.n
+        samples += import_source(store, Source.from_path(file), Options(), "bench", watch)[0].run.n
         reading, whole = reading + read - start, whole + time.perf_counter() - start
     return samples / reading, samples / whole
 

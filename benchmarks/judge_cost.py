@@ -36,10 +36,10 @@ from peer_replies import Meter
 from data.api import add_run
 from data.demo import load_samples
 from data.judge.client import ClientSettings
-from data.judge.evaluation import ReadingWork
+from data.judge.evaluation import EvaluationTask
 from data.judge.prices import read_prices
-from data.judge.run_job import JobSpec, run_work
-from data.scoring.run_store import Catalogue
+from data.judge.run_job import JobSpec, run_task
+from data.scoring.run_store import RunStore
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Workspace
 
@@ -83,11 +83,11 @@ def _usable(sample: Record) -> bool:
     return bool(sample["answer"] and sample["reference_answer"] and texts and all(texts))
 
 
-def _whole(catalogue: Catalogue, project: str) -> Iterator[Record]:
+def _whole(store: RunStore, project: str) -> Iterator[Record]:
     """Give the samples of a project that every tool can score, each content once."""
     seen = set()
-    for run in sorted(catalogue.runs(project), key=lambda one: one.run_id):
-        stored = StoredSamples(catalogue.workspace.samples_path(run.run_id))
+    for run in sorted(store.runs(project), key=lambda one: one.run_id):
+        stored = StoredSamples(store.workspace.samples_path(run.run_id))
         for sample in stored.read(range(run.n), COLUMNS):
             content = json.dumps([sample[name] for name in COLUMNS], default=str)
             if _usable(sample) and content not in seen:
@@ -95,9 +95,9 @@ def _whole(catalogue: Catalogue, project: str) -> Iterator[Record]:
                 yield sample
 
 
-def draw(catalogue: Catalogue, project: str, count: int) -> list[Record]:
+def draw(store: RunStore, project: str, count: int) -> list[Record]:
     """Draw samples of a project, from all of its runs."""
-    found = sorted(_whole(catalogue, project), key=lambda one: (one["question"], one["answer"]))
+    found = sorted(_whole(store, project), key=lambda one: (one["question"], one["answer"]))
     return random.Random(7).sample(found, min(count, len(found)))
 
 
@@ -118,9 +118,9 @@ def by_ragtriage(samples: list[Record], url: str, folder: Path) -> dict[str, int
     model = read_prices().model()
     workspace = Workspace(folder)
     spec = JobSpec(range(run.n))
-    run_work(workspace, run, ReadingWork.of(model.window), ClientSettings(model, url), spec)
+    run_task(workspace, run, EvaluationTask.of(model.window), ClientSettings(model, url), spec)
     found: Counter[str] = Counter()
-    for name, one in Catalogue(workspace).summary(run).items():
+    for name, one in RunStore(workspace).summary(run).items():
         if one.mean is not None and one.sources.get("judged"):
             found[name.partition("@")[0]] = one.sources["judged"]
     return dict(found)
@@ -220,10 +220,10 @@ def main() -> None:
     pythons = {tool: getattr(given, tool) for tool in PEERS}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        catalogue = Catalogue(Workspace(folder / "samples").create())
-        load_samples(catalogue)
+        store = RunStore(Workspace(folder / "samples").create())
+        load_samples(store)
         for project in PROJECTS:
-            drawn = draw(catalogue, project, given.samples)
+            drawn = draw(store, project, given.samples)
             show(project, costs(project, drawn, pythons, folder))
 
 

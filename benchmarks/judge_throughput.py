@@ -29,12 +29,12 @@ from make_runs import make_runs
 
 from data.api import add_run
 from data.judge.client import ClientSettings
-from data.judge.evaluation import COLUMNS, ReadingWork
+from data.judge.evaluation import COLUMNS, EvaluationTask
 from data.judge.messages import message_params
 from data.judge.prices import read_prices
-from data.judge.requests import WorkSample
-from data.judge.run_job import JobSpec, run_work
-from data.scoring.run_store import Catalogue
+from data.judge.requests import TaskSample
+from data.judge.run_job import JobSpec, run_task
+from data.scoring.run_store import RunStore
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run, Workspace
 
@@ -61,7 +61,7 @@ def job(folder: Path, url: str, concurrency: int) -> dict[str, float]:
     model = read_prices().model()
     settings = ClientSettings(model, url, concurrency)
     before = _processor()
-    result = run_work(workspace, run, ReadingWork.of(model.window), settings, JobSpec(range(run.n)))
+    result = run_task(workspace, run, EvaluationTask.of(model.window), settings, JobSpec(range(run.n)))
     assert result.progress.scored == run.n, result.progress
     used = _processor() - before
     return {"seconds": result.progress.seconds, "processor": used, "peak_mb": _peak_mb()}
@@ -91,15 +91,15 @@ def alone(folder: Path, url: str, concurrency: int) -> dict[str, float]:
 
 
 def _run(folder: Path) -> Run:
-    return Catalogue(Workspace(folder)).runs()[0]
+    return RunStore(Workspace(folder)).runs()[0]
 
 
 def _bodies(folder: Path) -> list[bytes]:
     run, model = _run(folder), read_prices().model()
-    work, settings = ReadingWork.of(model.window), ClientSettings(model)
+    work, settings = EvaluationTask.of(model.window), ClientSettings(model)
     stored = StoredSamples(Workspace(folder).samples_path(run.run_id))
     samples = stored.read(range(run.n), COLUMNS)
-    requests = (next(work.steps(WorkSample(row, 0, one))) for row, one in enumerate(samples))
+    requests = (next(work.steps(TaskSample(row, 0, one))) for row, one in enumerate(samples))
     return [orjson.dumps(message_params(one, settings)) for one in requests]
 
 

@@ -25,7 +25,7 @@ from dashboard.export.html_report import html_report
 from dashboard.export.pdf import FLAGS, NO_SANDBOX, find_chromium, pdf_report
 from dashboard.export.pptx.report import pptx_report
 from dashboard.stories.report import Report
-from dashboard.stories.story import Made
+from dashboard.stories.story import RenderedSection
 from dashboard.wording.table_files import TABLE_FORMS, export_table
 from data.analysis.alignment import Group
 from metrics.statistics.intervals import Interval, interval
@@ -47,7 +47,7 @@ def _interval(values: np.ndarray) -> Interval:
     return interval(values, np.arange(len(values)), len(values))
 
 
-def _trend(scores: Sequence[np.ndarray], metric: str) -> Made:
+def _trend(scores: Sequence[np.ndarray], metric: str) -> RenderedSection:
     found = [_interval(one) for one in scores]
     points = [
         Point(f"version {at}", "2026-11-21", one.mean, one.low, one.high, len(scores[0]), at == len(found))
@@ -57,7 +57,7 @@ def _trend(scores: Sequence[np.ndarray], metric: str) -> Made:
         {"Version": one.label, "Mean": one.mean, "Low": one.low, "High": one.high, "n": one.n}
         for one in points
     ]
-    return Made(
+    return RenderedSection(
         "trend", f"{metric} over versions", "", trend(points, metric, points[0].mean), rows, alt=metric
     )
 
@@ -87,14 +87,18 @@ def make_report(runs: int, samples: int, cases: int) -> Report:
     for at in range(runs):
         context, faithful = numbers.beta(5, 2, samples), numbers.beta(6, 2, samples)
         figure = case_map(context, faithful, (0.7, 0.85), "context recall")
-        points.append(Made("map", f"Version {at + 1}: where its cases lie", "", figure, alt="cases by cell"))
+        points.append(
+            RenderedSection("map", f"Version {at + 1}: where its cases lie", "", figure, alt="cases by cell")
+        )
         over_k = {
             name: [Group(str(k), str(k), _interval(numbers.beta(2, 3, samples))) for k in range(1, 11)]
             for name in ("wasted_context", "deep_reliance")
         }
         lines = k_lines(over_k, {"wasted_context": "Wasted context", "deep_reliance": "Deep reliance"}, 5)
-        points.append(Made("alignment", f"Version {at + 1}: use over k", "", lines, alt="use over k"))
-    points.append(Made("cases", "Cases in full", cases=[_case(drawn, at) for at in range(cases)]))
+        points.append(
+            RenderedSection("alignment", f"Version {at + 1}: use over k", "", lines, alt="use over k")
+        )
+    points.append(RenderedSection("cases", "Cases in full", cases=[_case(drawn, at) for at in range(cases)]))
     facts = {"run": "drawn", "date": "2026-11-21", "how to reproduce": "python benchmarks/report_size.py"}
     return Report(
         "Ten versions compared", "a drawn report", "lead", tuple(points), facts, ("Drawn numbers.",)

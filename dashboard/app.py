@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shell.components import begin_page
-from dashboard.shell.session import View, current_selection, open_catalogue, restore_selection, save_selection
+from dashboard.shell.session import View, current_selection, open_store, restore_selection, save_selection
 from dashboard.shell.stale_links import tell_missing
 from dashboard.shell.user import may_write
 from dashboard.shell.widgets import choose
@@ -28,7 +28,7 @@ PAGES = [
     st.Page("views/runs.py", title="Runs"),
 ]
 KNOWN_BY_MEANS = ("benchmarks", "trend", "runs")  # pages that show something of a version without samples
-CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "mark": "", "grid": "", "page": 1}
+CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "cohort": "", "grid": "", "page": 1}
 CONVENTIONS = {
     "default": "ragtriage (undefined stays undefined)",
     "ragchecker": "RAGChecker (empty lists give 0)",
@@ -38,7 +38,7 @@ CONVENTIONS = {
 def pick(view: View) -> View:
     """Draw the pickers of project, run and baseline, and give the view that they choose."""
     with st.sidebar:
-        projects = view.catalogue.projects()
+        projects = view.store.projects()
         choose("Project", "project", projects, str, {**CLEAR_RUN, "run": "", "case": ""}, shown=view.project)
         newest = [run.run_id for run in reversed(view.runs)]
         choose("Run", "run", newest, view.labels, {"page": 1}, shown=view.run.run_id)
@@ -61,9 +61,9 @@ begin_page()
 if presenting != bool(current_selection().slide):
     st.rerun()
 try:
-    catalogue = open_catalogue()
-    tell_missing(catalogue)
-    found = View.of(catalogue, current_selection())
+    store = open_store()
+    tell_missing(store)
+    found = View.of(store, current_selection())
     if found is None and page.url_path != "runs":
         st.title("No runs yet")
         st.write(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.gates.baseline import baseline_of
 from data.gates.config import load_gates
 from data.gates.report import GateReport, gate_run
-from data.importers.formats.frames import drafts_from_frame
-from data.importers.load import import_drafts
-from data.scoring.run_store import Catalogue
+from data.importers.formats.frames import runs_from_frame
+from data.importers.load import import_parsed_runs
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run, Workspace
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ def add_run(
     Raises:
         InputError: a record cannot be used; the message names the row and the field.
     """
-    problems = Problems(name)
-    drafts = drafts_from_frame(records, name, problems, config=dict(config or {}), dataset=dataset)
-    catalogue = Catalogue(Workspace.find(workspace).create())
-    return import_drafts(catalogue, drafts, project or catalogue.usual_project(), problems)[-1].run
+    problems = ValidationErrors(name)
+    drafts = runs_from_frame(records, name, problems, config=dict(config or {}), dataset=dataset)
+    store = RunStore(Workspace.find(workspace).create())
+    return import_parsed_runs(store, drafts, project or store.usual_project(), problems)[-1].run
 
 
 def gate(run: str, baseline: str = "", config: str | None = None, workspace: str | None = None) -> GateReport:
@@ -62,8 +62,6 @@ def gate(run: str, baseline: str = "", config: str | None = None, workspace: str
     Raises:
         DataError: a run is not there, or the gates cannot be read; the message says what would be accepted.
     """
-    catalogue = Catalogue(Workspace.find(workspace))
-    found = catalogue.find(run)
-    return gate_run(
-        catalogue, found, baseline_of(catalogue, found, baseline), load_gates(catalogue.workspace, config)
-    )
+    store = RunStore(Workspace.find(workspace))
+    found = store.find(run)
+    return gate_run(store, found, baseline_of(store, found, baseline), load_gates(store.workspace, config))

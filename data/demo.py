@@ -15,13 +15,13 @@ from typing import Any
 from data.chunking.corpus import read_corpus
 from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
 from data.chunking.questions import read_questions
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.detect import read_runs
-from data.importers.load import Step, Watch, import_drafts
+from data.importers.load import Step, Watch, import_parsed_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
-from data.store.parsed_run import RunDraft
+from data.scoring.run_store import RunStore
+from data.store.parsed_run import ParsedRun
 from data.store.write_run import ImportedRun
 
 __all__ = ["FIRST_PROJECT", "FIRST_RUN", "load_samples"]
@@ -39,39 +39,39 @@ def _folder() -> Path:
     return Path(str(files("data"))) / "bundled"
 
 
-def load_samples(catalogue: Catalogue, watch: Watch | None = None) -> list[ImportedRun]:
+def load_samples(store: RunStore, watch: Watch | None = None) -> list[ImportedRun]:
     """Load the bundled samples that are not there yet, and give each project a baseline where it has none.
 
     A sample of which only some runs are there, because an earlier load was cut off, is read again.
 
     Args:
-        catalogue: of the workspace.
+        store: of the workspace.
         watch: called as it goes.
 
     Returns:
         What became of each run of the samples that were read; nothing where all were there.
     """
-    there = Counter((run.project, run.origin["file"]) for run in catalogue.runs())
+    there = Counter((run.project, run.origin["file"]) for run in store.runs())
     loaded = []
     for entry in _manifest():
         if there[entry["project"], Path(entry["file"]).name] < entry["runs"]:
-            loaded += _load(catalogue, entry, watch)
+            loaded += _load(store, entry, watch)
     for entry in _manifest():
-        _set_baseline(catalogue, entry)
+        _set_baseline(store, entry)
     return loaded
 
 
-def _load(catalogue: Catalogue, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
+def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
     if "grid" in entry:
-        return _run_grid(catalogue, entry, watch)
+        return _run_grid(store, entry, watch)
     name = Path(entry["file"]).name
     source = Source.from_bytes(name, (_folder() / entry["file"]).read_bytes())
-    problems = Problems(name)
+    problems = ValidationErrors(name)
     drafts = [_described(draft, entry) for draft in read_runs(source, Options(), problems)]
-    return import_drafts(catalogue, drafts, entry["project"], problems, watch)
+    return import_parsed_runs(store, drafts, entry["project"], problems, watch)
 
 
-def _run_grid(catalogue: Catalogue, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
+def _run_grid(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
     """Run a bundled grid; it takes about as long as reading its cells would."""
     given = entry["grid"]
     corpus = read_corpus([_folder() / given["corpus"]])
@@ -83,10 +83,10 @@ def _run_grid(catalogue: Catalogue, entry: Mapping[str, Any], watch: Watch | Non
             watch(Step(entry["file"], step.cell, "chunking", step.done, step.total))
 
     plan = GridPlan(corpus, questions, cells, title=entry["file"])
-    return [ImportedRun(run, "imported") for run in run_grid(catalogue, plan, entry["project"], tell)]
+    return [ImportedRun(run, "imported") for run in run_grid(store, plan, entry["project"], tell)]
 
 
-def _described(draft: RunDraft, entry: Mapping[str, Any]) -> RunDraft:
+def _described(draft: ParsedRun, entry: Mapping[str, Any]) -> ParsedRun:
     name = entry.get("names", {}).get(draft.name, draft.name)
     made = entry.get("created_at")
     return replace(
@@ -98,11 +98,11 @@ def _described(draft: RunDraft, entry: Mapping[str, Any]) -> RunDraft:
     )
 
 
-def _set_baseline(catalogue: Catalogue, entry: Mapping[str, Any]) -> None:
+def _set_baseline(store: RunStore, entry: Mapping[str, Any]) -> None:
     project, name = entry["project"], entry.get("baseline")
-    if name is None or project in catalogue.ledger.baselines():
+    if name is None or project in store.ledger.baselines():
         return
     made = datetime.fromisoformat(entry["created_at"])
-    for run in catalogue.runs(project):
+    for run in store.runs(project):
         if run.name == name and run.created_at == made:
-            catalogue.ledger.set_baseline(project, run.run_id, WHO)
+            store.ledger.set_baseline(project, run.run_id, WHO)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["DataError", "InputError", "Problem", "Problems", "WorkspaceError"]
+__all__ = ["DataError", "InputError", "ValidationError", "ValidationErrors", "WorkspaceError"]
 
 SHOWN_PROBLEMS = 20
 
@@ -19,7 +19,7 @@ class WorkspaceError(DataError):
 
 
 @dataclass(frozen=True)
-class Problem:
+class ValidationError:
     """One thing wrong with an input file.
 
     Attributes:
@@ -45,7 +45,7 @@ class Problem:
 class InputError(DataError):
     """A file that cannot be loaded, with all that is wrong with it: the first twenty and a count."""
 
-    def __init__(self, problems: Sequence[Problem], total: int | None = None) -> None:
+    def __init__(self, problems: Sequence[ValidationError], total: int | None = None) -> None:
         self.problems = tuple(problems[:SHOWN_PROBLEMS])
         self.total = len(problems) if total is None else total
         lines = [str(problem) for problem in self.problems]
@@ -54,19 +54,19 @@ class InputError(DataError):
         super().__init__("\n".join(lines))
 
 
-class Problems:
+class ValidationErrors:
     """Gathers the problems of one input, keeps the first twenty and counts the rest."""
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self.first: list[Problem] = []
+        self.first: list[ValidationError] = []
         self.total = 0
 
     def add(self, line: int | None, field: str, what: str, accepted: str) -> None:
         """Note one problem."""
         self.total += 1
         if len(self.first) < SHOWN_PROBLEMS:
-            self.first.append(Problem(self.file, line, field, what, accepted))
+            self.first.append(ValidationError(self.file, line, field, what, accepted))
 
     def raise_if_any(self) -> None:
         """Stop the import when something is wrong; nothing is loaded then."""

@@ -7,7 +7,7 @@ from dataclasses import fields
 from types import MappingProxyType
 
 from data.gates.report import GateReport
-from metrics.diagnosis.patterns import CONTEXT_SIGNALS, PATTERNS, Cutoffs
+from metrics.diagnosis.patterns import CONTEXT_METRICS, PATTERNS, CaseThresholds
 from metrics.diagnosis.stages import STAGES
 from metrics.gates.gates import Gate, GateResult
 from metrics.gates.wording import gate_title, subject_of
@@ -57,12 +57,12 @@ def _reasons() -> str:
 
 
 def _cutoffs() -> str:
-    rows = [[f"`{one.name}`", f"{one.default:.2f}", CUTOFFS[one.name]] for one in fields(Cutoffs)]
+    rows = [[f"`{one.name}`", f"{one.default:.2f}", CUTOFFS[one.name]] for one in fields(CaseThresholds)]
     return "### Cut-offs, for single cases\n\n" + _table(["Cut-off", "Value", "Of"], rows)
 
 
 def _signals() -> str:
-    rows = [[str(at), f"`{name}`"] for at, name in enumerate(CONTEXT_SIGNALS, 1)]
+    rows = [[str(at), f"`{name}`"] for at, name in enumerate(CONTEXT_METRICS, 1)]
     return "### Context signals, in order\n\n" + _table(["", "Metric"], rows)
 
 
@@ -123,7 +123,7 @@ def _row(report: GateReport) -> list[str]:
     ]
     said = ", ".join(counts) + (f" ({'; '.join(failed)})" if failed else "")
     code = f"{report.exit_code()}, strict {report.exit_code(strict=True)}"
-    broken = f"{len(report.broken)} of {report.n_compared}"
+    broken = f"{len(report.newly_failing)} of {report.n_compared}"
     return [report.name, f"**{report.verdict}**", code, *levels, said, broken]
 
 

@@ -13,7 +13,7 @@ from metrics.definitions.claims import METRICS as CLAIM_METRICS
 from metrics.definitions.spans import BUDGET_METRICS, BUDGETS, CHUNK_COUNT_METRICS
 from metrics.schema.applicability import ANSWERABLE_LABEL, missing
 from metrics.schema.batch import Batch
-from metrics.schema.metric import CONVENTIONS, Convention, Metric, MetricKey, Stage, parse_key
+from metrics.schema.metric import CONVENTIONS, Component, Convention, Metric, MetricKey, parse_key
 from metrics.schema.scores import MetricsError, Scores
 
 __all__ = [
@@ -111,11 +111,11 @@ def unlabelled() -> dict[str, str]:
 
 def metrics_table() -> str:
     """The registry as Markdown: a heading and a table for each stage of the pipeline."""
-    return "\n\n".join(_stage_table(stage) for stage in get_args(Stage))
+    return "\n\n".join(_stage_table(stage) for stage in get_args(Component))
 
 
-def _stage_table(stage: Stage) -> str:
-    rows = [_row(metric) for metric in REGISTRY.values() if metric.stage == stage]
+def _stage_table(stage: Component) -> str:
+    rows = [_row(metric) for metric in REGISTRY.values() if metric.component == stage]
     head = ["Metric", "Meaning", "Formula", "Better", "Range", "Needs", "Not applicable", "Source"]
     lines = [head, ["---"] * len(head), *rows]
     return f"### {stage.capitalize()}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)

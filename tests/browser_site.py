@@ -17,7 +17,7 @@ import pytest
 from places import REPOSITORY
 from playwright.sync_api import Browser, Page
 
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 __all__ = ["Site", "serving", "visiting"]
 
@@ -32,13 +32,13 @@ class Site:
     Attributes:
         page: the browser's page.
         url: where the dashboard is.
-        catalogue: its workspace.
+        store: its workspace.
         outside: requests that left this machine.
     """
 
     page: Page
     url: str
-    catalogue: Catalogue
+    store: RunStore
     outside: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> None:
@@ -55,7 +55,7 @@ class Site:
         return self.page.inner_text("[data-testid=stMain]")
 
     def run_id(self, project: str, name: str) -> str:
-        runs = [run for run in self.catalogue.runs(project) if run.name == name]
+        runs = [run for run in self.store.runs(project) if run.name == name]
         return max(runs, key=lambda run: run.n).run_id
 
 
@@ -100,10 +100,10 @@ def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def visiting(browser: Browser, url: str, catalogue: Catalogue) -> Iterator[Site]:
+def visiting(browser: Browser, url: str, store: RunStore) -> Iterator[Site]:
     """Open a page on a dashboard; nothing it asks for may lie outside this machine."""
     context = browser.new_context(viewport={"width": 1440, "height": 1000})
-    found = Site(context.new_page(), url, catalogue)
+    found = Site(context.new_page(), url, store)
     inside = (url, url.replace("http", "ws", 1), "data:", "blob:")
     found.page.on(
         "request",

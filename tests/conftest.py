@@ -12,22 +12,22 @@ from chromium import FLAGS, HOW_TO_GET_ONE, find_chromium
 from playwright.sync_api import Browser, sync_playwright
 
 from data.demo import load_samples
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
 
 
 @pytest.fixture
-def workspace(tmp_path: Path) -> Catalogue:
+def workspace(tmp_path: Path) -> RunStore:
     """A fresh workspace."""
-    return Catalogue(Workspace(tmp_path / "workspace").create())
+    return RunStore(Workspace(tmp_path / "workspace").create())
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
+def demo(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
     """A workspace with the bundled samples; for reading only."""
-    catalogue = Catalogue(Workspace(tmp_path_factory.mktemp("demo") / "workspace").create())
-    load_samples(catalogue)
-    return catalogue
+    store = RunStore(Workspace(tmp_path_factory.mktemp("demo") / "workspace").create())
+    load_samples(store)
+    return store
 
 
 @pytest.fixture(scope="session")
@@ -51,15 +51,15 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Catalogue]]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, RunStore]]:
     root = tmp_path_factory.mktemp("browser") / "workspace"
-    catalogue = Catalogue(Workspace(root).create())
-    load_samples(catalogue)
+    store = RunStore(Workspace(root).create())
+    load_samples(store)
     with serving(root) as url:
-        yield url, catalogue
+        yield url, store
 
 
 @pytest.fixture
-def site(browser: Browser, server: tuple[str, Catalogue]) -> Iterator[Site]:
+def site(browser: Browser, server: tuple[str, RunStore]) -> Iterator[Site]:
     with visiting(browser, *server) as found:
         yield found

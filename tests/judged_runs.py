@@ -9,10 +9,10 @@ from judge_server import JudgeServer
 
 from data.api import add_run
 from data.judge.client import ClientSettings
-from data.judge.evaluation import ReadingWork
+from data.judge.evaluation import EvaluationTask
 from data.judge.prices import read_prices
-from data.judge.run_job import JobResult, JobSpec, run_work
-from data.scoring.run_store import Catalogue
+from data.judge.run_job import JobResult, JobSpec, run_task
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run, Workspace
 
 LASTING = {"truncated": "truncated", "refusal": "refused", "window": "context_exceeded", "schema": "invalid"}
@@ -34,16 +34,16 @@ def records(n: int) -> list[dict[str, Any]]:
     ]
 
 
-def made(folder: Path, n: int) -> tuple[Catalogue, Run]:
+def made(folder: Path, n: int) -> tuple[RunStore, Run]:
     run = add_run(records(n), "turtles", "zoo", str(folder))
-    return Catalogue(Workspace(folder)), run
+    return RunStore(Workspace(folder)), run
 
 
 def judged(
-    catalogue: Catalogue, run: Run, server: JudgeServer, rows: range | None = None, **more: Any
+    store: RunStore, run: Run, server: JudgeServer, rows: range | None = None, **more: Any
 ) -> JobResult:
     model = read_prices().model()
     timeout = more.pop("timeout", 30.0)
     settings = ClientSettings(model, server.url, more.pop("concurrency", 8), timeout)
     spec = JobSpec(rows or range(run.n), **more)
-    return run_work(catalogue.workspace, run, ReadingWork.of(model.window), settings, spec)
+    return run_task(store.workspace, run, EvaluationTask.of(model.window), settings, spec)

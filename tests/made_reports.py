@@ -8,9 +8,9 @@ from typing import Any
 import plotly.graph_objects as go
 
 from dashboard.charts.overview import Point, trend
-from dashboard.charts.style import LEGEND, arms, laid_out
+from dashboard.charts.style import LEGEND, error_bars, laid_out
 from dashboard.stories.report import Report
-from dashboard.stories.story import Made
+from dashboard.stories.story import RenderedSection
 
 __all__ = ["HOSTILE", "LONG_ANSWER", "bars", "curves", "forest", "full_report", "heat", "ranks", "versions"]
 
@@ -45,7 +45,7 @@ def forest() -> go.Figure:
         figure.add_scatter(
             x=[middle], y=[names[at]], mode="markers", name=name,
             marker={"color": colour, "symbol": "triangle-up", "size": 11},
-            error_x=arms([middle], [middle - 0.04], [middle + 0.06]), customdata=[[500 + at]],
+            error_x=error_bars([middle], [middle - 0.04], [middle + 0.06]), customdata=[[500 + at]],
             hovertemplate="%{y}: %{x:+.3f}, %{customdata[0]} pairs<extra></extra>",
         )  # fmt: skip
     figure.add_vline(x=0, line_dash="dash", line_color="#8a949e")
@@ -86,7 +86,7 @@ def heat() -> go.Figure:
 
 def ranks() -> go.Figure:
     values, lows, highs = [0.8, 0.5, 0.3], [0.75, 0.45, 0.25], [0.85, 0.55, 0.35]
-    figure = go.Figure(go.Bar(x=[0, 1, 2], y=values, error_y=arms(values, lows, highs)))
+    figure = go.Figure(go.Bar(x=[0, 1, 2], y=values, error_y=error_bars(values, lows, highs)))
     figure.update_xaxes(title="rank", tickvals=[0, 1, 2], ticktext=["<b>1</b><br>80 %", "2 &lt; 3", "rank 3"])
     figure.update_yaxes(range=[0, 1.05], tickformat=".0%")
     figure.add_hline(y=0.3, line_dash="dash", annotation_text="alert above 30 %")
@@ -125,6 +125,10 @@ def cases() -> list[dict[str, Any]]:
     return [full, hostile]
 
 
+def wide_rows() -> list[dict[str, str]]:
+    return [{f"column {at}": f"{at}.5 [0.1, 0.2]" for at in range(14)}] * 20
+
+
 def long_rows(n: int) -> list[dict[str, Any]]:
     return [
         {"Slice": f"team: {at} поиск 搜索", "Bad": f"{at} of 1,000", "Share": at / 1000, "n": at, "p": None}
@@ -132,24 +136,24 @@ def long_rows(n: int) -> list[dict[str, Any]]:
     ]
 
 
-def full_report(made: Sequence[Made] | None = None, **more: Any) -> Report:
+def full_report(made: Sequence[RenderedSection] | None = None, **more: Any) -> Report:
     """Give a report with a point of each kind, or with the points given."""
     points = made or (
-        Made(
+        RenderedSection(
             "verdict", "FAIL: faithfulness is below its gate", "It is 0.78 [0.75, 0.81]. 忠实度低于门槛。",
             rows=[{"Metric": "Faithfulness", "Mean": "0.78", "=SUM(A1)": "+0.1"}], facts=("1,000 questions",),
             note="Мы не выпускаем эту версию.",
         ),
-        Made("change", "Did it help?", "Recall@5 +0.08.", forest(), facts=("500 pairs",), alt="Gaps"),
-        Made("fix_first", "What should be fixed first?", "", bars(), alt="Stages by bad cases"),
-        Made("trend", "Faithfulness over versions", "", versions(), alt="Faithfulness of each version"),
-        Made("retrieval", "Retrieval over k", "", curves(), alt="Recall and precision over k"),
-        Made("alignment", "Use by rank", "", ranks(), alt="Use of documents by rank"),
-        Made("chunking", "Chunking grid", "", heat(), alt="Recall over size and overlap"),
-        Made("slices", "Where does it do worst?", "A long table.", rows=long_rows(60)),
-        Made("wide", "A wide table", rows=[{f"column {at}": f"{at}.5 [0.1, 0.2]" for at in range(14)}] * 20),
-        Made("cases", "Examples", cases=cases()),
-        Made("text", HOSTILE, note="Fix the generator.\n下一步：修复生成器\n" + HOSTILE),
+        RenderedSection("change", "Did it help?", "Recall@5 +0.08.", forest(), facts=("500 pairs",)),
+        RenderedSection("fix_first", "What should be fixed first?", "", bars(), alt="Stages"),
+        RenderedSection("trend", "Faithfulness over versions", "", versions(), alt="Faithfulness"),
+        RenderedSection("retrieval", "Retrieval over k", "", curves(), alt="Recall and precision over k"),
+        RenderedSection("alignment", "Use by rank", "", ranks(), alt="Use of documents by rank"),
+        RenderedSection("chunking", "Chunking grid", "", heat(), alt="Recall over size and overlap"),
+        RenderedSection("slices", "Where does it do worst?", "A long table.", rows=long_rows(60)),
+        RenderedSection("wide", "A wide table", rows=wide_rows()),
+        RenderedSection("cases", "Examples", cases=cases()),
+        RenderedSection("text", HOSTILE, note="Fix the generator.\n下一步：修复生成器\n" + HOSTILE),
     )  # fmt: skip
     facts = {
         "run": "v6 (abcdef123456)",

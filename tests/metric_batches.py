@@ -13,11 +13,11 @@ from metrics.schema.batch import (
     Batch,
     Checks,
     Claims,
-    Judgement,
+    ContextUse,
+    JudgeLabels,
     Rankings,
     ReferenceClaims,
     SpanRankings,
-    Use,
 )
 from metrics.schema.scores import FloatArray, Source, Status
 
@@ -166,12 +166,12 @@ def reference_claims(rows: Sequence[Row], width: int = WIDTH) -> ReferenceClaims
     )
 
 
-def use(rows: Sequence[Row]) -> Use:
+def use(rows: Sequence[Row]) -> ContextUse:
     share = np.full((len(rows), WIDTH), np.nan)
     for i, row in enumerate(rows):
         for rank, weight in (row.used or {}).items():
             share[i, rank - 1] = weight
-    return Use(
+    return ContextUse(
         used=marks([list(row.used or ()) for row in rows]),
         share=share,
         documents=documents(rows),
@@ -206,10 +206,10 @@ def labels(rows: Sequence[Row]) -> NDArray[np.int8]:
     return out
 
 
-def judgement(rows: Sequence[Row]) -> Judgement:
+def judgement(rows: Sequence[Row]) -> JudgeLabels:
     unknown = (np.nan,) * 5
     columns = np.array([row.judged or unknown for row in rows], dtype=np.float64).reshape(-1, 5)
-    return Judgement(
+    return JudgeLabels(
         addresses=columns[:, 0],
         complete=columns[:, 1],
         agrees=columns[:, 2],
@@ -231,9 +231,9 @@ def batch(rows: Sequence[Row]) -> Batch:
         spans=span_rankings(rows),
         claims=answer_claims(rows),
         reference_claims=reference_claims(rows),
-        use=use(rows),
+        context_use=use(rows),
         answers=answers(rows),
         checks=checks(rows),
         document_relevant=labels(rows),
-        judgement=judgement(rows),
+        judge_labels=judgement(rows),
     )

@@ -12,9 +12,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dashboard.wording.escaping import shorten
-from metrics.text.context_attribution import Attribution, attribute_answer
+from metrics.text.context_attribution import ContextAttribution, attribute_answer
 
-__all__ = ["STYLE", "Evidence", "answer_html", "context_html", "conversation_html", "evidence_of", "gold_ids"]
+__all__ = [
+    "STYLE",
+    "CaseHighlights",
+    "answer_html",
+    "context_html",
+    "conversation_html",
+    "gold_ids",
+    "highlights_of",
+]
 
 FOLD = 700  # characters of a document shown before it is folded
 STYLE = """<style>
@@ -45,7 +53,7 @@ Spans = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class CaseHighlights:
     """What is known of how an answer and its context hang together.
 
     Attributes:
@@ -59,7 +67,7 @@ class Evidence:
 
     used: frozenset[int]
     used_how: str
-    attribution: Attribution | None
+    attribution: ContextAttribution | None
     gold: frozenset[str]
     marks: Mapping[int, Spans]
     gold_text: Mapping[int, Spans] = field(default_factory=dict)
@@ -70,7 +78,7 @@ def gold_ids(sample: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(one["id"] for one in sample["relevant"] or () if (one["grade"] or 0) > 0)
 
 
-def evidence_of(sample: Mapping[str, Any]) -> Evidence:
+def highlights_of(sample: Mapping[str, Any]) -> CaseHighlights:
     """Gather the evidence of a case: recorded use first, else what its words say."""
     documents = [document["text"] or "" for document in sample["retrieved"] or ()]
     found = attribute_answer(sample["answer"], documents) if sample["answer"] and any(documents) else None
@@ -79,9 +87,9 @@ def evidence_of(sample: Mapping[str, Any]) -> Evidence:
         used, how = frozenset(one["rank"] for one in sample["used"]), f"recorded: {sample['used_source']}"
     marks: dict[int, tuple[tuple[int, int], ...]] = {}
     for sentence in found.sentences if found else ():
-        for one in sentence.evidence:
+        for one in sentence.spans:
             marks[one.rank] = (*marks.get(one.rank, ()), *one.spans)
-    return Evidence(used, how, found, gold_ids(sample), marks, gold_text(sample))
+    return CaseHighlights(used, how, found, gold_ids(sample), marks, gold_text(sample))
 
 
 def gold_text(sample: Mapping[str, Any]) -> dict[int, Spans]:
@@ -113,7 +121,7 @@ def conversation_html(sample: Mapping[str, Any]) -> str:
     return f'<div class="rt">{folded}<p><b>{_safe(sample["question"])}</b></p></div>'
 
 
-def answer_html(sample: Mapping[str, Any], evidence: Evidence) -> str:
+def answer_html(sample: Mapping[str, Any], evidence: CaseHighlights) -> str:
     """Write the answer with its claims by verdict; without claims, its sentences by the lexical estimate."""
     answer = sample["answer"]
     if answer is None:
@@ -125,15 +133,13 @@ def answer_html(sample: Mapping[str, Any], evidence: Evidence) -> str:
     return f'<div class="rt"><p>{_marked_answer(answer, evidence.attribution)}</p></div>'
 
 
-def _marked_answer(answer: str, attribution: Attribution) -> str:
+def _marked_answer(answer: str, attribution: ContextAttribution) -> str:
     parts, at = [], 0
     for sentence in attribution.sentences:
         parts.append(_safe(answer[at : sentence.start]))
-        look = "rt-yes" if sentence.evidence else "rt-no"
-        title = (
-            "estimated: words found in the context" if sentence.evidence else "estimated: no support found"
-        )
-        links = "".join(_link(one.rank) for one in sentence.evidence[:3])
+        look = "rt-yes" if sentence.spans else "rt-no"
+        title = "estimated: words found in the context" if sentence.spans else "estimated: no support found"
+        links = "".join(_link(one.rank) for one in sentence.spans[:3])
         text = _safe(answer[sentence.start : sentence.end])
         parts.append(f'<span class="{look}" title="{title}">{text}</span>{links}')
         at = sentence.end
@@ -162,7 +168,7 @@ def _link(rank: int) -> str:
     return f'<a href="#document-{rank}">{rank}</a>'
 
 
-def context_html(sample: Mapping[str, Any], evidence: Evidence) -> str:
+def context_html(sample: Mapping[str, Any], evidence: CaseHighlights) -> str:
     """Write the ranked context with gold, used and ignored marks; long texts folded, evidence highlighted."""
     documents = sample["retrieved"]
     if documents is None:
@@ -173,7 +179,7 @@ def context_html(sample: Mapping[str, Any], evidence: Evidence) -> str:
     return f'<div class="rt">{body}</div>'
 
 
-def _document(rank: int, document: Mapping[str, Any], evidence: Evidence) -> str:
+def _document(rank: int, document: Mapping[str, Any], evidence: CaseHighlights) -> str:
     in_text = evidence.gold_text.get(rank, ())
     gold, used = document["id"] in evidence.gold or bool(in_text), rank in evidence.used
     how = "" if evidence.used_how.startswith("recorded") else " (estimated)"

@@ -6,11 +6,11 @@ import html
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from dashboard.case_html.case import STYLE, answer_html, context_html, conversation_html, evidence_of
+from dashboard.case_html.case import STYLE, answer_html, context_html, conversation_html, highlights_of
 from dashboard.wording.escaping import capital
 from dashboard.wording.export_text import cell_text, printable
 from dashboard.wording.formatting import count
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.store.sample_schema import normalise
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
@@ -54,7 +54,7 @@ def case_html(record: Mapping[str, Any], place: str, fold: Fold) -> str:
         fold: how much of the context stands open.
     """
     given = {name: _printable(value) for name, value in record.items() if name != "ragtriage"}
-    problems = Problems("report")
+    problems = ValidationErrors("report")
     sample = normalise(given, 1, problems)
     head = f"<h3>{_safe(case_name(record))}</h3>{_diagnosis(record)}"
     if sample is None:
@@ -68,7 +68,7 @@ def case_html(record: Mapping[str, Any], place: str, fold: Fold) -> str:
 
 
 def _body(sample: Mapping[str, Any], fold: Fold) -> str:
-    evidence = evidence_of(sample)
+    evidence = highlights_of(sample)
     context, question = context_html(sample, evidence), conversation_html(sample)
     if fold == "open":
         context = _open(context)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, LEGEND, VERMILION, arms, laid_out
+from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, LEGEND, VERMILION, error_bars, laid_out
 from dashboard.wording.escaping import chart_text, shorten
 from data.comparison.ablation import Effect
 from data.comparison.cost import CostPoint
@@ -41,7 +41,7 @@ def effect_forest(effects: Sequence[Effect], title: str) -> go.Figure:
                 mode="markers",
                 name=name,
                 marker={"color": colour, "symbol": symbol, "size": 11},
-                error_x=arms(
+                error_x=error_bars(
                     [one.difference for one in gaps], [one.low for one in gaps], [one.high for one in gaps]
                 ),
                 customdata=[
@@ -102,14 +102,14 @@ def _versions(
         text=[chart_text(shorten(name, 24)) for _, name in mine],
         textposition=_positions(np.array([one.mean for one in costs]), np.array(means)),
         marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2}},
-        error_x=arms(
+        error_x=error_bars(
             [one.mean for one in costs],
             [one.low for one in costs],
             [one.high for one in costs],
             thickness=0.8,
             color=GREY,
         ),
-        error_y=arms(
+        error_y=error_bars(
             [one.mean for one in quality],
             [one.low for one in quality],
             [one.high for one in quality],

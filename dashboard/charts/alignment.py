@@ -20,12 +20,12 @@ from dashboard.charts.style import (
     PURPLE,
     ROW,
     VERMILION,
-    arms,
+    error_bars,
     laid_out,
 )
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, percent
-from data.analysis.alignment import ALERT, GOLD_PLACES, PUBLISHED, Group, Rate
+from data.analysis.alignment import ALERT, GOLD_RANK_BANDS, PUBLISHED, Group, Rate
 from data.scoring.context_use import ORIGINS
 from metrics.statistics.intervals import Interval
 
@@ -81,7 +81,7 @@ def version_rates(rates: Sequence[VersionRate]) -> go.Figure:
     figure = go.Figure()
     rows = _rows(rates)
     for origin, title in ORIGINS.items():
-        mine = [(row, one) for row, one in zip(rows, rates, strict=True) if one.rate.origin == origin]
+        mine = [(row, one) for row, one in zip(rows, rates, strict=True) if one.rate.source == origin]
         if mine:
             colour, symbol = _LOOKS[origin]
             values = [one.rate.value for _, one in mine]
@@ -159,7 +159,7 @@ def _rows(rates: Sequence[VersionRate]) -> list[str]:
     names = [
         ("▸ " if one.current else "")
         + chart_text(_short(one.label))
-        + (f" · {ORIGINS[one.rate.origin]}" if often[one.run_id] > 1 else "")
+        + (f" · {ORIGINS[one.rate.source]}" if often[one.run_id] > 1 else "")
         for one in rates
     ]
     twice = Counter(names)
@@ -184,7 +184,7 @@ def _ends(value: Interval) -> list[str]:
 
 def _arms(values: Sequence[Interval], **look: Any) -> dict[str, object]:
     lows, highs = [one.low for one in values], [one.high for one in values]
-    return arms([one.mean for one in values], lows, highs, **look)
+    return error_bars([one.mean for one in values], lows, highs, **look)
 
 
 def group_bars(groups: Sequence[Group], mark: str, axis: str) -> go.Figure:
@@ -266,8 +266,8 @@ def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str],
 def place_points(groups: Sequence[Group], title: str) -> go.Figure:
     """Draw an answer metric by the rank of the first gold document; where there is none stands apart."""
     figure = go.Figure()
-    ranked = [one for one in groups if one.key != GOLD_PLACES[-1]]
-    without = [one for one in groups if one.key == GOLD_PLACES[-1]]
+    ranked = [one for one in groups if one.key != GOLD_RANK_BANDS[-1]]
+    without = [one for one in groups if one.key == GOLD_RANK_BANDS[-1]]
     if ranked:
         _add_places(figure, ranked, mode="markers+lines", line={"color": GREY, "width": 1}, **_PLACED)
     if without:

@@ -7,10 +7,21 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, LEGEND, ORANGE, PURPLE, VERMILION, arms, laid_out
+from dashboard.charts.style import (
+    BLUE,
+    FRAME,
+    GREEN,
+    GREY,
+    LEGEND,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    error_bars,
+    laid_out,
+)
 from dashboard.wording.escaping import capital, chart_text, shorten
 from data.comparison.benchmarks import PublishedRow
-from data.scoring.summaries import Aggregate
+from data.scoring.summaries import MetricSummary
 from metrics.metric_registry import declared, title_of
 
 __all__ = ["VersionPoint", "dot_plot", "metric_label", "progress"]
@@ -34,7 +45,7 @@ def metric_label(metric: str) -> str:
     return f"{capital(title)}{lower}"
 
 
-def dot_plot(ours: dict[str, Aggregate], name: str, rows: Sequence[PublishedRow]) -> go.Figure:
+def dot_plot(ours: dict[str, MetricSummary], name: str, rows: Sequence[PublishedRow]) -> go.Figure:
     """Draw our means with intervals beside published ones, in percent; each system has a mark of its own."""
     metrics = [one for one in ours if any(one in row.values for row in rows)]
     labels = [chart_text(metric_label(one)) for one in metrics]
@@ -68,11 +79,11 @@ def dot_plot(ours: dict[str, Aggregate], name: str, rows: Sequence[PublishedRow]
     return laid_out(figure, FRAME + 20 + ROW * max(len(metrics), 2), legend=LEGEND, clickmode="event+select")
 
 
-def _arms(values: Sequence[Aggregate | None]) -> dict[str, object]:
+def _arms(values: Sequence[MetricSummary | None]) -> dict[str, object]:
     """Give the arms of our intervals in percent."""
     ends = [(None, None, None) if one is None else (one.mean, one.low, one.high) for one in values]
     middles, lows, highs = zip(*ends, strict=True) if ends else ((), (), ())
-    return arms(middles, lows, highs, 100)
+    return error_bars(middles, lows, highs, 100)
 
 
 @dataclass(frozen=True)
@@ -86,7 +97,7 @@ class VersionPoint:
     """
 
     label: str
-    one: Aggregate | None
+    one: MetricSummary | None
     uncomputed: bool
 
 

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, GREY, ORANGE, arms, laid_out
+from dashboard.charts.style import BLUE, GREY, ORANGE, error_bars, laid_out
 from dashboard.wording.escaping import chart_text
 from data.chunking.grids import Grid
-from data.chunking.ranking import CellValue, Margin, Standings
+from data.chunking.ranking import GridRanking, MarginalEffect, TrialValue
 
-__all__ = ["PLACE_MARKS", "margin_curve", "plane_map"]
+__all__ = ["PLACE_MARKS", "heatmap", "marginal_effect_curve"]
 
 PLACE_MARKS = {"best": "★", "same": "≈", "worse": "", "no direction": "", "not measured": ""}
 CELL = 46  # pixels a row of the plane
 HOVER = "size %{customdata[1]}, overlap %{customdata[2]}<br>%{customdata[3]}<extra></extra>"
 
 
-def plane_map(grid: Grid, found: Standings, title: str) -> go.Figure:
+def heatmap(grid: Grid, found: GridRanking, title: str) -> go.Figure:
     """Draw a metric over size and overlap; cells that were not run stay blank.
 
     ★ stands in the best cell, ≈ in those that a paired test cannot tell from it, which are outlined too.
@@ -63,22 +63,22 @@ def _in(unit: str) -> str:
     return f" ({chart_text(unit)})" if unit else ""
 
 
-def _mean(one: CellValue | None) -> float | None:
+def _mean(one: TrialValue | None) -> float | None:
     return None if one is None or one.value is None else one.value.mean
 
 
-def _label(one: CellValue | None) -> str:
+def _label(one: TrialValue | None) -> str:
     mean = _mean(one)
     if one is None or mean is None:
         return ""
-    return f"{mean:.3f} {PLACE_MARKS[one.place]}".strip()
+    return f"{mean:.3f} {PLACE_MARKS[one.outcome]}".strip()
 
 
-def _outline(figure: go.Figure, one: CellValue, column: int, row: int) -> None:
+def _outline(figure: go.Figure, one: TrialValue, column: int, row: int) -> None:
     """Frame the best cell with a full line and those like it with a dotted one."""
     looks = {"best": (3.5, "solid"), "same": (2, "dot")}
-    if one.place in looks:
-        width, dash = looks[one.place]
+    if one.outcome in looks:
+        width, dash = looks[one.outcome]
         figure.add_shape(
             type="rect",
             x0=column - 0.47,
@@ -89,14 +89,16 @@ def _outline(figure: go.Figure, one: CellValue, column: int, row: int) -> None:
         )
 
 
-def _hover(one: CellValue) -> list[object]:
+def _hover(one: TrialValue) -> list[object]:
     value = one.value
     assert value is not None  # noqa: S101 -- cells without a value are not drawn
     text = f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}], n = {value.n_scored:,}"
-    return [one.cell.run.run_id, one.cell.size, one.cell.overlap, f"{text}<br>{one.place}"]
+    return [one.cell.run.run_id, one.cell.size, one.cell.overlap, f"{text}<br>{one.outcome}"]
 
 
-def margin_curve(margin: Margin, unit: str, title: str, span: tuple[float, float]) -> go.Figure:
+def marginal_effect_curve(
+    margin: MarginalEffect, unit: str, title: str, span: tuple[float, float]
+) -> go.Figure:
     """Draw a metric along one axis, the other averaged out, with 95 % intervals.
 
     Args:
@@ -115,7 +117,7 @@ def margin_curve(margin: Margin, unit: str, title: str, span: tuple[float, float
             textposition="top center",
             line={"color": GREY},
             marker={"color": BLUE, "size": 10},
-            error_y=arms(
+            error_y=error_bars(
                 spots, [one.low for _, one in margin.points], [one.high for _, one in margin.points]
             ),
             customdata=[[one.n_scored] for _, one in margin.points],

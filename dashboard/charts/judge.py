@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, FRAME, GREY, ORANGE, ROW, VERMILION, arms, laid_out
+from dashboard.charts.style import BLUE, FRAME, GREY, ORANGE, ROW, VERMILION, error_bars, laid_out
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number, percent
 from data.cases.cohorts import WORDS
 from data.labels.agreement import CELLS, Cell
-from data.labels.evaluated_metric import Held
+from data.labels.evaluated_metric import EvaluatedMetric
 from data.labels.failure_taxonomy import LabelCount
 from metrics.statistics.agreement import Agreement, Confusion
 
@@ -116,7 +116,7 @@ def _in_cell(cell: Cell, count: int, counts: Confusion) -> str:
     return f"<b>{count:,}</b><br>{agrees}<br>{share}"
 
 
-def ranking_dots(ranking: Sequence[tuple[Held, Agreement]], chosen: Held) -> go.Figure:
+def ranking_dots(ranking: Sequence[tuple[EvaluatedMetric, Agreement]], chosen: EvaluatedMetric) -> go.Figure:
     """Draw the rank correlation of each metric with people, with its interval; a point carries its metric.
 
     Args:
@@ -132,7 +132,7 @@ def ranking_dots(ranking: Sequence[tuple[Held, Agreement]], chosen: Held) -> go.
             y=[_row_name(held.title) for held, _ in part],
             mode="markers",
             marker={"color": colour, "symbol": symbol, "size": 11},
-            error_x=arms([one.value for _, one in part], *_ends([one for _, one in part])),
+            error_x=error_bars([one.value for _, one in part], *_ends([one for _, one in part])),
             customdata=[
                 [held.key, f"{one.n:,}", interval_text(_end(one.low), _end(one.high))] for held, one in part
             ],
@@ -172,7 +172,7 @@ def mean_rows(means: Sequence[Mean]) -> go.Figure:
             text=[f"{number(one.value)} {interval_text(_end(one.low), _end(one.high))}" for one in part],
             textposition="top center",
             marker={"color": colour, "symbol": symbol, "size": 12},
-            error_x=arms([one.value for one in part], *_ends(part)),
+            error_x=error_bars([one.value for one in part], *_ends(part)),
             customdata=[[one.n] for one in part],
             hovertemplate="%{y}: %{text}, %{customdata[0]}<extra></extra>",
             showlegend=False,

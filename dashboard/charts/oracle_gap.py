@@ -6,26 +6,26 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ROW, VERMILION, arms, laid_out
+from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ROW, VERMILION, error_bars, laid_out
 from dashboard.wording.escaping import chart_text
 from dashboard.wording.formatting import interval_text, number, signed
-from data.comparison.oracle_gap import Loss, LossKind, StageLosses
+from data.comparison.oracle_gap import GapEstimate, GapKind, OracleGap
 
-__all__ = ["PARTS", "loss_bars"]
+__all__ = ["PARTS", "oracle_gap_bars"]
 
-PARTS: Mapping[LossKind, str] = {
+PARTS: Mapping[GapKind, str] = {
     "retrieval": "Lost in retrieval",
     "generation": "Lost in generation",
     "context": "Added by the context",
 }
-_LOOKS: Mapping[LossKind, tuple[str, str]] = {
+_LOOKS: Mapping[GapKind, tuple[str, str]] = {
     "retrieval": (BLUE, ""),
     "generation": (VERMILION, "/"),
     "context": (GREEN, "."),
 }  # colour, and a pattern for those who do not see it
 
 
-def loss_bars(found: StageLosses, marks: Mapping[LossKind, str], title: str) -> go.Figure:
+def oracle_gap_bars(found: OracleGap, marks: Mapping[GapKind, str], title: str) -> go.Figure:
     """Draw what each stage loses as bars with their 95 % intervals.
 
     Args:
@@ -34,7 +34,7 @@ def loss_bars(found: StageLosses, marks: Mapping[LossKind, str], title: str) -> 
         title: of the quality.
     """
     figure = go.Figure()
-    known = [one for one in found.losses if one.n]
+    known = [one for one in found.gaps if one.n]
     _add_bars(figure, known, marks)
     for one in known:
         figure.add_annotation(
@@ -54,7 +54,7 @@ def loss_bars(found: StageLosses, marks: Mapping[LossKind, str], title: str) -> 
     return laid_out(figure, FRAME + 30 + 2 * ROW * max(len(known), 1), clickmode="event+select")
 
 
-def _add_bars(figure: go.Figure, known: Sequence[Loss], marks: Mapping[LossKind, str]) -> None:
+def _add_bars(figure: go.Figure, known: Sequence[GapEstimate], marks: Mapping[GapKind, str]) -> None:
     """Add the bars of the losses that are known."""
     figure.add_bar(
         x=[one.value for one in known],
@@ -71,7 +71,7 @@ def _add_bars(figure: go.Figure, known: Sequence[Loss], marks: Mapping[LossKind,
                 "solidity": 0.2,
             },
         },
-        error_x=arms(
+        error_x=error_bars(
             [one.value for one in known],
             [one.low for one in known],
             [one.high for one in known],
@@ -85,13 +85,13 @@ def _add_bars(figure: go.Figure, known: Sequence[Loss], marks: Mapping[LossKind,
     )
 
 
-def _span(known: list[Loss]) -> list[float]:
+def _span(known: list[GapEstimate]) -> list[float]:
     """Leave room for the figures beside the bars."""
     low = min([0.0, *(min(one.value, one.low) for one in known)])
     high = max([0.1, *(max(one.value, one.high) for one in known)])
     return [low - 0.03 * (high - low), high + 0.3 * (high - low)]
 
 
-def _told(one: Loss) -> list[str]:
+def _told(one: GapEstimate) -> list[str]:
     value = signed(one.value) if one.key == "context" else number(one.value).replace("-", "−")
     return [value, interval_text(one.low, one.high), f"{one.n:,}"]

@@ -17,7 +17,7 @@ from dashboard.charts.style import (
     OWNER_COLOURS,
     ROW,
     VERMILION,
-    arms,
+    error_bars,
     laid_out,
 )
 from dashboard.wording.escaping import capital, chart_text, shorten
@@ -27,7 +27,7 @@ from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import title_of
 from metrics.schema.scores import FloatArray
 
-__all__ = ["Point", "case_map", "difference_forest", "fix_first_bars", "stage_flow_map", "trend"]
+__all__ = ["Point", "case_map", "difference_forest", "fix_first_bars", "stage_transition_map", "trend"]
 
 HOVER_RUN = "%{customdata[0]}<br>%{customdata[1]}<br>%{y:.2f}, n = %{customdata[2]}<extra></extra>"
 
@@ -120,7 +120,7 @@ def trend(points: Sequence[Point], title: str, baseline: float | None) -> go.Fig
 
 def _error_bars(points: Sequence[Point]) -> dict[str, object]:
     middles = [point.mean for point in points]
-    return arms(middles, [point.low for point in points], [point.high for point in points], width=3)
+    return error_bars(middles, [point.low for point in points], [point.high for point in points], width=3)
 
 
 def case_map(
@@ -182,7 +182,7 @@ def difference_forest(
                 mode="markers",
                 name=verdict,
                 marker={"color": colour, "symbol": symbol, "size": 11},
-                error_x=arms(
+                error_x=error_bars(
                     [one.difference for _, one in mine],
                     [one.low for _, one in mine],
                     [one.high for _, one in mine],
@@ -201,7 +201,7 @@ def _directed(metric: str, higher: bool | None) -> str:
     return chart_text(f"{capital(title_of(metric))}{arrow}")
 
 
-def stage_flow_map(flow: Mapping[tuple[str, str], int], base: str, other: str) -> go.Figure:
+def stage_transition_map(flow: Mapping[tuple[str, str], int], base: str, other: str) -> go.Figure:
     """Draw how questions moved between failure stages: rows in the baseline, columns in the other run."""
     titles = {GOOD: "Good", **{stage.key: stage.title for stage in STAGES}}
     rows = [key for key in titles if any(one == key for one, _ in flow)]

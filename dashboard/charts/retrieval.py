@@ -184,7 +184,7 @@ def _whole(counts: Iterable[int]) -> dict[str, object]:
 
 def hop_bars(tallies: Sequence[HopTally]) -> go.Figure:
     """Draw how the multi-hop cases ended."""
-    bars = [(one.title, one.n, one.mark) for one in tallies]
+    bars = [(one.title, one.n, one.cohort) for one in tallies]
     colours = [GREEN, *([VERMILION] * (len(bars) - 2)), ORANGE]
     shapes = ["", *(["/"] * (len(bars) - 2)), "x"]
     return _bars(bars, colours, shapes)

@@ -18,7 +18,7 @@ __all__ = [
     "VERDICT_BADGES",
     "VERDICT_MARKS",
     "Badge",
-    "arms",
+    "error_bars",
     "laid_out",
 ]
 
@@ -33,7 +33,7 @@ def laid_out(figure: go.Figure, height: int, **more: object) -> go.Figure:
     return figure
 
 
-def arms(
+def error_bars(
     middles: Sequence[float | None],
     lows: Sequence[float | None],
     highs: Sequence[float | None],

@@ -9,7 +9,7 @@ from math import ceil
 
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, GREEN, GREY, LEGEND, ORANGE, VERMILION, arms, laid_out
+from dashboard.charts.style import BLUE, GREEN, GREY, LEGEND, ORANGE, VERMILION, error_bars, laid_out
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number
 from data.comparison.trend import Level
@@ -122,7 +122,7 @@ def _add_points(
 ) -> None:
     levels = [one.level for _, one in mine]
     means = [level.mean for level in levels]
-    bars = arms(means, [level.low for level in levels], [level.high for level in levels], width=3)
+    bars = error_bars(means, [level.low for level in levels], [level.high for level in levels], width=3)
     figure.add_scatter(
         x=[x for x, _ in mine],
         y=means,
@@ -140,7 +140,7 @@ def _told(one: TrendMark) -> list[str]:
     level = one.level
     n = f"n = {level.n:,}" if level.n else "n not stated"
     value = f"{number(level.mean, 3)} {interval_text(level.low, level.high, 3)}, {n}"
-    if level.stated:
+    if level.reported:
         value = f"{number(level.mean, 3)}, stated; no sample, no interval"
     return [
         one.run_id,

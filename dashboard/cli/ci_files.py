@@ -10,7 +10,7 @@ from pathlib import Path
 from dashboard.cli.terminal import plain
 from dashboard.wording.escaping import capital, markdown_text, shorten
 from dashboard.wording.gates import broken_words, gate_row, if_it_fails, verdict_words
-from data.gates.report import BrokenCase, GateReport
+from data.gates.report import GateReport, NewlyFailingCase
 from metrics.gates.gates import GateResult
 from metrics.gates.wording import gate_title
 
@@ -93,7 +93,7 @@ def _said(report: GateReport) -> str:
     """What belongs to no single gate: the baseline, warnings, newly failing questions."""
     broken = [
         f"newly failing: {one.question_id}{' (critical)' if one.critical else ''}: {one.question}"
-        for one in report.broken[:MOST_LISTED]
+        for one in report.newly_failing[:MOST_LISTED]
     ]
     lines = [
         f"baseline: {report.baseline.note}",
@@ -111,7 +111,7 @@ def _cautions(report: GateReport) -> list[str]:
 
 
 def _rest(report: GateReport) -> str:
-    more = len(report.broken) - MOST_LISTED
+    more = len(report.newly_failing) - MOST_LISTED
     return f"and {more:,} more" if more > 0 else ""
 
 
@@ -150,14 +150,14 @@ def _table(report: GateReport) -> str:
 
 def _broken(report: GateReport) -> str:
     said = broken_words(report)  # numbers and words of our own, which HTML shows as they are
-    if not report.broken:
+    if not report.newly_failing:
         return said
     rest = _rest(report)
-    lines = [*map(_item, report.broken[:MOST_LISTED]), *([f"- {rest}"] if rest else [])]
+    lines = [*map(_item, report.newly_failing[:MOST_LISTED]), *([f"- {rest}"] if rest else [])]
     return "\n".join([f"<details><summary>{said}</summary>", "", *lines, "", "</details>"])
 
 
-def _item(one: BrokenCase) -> str:
+def _item(one: NewlyFailingCase) -> str:
     critical = "**critical** " if one.critical else ""
     return f"- {critical}{_md(one.question_id)}: {_md(shorten(one.question, 160))}"
 

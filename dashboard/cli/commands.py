@@ -19,9 +19,9 @@ from dashboard.wording.formatting import NOT_MEASURED, interval_text, number
 from data.cases.export import EXPORTS, export_rows
 from data.diagnosis.diagnosis import DiagnosisSettings
 from data.errors import DataError
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from data.scoring.summaries import interpretation_of
 from data.store.workspace import Workspace
 from metrics.schema.metric import Convention
@@ -46,23 +46,23 @@ TOO_FEW = (
 Answer = tuple[Any, Callable[[], str]]
 
 
-def open_workspace(given: str | None, create: bool = False) -> Catalogue:
+def open_workspace(given: str | None, create: bool = False) -> RunStore:
     """Open the workspace named, or the default one; a command that only reads does not make one."""
     found = Workspace.find(given)
-    return Catalogue(found.create() if create else found)
+    return RunStore(found.create() if create else found)
 
 
 def list_runs(workspace: str | None) -> Answer:
     """List the runs of a workspace."""
-    catalogue = open_workspace(workspace)
-    names = catalogue.names()
-    found = [run_line(run, names[run.run_id]) for run in catalogue.runs()]
-    means = {run.run_id for run in catalogue.runs() if run.means}
+    store = open_workspace(workspace)
+    names = store.names()
+    found = [run_line(run, names[run.run_id]) for run in store.runs()]
+    means = {run.run_id for run in store.runs() if run.means}
 
     def text() -> str:
         if not found:
             return (
-                f"No runs yet in {catalogue.workspace.root}; load some with `ragtriage import FILE` or "
+                f"No runs yet in {store.workspace.root}; load some with `ragtriage import FILE` or "
                 "`ragtriage demo`, or name another workspace with --workspace."
             )
         rows = [
@@ -89,10 +89,10 @@ def run_metrics(
     workspace: str | None, wanted: str, ks: tuple[int, ...], per_sample: bool, convention: Convention
 ) -> Answer:
     """Give every metric of a run."""
-    catalogue = open_workspace(workspace)
-    run = catalogue.find(wanted)
-    options = catalogue.options(run, ks, convention)
-    summary = catalogue.summary(run, options)
+    store = open_workspace(workspace)
+    run = store.find(wanted)
+    options = store.options(run, ks, convention)
+    summary = store.summary(run, options)
     answer: dict[str, Any] = {
         "run": run.run_id,
         "n": run.n,
@@ -104,7 +104,7 @@ def run_metrics(
     for name, one in said.items():
         answer["metrics"][name] |= {"band": one.band, "sentence": one.sentence}
     if per_sample:
-        answer["samples"] = _per_sample(catalogue.table(run, options), list(summary))
+        answer["samples"] = _per_sample(store.table(run, options), list(summary))
 
     def text() -> str:
         rows = [
@@ -125,7 +125,7 @@ def run_metrics(
     return answer, text
 
 
-def _per_sample(found: RunTable, metrics: list[str]) -> dict[str, dict[str, float | None]]:
+def _per_sample(found: ScoredRun, metrics: list[str]) -> dict[str, dict[str, float | None]]:
     columns = {name: question_means(found.values(name), found.question)[0] for name in metrics}
     return {
         str(question): {name: _json_number(values[at]) for name, values in columns.items()}
@@ -149,8 +149,8 @@ def compare_runs(workspace: str | None, base: str, others: Sequence[str], family
 
 def check_numbers_of(workspace: str | None, wanted: str) -> Answer:
     """Check the numbers of a run against each other."""
-    catalogue = open_workspace(workspace)
-    found = check_run(catalogue.table(catalogue.find(wanted)))
+    store = open_workspace(workspace)
+    found = check_run(store.table(store.find(wanted)))
 
     def text() -> str:
         return (
@@ -165,11 +165,11 @@ def check_numbers_of(workspace: str | None, wanted: str) -> Answer:
 
 def export_run(workspace: str | None, wanted: str, output: str | None, kind: str | None) -> None:
     """Write the samples of a run with scores and diagnosis."""
-    catalogue = open_workspace(workspace)
-    found = diagnosis_of(catalogue, catalogue.find(wanted), DiagnosisSettings())
+    store = open_workspace(workspace)
+    found = diagnosis_of(store, store.find(wanted), DiagnosisSettings())
     ending = Path(output).suffix.removeprefix(".") if output else "jsonl"
     form = kind or (ending if ending in EXPORTS else "jsonl")
-    content = export_rows(found, np.arange(found.table.n), form)
+    content = export_rows(found, np.arange(found.scored.n), form)
     if output is None:
         sys.stdout.buffer.write(content)
         return
@@ -180,15 +180,15 @@ def export_run(workspace: str | None, wanted: str, output: str | None, kind: str
             f"{output}: cannot be written ({error.strerror}); accepted: a file in a writable folder"
         ) from error
     click.echo(
-        f"Wrote {found.table.n:,} samples of {found.table.run.run_id} as {form} to {output}.", err=True
+        f"Wrote {found.scored.n:,} samples of {found.scored.run.run_id} as {form} to {output}.", err=True
     )
 
 
 def delete_runs(workspace: str | None, wanted: Sequence[str]) -> Answer:
     """Delete runs."""
-    catalogue = open_workspace(workspace)
-    runs = [catalogue.find(one) for one in wanted]
+    store = open_workspace(workspace)
+    runs = [store.find(one) for one in wanted]
     for run in runs:
-        catalogue.workspace.delete_run(run.run_id)
+        store.workspace.delete_run(run.run_id)
     gone = [run.run_id for run in runs]
     return {"deleted": gone}, lambda: f"Deleted {', '.join(gone)}."

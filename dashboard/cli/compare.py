@@ -14,7 +14,7 @@ from dashboard.wording.runs import told_apart
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
 from data.diagnosis.diagnosis import DiagnosisSettings
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 from metrics.metric_registry import title_of
 
@@ -28,14 +28,14 @@ FOOTER = (
 
 
 def compare_runs(
-    catalogue: Catalogue, base: str, others: Sequence[str], family: str
+    store: RunStore, base: str, others: Sequence[str], family: str
 ) -> tuple[Any, Callable[[], str]]:
     """Compare runs with a baseline."""
-    runs = [catalogue.find(wanted) for wanted in (base, *others)]
-    found = [diagnosis_of(catalogue, run, DiagnosisSettings()) for run in runs]
-    labels = told_apart(runs, catalogue.names())
+    runs = [store.find(wanted) for wanted in (base, *others)]
+    found = [diagnosis_of(store, run, DiagnosisSettings()) for run in runs]
+    labels = told_apart(runs, store.names())
     sides = [
-        compare(found[0], one, shared_metrics([found[0].table, one.table], family=family))
+        compare(found[0], one, shared_metrics([found[0].scored, one.scored], family=family))
         for one in found[1:]
     ]
     answer = {
@@ -58,7 +58,7 @@ def _comparison(run: Run, side: Comparison) -> dict[str, Any]:
     return {
         "run": run.run_id,
         "warnings": list(side.warnings),
-        "n_shared": len(side.alignment.base),
+        "n_shared": len(side.matched.base),
         "metrics": {
             one.metric: {
                 "baseline": _json_number(one.base),
@@ -77,7 +77,7 @@ def _comparison(run: Run, side: Comparison) -> dict[str, Any]:
 
 
 def _comparison_text(title: str, side: Comparison) -> str:
-    shared = len(side.alignment.base)
+    shared = len(side.matched.base)
     rows = [
         [
             title_of(one.metric),

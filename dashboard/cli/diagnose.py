@@ -11,13 +11,13 @@ import numpy as np
 from dashboard.cli.terminal import screen_width, table, wrapped
 from dashboard.wording.diagnosis import inferred_words, no_bad_case, ownership, stage_inferred
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, percent
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose, signals_of
+from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, context_metrics_of, diagnose
 from data.errors import DataError
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
 from data.store.workspace import Run
 from metrics.diagnosis.fix_first import UNEXPLAINED
-from metrics.diagnosis.patterns import PATTERNS, Cutoffs
+from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from metrics.diagnosis.stages import STAGES
 from metrics.sanity.rule import Finding
 from metrics.statistics.intervals import Interval
@@ -26,7 +26,7 @@ __all__ = ["diagnosis_of", "run_diagnosis"]
 
 
 def run_diagnosis(
-    catalogue: Catalogue,
+    store: RunStore,
     wanted: str,
     signal: str | None,
     context: float,
@@ -34,20 +34,20 @@ def run_diagnosis(
     answer_relevancy: float,
 ) -> tuple[Any, Callable[[], str]]:
     """Say where the cases of a run fail."""
-    settings = DiagnosisSettings(Cutoffs(context, faithfulness, answer_relevancy), signal)
-    found = diagnosis_of(catalogue, catalogue.find(wanted), settings)
-    if signal is not None and found.signal != signal:
-        there = ", ".join(signals_of(found.table)) or "none, for this run has no such metric"
+    settings = DiagnosisSettings(CaseThresholds(context, faithfulness, answer_relevancy), signal)
+    found = diagnosis_of(store, store.find(wanted), settings)
+    if signal is not None and found.context_metric != signal:
+        there = ", ".join(context_metrics_of(found.scored)) or "none, for this run has no such metric"
         raise DataError(f"signal {signal!r} is not in this run; accepted: {there}")
     answer = {
-        "run": found.table.run.run_id,
-        "n": found.table.n,
-        "signal": found.signal,
-        "cutoffs": asdict(settings.cutoffs),
+        "run": found.scored.run.run_id,
+        "n": found.scored.n,
+        "signal": found.context_metric,
+        "cutoffs": asdict(settings.thresholds),
         "bad": int(found.bad.bad.sum()),
         "n_measured": int(found.measured.sum()),
-        "n_fully_measured": int(found.looked_at.fully.sum()),
-        "measured_by": {name: int(one.sum()) for name, one in found.looked_at.by.items()},
+        "n_fully_measured": int(found.coverage.fully.sum()),
+        "measured_by": {name: int(one.sum()) for name, one in found.coverage.by.items()},
         "pass_rate": _interval(found.pass_rate),
         "patterns": found.pattern_counts(),
         "stages": found.stage_counts(),
@@ -55,10 +55,10 @@ def run_diagnosis(
         "worst_slices": [asdict(one) for one in found.worst_slices],
         "symptoms": [one.key for one in found.symptoms],
     }
-    return answer, lambda: _diagnosis_text(found, check_run(found.table))
+    return answer, lambda: _diagnosis_text(found, check_run(found.scored))
 
 
-def diagnosis_of(catalogue: Catalogue, run: Run, settings: DiagnosisSettings) -> Diagnosis:
+def diagnosis_of(store: RunStore, run: Run, settings: DiagnosisSettings) -> Diagnosis:
     """Diagnose a run with the labels people gave.
 
     Raises:
@@ -68,7 +68,7 @@ def diagnosis_of(catalogue: Catalogue, run: Run, settings: DiagnosisSettings) ->
         raise DataError(
             f"{run.name} ({run.run_id}) is known by its means alone; accepted: a run with samples"
         )
-    return diagnose(catalogue.table(run), settings, catalogue.ledger.labels(run.run_id))
+    return diagnose(store.table(run), settings, store.ledger.labels(run.run_id))
 
 
 def _interval(found: Interval) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _interval(found: Interval) -> dict[str, Any]:
 
 def _diagnosis_text(found: Diagnosis, findings: Sequence[Finding]) -> str:
     width = screen_width()
-    counts, n = found.pattern_counts(), found.table.n
+    counts, n = found.pattern_counts(), found.scored.n
     patterns = [
         [entry.title, f"{counts[entry.key]:,}", entry.meaning] for entry in PATTERNS if counts[entry.key]
     ]
@@ -99,9 +99,9 @@ def _diagnosis_text(found: Diagnosis, findings: Sequence[Finding]) -> str:
 
 
 def _headline(found: Diagnosis) -> str:
-    rate, clause = found.pass_rate, found.looked_at.clause()
-    bad = f"{int(found.bad.bad.sum()):,} of {count(found.table.n, 'case')} are bad"
-    signal = f"Context signal: {found.signal or 'none recorded'}."
+    rate, clause = found.pass_rate, found.coverage.clause()
+    bad = f"{int(found.bad.bad.sum()):,} of {count(found.scored.n, 'case')} are bad"
+    signal = f"Context signal: {found.context_metric or 'none recorded'}."
     if not rate.n_scored:
         return f"{bad}; pass rate {NOT_MEASURED}. {signal}"
     interval = interval_text(rate.low, rate.high)

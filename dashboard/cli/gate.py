@@ -44,10 +44,10 @@ def run(
         junit: file for JUnit XML.
         markdown: file for Markdown; the job summary of GitHub is added to, any other file written anew.
     """
-    catalogue = open_workspace(workspace)
-    gates = load_gates(catalogue.workspace, config)
-    found = catalogue.find(wanted)
-    report = gate_run(catalogue, found, baseline_of(catalogue, found, baseline or ""), gates)
+    store = open_workspace(workspace)
+    gates = load_gates(store.workspace, config)
+    found = store.find(wanted)
+    report = gate_run(store, found, baseline_of(store, found, baseline or ""), gates)
     if junit:
         _write(junit, junit_xml(report, strict), False)
     if markdown:
@@ -85,9 +85,9 @@ def gate_text(report: GateReport, strict: bool = False) -> str:
 def _broken(report: GateReport) -> str:
     lines = [
         f"  {one.question_id}{' (critical)' if one.critical else ''}: {one.question}"
-        for one in report.broken[:MOST_LISTED]
+        for one in report.newly_failing[:MOST_LISTED]
     ]
-    more = len(report.broken) - MOST_LISTED
+    more = len(report.newly_failing) - MOST_LISTED
     rest = [f"  and {more:,} more; --json has them all"] if more > 0 else []
     return "\n".join(wrapped(plain(line), "    ") for line in [broken_words(report), *lines, *rest] if line)
 

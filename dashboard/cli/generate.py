@@ -14,14 +14,14 @@ from dashboard.cli.model_job import agreed, with_bar
 from dashboard.cli.terminal import plain
 from data.chunking.corpus import read_corpus
 from data.errors import DataError
-from data.generation.generate import CONTEXTS, GenerationWork, generate_run
+from data.generation.generate import CONTEXTS, GenerationTask, generate_run
 from data.generation.oracle_context import gold_texts
 from data.judge.client import ClientSettings
 from data.judge.evaluators import own_prompts
-from data.judge.plan import JudgePlan, choose_rows, plan_work
+from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import read_prices
 from data.judge.run_job import JobResult, JobSpec
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 from metrics.judge.prompts import load_prompt
 
@@ -63,31 +63,31 @@ class GenerateOptions:
 
 def run(workspace: str | None, wanted: str, given: GenerateOptions, as_json: bool) -> int:
     """Answer the questions of a run anew; gives the exit code."""
-    catalogue = open_workspace(workspace)
-    original = _original(catalogue, wanted)
-    prices = read_prices(catalogue.workspace.root)
+    store = open_workspace(workspace)
+    original = _original(store, wanted)
+    prices = read_prices(store.workspace.root)
     settings = ClientSettings(prices.model(given.model), given.base_url, given.concurrency)
-    work = _work(catalogue, original, given)
-    spec = JobSpec(choose_rows(catalogue.table(original), given.limit), 1, given.budget, limit=given.limit)
-    plan = plan_work(catalogue.workspace, original, work, settings, spec, prices)
+    work = _work(store, original, given)
+    spec = JobSpec(choose_rows(store.table(original), given.limit), 1, given.budget, limit=given.limit)
+    plan = plan_task(store.workspace, original, work, settings, spec, prices)
     if plan.nothing == plan.samples:
-        raise DataError(_nothing(catalogue, original, work, spec))
+        raise DataError(_nothing(store, original, work, spec))
     if not agreed(plan, given.dry_run, given.yes, as_json):
         return 0
-    result = with_bar("answered", catalogue, original, work, settings, spec)
-    made = _made(catalogue, original, work, settings, result)
+    result = with_bar("answered", store, original, work, settings, spec)
+    made = _made(store, original, work, settings, result)
     answer = _as_json(original, work, plan, result, made)
     click.echo(json.dumps(answer, ensure_ascii=False, indent=1) if as_json else _text(original, result, made))
     return 2 if result.state == "failed" else 0
 
 
-def _original(catalogue: Catalogue, wanted: str) -> Run:
+def _original(store: RunStore, wanted: str) -> Run:
     """Find the run whose questions are answered.
 
     Raises:
         DataError: it has no samples, or is itself such a run of answers.
     """
-    found = catalogue.find(wanted)
+    found = store.find(wanted)
     if found.means:
         raise DataError(f"run {found.run_id}: known by its means alone; accepted: a run with samples")
     if "generated_from" in found.config:
@@ -98,17 +98,17 @@ def _original(catalogue: Catalogue, wanted: str) -> Run:
     return found
 
 
-def _work(catalogue: Catalogue, original: Run, given: GenerateOptions) -> GenerationWork:
-    prompt = load_prompt("answering", own_prompts(catalogue.workspace))
+def _work(store: RunStore, original: Run, given: GenerateOptions) -> GenerationTask:
+    prompt = load_prompt("answering", own_prompts(store.workspace))
     corpus = read_corpus(given.corpus) if given.corpus else None
-    return GenerationWork(
-        given.context, gold_texts(catalogue.workspace.samples_path(original.run_id), corpus), prompt
+    return GenerationTask(
+        given.context, gold_texts(store.workspace.samples_path(original.run_id), corpus), prompt
     )
 
 
-def _nothing(catalogue: Catalogue, original: Run, work: GenerationWork, spec: JobSpec) -> str:
+def _nothing(store: RunStore, original: Run, work: GenerationTask, spec: JobSpec) -> str:
     """Say why no question can be answered from the context, by the reason of the first."""
-    sample = catalogue.table(original).samples.read([spec.rows[0]], work.columns)[0]
+    sample = store.table(original).samples.read([spec.rows[0]], work.columns)[0]
     return (
         f"run {original.run_id}: no question can be answered from {CONTEXTS[work.context]}; of the first: "
         f"{work.documents(sample)[1]}; accepted: a run whose gold documents have texts, or --corpus with them"
@@ -116,17 +116,17 @@ def _nothing(catalogue: Catalogue, original: Run, work: GenerationWork, spec: Jo
 
 
 def _made(
-    catalogue: Catalogue, original: Run, work: GenerationWork, settings: ClientSettings, result: JobResult
+    store: RunStore, original: Run, work: GenerationTask, settings: ClientSettings, result: JobResult
 ) -> Run | None:
     """Make the run of a job that came to its end; one that was stopped leaves no run of a part."""
     if result.state != "done":
         return None
     outcomes = {row: outcome for (row, _), outcome in result.outcomes.items()}
-    return generate_run(catalogue, original, outcomes, work, settings.model.name)
+    return generate_run(store, original, outcomes, work, settings.model.name)
 
 
 def _as_json(
-    original: Run, work: GenerationWork, plan: JudgePlan, result: JobResult, made: Run | None
+    original: Run, work: GenerationTask, plan: JudgePlan, result: JobResult, made: Run | None
 ) -> dict[str, Any]:
     return {
         "run": original.run_id,

@@ -19,9 +19,9 @@ from data.chunking.corpus import read_corpus
 from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
 from data.chunking.grids import Grid, grids_of
 from data.chunking.questions import read_questions
-from data.chunking.ranking import Standings, standings
+from data.chunking.ranking import GridRanking, rank_trials
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 
 __all__ = ["GridOptions", "run"]
@@ -80,19 +80,19 @@ def run(workspace: str | None, given: GridOptions, as_json: bool) -> int:
     plan = GridPlan(corpus, questions, cells, given.retriever, given.depth, given.title or corpus.name)
     for one in (*refused, *corpus.notes, *questions.notes):
         click.echo(f"left out: {plain(one)}" if one in refused else f"note: {plain(one)}", err=True)
-    catalogue = open_workspace(workspace, create=True)
+    store = open_workspace(workspace, create=True)
     project = given.project or corpus.name
     try:
-        runs = _with_progress(catalogue, plan, project)
+        runs = _with_progress(store, plan, project)
     except KeyboardInterrupt:
         click.echo("Stopped. Finished cells are kept; the same command goes on from them.", err=True)
         return 130
-    grid = next(one for one in grids_of(catalogue.runs(project)) if one.key == plan.key)
-    click.echo(_as_json(catalogue, plan, runs, refused) if as_json else _as_text(catalogue, grid))
+    grid = next(one for one in grids_of(store.runs(project)) if one.key == plan.key)
+    click.echo(_as_json(store, plan, runs, refused) if as_json else _as_text(store, grid))
     return 0
 
 
-def _with_progress(catalogue: Catalogue, plan: GridPlan, project: str) -> list[Run]:
+def _with_progress(store: RunStore, plan: GridPlan, project: str) -> list[Run]:
     """Run a grid under a bar; the time left is the grid's own, which knows the cells that were there."""
     with tqdm(total=len(plan.chunkings), bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
 
@@ -103,11 +103,11 @@ def _with_progress(catalogue: Catalogue, plan: GridPlan, project: str) -> list[R
             bar.n = step.done
             bar.refresh()
 
-        return run_grid(catalogue, plan, project, watch)
+        return run_grid(store, plan, project, watch)
 
 
-def _as_json(catalogue: Catalogue, plan: GridPlan, runs: Sequence[Run], refused: Sequence[str]) -> str:
-    names = catalogue.names()
+def _as_json(store: RunStore, plan: GridPlan, runs: Sequence[Run], refused: Sequence[str]) -> str:
+    names = store.names()
     answer = {
         "grid": plan.key,
         "left_out": list(refused),
@@ -119,7 +119,7 @@ def _as_json(catalogue: Catalogue, plan: GridPlan, runs: Sequence[Run], refused:
                 "n": one.n,
                 "config": one.config,
                 "measured": one.measured,
-                "metrics": _means(catalogue, one),
+                "metrics": _means(store, one),
             }
             for one in runs
         ],
@@ -127,13 +127,13 @@ def _as_json(catalogue: Catalogue, plan: GridPlan, runs: Sequence[Run], refused:
     return json.dumps(answer, ensure_ascii=False, indent=1, allow_nan=False)
 
 
-def _means(catalogue: Catalogue, run: Run) -> dict[str, Any]:
-    return {name: {**one.to_dict(), "source": one.source} for name, one in catalogue.summary(run).items()}
+def _means(store: RunStore, run: Run) -> dict[str, Any]:
+    return {name: {**one.to_dict(), "source": one.source} for name, one in store.summary(run).items()}
 
 
-def _as_text(catalogue: Catalogue, grid: Grid) -> str:
-    tables = [catalogue.table(cell.run) for cell in grid.cells]
-    by_metric = {metric: standings(grid, tables, metric) for metric in SHOWN}
+def _as_text(store: RunStore, grid: Grid) -> str:
+    tables = [store.table(cell.run) for cell in grid.cells]
+    by_metric = {metric: rank_trials(grid, tables, metric) for metric in SHOWN}
     head = by_metric[HEADLINE]
     rows = [_row(head, by_metric, at) for at in range(len(grid.cells))]
     header = ["run", "chunking", "chunks", *SHOWN[:1], "95 % interval", "", *SHOWN[1:]]
@@ -144,7 +144,7 @@ def _as_text(catalogue: Catalogue, grid: Grid) -> str:
     return f"{table(header, rows)}\n{footer}"
 
 
-def _row(head: Standings, by_metric: dict[str, Standings], at: int) -> list[str]:
+def _row(head: GridRanking, by_metric: dict[str, GridRanking], at: int) -> list[str]:
     one = head.values[at]
     run = one.cell.run
     others = [by_metric[metric].values[at].value for metric in SHOWN[1:]]
@@ -154,6 +154,6 @@ def _row(head: Standings, by_metric: dict[str, Standings], at: int) -> list[str]
         f"{run.config.get('n_chunks', '–'):,}" if isinstance(run.config.get("n_chunks"), int) else "–",
         number(one.value.mean if one.value else None, 3),
         interval_text(one.value.low, one.value.high, 3) if one.value else "–",
-        MARKS[one.place],
+        MARKS[one.outcome],
         *(number(value.mean if value else None, 3) for value in others),
     ]

@@ -22,7 +22,7 @@ from data.importers.measurable import computable
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
 from data.importers.preview import Preview, preview
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
 from data.store.write_run import ImportedRun
 from metrics.schema.scores import MetricsError
@@ -69,14 +69,14 @@ def run(
     )
     if dry_run:
         return _preview(paths, options, as_json)
-    catalogue = open_workspace(workspace, create=True)
-    outcome = _import(catalogue, paths, options, project or catalogue.usual_project())
+    store = open_workspace(workspace, create=True)
+    outcome = _import(store, paths, options, project or store.usual_project())
     findings = [
         {"run_id": one.run.run_id, **asdict(finding)}
         for one in outcome.runs
-        for finding in check_run(catalogue.table(one.run))
+        for finding in check_run(store.table(one.run))
     ]
-    _report(catalogue, outcome, findings, as_json)
+    _report(store, outcome, findings, as_json)
     return 2 if outcome.errors else 0
 
 
@@ -93,7 +93,7 @@ def _value(text: str) -> Any:
     return value
 
 
-def _import(catalogue: Catalogue, paths: Sequence[str], options: Options, project: str) -> _Outcome:
+def _import(store: RunStore, paths: Sequence[str], options: Options, project: str) -> _Outcome:
     outcome = _Outcome([], [])
     with tqdm(unit=" samples", disable=not sys.stderr.isatty()) as bar:
 
@@ -106,14 +106,14 @@ def _import(catalogue: Catalogue, paths: Sequence[str], options: Options, projec
         for path in paths:
             try:
                 for source, found in inputs_of(path, options):
-                    outcome.runs += import_source(catalogue, source, found, project, watch)
+                    outcome.runs += import_source(store, source, found, project, watch)
             except (DataError, MetricsError) as error:
                 outcome.errors.append(error)
     return outcome
 
 
-def _report(catalogue: Catalogue, outcome: _Outcome, findings: list[dict[str, Any]], as_json: bool) -> None:
-    names = catalogue.names()
+def _report(store: RunStore, outcome: _Outcome, findings: list[dict[str, Any]], as_json: bool) -> None:
+    names = store.names()
     runs: list[dict[str, Any]] = [
         {
             "run_id": one.run.run_id,
@@ -148,17 +148,17 @@ def _report(catalogue: Catalogue, outcome: _Outcome, findings: list[dict[str, An
     for finding in findings:
         told = f"{plain(finding['title'])}: {plain(finding['message'])}"
         click.echo(wrapped(f"finding ({finding['severity']}) in {finding['run_id']}: {told}", "  "))
-    for line in _not_computable(catalogue, outcome.runs):
+    for line in _not_computable(store, outcome.runs):
         click.echo(line)
     if outcome.runs:
         click.echo(_next_step(outcome.runs))
 
 
-def _not_computable(catalogue: Catalogue, runs: Sequence[ImportedRun]) -> list[str]:
+def _not_computable(store: RunStore, runs: Sequence[ImportedRun]) -> list[str]:
     """Say which metrics stay unmeasured and why; once for all runs of which the same is true."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for one in runs:
-        lines = tuple(by_reason(unmeasured(catalogue, one.run)))
+        lines = tuple(by_reason(unmeasured(store, one.run)))
         groups.setdefault(lines, []).append(one.run.run_id)
     return [
         text

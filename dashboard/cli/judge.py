@@ -15,11 +15,11 @@ from dashboard.cli.terminal import plain, table
 from dashboard.wording.formatting import interval_text, number
 from data.errors import DataError
 from data.judge.client import ClientSettings
-from data.judge.evaluators import judge_work
-from data.judge.plan import JudgePlan, choose_rows, plan_work
+from data.judge.evaluators import judge_task
+from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import PriceTable, read_prices
 from data.judge.run_job import JobResult, JobSpec
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 from metrics.schema.scores import Source
 
@@ -80,23 +80,21 @@ class JudgeOptions:
 
 def run(workspace: str | None, wanted: str, given: JudgeOptions, as_json: bool) -> int:
     """Judge a run; gives the exit code."""
-    catalogue = open_workspace(workspace)
-    chosen = catalogue.find(wanted)
+    store = open_workspace(workspace)
+    chosen = store.find(wanted)
     if chosen.means:
         raise DataError(f"run {chosen.run_id}: known by its means alone; accepted: a run with samples")
-    prices = read_prices(catalogue.workspace.root)
+    prices = read_prices(store.workspace.root)
     settings = _settings(given, prices)
-    work = judge_work(
-        catalogue.workspace, chosen.project, settings.model, given.evaluator or "", given.prompts
-    )
-    rows = choose_rows(catalogue.table(chosen), given.limit, given.sample)
+    work = judge_task(store.workspace, chosen.project, settings.model, given.evaluator or "", given.prompts)
+    rows = choose_rows(store.table(chosen), given.limit, given.sample)
     prompts = None if given.prompts is None else str(Path(given.prompts).resolve())
     spec = JobSpec(rows, given.repeats, given.budget, given.batch, given.limit, given.sample, prompts)
-    plan = plan_work(catalogue.workspace, chosen, work, settings, spec, prices, given.count)
+    plan = plan_task(store.workspace, chosen, work, settings, spec, prices, given.count)
     if not agreed(plan, given.dry_run, given.yes, as_json):
         return 0
-    result = with_bar("judged", catalogue, chosen, work, settings, spec)
-    click.echo(_as_json(catalogue, chosen, plan, result) if as_json else _as_text(catalogue, chosen, result))
+    result = with_bar("judged", store, chosen, work, settings, spec)
+    click.echo(_as_json(store, chosen, plan, result) if as_json else _as_text(store, chosen, result))
     return 2 if result.state == "failed" else 0
 
 
@@ -105,7 +103,7 @@ def _settings(given: JudgeOptions, prices: PriceTable) -> ClientSettings:
     return ClientSettings(model, given.base_url, given.concurrency, given.timeout, given.effort)
 
 
-def _as_json(catalogue: Catalogue, run: Run, plan: JudgePlan, result: JobResult) -> str:
+def _as_json(store: RunStore, run: Run, plan: JudgePlan, result: JobResult) -> str:
     answer: dict[str, Any] = {
         "run": run.run_id,
         "job": result.job_id,
@@ -114,24 +112,24 @@ def _as_json(catalogue: Catalogue, run: Run, plan: JudgePlan, result: JobResult)
         "plan": plan.to_dict(),
         "progress": result.progress.to_dict(),
         "judge": None if result.judgement is None else result.judgement.judge,
-        "metrics": {name: one.to_dict() for name, one in _judged(catalogue, run).items()},
+        "metrics": {name: one.to_dict() for name, one in _judged(store, run).items()},
     }
     return json.dumps(answer, ensure_ascii=False, indent=1, allow_nan=False)
 
 
-def _judged(catalogue: Catalogue, run: Run) -> dict[str, Any]:
-    summary = catalogue.summary(run)
+def _judged(store: RunStore, run: Run) -> dict[str, Any]:
+    summary = store.summary(run)
     return {name: one for name, one in summary.items() if Source.JUDGED.label in one.sources}
 
 
-def _as_text(catalogue: Catalogue, run: Run, result: JobResult) -> str:
+def _as_text(store: RunStore, run: Run, result: JobResult) -> str:
     done = result.progress
     lines = [f"{result.state}: {plain(result.message)}" if result.message else result.state]
     lines.append(
         f"{done.scored:,} of {done.total:,} samples have a verdict; {done.cached:,} calls were cached"
     )
     lines += [f"{count:,} {status.replace('_', ' ')}" for status, count in sorted(done.failed.items())]
-    summary = _judged(catalogue, run)
+    summary = _judged(store, run)
     rows = [
         [
             name,

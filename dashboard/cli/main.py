@@ -93,7 +93,7 @@ def serve(
     """Open the dashboard, for this machine alone unless told otherwise."""
     from dashboard.cli import serve
 
-    serve.serve(workspace, port, browser, read_only, serve.Door(host, expose))
+    serve.serve(workspace, port, browser, read_only, serve.BindAddress(host, expose))
 
 
 @app.command("import")

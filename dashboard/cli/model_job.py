@@ -11,9 +11,9 @@ from tqdm import tqdm
 from data.judge.client import ClientSettings
 from data.judge.job_record import JobSpec, Progress
 from data.judge.plan import JudgePlan
-from data.judge.requests import Work
-from data.judge.run_job import JobResult, run_work
-from data.scoring.run_store import Catalogue
+from data.judge.requests import JudgeTask
+from data.judge.run_job import JobResult, run_task
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 
 __all__ = ["agreed", "plan_text", "with_bar"]
@@ -51,7 +51,7 @@ def agreed(plan: JudgePlan, dry_run: bool, yes: bool, as_json: bool) -> bool:
 
 
 def with_bar(
-    doing: str, catalogue: Catalogue, run: Run, work: Work, settings: ClientSettings, spec: JobSpec
+    doing: str, store: RunStore, run: Run, work: JudgeTask, settings: ClientSettings, spec: JobSpec
 ) -> JobResult:
     """Do work under a bar with rate, cost so far and time left."""
     total = len(spec.rows) * spec.repeats
@@ -62,7 +62,7 @@ def with_bar(
             bar.set_postfix_str(_state(progress), refresh=False)
             bar.refresh()
 
-        return run_work(catalogue.workspace, run, work, settings, spec, watch)
+        return run_task(store.workspace, run, work, settings, spec, watch)
 
 
 def _state(progress: Progress) -> str:

@@ -12,10 +12,10 @@ import click
 from dashboard.cli.commands import open_workspace
 from dashboard.export.formats import FORMS, export_report
 from dashboard.stories.context import StoryView
-from dashboard.stories.points import default_pieces, make_piece
-from dashboard.stories.story import Audience, Made, Story, story_from_json
+from dashboard.stories.points import default_sections, render_section
+from dashboard.stories.story import Audience, RenderedSection, Story, story_from_json
 from data.errors import DataError
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.stories import story_of
 from data.store.workspace import Run
 
@@ -47,9 +47,9 @@ def run(workspace: str | None, wanted: Sequence[str], given: ReportOptions, as_j
     if form not in FORMS:
         accepted = ", ".join(f".{one}" for one in FORMS)
         raise DataError(f"output {given.output}: ending {form!r}; accepted: {accepted}")
-    catalogue = open_workspace(workspace)
-    views = _views(catalogue, wanted, given)
-    story = _story(catalogue, views[0], given)
+    store = open_workspace(workspace)
+    views = _views(store, wanted, given)
+    story = _story(store, views[0], given)
     made = [one for view in views for one in _made(view, story, several=len(views) > 1)]
     content = export_report(views[0], story, made, form)
     _write(Path(given.output), content)
@@ -67,35 +67,35 @@ def run(workspace: str | None, wanted: Sequence[str], given: ReportOptions, as_j
     return 0
 
 
-def _views(catalogue: Catalogue, wanted: Sequence[str], given: ReportOptions) -> list[StoryView]:
-    runs = [catalogue.find(one) for one in wanted]
+def _views(store: RunStore, wanted: Sequence[str], given: ReportOptions) -> list[StoryView]:
+    runs = [store.find(one) for one in wanted]
     for one in runs:
         if one.means:
             raise DataError(f"run {one.run_id}: known by its means alone; accepted: runs with samples")
-    return [StoryView(catalogue, one, _baseline(catalogue, one, given)) for one in runs]
+    return [StoryView(store, one, _baseline(store, one, given)) for one in runs]
 
 
-def _baseline(catalogue: Catalogue, run: Run, given: ReportOptions) -> Run | None:
+def _baseline(store: RunStore, run: Run, given: ReportOptions) -> Run | None:
     if given.baseline is not None:
-        return catalogue.find(given.baseline)
-    chosen = catalogue.ledger.baselines().get(run.project)
-    by_id = {one.run_id: one for one in catalogue.runs(run.project)}
+        return store.find(given.baseline)
+    chosen = store.ledger.baselines().get(run.project)
+    by_id = {one.run_id: one for one in store.runs(run.project)}
     return by_id.get(chosen or "") if chosen != run.run_id else None
 
 
-def _story(catalogue: Catalogue, view: StoryView, given: ReportOptions) -> Story:
+def _story(store: RunStore, view: StoryView, given: ReportOptions) -> Story:
     if given.story is not None:
-        stored = story_of(catalogue.ledger, given.story)
+        stored = story_of(store.ledger, given.story)
         if stored is None:
             raise DataError(f"story {given.story}: there is none; accepted: a number of the Present page")
         return story_from_json(stored.body)
     base = view.baseline.run_id if view.baseline else ""
     title = given.title or view.name
-    return Story(title, view.run.run_id, base, given.audience, default_pieces(given.audience))
+    return Story(title, view.run.run_id, base, given.audience, default_sections(given.audience))
 
 
-def _made(view: StoryView, story: Story, several: bool) -> list[Made]:
-    made = [make_piece(view, piece) for piece in story.pieces]
+def _made(view: StoryView, story: Story, several: bool) -> list[RenderedSection]:
+    made = [render_section(view, piece) for piece in story.sections]
     return [replace(one, heading=f"{view.name}: {one.heading}") for one in made] if several else made
 
 

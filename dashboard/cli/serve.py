@@ -21,7 +21,7 @@ import click
 
 from data.store.read_only import READ_ONLY
 
-__all__ = ["Door", "demo", "free_port", "serve"]
+__all__ = ["BindAddress", "demo", "free_port", "serve"]
 
 HOST = "127.0.0.1"
 FIRST_PORT, LAST_PORT = 8501, 8599
@@ -33,7 +33,7 @@ EXPOSED = (
 
 
 @dataclass(frozen=True)
-class Door:
+class BindAddress:
     """Where the dashboard listens.
 
     Attributes:
@@ -92,13 +92,13 @@ def demo(workspace: str | None, port: int | None, browser: bool) -> None:
     from data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
 
     free_port(port)  # a taken port is told before the samples are loaded, not after
-    catalogue = open_workspace(workspace, create=True)
+    store = open_workspace(workspace, create=True)
     quiet = not sys.stderr.isatty()
     with tqdm(bar_format="Loading samples {elapsed} {desc}", leave=False, disable=quiet) as bar:
-        load_samples(catalogue, lambda step: bar.set_description_str(f"{step.doing} {step.run}"))
-    runs = [run for run in catalogue.runs(FIRST_PROJECT) if run.name == FIRST_RUN and run.n > run.n_questions]
+        load_samples(store, lambda step: bar.set_description_str(f"{step.doing} {step.run}"))
+    runs = [run for run in store.runs(FIRST_PROJECT) if run.name == FIRST_RUN and run.n > run.n_questions]
     query = urlencode({"project": FIRST_PROJECT, "run": runs[0].run_id}) if runs else ""
-    _run(str(catalogue.workspace.root), port, browser, query)
+    _run(str(store.workspace.root), port, browser, query)
 
 
 def serve(
@@ -106,7 +106,7 @@ def serve(
     port: int | None,
     browser: bool,
     read_only: bool = False,
-    door: Door | None = None,
+    door: BindAddress | None = None,
 ) -> None:
     """Open the dashboard on a workspace.
 
@@ -119,7 +119,7 @@ def serve(
     """
     from dashboard.cli.commands import open_workspace
 
-    door = door or Door()
+    door = door or BindAddress()
     door.check()
     if read_only:
         os.environ[READ_ONLY] = "1"
@@ -127,10 +127,10 @@ def serve(
     _run(root, port, browser, "", door)
 
 
-def _run(root: str, port: int | None, browser: bool, query: str, door: Door | None = None) -> None:
+def _run(root: str, port: int | None, browser: bool, query: str, door: BindAddress | None = None) -> None:
     from streamlit.web import cli
 
-    door = door or Door()
+    door = door or BindAddress()
     chosen = free_port(port, door.host)
     url = f"{door.url(chosen)}{'?' if query else ''}{query}"
     signal.signal(signal.SIGINT, lambda *_: sys.exit(0))  # Ctrl+C is the usual way to end it, at any moment
@@ -145,7 +145,7 @@ def _run(root: str, port: int | None, browser: bool, query: str, door: Door | No
     cli.main_run(words, standalone_mode=False)
 
 
-def _notes(door: Door) -> str:
+def _notes(door: BindAddress) -> str:
     """Say what a person should know before others come: that nothing can be changed, that all is seen."""
     reading = bool(os.environ.get(READ_ONLY))
     lines = ["read only: nothing can be changed from the pages"] if reading else []

@@ -9,7 +9,7 @@ import numpy as np
 
 from dashboard.cli.terminal import plain, wrapped
 from dashboard.wording.formatting import NOT_MEASURED
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 from metrics.metric_registry import unlabelled
 
@@ -28,11 +28,11 @@ def run_line(run: Run, name: str) -> dict[str, Any]:
     }
 
 
-def show_run(catalogue: Catalogue, wanted: str) -> tuple[Any, Callable[[], str]]:
+def show_run(store: RunStore, wanted: str) -> tuple[Any, Callable[[], str]]:
     """Give the facts of a run."""
-    run = catalogue.find(wanted)
+    run = store.find(wanted)
     facts = {
-        **run_line(run, catalogue.names()[run.run_id]),
+        **run_line(run, store.names()[run.run_id]),
         "imported_name": run.name,
         "imported_at": run.imported_at.isoformat(),
         "origin": run.origin,
@@ -43,20 +43,20 @@ def show_run(catalogue: Catalogue, wanted: str) -> tuple[Any, Callable[[], str]]
         "content_hash": run.content_hash,
         "fields": list(run.fields),
         "notes": list(run.notes),
-        "not_computable": unmeasured(catalogue, run),
+        "not_computable": unmeasured(store, run),
     }
     return facts, lambda: "\n".join(_lines(run, facts))
 
 
-def unmeasured(catalogue: Catalogue, run: Run) -> dict[str, str]:
+def unmeasured(store: RunStore, run: Run) -> dict[str, str]:
     """Say of each metric that has no value from any source, imported ones included, what it lacks."""
     if run.means:
         return {}
-    summary = catalogue.summary(run)
+    summary = store.summary(run)
     scored = {name for name, one in summary.items() if one.n_scored}
     bases = {name.partition("@")[0] for name in scored}
-    table = catalogue.table(run)
-    labelled = bool(np.isfinite(table.evidence["answerable"]).any())
+    table = store.table(run)
+    labelled = bool(np.isfinite(table.stage_features["answerable"]).any())
     lacking = table.missing | ({} if labelled else unlabelled())
     return {
         name: why

@@ -13,7 +13,7 @@ from dashboard.cli.commands import open_workspace
 from dashboard.cli.terminal import plain, table
 from dashboard.wording.runs import moved_text, told_apart
 from data.errors import DataError
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.versions import baseline_history, clear_baseline, mark_release, releases_of, unmark_release
 
 __all__ = ["baseline", "release"]
@@ -35,27 +35,27 @@ def baseline(
     """
     if wanted and clear:
         raise click.UsageError("a run and --clear at once; accepted: one of the two")
-    catalogue = open_workspace(workspace)
-    chosen = project or catalogue.usual_project()
+    store = open_workspace(workspace)
+    chosen = project or store.usual_project()
     if wanted:
-        found = catalogue.find(wanted, project)
+        found = store.find(wanted, project)
         if found.means:
             raise DataError(
                 f"{found.name} ({found.run_id}) is known by its means alone, so nothing can be paired with "
                 "it; accepted: a run with samples"
             )
         chosen = found.project
-        catalogue.ledger.set_baseline(chosen, found.run_id, _name(who))
-    elif clear and not clear_baseline(catalogue.ledger, chosen, _name(who)):
+        store.ledger.set_baseline(chosen, found.run_id, _name(who))
+    elif clear and not clear_baseline(store.ledger, chosen, _name(who)):
         raise DataError(
-            f"project {chosen!r} has no baseline; accepted: a project that has one ({_projects(catalogue)})"
+            f"project {chosen!r} has no baseline; accepted: a project that has one ({_projects(store)})"
         )
-    return _baseline_answer(catalogue, chosen)
+    return _baseline_answer(store, chosen)
 
 
-def _baseline_answer(catalogue: Catalogue, project: str) -> Answer:
-    moves = baseline_history(catalogue.ledger, project)
-    labels = told_apart(catalogue.runs(project), catalogue.names())
+def _baseline_answer(store: RunStore, project: str) -> Answer:
+    moves = baseline_history(store.ledger, project)
+    labels = told_apart(store.runs(project), store.names())
     current = moves[0].run_id if moves else ""
     answer = {
         "project": project,
@@ -91,25 +91,25 @@ def release(
         who: name that stands with the change; the login name where None.
         remove: take the mark away.
     """
-    catalogue = open_workspace(workspace)
-    chosen = project or catalogue.usual_project()
+    store = open_workspace(workspace)
+    chosen = project or store.usual_project()
     if wanted:
         if remove == bool(name):
             raise click.UsageError("accepted: RUN NAME to mark it, or RUN --remove")
-        found = catalogue.find(wanted, project)
+        found = store.find(wanted, project)
         chosen = found.project
         if name:
-            mark_release(catalogue.ledger, chosen, found.run_id, name, _name(who))
-        elif not unmark_release(catalogue.ledger, chosen, found.run_id, _name(who)):
+            mark_release(store.ledger, chosen, found.run_id, name, _name(who))
+        elif not unmark_release(store.ledger, chosen, found.run_id, _name(who)):
             raise DataError(f"{found.name} ({found.run_id}) is no release; accepted: a run that is one")
     elif remove:
         raise click.UsageError("--remove without a run; accepted: RUN --remove")
-    return _release_answer(catalogue, chosen)
+    return _release_answer(store, chosen)
 
 
-def _release_answer(catalogue: Catalogue, project: str) -> Answer:
-    found = list(releases_of(catalogue.ledger, project).values())
-    labels = told_apart(catalogue.runs(project), catalogue.names())
+def _release_answer(store: RunStore, project: str) -> Answer:
+    found = list(releases_of(store.ledger, project).values())
+    labels = told_apart(store.runs(project), store.names())
     answer = {
         "project": project,
         "releases": [
@@ -134,8 +134,8 @@ def _without_run(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != "run_id"}
 
 
-def _projects(catalogue: Catalogue) -> str:
-    return ", ".join(sorted(catalogue.ledger.baselines())) or "none has"
+def _projects(store: RunStore) -> str:
+    return ", ".join(sorted(store.ledger.baselines())) or "none has"
 
 
 def _name(who: str | None) -> str:

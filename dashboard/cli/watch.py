@@ -54,14 +54,14 @@ def run(workspace: str | None, folder: str, settings: WatchSettings, as_json: bo
     0; under `once` 1 where a run failed, else 2 where a file could not be taken.
     """
     words = command_words(settings.on_fail) if settings.on_fail is not None else []
-    catalogue = open_workspace(workspace, create=True)
+    store = open_workspace(workspace, create=True)
     options = WatchOptions(
         Path(folder).resolve(),
-        settings.project or catalogue.usual_project(),
-        load_gates(catalogue.workspace, settings.config),
+        settings.project or store.usual_project(),
+        load_gates(store.workspace, settings.config),
         settings.baseline or "",
     )
-    watcher = Watcher(catalogue, options)
+    watcher = Watcher(store, options)
     click.echo(_begun(options, settings), err=True)
     try:
         with _ended_by_signals():

@@ -10,7 +10,7 @@ from typing import Any
 
 from dashboard.charts.figure_data import figure_rows
 from dashboard.export.chart_images import chart_image
-from dashboard.stories.story import Made
+from dashboard.stories.story import RenderedSection
 from dashboard.wording.table_files import export_table
 from data.errors import DataError
 
@@ -21,7 +21,7 @@ TABLES = {"csv": "csv", "parquet": "parquet", "md": "markdown"}
 IMAGES = ("png", "svg")
 
 
-def story_files(made: Sequence[Made]) -> bytes:
+def story_files(made: Sequence[RenderedSection]) -> bytes:
     """Write a ZIP with the files of every point; a chart that no browser can draw is said in MISSING.txt."""
     sink, missing = io.BytesIO(), []
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -35,14 +35,14 @@ def story_files(made: Sequence[Made]) -> bytes:
     return sink.getvalue()
 
 
-def _tables(one: Made) -> Iterator[tuple[str, bytes]]:
+def _tables(one: RenderedSection) -> Iterator[tuple[str, bytes]]:
     of_chart: Sequence[Mapping[str, Any]] = [] if one.figure is None else figure_rows(one.figure)
     for part, rows in (("", one.rows), ("-chart", of_chart)):
         if rows:
             yield from ((f"{part}.{ending}", export_table(rows, form)) for ending, form in TABLES.items())
 
 
-def _images(packed: zipfile.ZipFile, name: str, one: Made) -> list[str]:
+def _images(packed: zipfile.ZipFile, name: str, one: RenderedSection) -> list[str]:
     if one.figure is None:
         return []
     try:

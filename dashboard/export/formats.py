@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dashboard.stories.context import StoryView
-from dashboard.stories.story import Made, Story
+from dashboard.stories.story import RenderedSection, Story
 
 __all__ = ["FORMS", "export_report"]
 
@@ -17,7 +17,7 @@ FORMS = {
 }
 
 
-def export_report(view: StoryView, story: Story, made: Sequence[Made], form: str) -> bytes:
+def export_report(view: StoryView, story: Story, made: Sequence[RenderedSection], form: str) -> bytes:
     """Write a story in one of FORMS."""
     from dashboard.export.html_report import html_report
     from dashboard.stories.report import report_of

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from dashboard.case_html.report_case import CASE_STYLE, Fold, case_html
 from dashboard.charts.figure_data import figure_rows, plain_json
 from dashboard.stories.report import OBTAINED, Report
-from dashboard.stories.story import Made
+from dashboard.stories.story import RenderedSection
 from dashboard.wording.export_text import cell_text, columns_of, printable
 from dashboard.wording.table_files import export_table
 
@@ -42,7 +42,7 @@ def safe(text: str) -> str:
     return html.escape(printable(text), quote=True)
 
 
-def point_html(made: Made, number: int, fold: Fold) -> str:
+def point_html(made: RenderedSection, number: int, fold: Fold) -> str:
     """Write one point.
 
     Args:
@@ -68,7 +68,7 @@ def facts_html(facts: Iterable[str]) -> str:
     return f'<ul class="facts">{items}</ul>' if items else ""
 
 
-def _figure(made: Made, number: int) -> str:
+def _figure(made: RenderedSection, number: int) -> str:
     assert made.figure is not None  # noqa: S101 -- asked by the caller
     rows = figure_rows(made.figure)
     height = made.figure.layout.height or 360

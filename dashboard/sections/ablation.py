@@ -15,8 +15,8 @@ from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, signed
 from data.comparison.ablation import Ablation, Effect, ablation
 from data.comparison.cost import COSTS, PERCENTILES, CostPoint, cost_points, measured_costs, percentiles
-from data.scoring.scored_run import RunTable
-from data.scoring.summaries import Aggregate
+from data.scoring.scored_run import ScoredRun
+from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.metric_registry import declared
 
@@ -29,7 +29,7 @@ MOST_PAIRS = 6  # pairs of runs offered for one effect
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _ablation(
     _runs: Sequence[Run],
-    _tables: Sequence[RunTable],
+    _tables: Sequence[ScoredRun],
     paths: tuple[str, ...],  # noqa: ARG001 -- part of the cache key
     metric: str,
 ) -> Ablation:
@@ -46,12 +46,12 @@ def _points(
 ) -> list[CostPoint]:
     found = declared(metric)
     quality = [_view.summary(run).get(metric) for run in _runs]
-    tables = [_view.table(run) for run in _runs]
+    tables = [_view.scored(run) for run in _runs]
     return cost_points(tables, quality, cost, None if found is None else found.higher_is_better)
 
 
 def _paths(view: View, runs: Sequence[Run]) -> tuple[str, ...]:
-    return tuple(view.table(run).scores_path.as_posix() for run in runs)
+    return tuple(view.scored(run).scores_path.as_posix() for run in runs)
 
 
 def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
@@ -60,8 +60,8 @@ def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> N
     if not metrics:
         st.caption("The chosen runs share no metric.")
         return
-    metric = choose("Effect on", "measure", list(metrics), metric_title, {}, width=320)
-    found = _ablation(runs, [view.table(run) for run in runs], _paths(view, runs), metric)
+    metric = choose("Effect on", "shown_metric", list(metrics), metric_title, {}, width=320)
+    found = _ablation(runs, [view.scored(run) for run in runs], _paths(view, runs), metric)
     for run_id in found.without_config:
         st.caption(f"{markdown_text(view.labels[run_id])} records no configuration and is left out.")
     if not found.factors:
@@ -153,7 +153,7 @@ def _matrix(view: View, runs: Sequence[Run], found: Ablation, metrics: Sequence[
     show_table(rows, "Runs by factor with their metrics")
 
 
-def _mean_text(one: Aggregate | None) -> str:
+def _mean_text(one: MetricSummary | None) -> str:
     """Write a mean over questions with its interval and n."""
     if one is None or one.mean is None:
         return NOT_MEASURED
@@ -163,7 +163,7 @@ def _mean_text(one: Aggregate | None) -> str:
 def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
     """Hold quality against latency, tokens or cost."""
     st.subheader("Quality against cost")
-    tables = [view.table(run) for run in runs]
+    tables = [view.scored(run) for run in runs]
     costs = measured_costs(tables)
     quality = [name for name in metrics if name not in COSTS]
     if not costs or not quality:
@@ -173,7 +173,7 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
         )
         return
     with st.container(horizontal=True):
-        metric = choose("Quality", "quality", quality, metric_title, {}, width=300)
+        metric = choose("Quality", "outcome", quality, metric_title, {}, width=300)
         cost = choose("Cost", "cost", costs, COSTS, {}, width=260)
     points = _points(view, runs, _paths(view, runs), metric, cost)
     found = declared(metric)
@@ -205,7 +205,7 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
     )
 
 
-def _cost_row(view: View, run: Run, table: RunTable, point: CostPoint, cost: str) -> dict[str, str]:
+def _cost_row(view: View, run: Run, table: ScoredRun, point: CostPoint, cost: str) -> dict[str, str]:
     n, found = percentiles(table, cost)
     span = point.cost
     digits = 4 if cost == "cost_usd" else 0

@@ -32,13 +32,13 @@ from data.analysis.alignment import (
     by_k,
     by_rank,
     gap_of,
-    origins_of,
-    quality_by_place,
+    outcome_by_gold_rank,
     rate_of,
+    sources_of_use,
     split,
 )
-from data.scoring.context_use import ORIGINS, UseOfRun, use_of
-from data.scoring.scored_run import RunTable
+from data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
+from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
 from metrics.metric_registry import title_of
 from metrics.statistics.intervals import Interval
@@ -46,11 +46,11 @@ from metrics.statistics.intervals import Interval
 __all__ = [
     "advice",
     "gap_section",
+    "gold_rank_section",
     "k_section",
-    "origin_picker",
-    "place_section",
     "rank_section",
     "rates_of",
+    "source_picker",
     "split_section",
     "use_in",
     "version_section",
@@ -71,51 +71,57 @@ SPLIT_MARKS = {"relevant": "ignored_relevant", "length": "ignored_length", "quer
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _use(_table: RunTable, scores: str) -> UseOfRun | None:  # noqa: ARG001 -- cache key
-    return use_of(_table)
+def _use(_table: ScoredRun, scores: str) -> RunContextUse | None:  # noqa: ARG001 -- cache key
+    return context_use_of(_table)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _by_k(_table: RunTable, _found: UseOfRun, scores: str, origin: str, k: int) -> dict[str, list[Group]]:  # noqa: ARG001 -- cache key
+def _by_k(
+    _table: ScoredRun,
+    _found: RunContextUse,
+    scores: str,  # noqa: ARG001 -- cache key
+    origin: str,
+    k: int,
+) -> dict[str, list[Group]]:
     return by_k(_table, _found, origin, k)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _splits(_table: RunTable, _found: UseOfRun, scores: str, origin: str) -> dict[str, list[Group]]:  # noqa: ARG001 -- cache key
+def _splits(_table: ScoredRun, _found: RunContextUse, scores: str, origin: str) -> dict[str, list[Group]]:  # noqa: ARG001 -- cache key
     made = {by: split(_table, _found, origin, by) for by in SPLITS}
     return {by: groups for by, groups in made.items() if groups}
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _by_rank(_table: RunTable, _found: UseOfRun, scores: str, origin: str) -> list[Group]:  # noqa: ARG001 -- cache key
+def _by_rank(_table: ScoredRun, _found: RunContextUse, scores: str, origin: str) -> list[Group]:  # noqa: ARG001 -- cache key
     return by_rank(_table, _found, origin)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _places(_table: RunTable, _found: UseOfRun, scores: str, metric: str) -> list[Group]:  # noqa: ARG001 -- cache key
-    return quality_by_place(_table, _found, metric)
+def _places(_table: ScoredRun, _found: RunContextUse, scores: str, metric: str) -> list[Group]:  # noqa: ARG001 -- cache key
+    return outcome_by_gold_rank(_table, _found, metric)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _gap(_table: RunTable, _found: UseOfRun, scores: str, origin: str) -> Interval:  # noqa: ARG001 -- cache key
+def _gap(_table: ScoredRun, _found: RunContextUse, scores: str, origin: str) -> Interval:  # noqa: ARG001 -- cache key
     return gap_of(_table, _found, origin)
 
 
-def use_in(table: RunTable) -> UseOfRun | None:
+def use_in(table: ScoredRun) -> RunContextUse | None:
     """Give the use of documents in a run that has answers to speak of."""
     found = _use(table, table.scores_path.as_posix())
-    return found if found is not None and origins_of(found) else None
+    return found if found is not None and sources_of_use(found) else None
 
 
-def origin_picker(found: UseOfRun) -> str:
+def source_picker(found: RunContextUse) -> str:
     """Let a person choose whose word on the used documents counts, where there are several."""
-    origins = origins_of(found)
+    origins = sources_of_use(found)
     if len(origins) < 2:
         return origins[0]
-    return choose("Use of documents", "origin", origins, ORIGINS, {}, width=220)
+    return choose("Use of documents", "source", origins, ORIGINS, {}, width=220)
 
 
-def split_section(table: RunTable, found: UseOfRun, origin: str) -> None:
+def split_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
     """Divide the rate by what a person chooses; a bar opens its cases."""
     every = _splits(table, found, table.scores_path.as_posix(), origin)
     if not every:
@@ -150,7 +156,7 @@ def _ns(groups: Sequence[Group]) -> list[str]:
     return [f"{one.value.n_scored:,}" for one in groups]
 
 
-def rank_section(table: RunTable, found: UseOfRun, origin: str) -> None:
+def rank_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
     """Draw how often each rank is drawn on."""
     groups = _by_rank(table, found, table.scores_path.as_posix(), origin)
     st.subheader("Which ranks answers draw on")
@@ -175,7 +181,7 @@ def rank_section(table: RunTable, found: UseOfRun, origin: str) -> None:
         open_bar(str(hit[0]), narrow)
 
 
-def k_section(table: RunTable, found: UseOfRun, origin: str, k: int) -> None:
+def k_section(table: ScoredRun, found: RunContextUse, origin: str, k: int) -> None:
     """Draw what is wasted in the top k, and what a cut at k would lose; a point opens its cases."""
     st.subheader("What a cut at k wastes and loses")
     lines = _by_k(table, found, table.scores_path.as_posix(), origin, max(k, DEEPEST))
@@ -204,7 +210,7 @@ def k_section(table: RunTable, found: UseOfRun, origin: str, k: int) -> None:
         open_bar(f"{K_MARKS[str(hit[0])]}:{hit[1]}", narrow)
 
 
-def gap_section(table: RunTable, found: UseOfRun, origin: str) -> None:
+def gap_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
     """Say how far the order of use is from the retriever's, where shares are known."""
     st.subheader("Does the order of use follow the ranking?")
     value = _gap(table, found, table.scores_path.as_posix(), origin)
@@ -228,7 +234,7 @@ def gap_section(table: RunTable, found: UseOfRun, origin: str) -> None:
         open_bar("known_use", narrowed(found, origin), sort="rank_use_gap", descending=True)
 
 
-def place_section(table: RunTable, found: UseOfRun) -> None:
+def gold_rank_section(table: ScoredRun, found: RunContextUse) -> None:
     """Draw the quality of answers by the rank of the gold: lost in the middle?"""
     st.subheader("Is gold lost in the middle?")
     known = [name for name in QUALITY if np.isfinite(table.values(name)).any()]
@@ -237,7 +243,7 @@ def place_section(table: RunTable, found: UseOfRun) -> None:
         st.caption(f"This curve needs {lacking}; the run has none.")
         return
     titles = {name: title_of(name) for name in known}
-    metric = choose("Quality", "measure", known, titles, {}, width=260)
+    metric = choose("Quality", "shown_metric", known, titles, {}, width=260)
     groups = _places(table, found, table.scores_path.as_posix(), metric)
     if not groups:
         st.caption(f"No case has both {titles[metric]} and a known place of the gold.")
@@ -273,12 +279,12 @@ MOST_VERSIONS = 25
 
 
 @st.cache_resource(max_entries=128, show_spinner=False)
-def _rates(_table: RunTable, scores: str) -> list[Rate]:  # noqa: ARG001 -- cache key
-    found = use_of(_table)
-    return [] if found is None else [rate_of(_table, found, origin) for origin in origins_of(found)]
+def _rates(_table: ScoredRun, scores: str) -> list[Rate]:  # noqa: ARG001 -- cache key
+    found = context_use_of(_table)
+    return [] if found is None else [rate_of(_table, found, origin) for origin in sources_of_use(found)]
 
 
-def rates_of(table: RunTable) -> list[Rate]:
+def rates_of(table: ScoredRun) -> list[Rate]:
     """Give the rate of a run under each origin."""
     return _rates(table, table.scores_path.as_posix())
 
@@ -288,7 +294,7 @@ def version_section(view: View) -> None:
     rates = [
         VersionRate(view.labels[run.run_id], run.run_id, rate, run.run_id == view.run.run_id)
         for run in _shown(view)
-        for rate in rates_of(view.table(run))
+        for rate in rates_of(view.scored(run))
     ]
     alt = "Rate of ignored first documents by version, with intervals, the alert line and the published range"
     hit = clicked(version_rates(rates), "version_rates", alt)
@@ -313,19 +319,19 @@ def version_section(view: View) -> None:
 def _version_buttons(rates: Sequence[VersionRate]) -> None:
     with st.popover("Open cases of a version"):
         for one in rates:
-            title = f"{one.label} · {ORIGINS[one.rate.origin]} · {percent(one.rate.value.mean)}"
-            if st.button(markdown_text(title), key=f"v_{one.run_id}_{one.rate.origin}", width="stretch"):
+            title = f"{one.label} · {ORIGINS[one.rate.source]} · {percent(one.rate.value.mean)}"
+            if st.button(markdown_text(title), key=f"v_{one.run_id}_{one.rate.source}", width="stretch"):
                 several = sum(other.run_id == one.run_id for other in rates) > 1
                 open_cases(
-                    run=one.run_id, mark=with_origin("ignored_top", one.rate.origin if several else "")
+                    run=one.run_id, cohort=with_origin("ignored_top", one.rate.source if several else "")
                 )
 
 
 def _open_version(view: View, run_id: str, origin: str) -> None:
     run = next((one for one in view.sampled if one.run_id == run_id), None)
     if run is not None:
-        several = len(rates_of(view.table(run))) > 1
-        open_cases(run=run_id, mark=with_origin("ignored_top", origin if several else ""))
+        several = len(rates_of(view.scored(run))) > 1
+        open_cases(run=run_id, cohort=with_origin("ignored_top", origin if several else ""))
 
 
 def _shown(view: View) -> list[Run]:
@@ -343,17 +349,17 @@ def _rate_row(one: VersionRate) -> dict[str, str]:
         "Interval by": f"{value.method}, few questions" if value.too_few else value.method,
         "n": f"{value.n_scored:,}",
         "Drew on nothing": f"{one.rate.used_nothing:,}",
-        "Use": ORIGINS[one.rate.origin],
+        "Use": ORIGINS[one.rate.source],
     }
 
 
-def advice(found: UseOfRun, rate: Rate) -> None:
+def advice(found: RunContextUse, rate: Rate) -> None:
     """Say how this run stands to the alert line, what to look into above it, and lead to the cases."""
     value = rate.value
     few = "; few questions: take it as a hint" if value.too_few else ""
     told = (
         f"**{percent(value.mean)}** of the answers pass over the first document ({span(value)}, "
-        f"n = {count(value.n_scored, 'question')}, {ORIGINS[rate.origin]}, {METHODS[value.method]}{few})."
+        f"n = {count(value.n_scored, 'question')}, {ORIGINS[rate.source]}, {METHODS[value.method]}{few})."
     )
     if value.mean <= ALERT:
         st.markdown(f"{told} That is not above the alert line of {percent(ALERT)}.")
@@ -367,7 +373,7 @@ def advice(found: UseOfRun, rate: Rate) -> None:
             f"{told} That is above the alert line of {percent(ALERT)}; {sure}. What to look into:\n"
             + "\n".join(f"- **{what}**: {why}." for what, why in LOOK_INTO)
         )
-    origin = narrowed(found, rate.origin)
+    origin = narrowed(found, rate.source)
     with st.container(horizontal=True):
         if value.mean > 0 and st.button("Cases that pass over it", key="cases_ignored"):
             open_bar("ignored_top", origin)

@@ -23,7 +23,7 @@ from data.comparison.benchmarks import (
     read_published,
 )
 from data.scoring.sanity import means_of
-from data.scoring.summaries import Aggregate
+from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.metric_registry import declared, is_share
 from metrics.sanity.means import check_means, looks_uncomputed
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def difference_rows(
-    ours: Mapping[str, Aggregate], shared: Sequence[str], against: PublishedRow
+    ours: Mapping[str, MetricSummary], shared: Sequence[str], against: PublishedRow
 ) -> list[dict[str, str]]:
     """Hold our means against a published row, metric by metric."""
     rows = []
@@ -63,7 +63,7 @@ def difference_rows(
     return rows
 
 
-def _sureness(name: str, one: Aggregate | None) -> dict[str, str]:
+def _sureness(name: str, one: MetricSummary | None) -> dict[str, str]:
     """Write how sure our own mean is."""
     if one is None:
         return {"95 % interval": NOT_MEASURED, "n": NOT_MEASURED}
@@ -91,7 +91,7 @@ def _difference(metric: str, value: float) -> str:
 
 
 def matrix_rows(
-    name: str, ours: Mapping[str, Aggregate], table: PublishedTable, shared: Sequence[str]
+    name: str, ours: Mapping[str, MetricSummary], table: PublishedTable, shared: Sequence[str]
 ) -> list[dict[str, str]]:
     """List every system with its means, the best of each metric marked; name is that of our run."""
     systems = [(f"{name} (ours)", {one: ours[one].mean for one in shared})]
@@ -136,7 +136,7 @@ def _digits(metric: str) -> int:
 
 
 def band_rows(
-    ours: Mapping[str, Aggregate], bands: Mapping[str, Band], against: PublishedRow
+    ours: Mapping[str, MetricSummary], bands: Mapping[str, Band], against: PublishedRow
 ) -> list[dict[str, str]]:
     """List the bands, each with our mean and the published one in it."""
     rows = []
@@ -161,13 +161,13 @@ def _banded(band: Band, value: float | None) -> str:
 
 def published_in(view: View) -> Published:
     """Give published results and target bands; a file of the user that cannot be read is told on the page."""
-    found = read_published(view.catalogue.workspace)
+    found = read_published(view.store.workspace)
     for error in found.errors:
         st.error(markdown_text(str(error)), title="A file of published results or targets cannot be read")
     return found
 
 
-def measured(view: View, run: Run) -> dict[str, Aggregate]:
+def measured(view: View, run: Run) -> dict[str, MetricSummary]:
     """Give the means of a run that are measured; a 0 that looks uncomputed is not."""
     gone = uncomputed(run)
     return {name: one for name, one in view.summary(run).items() if one.mean is not None and name not in gone}
@@ -228,7 +228,7 @@ def _open_worst(metric: str) -> None:
     open_cases(sort=metric, descending=falling)
 
 
-def _ours_n(ours: Mapping[str, Aggregate], shared: Sequence[str]) -> str:
+def _ours_n(ours: Mapping[str, MetricSummary], shared: Sequence[str]) -> str:
     sizes = sorted({ours[name].n_scored for name in shared})
     if sizes == [0]:
         return "ours: means without samples"
@@ -253,7 +253,9 @@ def progress_section(view: View, bands: Mapping[str, Band]) -> None:
     if len(view.runs) < 2 or not names:
         return
     st.subheader("Progress over versions")
-    metric = choose("Metric", "measure", names, {name: metric_label(name) for name in names}, {}, width=320)
+    metric = choose(
+        "Metric", "shown_metric", names, {name: metric_label(name) for name in names}, {}, width=320
+    )
     points = [
         VersionPoint(view.labels[run.run_id], _of(view, run, metric), metric in uncomputed(run))
         for run in view.runs
@@ -274,7 +276,7 @@ def progress_section(view: View, bands: Mapping[str, Band]) -> None:
     )
 
 
-def _of(view: View, run: Run, metric: str) -> Aggregate | None:
+def _of(view: View, run: Run, metric: str) -> MetricSummary | None:
     one = view.summary(run).get(metric)
     return one if one is not None and one.mean is not None else None
 

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.charts.chunking import PLACE_MARKS, margin_curve, plane_map
+from dashboard.charts.chunking import PLACE_MARKS, heatmap, marginal_effect_curve
 from dashboard.shell.components import clicked, draw, export_menu, facts
 from dashboard.shell.session import View, current_selection, keep, open_cases
 from dashboard.shell.widgets import choose, show_in
 from dashboard.wording.escaping import capital, markdown_text, shorten
 from dashboard.wording.formatting import count, interval_text, number, p_value, signed
 from data.chunking.chunkers import STRATEGIES
-from data.chunking.grids import Cell, Grid
-from data.chunking.ranking import CellValue, Standings, grid_metrics, same_chunks, standings
-from data.scoring.scored_run import RunTable
+from data.chunking.grids import Grid, GridTrial
+from data.chunking.ranking import GridRanking, TrialValue, grid_metrics, rank_trials, same_chunks
+from data.scoring.scored_run import ScoredRun
 from metrics.definitions.spans import BUDGETS
 from metrics.metric_registry import DEFAULT_KS, title_of
 
@@ -27,12 +27,12 @@ __all__ = [
     "full_name",
     "grid_picker",
     "grid_titles",
+    "heatmaps",
     "legend",
-    "margins",
+    "marginal_effects",
     "measure_picker",
     "measures",
     "other_cuts",
-    "planes",
     "reading",
     "standing_of",
     "tables_of",
@@ -59,14 +59,14 @@ def grid_titles(grids: Sequence[Grid]) -> dict[str, str]:
     }
 
 
-def reading(found: Standings) -> list[str]:
+def reading(found: GridRanking) -> list[str]:
     """Say in words what the comparison shows."""
     best = found.best
     if best is None or best.value is None:
         return [_no_best(found)]
     value = f"{number(best.value.mean, 3)} {interval_text(best.value.low, best.value.high, 3)}"
     head = f"{_cell_name(best.cell)} has the best mean: {value}, n = {best.value.n_scored:,}."
-    like = [one for one in found.values if one.place == "same"]
+    like = [one for one in found.values if one.outcome == "same"]
     if not like:
         return [head, _no_like(found)]
     smallest = min(like, key=_index_size)
@@ -78,23 +78,23 @@ def reading(found: Standings) -> list[str]:
     return lines
 
 
-def _no_best(found: Standings) -> str:
+def _no_best(found: GridRanking) -> str:
     if found.n_left_out and not found.n_questions:
         return "The cells share no question that has a value, so none can be held against another."
-    if any(one.place == "no direction" for one in found.values):
+    if any(one.outcome == "no direction" for one in found.values):
         return f"{markdown_text(title_of(found.metric))} has no direction: no cell is better than another."
     return "No cell has a value for this metric."
 
 
-def _no_like(found: Standings) -> str:
-    places = {one.place for one in found.values}
+def _no_like(found: GridRanking) -> str:
+    places = {one.outcome for one in found.values}
     if "worse" not in places:
         return "No other cell has a value for this metric."
     which = "Every other cell that has a value" if "not measured" in places else "Every other cell"
     return f"{which} is worse by a paired test."
 
 
-def _index_size(one: CellValue) -> tuple[float, float]:
+def _index_size(one: TrialValue) -> tuple[float, float]:
     """Tokens in the index, then chunks; what was not recorded counts as large."""
     config = one.cell.run.config
     tokens, chunks = (config.get(name) for name in ("index_tokens", "n_chunks"))
@@ -104,11 +104,11 @@ def _index_size(one: CellValue) -> tuple[float, float]:
     )
 
 
-def _cell_name(cell: Cell) -> str:
+def _cell_name(cell: GridTrial) -> str:
     return f"**{markdown_text(cell.run.name)}**"
 
 
-def alike(cells: Sequence[Cell]) -> str:
+def alike(cells: Sequence[GridTrial]) -> str:
     """Say that strategies gave the same chunks, and why where it is plain."""
     *most, last = (_cell_name(cell) for cell in cells)
     said = (
@@ -119,9 +119,9 @@ def alike(cells: Sequence[Cell]) -> str:
     return f"{said}{why if cut_at >= {'heading', 'paragraph'} else ''}."
 
 
-def legend(found: Standings) -> str:
+def legend(found: GridRanking) -> str:
     """Explain the marks of the planes; the best cell may stand outside them."""
-    if found.best is not None and found.best.cell.run.run_id not in found.plane:
+    if found.best is not None and found.best.cell.run.run_id not in found.heatmap:
         name = markdown_text(found.best.cell.run.name)
         return f"{PLACE_MARKS['same']} not distinguishable from the best, {name}, which is not on this map"
     return (
@@ -129,7 +129,7 @@ def legend(found: Standings) -> str:
     )
 
 
-def other_cuts(cells: Sequence[CellValue]) -> str:
+def other_cuts(cells: Sequence[TrialValue]) -> str:
     """Name the cells beside the plane of size and overlap."""
     known = {one.cell.strategy for one in cells} <= set(STRATEGIES)
     return "Cut along the text itself" if known else "Cut in other ways"
@@ -155,31 +155,31 @@ STANDING = {
 }
 
 
-def _paths(tables: Sequence[RunTable]) -> tuple[str, ...]:
+def _paths(tables: Sequence[ScoredRun]) -> tuple[str, ...]:
     return tuple(table.scores_path.as_posix() for table in tables)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def _standings(_grid: Grid, _tables: Sequence[RunTable], paths: tuple[str, ...], metric: str) -> Standings:  # noqa: ARG001 -- cache key
-    return standings(_grid, _tables, metric)
+def _standings(_grid: Grid, _tables: Sequence[ScoredRun], paths: tuple[str, ...], metric: str) -> GridRanking:  # noqa: ARG001 -- cache key
+    return rank_trials(_grid, _tables, metric)
 
 
-def tables_of(view: View, grid: Grid) -> list[RunTable]:
+def tables_of(view: View, grid: Grid) -> list[ScoredRun]:
     """Give the scored run of each cell."""
-    return [view.table(cell.run) for cell in grid.cells]
+    return [view.scored(cell.run) for cell in grid.cells]
 
 
-def standing_of(grid: Grid, tables: Sequence[RunTable], metric: str) -> Standings:
+def standing_of(grid: Grid, tables: Sequence[ScoredRun], metric: str) -> GridRanking:
     """Compare the cells under a metric; kept until a run changes."""
     return _standings(grid, tables, _paths(tables), metric)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _metrics(_tables: Sequence[RunTable], paths: tuple[str, ...]) -> list[str]:  # noqa: ARG001 -- cache key
+def _metrics(_tables: Sequence[ScoredRun], paths: tuple[str, ...]) -> list[str]:  # noqa: ARG001 -- cache key
     return grid_metrics(_tables)
 
 
-def measures(tables: Sequence[RunTable]) -> list[str]:
+def measures(tables: Sequence[ScoredRun]) -> list[str]:
     """Name the metrics of the grid without their cut-offs, those of chunking first."""
     names = _metrics(tables, _paths(tables))
     bases = dict.fromkeys(name.partition("@")[0].removesuffix("_budget") for name in names)
@@ -188,11 +188,11 @@ def measures(tables: Sequence[RunTable]) -> list[str]:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _twins(_grid: Grid, _tables: Sequence[RunTable], paths: tuple[str, ...]) -> list[tuple[Cell, ...]]:  # noqa: ARG001 -- cache key
+def _twins(_grid: Grid, _tables: Sequence[ScoredRun], paths: tuple[str, ...]) -> list[tuple[GridTrial, ...]]:  # noqa: ARG001 -- cache key
     return same_chunks(_grid, _tables)
 
 
-def twins(grid: Grid, tables: Sequence[RunTable]) -> list[str]:
+def twins(grid: Grid, tables: Sequence[ScoredRun]) -> list[str]:
     """Say which strategies gave the same chunks, so that nobody reads anything into their standing."""
     return [alike(cells) for cells in _twins(grid, tables, _paths(tables))]
 
@@ -200,13 +200,13 @@ def twins(grid: Grid, tables: Sequence[RunTable]) -> list[str]:
 def grid_picker(grids: Sequence[Grid]) -> Grid:
     """Let a person choose the grid, the newest first."""
     by_key = {grid.key: grid for grid in sorted(grids, key=lambda one: one.newest, reverse=True)}
-    return by_key[choose("Grid", "grid", list(by_key), grid_titles(grids), {"measure": ""})]
+    return by_key[choose("Grid", "grid", list(by_key), grid_titles(grids), {"shown_metric": ""})]
 
 
-def measure_picker(tables: Sequence[RunTable]) -> str:
+def measure_picker(tables: Sequence[ScoredRun]) -> str:
     """Let a person choose what the curves and tables show."""
     found = measures(tables)
-    return choose("Metric", "measure", found, _base_title, {}) if found else ""
+    return choose("Metric", "shown_metric", found, _base_title, {}) if found else ""
 
 
 def _base_title(base: str) -> str:
@@ -243,7 +243,7 @@ def _take_cut() -> None:
     keep(**({"budget": int(size)} if kind == "tokens" else {"budget": 0, "k": int(size)}))
 
 
-def full_name(base: str, tables: Sequence[RunTable]) -> str:
+def full_name(base: str, tables: Sequence[ScoredRun]) -> str:
     """Give a metric with the cut-off that is chosen; one without cut-offs as it is."""
     selection = current_selection()
     names = _metrics(tables, _paths(tables))
@@ -253,7 +253,7 @@ def full_name(base: str, tables: Sequence[RunTable]) -> str:
     return next((name for name in wanted if name in names), base)
 
 
-def planes(grid: Grid, tables: Sequence[RunTable], chosen: str) -> None:
+def heatmaps(grid: Grid, tables: Sequence[ScoredRun], chosen: str) -> None:
     """Draw size and overlap for the metrics that matter and the chosen one; a click opens the cases."""
     usual = [base for base in measures(tables) if base in (*HEADLINES, *OTHERS)][:MOST_PLANES]
     found = usual if chosen in usual else [chosen, *usual]
@@ -263,27 +263,33 @@ def planes(grid: Grid, tables: Sequence[RunTable], chosen: str) -> None:
                 _plane(grid, standing_of(grid, tables, full_name(base, tables)), f"plane_{base}")
 
 
-def _plane(grid: Grid, found: Standings, key: str) -> None:
+def _plane(grid: Grid, found: GridRanking, key: str) -> None:
     title = title_of(found.metric)
     alt = f"{title} by chunk size and overlap; the numbers are in the table of all cells"
-    hit = clicked(plane_map(grid, found, capital(title)), key, alt)
+    hit = clicked(heatmap(grid, found, capital(title)), key, alt)
     if hit is not None:
         open_cases(run=str(hit[0]), case="")
 
 
-def margins(grid: Grid, found: Standings) -> None:
+def marginal_effects(grid: Grid, found: GridRanking) -> None:
     """Draw what size and overlap do by themselves."""
-    if not found.margins:
+    if not found.marginal_effects:
         st.caption("Curves over size and overlap need two values of one that share a value of the other.")
         return
-    ends = [end for margin in found.margins for _, one in margin.points for end in (one.low, one.high)]
+    ends = [
+        end for margin in found.marginal_effects for _, one in margin.points for end in (one.low, one.high)
+    ]
     room = 0.12 * (max(ends) - min(ends) or 1.0)
     span = (min(ends) - room, max(ends) + room)
-    for place, margin in zip(st.columns(2, gap="medium"), found.margins, strict=False):
+    for place, margin in zip(st.columns(2, gap="medium"), found.marginal_effects, strict=False):
         with place:
             other = "overlap" if margin.axis == "size" else "size"
             alt = f"{title_of(found.metric)} by {margin.axis}, averaged over {other}"
-            draw(margin_curve(margin, grid.unit, title_of(found.metric), span), f"margin_{margin.axis}", alt)
+            draw(
+                marginal_effect_curve(margin, grid.unit, title_of(found.metric), span),
+                f"margin_{margin.axis}",
+                alt,
+            )
             left = ", ".join(map(str, margin.left_out))
             facts(
                 [
@@ -294,7 +300,7 @@ def margins(grid: Grid, found: Standings) -> None:
             )
 
 
-def cell_table(found: Standings, cells: Sequence[CellValue], key: str, unit: str) -> None:
+def cell_table(found: GridRanking, cells: Sequence[TrialValue], key: str, unit: str) -> None:
     """List cells with all their numbers; the chosen one can be opened or compared with the best."""
     rows = [_row(one) for one in cells]
     in_units = f", in {markdown_text(unit)}" if unit else ""
@@ -324,7 +330,7 @@ def cell_table(found: Standings, cells: Sequence[CellValue], key: str, unit: str
         _actions(found, cells[chosen[0]], key)
 
 
-def _row(one: CellValue) -> dict[str, object]:
+def _row(one: TrialValue) -> dict[str, object]:
     value, gap = one.value, one.difference
     config, measured = one.cell.run.config, one.cell.run.measured
     steps = [measured[step] for step in ("chunking_s", "indexing_s", "retrieving_s") if step in measured]
@@ -333,7 +339,7 @@ def _row(one: CellValue) -> dict[str, object]:
         "Cut": f"{one.cell.strategy} + headings" if one.cell.headings else one.cell.strategy,
         "Size": one.cell.size,
         "Overlap": one.cell.overlap,
-        "": STANDING[one.place],
+        "": STANDING[one.outcome],
         "Mean": None if value is None else value.mean,
         "95 % interval": "–" if value is None else interval_text(value.low, value.high, 3),
         "To the best": "–" if gap is None else signed(gap.difference, 3),
@@ -346,7 +352,7 @@ def _row(one: CellValue) -> dict[str, object]:
     }
 
 
-def _actions(found: Standings, one: CellValue, key: str) -> None:
+def _actions(found: GridRanking, one: TrialValue, key: str) -> None:
     run, best = one.cell.run, found.best
     with st.container(horizontal=True):
         if st.button(f"Cases of {markdown_text(run.name)}", key=f"{key}_cases"):

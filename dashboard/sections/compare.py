@@ -68,7 +68,7 @@ def versions_picker(view: View) -> list[Run]:
 
 def family(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
     """Let a person choose a family of metrics, and name those of it that baseline and versions all have."""
-    tables = [view.table(run) for run in (base, *versions)]
+    tables = [view.scored(run) for run in (base, *versions)]
     every = shared_metrics(tables)
     offered = [one for one in FAMILIES if any(in_family(name, one) for name in every)]
     chosen = choose(
@@ -85,7 +85,9 @@ def family(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
 
 def everything(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
     """Name the metrics of any family that baseline and versions all have and that lie from 0 to 1."""
-    return [name for name in shared_metrics([view.table(run) for run in (base, *versions)]) if is_share(name)]
+    return [
+        name for name in shared_metrics([view.scored(run) for run in (base, *versions)]) if is_share(name)
+    ]
 
 
 def is_share(metric: str) -> bool:
@@ -107,7 +109,7 @@ def matrix(view: View, base: Run, versions: Sequence[Run], sides: Sequence[Compa
             row[f"95 % of the difference, {view.labels[run.run_id]}"] = _span(side.differences[at])
         rows.append(row)
     show_table(rows, "Metrics by version, with differences to the baseline")
-    pairs = [len(side.alignment.base) for side in sides]
+    pairs = [len(side.matched.base) for side in sides]
     facts(
         [
             "▲ better, ▼ worse, · cannot tell (Holm-corrected p ≥ 0.05), = unchanged",
@@ -195,7 +197,7 @@ def change_list(view: View, found: Changes, other: Run, higher: bool) -> Questio
     pages = -(-len(found) // PAGE)
     page = at // PAGE + 1
     shown = [found[place] for place in range((page - 1) * PAGE, min(page * PAGE, len(found)))]
-    texts = page_of(view.table(other), _rows(shown), 1, PAGE).cases
+    texts = page_of(view.scored(other), _rows(shown), 1, PAGE).cases
     key = f"changes_{page}_{at}_{other.run_id}"
     rows = [_change_row(one, text["question"], higher) for one, text in zip(shown, texts, strict=True)]
     st.dataframe(
@@ -244,7 +246,7 @@ def _turn(key: str, found: Changes) -> None:
 
 def question_pair(view: View, base: Run, other: Run, change: QuestionChange) -> None:
     """Write one question on both sides: answers with a word diff, contexts with rank moves."""
-    left, right = read_case(view.table(base), change.base_row), read_case(view.table(other), change.row)
+    left, right = read_case(view.scored(base), change.base_row), read_case(view.scored(other), change.row)
     st.html(STYLE)
     st.markdown(f"**{markdown_text(right['question'])}**")
     before, after = diff_html(left["answer"] or "", right["answer"] or "")

@@ -22,14 +22,14 @@ LEVEL_MARKS = {"high": "▲ high", "low": "▼ low", "any": "any"}
 BAR = 8  # blocks in a bar of text
 
 
-def signal_name(name: str) -> str:
+def context_metric_name(name: str) -> str:
     """Name a context signal for people."""
     return metric_title(name)
 
 
-def signal_title(name: str, default: str) -> str:
+def context_metric_title(name: str, default: str) -> str:
     """Name a context signal in the picker."""
-    return f"{signal_name(name)} (default)" if name == default else signal_name(name)
+    return f"{context_metric_name(name)} (default)" if name == default else context_metric_name(name)
 
 
 def both_known(context: FloatArray, faithfulness: FloatArray) -> int:
@@ -41,12 +41,12 @@ def obtained(diagnosis: Diagnosis) -> list[str]:
     """Say how the three columns and the refusals were obtained."""
     parts = []
     for title, name in (
-        ("context", diagnosis.signal),
+        ("context", diagnosis.context_metric),
         ("faithfulness", "faithfulness"),
         ("relevance", "answer_relevancy"),
         ("refusals", "refused"),
     ):
-        column = diagnosis.table.column(name or "")
+        column = diagnosis.scored.column(name or "")
         parts.append(f"{title}: {source_text(None, column.sources) if column else 'not measured'}")
     return parts
 
@@ -59,7 +59,7 @@ def pattern_table(diagnosis: Diagnosis) -> None:
     for place, text in zip(head, ("Context", "Faithful", "Relevant", "Diagnosis", "Cases", ""), strict=True):
         place.caption(f"**{text}**" if text else "")
     for entry in PATTERNS:
-        _pattern_row(entry, counts[entry.key], diagnosis.table.n, widths)
+        _pattern_row(entry, counts[entry.key], diagnosis.scored.n, widths)
 
 
 def _pattern_row(entry: Pattern, n: int, total: int, widths: tuple[float, ...]) -> None:
@@ -115,7 +115,7 @@ def symptom_list(diagnosis: Diagnosis) -> None:
 
 
 def _measured(diagnosis: Diagnosis, name: str) -> bool:
-    return bool(np.isfinite(diagnosis.table.values(name)).any())
+    return bool(np.isfinite(diagnosis.scored.values(name)).any())
 
 
 def stage_order(order: tuple[str, ...]) -> None:
@@ -148,10 +148,10 @@ def _move(stage: str, step: Literal[-1, 1]) -> None:
 
 __all__ = [
     "both_known",
+    "context_metric_name",
+    "context_metric_title",
     "obtained",
     "pattern_table",
-    "signal_name",
-    "signal_title",
     "stage_order",
     "stage_table",
     "symptom_list",

@@ -12,11 +12,11 @@ from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import count
 from dashboard.wording.gates import EXPLAINED, broken_words, gate_row
-from data.cases.cohorts import broken_mark_text
+from data.cases.cohorts import newly_failing_cohort_key
 from data.errors import DataError
 from data.gates.baseline import Baseline, baseline_of
 from data.gates.config import FILE_NAME, load_gates
-from data.gates.report import BrokenCase, GateReport, gate_run
+from data.gates.report import GateReport, NewlyFailingCase, gate_run
 from metrics.gates.wording import gate_title
 
 __all__ = ["gate_report", "gate_section", "verdict_card"]
@@ -28,12 +28,12 @@ def gate_report(view: View) -> GateReport | DataError:
     """Judge the run on display as the command does; the error where the gates cannot be read."""
     sampled = {run.run_id for run in view.sampled}
     wanted = view.selection.baseline if view.selection.baseline in sampled - {view.run.run_id} else ""
-    held = baseline_of(view.catalogue, view.run, wanted)
+    held = baseline_of(view.store, view.run, wanted)
     sides = [view.run, held.run] if held.run else [view.run]
-    paths = tuple(view.catalogue.table(run).scores_path.as_posix() for run in sides)
-    stamp = _stamp(view.catalogue.workspace.root / FILE_NAME)
+    paths = tuple(view.store.table(run).scores_path.as_posix() for run in sides)
+    stamp = _stamp(view.store.workspace.root / FILE_NAME)
     try:
-        return _report(view, held, paths, held.note, stamp, view.catalogue.ledger.stamp())
+        return _report(view, held, paths, held.note, stamp, view.store.ledger.version())
     except DataError as error:
         return error
 
@@ -47,9 +47,9 @@ def _report(
     gates: tuple[int, int],  # noqa: ARG001 -- part of the cache key
     stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
 ) -> GateReport:
-    catalogue = _view.catalogue
-    config = load_gates(catalogue.workspace)
-    return gate_run(catalogue, _view.run, _held, config, _view.usual_diagnosis)
+    store = _view.store
+    config = load_gates(store.workspace)
+    return gate_run(store, _view.run, _held, config, _view.usual_diagnosis)
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -115,17 +115,18 @@ def _usual(view: View) -> str:
 
 def _broken(report: GateReport, baseline: str) -> None:
     st.markdown(markdown_text(broken_words(report)))
-    if not report.broken:
+    if not report.newly_failing:
         return
     show_table(
-        [_broken_row(one) for one in report.broken[:LISTED]], "Questions that newly fail, critical first"
+        [_broken_row(one) for one in report.newly_failing[:LISTED]],
+        "Questions that newly fail, critical first",
     )
-    cases = count(report.n_broken_cases, "case")
+    cases = count(report.n_newly_failing, "case")
     if st.button(f"Open the {cases} that newly fail", key="open_broken"):
-        open_cases(mark=broken_mark_text(baseline))
+        open_cases(cohort=newly_failing_cohort_key(baseline))
 
 
-def _broken_row(one: BrokenCase) -> dict[str, str]:
+def _broken_row(one: NewlyFailingCase) -> dict[str, str]:
     return {
         "Newly failing": one.question_id,
         "Question": shorten(one.question, 160),

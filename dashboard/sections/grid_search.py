@@ -18,7 +18,7 @@ from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
 from data.chunking.questions import read_questions
 from data.errors import DataError
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.read_only import must_write
 from metrics.schema.scores import MetricsError
 
@@ -62,43 +62,43 @@ _JOBS: dict[tuple[str, str], GridJob] = {}
 _LOCK = Lock()
 
 
-def jobs(catalogue: Catalogue) -> list[GridJob]:
+def jobs(store: RunStore) -> list[GridJob]:
     """List the grids of a workspace that run, or have ended and were not dismissed."""
-    root = str(catalogue.workspace.root)
+    root = str(store.workspace.root)
     with _LOCK:
         return [job for (where, _), job in _JOBS.items() if where == root]
 
 
-def start(catalogue: Catalogue, plan: GridPlan, project: str) -> bool:
+def start(store: RunStore, plan: GridPlan, project: str) -> bool:
     """Begin a grid; False when that grid is running already.
 
     Raises:
         WorkspaceError: this process only reads.
     """
-    must_write(f"workspace {catalogue.workspace.root}")
+    must_write(f"workspace {store.workspace.root}")
     job = GridJob(plan.key, plan.title or plan.corpus.name, project)
-    place = (str(catalogue.workspace.root), job.name)
+    place = (str(store.workspace.root), job.name)
     with _LOCK:
         running = _JOBS.get(place)
         if running is not None and not running.done:
             return False
         _JOBS[place] = job
-    Thread(target=_work, args=(place, catalogue, plan, project), daemon=True).start()
+    Thread(target=_work, args=(place, store, plan, project), daemon=True).start()
     return True
 
 
-def dismiss(catalogue: Catalogue, job: GridJob) -> None:
+def dismiss(store: RunStore, job: GridJob) -> None:
     """Forget a grid that has ended; the same plan in another project stays."""
-    place = (str(catalogue.workspace.root), job.name)
+    place = (str(store.workspace.root), job.name)
     with _LOCK:
         if place in _JOBS and _JOBS[place].done:
             del _JOBS[place]
 
 
-def _work(place: tuple[str, str], catalogue: Catalogue, plan: GridPlan, project: str) -> None:
+def _work(place: tuple[str, str], store: RunStore, plan: GridPlan, project: str) -> None:
     error = ""
     try:
-        run_grid(catalogue, plan, project, lambda step: _set(place, step=step))
+        run_grid(store, plan, project, lambda step: _set(place, step=step))
     except (DataError, MetricsError) as problem:
         error = str(problem)
     except Exception as problem:  # noqa: BLE001 -- a thread has nobody else to tell
@@ -119,7 +119,7 @@ HEADINGS = {
 EVERY = "0.5s"
 
 
-def grid_form(catalogue: Catalogue, project: str) -> None:
+def grid_form(store: RunStore, project: str) -> None:
     """Ask for corpus, questions and cells, and begin the grid."""
     if not may_write():
         only_reads("New grids")
@@ -155,10 +155,10 @@ def grid_form(catalogue: Catalogue, project: str) -> None:
         "this machine."
     )
     if sent:
-        _begin(catalogue)
+        _begin(store)
 
 
-def _begin(catalogue: Catalogue) -> None:
+def _begin(store: RunStore) -> None:
     """Read the form and begin; what is wrong is told, and nothing runs."""
     state = st.session_state
     try:
@@ -177,7 +177,7 @@ def _begin(catalogue: Catalogue) -> None:
         return
     for one in (*refused, *corpus.notes, *plan.questions.notes):
         st.info(markdown_text(one))
-    if not start(catalogue, plan, state["grid_project"].strip() or corpus.name):
+    if not start(store, plan, state["grid_project"].strip() or corpus.name):
         st.warning("This grid is running already.")
 
 
@@ -207,19 +207,19 @@ def _wholes(field: str, text: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def grid_progress(catalogue: Catalogue) -> None:
+def grid_progress(store: RunStore) -> None:
     """Show the grids that run; the page around them is drawn anew when one ends."""
-    found = jobs(catalogue)
+    found = jobs(store)
     if any(not job.done for job in found):
-        st.fragment(run_every=EVERY)(_watch)(catalogue, frozenset(job.name for job in found if job.done))
+        st.fragment(run_every=EVERY)(_watch)(store, frozenset(job.name for job in found if job.done))
     for job in found:
         if job.done:
-            _ended(catalogue, job)
+            _ended(store, job)
 
 
-def _watch(catalogue: Catalogue, ended: frozenset[str]) -> None:
+def _watch(store: RunStore, ended: frozenset[str]) -> None:
     """Draw the grids that run; the whole page again when one has ended that it does not show as ended."""
-    found = jobs(catalogue)
+    found = jobs(store)
     for job in found:
         if not job.done:
             _bar(job)
@@ -241,10 +241,10 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(1, round(seconds))} s"
 
 
-def _ended(catalogue: Catalogue, job: GridJob) -> None:
+def _ended(store: RunStore, job: GridJob) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if job.error:
             st.error(markdown_text(job.error), title=f"The grid over {markdown_text(job.title)} stopped")
         else:
             st.success(f"The grid over {markdown_text(job.title)} is finished.")
-        st.button("Dismiss", key=f"dismiss_{job.name}", on_click=dismiss, args=(catalogue, job))
+        st.button("Dismiss", key=f"dismiss_{job.name}", on_click=dismiss, args=(store, job))

@@ -10,7 +10,7 @@ from dashboard.charts.benchmarks import metric_label
 from dashboard.shell.components import finding_list, show_table
 from dashboard.shell.session import View
 from dashboard.wording.escaping import markdown_text
-from data.scoring.summaries import Aggregate
+from data.scoring.summaries import MetricSummary
 
 __all__ = ["means_only"]
 
@@ -26,12 +26,12 @@ def means_only(view: View) -> None:
     st.page_link("views/benchmarks.py", label="Its place among versions and published results: Benchmarks")
 
 
-def _own_rows(ours: Mapping[str, Aggregate]) -> list[dict[str, str]]:
+def _own_rows(ours: Mapping[str, MetricSummary]) -> list[dict[str, str]]:
     return [
         {"Metric": metric_label(name), "Mean, %": _percent(one), "Obtained": "imported mean"}
         for name, one in ours.items()
     ]
 
 
-def _percent(one: Aggregate) -> str:
+def _percent(one: MetricSummary) -> str:
     return "–" if one.mean is None else f"{100 * one.mean:.1f}"

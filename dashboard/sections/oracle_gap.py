@@ -6,35 +6,35 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from dashboard.charts.oracle_gap import PARTS, loss_bars
+from dashboard.charts.oracle_gap import PARTS, oracle_gap_bars
 from dashboard.shell.case_links import METHODS
 from dashboard.shell.components import clicked, facts, metric_title, show_table
 from dashboard.shell.session import View, current_selection, keep, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count, interval_text, number, signed
-from data.cases.cohorts import loss_mark_text
+from data.cases.cohorts import oracle_gap_cohort_key
 from data.comparison.oracle_gap import (
     CLOSED,
     ONE_PASSAGE,
     ORACLE,
     OWN_CONTEXT,
-    Loss,
-    LossKind,
-    Partners,
-    StageLosses,
+    GapEstimate,
+    GapKind,
+    OracleGap,
+    PairedRuns,
     cautions,
     given_one,
+    oracle_gap,
     original_of,
-    partners_of,
-    qualities_of,
-    stage_losses,
+    outcome_metrics_of,
+    paired_runs_of,
 )
 from data.diagnosis.diagnosis import Diagnosis
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
 
-__all__ = ["loss_section"]
+__all__ = ["oracle_gap_section"]
 
 TITLE = "Lost in retrieval, or in generation?"
 GOLD_FIELDS = {"relevant", "relevant_spans"}
@@ -44,10 +44,10 @@ GOLD_FIELDS = {"relevant", "relevant_spans"}
 def _partners(
     _run: Run,
     _runs: Sequence[Run],
-    _table_of: Callable[[Run], RunTable],
+    _table_of: Callable[[Run], ScoredRun],
     key: tuple[str, ...],  # noqa: ARG001 -- cache key
-) -> Partners:
-    return partners_of(_run, _runs, _table_of)
+) -> PairedRuns:
+    return paired_runs_of(_run, _runs, _table_of)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
@@ -57,14 +57,14 @@ def _losses(
     _closed: Diagnosis | None,
     quality: str,
     key: tuple[object, ...],  # noqa: ARG001 -- cache key
-) -> StageLosses:
-    return stage_losses(_original, _oracle, quality, _closed)
+) -> OracleGap:
+    return oracle_gap(_original, _oracle, quality, _closed)
 
 
-def loss_section(view: View) -> None:
+def oracle_gap_section(view: View) -> None:
     """Part what a run loses between retrieval and generation, where runs with other contexts allow it."""
     key = (view.run.run_id, view.selection.convention, *(run.run_id for run in view.runs))
-    partners = _partners(view.run, view.sampled, view.table, key)
+    partners = _partners(view.run, view.sampled, view.scored, key)
     if partners.mode == CLOSED:
         _lead_back(view, "The answers of this run were given without documents")
     elif partners.mode == ORACLE:
@@ -110,7 +110,7 @@ def _oracle_run(view: View) -> None:
         _show(view, None, view.run, None, quality)
 
 
-def _pair(view: View, partners: Partners) -> None:
+def _pair(view: View, partners: PairedRuns) -> None:
     st.subheader(TITLE)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         oracle = _oracle_picker(view, partners.oracle)
@@ -122,13 +122,13 @@ def _pair(view: View, partners: Partners) -> None:
             f"`ragtriage judge {oracle.run_id}` measure them alike."
         )
         return
-    _show(view, view.run, oracle, _closed_book(view, partners.closed, quality), quality)
+    _show(view, view.run, oracle, _closed_book(view, partners.closed_book, quality), quality)
 
 
 def _closed_book(view: View, runs: Sequence[Run], quality: str) -> Run | None:
     """Pick the nearest run without documents that has the quality as well."""
     mine = view.diagnosis(view.run)
-    return next((run for run in runs if quality in qualities_of([mine, view.diagnosis(run)])), None)
+    return next((run for run in runs if quality in outcome_metrics_of([mine, view.diagnosis(run)])), None)
 
 
 def _oracle_picker(view: View, runs: Sequence[Run]) -> Run:
@@ -141,40 +141,40 @@ def _oracle_picker(view: View, runs: Sequence[Run]) -> Run:
 
 
 def _quality_picker(sides: Sequence[Diagnosis]) -> str | None:
-    names = qualities_of(sides)
+    names = outcome_metrics_of(sides)
     if len(names) < 2:
         return names[0] if names else None
-    return choose("Quality", "quality", names, metric_title, {}, width=260)
+    return choose("Quality", "outcome", names, metric_title, {}, width=260)
 
 
 def _show(view: View, original: Run | None, oracle: Run, closed: Run | None, quality: str) -> None:
     sides = [None if run is None else view.diagnosis(run) for run in (original, oracle, closed)]
     top = view.diagnosis(oracle)
-    stamp = (view.catalogue.ledger.stamp(), current_selection().settings())
-    paths = tuple("" if one is None else one.table.scores_path.as_posix() for one in sides)
+    stamp = (view.store.ledger.version(), current_selection().settings())
+    paths = tuple("" if one is None else one.scored.scores_path.as_posix() for one in sides)
     found = _losses(sides[0], top, sides[2], quality, (*paths, *stamp))
-    if not found.losses[0].n:
+    if not found.gaps[0].n:
         st.info(f"{metric_title(quality)} is measured in both runs, and on no question in both.")
         return
     st.markdown(_sentence(found))
-    marks: dict[LossKind, str] = {
-        "retrieval": loss_mark_text("retrieval", oracle.run_id, quality),
-        "generation": loss_mark_text("generation", oracle.run_id, quality),
+    marks: dict[GapKind, str] = {
+        "retrieval": oracle_gap_cohort_key("retrieval", oracle.run_id, quality),
+        "generation": oracle_gap_cohort_key("generation", oracle.run_id, quality),
     }
     alt = "What is lost in retrieval and in generation, with 95 % intervals"
-    hit = clicked(loss_bars(found, marks, metric_title(quality)), "stage_losses", alt)
+    hit = clicked(oracle_gap_bars(found, marks, metric_title(quality)), "stage_losses", alt)
     facts(_facts(view, found, oracle, closed))
     _cautions(view, original, oracle, quality)
     _buttons(found, marks)
     with st.expander("The numbers"):
         show_table(_rows(found), "Losses by stage with intervals")
     if hit is not None and hit[0]:
-        open_cases(mark=str(hit[0]))
+        open_cases(cohort=str(hit[0]))
 
 
-def _sentence(found: StageLosses) -> str:
-    name = f"**{metric_title(found.quality)}**"
-    generation, retrieval = found.loss("generation"), found.loss("retrieval")
+def _sentence(found: OracleGap) -> str:
+    name = f"**{metric_title(found.outcome_metric)}**"
+    generation, retrieval = found.gap("generation"), found.gap("retrieval")
     lost = "" if generation is None else f"{number(generation.value)} {_ends(generation)}"
     if retrieval is None:
         return f"{name} is {number(found.oracle)} with the documents given: **{lost}** is lost in generation."
@@ -185,7 +185,7 @@ def _sentence(found: StageLosses) -> str:
     )
 
 
-def _certain(retrieval: Loss) -> str:
+def _certain(retrieval: GapEstimate) -> str:
     if retrieval.high < 0:
         return " The gold documents did worse than the retrieved ones: see whether the gold is all there is."
     return " The first interval includes 0, so it is not certain." if retrieval.low <= 0 else ""
@@ -195,45 +195,45 @@ def _minus(value: float) -> str:
     return number(value).replace("-", "−")
 
 
-def _ends(one: Loss) -> str:
+def _ends(one: GapEstimate) -> str:
     return interval_text(one.low, one.high).replace("-", "−")
 
 
-def _facts(view: View, found: StageLosses, oracle: Run, closed: Run | None) -> list[str]:
+def _facts(view: View, found: OracleGap, oracle: Run, closed: Run | None) -> list[str]:
     names = ("this run", "gold documents", "no documents")
     told = {name: ", ".join(of) for name, of in zip(names, found.sources, strict=True) if of}
     alike = len(set(told.values())) == 1
     by = next(iter(told.values())) if alike else "; ".join(f"{name} {of}" for name, of in told.items())
-    beside = None if found.loss("context") is None or closed is None else closed
+    beside = None if found.gap("context") is None or closed is None else closed
     return [
-        f"n = {count(found.losses[0].n, 'question')}"
-        + (" with both, repeats averaged" if found.loss("retrieval") else ", repeats averaged"),
+        f"n = {count(found.gaps[0].n, 'question')}"
+        + (" with both, repeats averaged" if found.gap("retrieval") else ", repeats averaged"),
         f"{count(found.unpaired, 'question')} measured here without a value from the gold documents, so in "
         "neither bar"
         if found.unpaired
         else "",
-        f"gold documents: {markdown_text(view.labels[oracle.run_id])}" if found.loss("retrieval") else "",
+        f"gold documents: {markdown_text(view.labels[oracle.run_id])}" if found.gap("retrieval") else "",
         f"no documents: {markdown_text(view.labels[beside.run_id])}, {number(found.closed_book)}"
         if beside
         else "",
-        f"{metric_title(found.quality)}: {by}",
+        f"{metric_title(found.outcome_metric)}: {by}",
         _methods(found),
-        "few questions: take it as a hint" if any(one.too_few for one in found.losses) else "",
+        "few questions: take it as a hint" if any(one.too_few for one in found.gaps) else "",
         "click a bar for its cases",
     ]
 
 
-def _methods(found: StageLosses) -> str:
-    return "95 %: " + ", ".join(dict.fromkeys(METHODS.get(one.method, one.method) for one in found.losses))
+def _methods(found: OracleGap) -> str:
+    return "95 %: " + ", ".join(dict.fromkeys(METHODS.get(one.method, one.method) for one in found.gaps))
 
 
 def _cautions(view: View, original: Run | None, oracle: Run, quality: str) -> None:
     """Say what keeps the bars from meaning what they say."""
     if original is None:
-        if given_one(view.table(oracle)):
+        if given_one(view.scored(oracle)):
             st.caption(f"Read with care: {ONE_PASSAGE}.")
         return
-    told = cautions(original, oracle, view.table(oracle))
+    told = cautions(original, oracle, view.scored(oracle))
     told += [OWN_CONTEXT[quality]] if quality in OWN_CONTEXT else []
     if not told:
         return
@@ -247,34 +247,34 @@ def _cautions(view: View, original: Run | None, oracle: Run, quality: str) -> No
     st.warning(f"The bars speak of the context alone only where nothing else differs.\n{lines}{remedy}")
 
 
-def _buttons(found: StageLosses, marks: dict[LossKind, str]) -> None:
+def _buttons(found: OracleGap, marks: dict[GapKind, str]) -> None:
     lost, wrong = found.counts[(False, True)], found.counts[(False, False)]
     worse = found.counts[(True, False)]
     with st.container(horizontal=True, vertical_alignment="center"):
-        if found.loss("retrieval") and st.button(
+        if found.gap("retrieval") and st.button(
             f"Cases lost in retrieval ({count(lost, 'question')})", key="cases_retrieval", disabled=not lost
         ):
-            open_cases(mark=marks["retrieval"])
+            open_cases(cohort=marks["retrieval"])
         if st.button(
             f"Cases wrong with gold too ({count(wrong, 'question')})",
             key="cases_generation",
             disabled=not wrong,
         ):
-            open_cases(mark=marks["generation"])
+            open_cases(cohort=marks["generation"])
         more = f"; right as retrieved and wrong with gold: {count(worse, 'question')}" if worse else ""
         st.caption(f"right from {number(found.right)}{more}")
 
 
-def _rows(found: StageLosses) -> list[dict[str, str]]:
+def _rows(found: OracleGap) -> list[dict[str, str]]:
     return [
         {
             "Part": PARTS[one.key],
-            f"{metric_title(found.quality)}": signed(one.value)
+            f"{metric_title(found.outcome_metric)}": signed(one.value)
             if one.key == "context"
             else number(one.value),
             "95 % interval": interval_text(one.low, one.high),
             "Interval by": f"{one.method}, few questions" if one.too_few else one.method,
             "n": f"{one.n:,}",
         }
-        for one in found.losses
+        for one in found.gaps
     ]

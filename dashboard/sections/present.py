@@ -13,16 +13,16 @@ import streamlit as st
 from dashboard.export.formats import FORMS, export_report
 from dashboard.shell.components import draw, show_table
 from dashboard.shell.session import View, current_selection, keep
-from dashboard.shell.user import may_write, only_reads, person
+from dashboard.shell.user import current_user, may_write, only_reads
 from dashboard.stories.context import StoryView
-from dashboard.stories.points import PIECES, default_pieces, make_piece
+from dashboard.stories.points import PIECES, default_sections, render_section
 from dashboard.stories.story import (
     AUDIENCES,
     LONGEST_HEADING,
     LONGEST_NOTE,
-    Made,
+    RenderedSection,
     Story,
-    StoryPiece,
+    StorySection,
     story_from_json,
 )
 from dashboard.wording.escaping import markdown_text
@@ -33,9 +33,9 @@ from data.store.stories import StoredStory, add_story, change_story, remove_stor
 __all__ = [
     "compose",
     "export_bar",
-    "made_pieces",
     "presentation",
-    "show_made",
+    "rendered_sections",
+    "show_rendered",
     "story_bar",
     "story_on_display",
 ]
@@ -45,7 +45,7 @@ CASES_SHOWN = 3
 
 def story_on_display(view: View) -> tuple[StoredStory, Story] | None:
     """Give the story that the address names, else the newest of the project; None without any."""
-    ledger = view.catalogue.ledger
+    ledger = view.store.ledger
     wanted = current_selection().story
     stored = story_of(ledger, wanted) if wanted else None
     if stored is None or stored.project != view.project:
@@ -56,7 +56,7 @@ def story_on_display(view: View) -> tuple[StoredStory, Story] | None:
 
 def story_bar(view: View, shown: tuple[StoredStory, Story] | None) -> None:
     """Let a person choose, make and remove stories."""
-    ledger = view.catalogue.ledger
+    ledger = view.store.ledger
     listed = {one.story_id: one for one in stories(ledger, view.project)}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if listed and shown is not None:
@@ -87,10 +87,10 @@ def _new(view: View, audience: str) -> None:
         run=view.run.run_id,
         baseline=view.baseline.run_id if view.baseline else "",
         audience=chosen,
-        pieces=default_pieces(chosen),
-        author=person(),
+        sections=default_sections(chosen),
+        author=current_user(),
     )
-    number = add_story(view.catalogue.ledger, view.project, story.title, story.to_json(), story.author)
+    number = add_story(view.store.ledger, view.project, story.title, story.to_json(), story.author)
     keep(story=number, slide=0)
 
 
@@ -106,32 +106,32 @@ def _made(
     paths: tuple[str, ...],  # noqa: ARG001 -- part of the cache key
     settings: DiagnosisSettings,  # noqa: ARG001 -- part of the cache key
     stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
-) -> tuple[Made, ...]:
-    return tuple(make_piece(_view, piece) for piece in story_from_json(body).pieces)
+) -> tuple[RenderedSection, ...]:
+    return tuple(render_section(_view, piece) for piece in story_from_json(body).sections)
 
 
-def made_pieces(view: View, story: Story) -> tuple[StoryView, tuple[Made, ...]] | None:
+def rendered_sections(view: View, story: Story) -> tuple[StoryView, tuple[RenderedSection, ...]] | None:
     """Make the points of a story, kept until story, runs or labels change; None where its run is gone."""
-    by_id = {run.run_id: run for run in view.catalogue.runs()}
+    by_id = {run.run_id: run for run in view.store.runs()}
     run, baseline = by_id.get(story.run), by_id.get(story.baseline)
     if run is None or run.means:
         return None
     settings = view.selection.settings()
-    found = StoryView(view.catalogue, run, baseline, settings)
-    tables = [view.catalogue.table(one) for one in (run, baseline) if one is not None and not one.means]
+    found = StoryView(view.store, run, baseline, settings)
+    tables = [view.store.table(one) for one in (run, baseline) if one is not None and not one.means]
     paths = tuple(table.scores_path.as_posix() for table in tables)
     versions = tuple(sorted(one.run_id for one in found.runs))
-    stamp = view.catalogue.ledger.stamp()
+    stamp = view.store.ledger.version()
     return found, _made(found, story.to_json(), (*paths, *versions), settings, stamp)
 
 
-def compose(view: View, stored: StoredStory, story: Story, made: tuple[Made, ...]) -> None:
+def compose(view: View, stored: StoredStory, story: Story, made: tuple[RenderedSection, ...]) -> None:
     """Let a person change a story; every change is kept at once. Where nothing may be changed, show it."""
     if not may_write():
         for at, one in enumerate(made):
-            show_made(one, f"{stored.story_id}_{at}")
+            show_rendered(one, f"{stored.story_id}_{at}")
         return
-    save = _saver(view.catalogue.ledger, stored.story_id)
+    save = _saver(view.store.ledger, stored.story_id)
     key = f"story_title_{stored.story_id}"
     st.text_input(
         "Title",
@@ -140,10 +140,10 @@ def compose(view: View, stored: StoredStory, story: Story, made: tuple[Made, ...
         max_chars=LONGEST_HEADING,
         on_change=lambda: save(replace(story, title=st.session_state[key])),
     )
-    for at, (piece, one) in enumerate(zip(story.pieces, made, strict=True)):
+    for at, (piece, one) in enumerate(zip(story.sections, made, strict=True)):
         with st.container(border=True):
             _controls(story, at, piece, one, save)
-            show_made(one, f"{stored.story_id}_{at}", heading=False)
+            show_rendered(one, f"{stored.story_id}_{at}", heading=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         titles = {kind: entry.title for kind, entry in PIECES.items()}
         st.selectbox("Add a point", list(titles), format_func=titles.__getitem__, key="story_kind", width=320)
@@ -151,7 +151,7 @@ def compose(view: View, stored: StoredStory, story: Story, made: tuple[Made, ...
 
 
 def _with(story: Story, kind: str) -> Story:
-    return replace(story, pieces=(*story.pieces, StoryPiece(kind)))
+    return replace(story, sections=(*story.sections, StorySection(kind)))
 
 
 def _saver(ledger: Ledger, number: int) -> Callable[[Story], None]:
@@ -161,13 +161,15 @@ def _saver(ledger: Ledger, number: int) -> Callable[[Story], None]:
     return save
 
 
-def _controls(story: Story, at: int, piece: StoryPiece, one: Made, save: Callable[[Story], None]) -> None:
+def _controls(
+    story: Story, at: int, piece: StorySection, one: RenderedSection, save: Callable[[Story], None]
+) -> None:
     """Draw heading, note, place and removal of a point."""
 
     def put(**changes: object) -> None:
-        pieces = list(story.pieces)
+        pieces = list(story.sections)
         pieces[at] = replace(piece, **changes)  # type: ignore[arg-type] # fields of StoryPiece
-        save(replace(story, pieces=tuple(pieces)))
+        save(replace(story, sections=tuple(pieces)))
 
     heading, note = f"piece_heading_{at}_{piece.kind}", f"piece_note_{at}_{piece.kind}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -181,10 +183,10 @@ def _controls(story: Story, at: int, piece: StoryPiece, one: Made, save: Callabl
             on_change=lambda: put(heading=st.session_state[heading]),
         )
         st.button("Up", key=f"piece_up_{at}", disabled=at == 0, on_click=lambda: save(story.moved(at, -1)))
-        last = at == len(story.pieces) - 1
+        last = at == len(story.sections) - 1
         st.button("Down", key=f"piece_down_{at}", disabled=last, on_click=lambda: save(story.moved(at, 1)))
-        rest = (*story.pieces[:at], *story.pieces[at + 1 :])
-        st.button("Take out", key=f"piece_out_{at}", on_click=lambda: save(replace(story, pieces=rest)))
+        rest = (*story.sections[:at], *story.sections[at + 1 :])
+        st.button("Take out", key=f"piece_out_{at}", on_click=lambda: save(replace(story, sections=rest)))
     st.text_area(
         "Note",
         piece.note,
@@ -197,7 +199,7 @@ def _controls(story: Story, at: int, piece: StoryPiece, one: Made, save: Callabl
     )
 
 
-def show_made(one: Made, key: str, heading: bool = True) -> None:
+def show_rendered(one: RenderedSection, key: str, heading: bool = True) -> None:
     """Draw a point of a story."""
     if heading and one.heading:
         st.subheader(markdown_text(one.heading))
@@ -219,7 +221,7 @@ def show_made(one: Made, key: str, heading: bool = True) -> None:
         st.caption(" · ".join(markdown_text(fact) for fact in one.facts))
 
 
-def export_bar(view: StoryView, story: Story, made: Sequence[Made]) -> None:
+def export_bar(view: StoryView, story: Story, made: Sequence[RenderedSection]) -> None:
     """Draw the download buttons."""
     name = re.sub(r"[^\w.-]+", "-", story.title).strip("-.")[:60] or "story"
     for form, (title, mime) in FORMS.items():
@@ -233,7 +235,9 @@ def export_bar(view: StoryView, story: Story, made: Sequence[Made]) -> None:
         )
 
 
-def _made_later(view: StoryView, story: Story, made: Sequence[Made], form: str) -> Callable[[], bytes]:
+def _made_later(
+    view: StoryView, story: Story, made: Sequence[RenderedSection], form: str
+) -> Callable[[], bytes]:
     return lambda: export_report(view, story, made, form)
 
 
@@ -242,7 +246,7 @@ CHART_HEIGHT, CHART_TYPE = 540, 18
 ROWS_SHOWN = 12
 
 
-def presentation(story: Story, made: Sequence[Made], facts: Sequence[str], slide: int) -> None:
+def presentation(story: Story, made: Sequence[RenderedSection], facts: Sequence[str], slide: int) -> None:
     """Show one point; the first screen is the title.
 
     Args:
@@ -286,7 +290,7 @@ def _enlarged(figure: go.Figure) -> go.Figure:
     return go.Figure(figure).update_layout(height=CHART_HEIGHT, font={"size": CHART_TYPE})
 
 
-def _point(one: Made, at: int) -> None:
+def _point(one: RenderedSection, at: int) -> None:
     st.title(markdown_text(one.heading))
     _large([one.sentence, one.note])
     if one.figure is not None:

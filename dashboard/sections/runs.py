@@ -14,7 +14,7 @@ import streamlit as st
 from dashboard.sections.compare import config_table
 from dashboard.shell.components import facts, finding_list, show_table
 from dashboard.shell.session import View, keep
-from dashboard.shell.user import attempt, may_write, name_box, only_reads, person
+from dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
 from dashboard.wording.runs import moved_text
@@ -26,9 +26,9 @@ from data.importers.measurable import computable
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
 from data.importers.preview import Preview, preview
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.scoring.sanity import means_of
-from data.scoring.summaries import Aggregate
+from data.scoring.summaries import MetricSummary
 from data.store.versions import (
     LONGEST_RELEASE,
     baseline_history,
@@ -53,7 +53,7 @@ HISTORY = 12  # changes of the baseline that are listed
 
 def run_marks(view: View) -> dict[str, list[str]]:
     """Give what the runs of the project are marked with: baseline, release, tags."""
-    ledger = view.catalogue.ledger
+    ledger = view.store.ledger
     found: dict[str, list[str]] = {}
     baseline = ledger.baselines().get(view.project)
     if baseline:
@@ -84,22 +84,22 @@ def run_changes(view: View, run: Run) -> None:
 
 
 def _names(view: View, run: Run) -> None:
-    ledger = view.catalogue.ledger
+    ledger = view.store.ledger
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input(
-            "Display name", value=view.catalogue.names()[run.run_id], key=f"name_{run.run_id}", width=220
+            "Display name", value=view.store.names()[run.run_id], key=f"name_{run.run_id}", width=220
         )
         st.button(
             "Rename",
             key="rename",
-            on_click=lambda: ledger.rename(run.run_id, name, person()),
+            on_click=lambda: ledger.rename(run.run_id, name, current_user()),
             disabled=not name.strip(),
         )
         tag = st.text_input("Tag", key=f"tag_{run.run_id}", placeholder="nightly", width=140)
         st.button(
             "Add tag",
             key="add_tag",
-            on_click=lambda: ledger.tag(run.run_id, tag, person()),
+            on_click=lambda: ledger.tag(run.run_id, tag, current_user()),
             disabled=not tag.strip(),
         )
         tags = ledger.tags().get(run.run_id, [])
@@ -110,7 +110,7 @@ def _names(view: View, run: Run) -> None:
 
 def _standing(view: View, run: Run) -> None:
     """Let a person make the run the baseline, or mark it as a release."""
-    ledger = view.catalogue.ledger
+    ledger = view.store.ledger
     current = releases_of(ledger, run.project).get(run.run_id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name_box(160)
@@ -124,7 +124,7 @@ def _standing(view: View, run: Run) -> None:
         )
         st.button(
             "Mark as release", key="mark_release", on_click=attempt, disabled=not given.strip(),
-            args=(lambda: mark_release(ledger, run.project, run.run_id, given, person()),),
+            args=(lambda: mark_release(ledger, run.project, run.run_id, given, current_user()),),
         )  # fmt: skip
         if current is not None:
             st.button("Not a release", key="unmark_release", on_click=_unmark, args=(view, run))
@@ -136,7 +136,7 @@ def _standing(view: View, run: Run) -> None:
 
 def _history(view: View) -> None:
     """Say which run is the baseline, who set it and when, and what it was before."""
-    moves = baseline_history(view.catalogue.ledger, view.project)
+    moves = baseline_history(view.store.ledger, view.project)
     if not moves:
         st.caption("Baseline: none is set; the run before the one on display stands in for it.")
         return
@@ -166,7 +166,7 @@ def _exports(view: View, run: Run) -> None:
 
 def _set_baseline(view: View, run: Run) -> None:
     def change() -> str:
-        view.catalogue.ledger.set_baseline(run.project, run.run_id, person())
+        view.store.ledger.set_baseline(run.project, run.run_id, current_user())
         keep(baseline="")
         return "This run is now the baseline of its project."
 
@@ -175,7 +175,7 @@ def _set_baseline(view: View, run: Run) -> None:
 
 def _clear(view: View, run: Run) -> None:
     def change() -> str:
-        clear_baseline(view.catalogue.ledger, run.project, person())
+        clear_baseline(view.store.ledger, run.project, current_user())
         keep(baseline="")
         return "The project has no baseline now."
 
@@ -184,7 +184,7 @@ def _clear(view: View, run: Run) -> None:
 
 def _unmark(view: View, run: Run) -> None:
     def change() -> str:
-        unmark_release(view.catalogue.ledger, run.project, run.run_id, person())
+        unmark_release(view.store.ledger, run.project, run.run_id, current_user())
         st.session_state[f"release_{run.run_id}"] = ""
         return "This run is no release any more."
 
@@ -193,7 +193,7 @@ def _unmark(view: View, run: Run) -> None:
 
 def _delete(view: View, run: Run) -> None:
     def change() -> str:
-        view.catalogue.workspace.delete_run(run.run_id)
+        view.store.workspace.delete_run(run.run_id)
         keep(run="", baseline="", case="")
         return "Deleted."
 
@@ -203,7 +203,7 @@ def _delete(view: View, run: Run) -> None:
 SHOWN = ("faithfulness", "answer_relevancy", "context_recall", "context_precision", "recall@5", "ndcg@5")
 
 
-def loader(catalogue: Catalogue, project: str) -> None:
+def loader(store: RunStore, project: str) -> None:
     """Upload files or name a path, see how they would be read, and load them."""
     uploads = st.file_uploader("Files", accept_multiple_files=True, key="uploads")
     path = st.text_input("or a path on this machine", key="upload_path", placeholder="/data/results.jsonl")
@@ -227,7 +227,7 @@ def loader(catalogue: Catalogue, project: str) -> None:
         if pair is not None
     ]
     if st.button(f"Load {count(len(ready), 'file')}", type="primary", key="load", disabled=not ready):
-        _load(catalogue, ready, target.strip() or "default")
+        _load(store, ready, target.strip() or "default")
 
 
 def _beside() -> Options:
@@ -308,7 +308,7 @@ def _problems(error: DataError) -> None:
     )
 
 
-def _load(catalogue: Catalogue, ready: Sequence[tuple[Source, Options]], project: str) -> None:
+def _load(store: RunStore, ready: Sequence[tuple[Source, Options]], project: str) -> None:
     bar = st.progress(0.0, "Reading …")
 
     def watch(step: Step) -> None:
@@ -318,7 +318,7 @@ def _load(catalogue: Catalogue, ready: Sequence[tuple[Source, Options]], project
     loaded: list[Run] = []
     for source, options in ready:
         try:
-            found = import_source(catalogue, source, options, project, watch)
+            found = import_source(store, source, options, project, watch)
         except DataError as error:
             _problems(error)
             continue
@@ -359,7 +359,7 @@ def run_table(view: View) -> None:
     facts(["means over questions with 95 % intervals; n and source of each on Triage", "– is not measured"])
 
 
-def _level(run: Run, one: Aggregate | None) -> str:
+def _level(run: Run, one: MetricSummary | None) -> str:
     """Write a mean with its interval; a 0 that looks uncomputed is not written as one."""
     if one is None or one.mean is None:
         return "–"

@@ -153,7 +153,7 @@ def _rate(_view: View, _run: Run, key: tuple[str, Key]) -> Level:  # noqa: ARG00
 def _pair(_view: View, _base: Run, _other: Run, paths: tuple[str, str], key: Key) -> Pair:  # noqa: ARG001 -- cache key
     if key[0] == GOOD_SHARE:
         return pair_of_rates(_view.diagnosis(_base), _view.diagnosis(_other))
-    return pair_of_metric(_view.table(_base), _view.table(_other), key[0])
+    return pair_of_metric(_view.scored(_base), _view.scored(_other), key[0])
 
 
 def versions_shown(view: View) -> Versions:
@@ -191,7 +191,7 @@ def _measured_later(versions: Versions, base: Run, levels: Mapping[str, Level]) 
 
 def _wanted_baselines(view: View) -> list[str]:
     """Name the baseline chosen in the sidebar, then the project's own."""
-    own = view.catalogue.ledger.baselines().get(view.project, "")
+    own = view.store.ledger.baselines().get(view.project, "")
     return [run_id for run_id in (view.selection.baseline, own) if run_id]
 
 
@@ -199,7 +199,7 @@ def _key(view: View, metric: str) -> Key:
     """Give what a number depends on beside the runs: cut-offs and labels move the pass rate alone."""
     if metric != GOOD_SHARE:
         return metric, None, None
-    return metric, view.selection.settings(), view.catalogue.ledger.stamp()
+    return metric, view.selection.settings(), view.store.ledger.version()
 
 
 def _level(view: View, run: Run, metric: str, key: Key) -> Level:
@@ -209,7 +209,7 @@ def _level(view: View, run: Run, metric: str, key: Key) -> Level:
 
 
 def _path(view: View, run: Run) -> str:
-    return view.table(run).scores_path.as_posix()
+    return view.scored(run).scores_path.as_posix()
 
 
 def _paths(view: View, base: Run, other: Run) -> tuple[str, str]:
@@ -232,7 +232,7 @@ def show_chart(view: View, trend: Trend, title: str) -> None:
 
 
 def _marks(view: View, trend: Trend) -> list[TrendMark]:
-    releases = releases_of(view.catalogue.ledger, view.project)
+    releases = releases_of(view.store.ledger, view.project)
     found = []
     for run in trend.versions.runs:
         if trend.levels[run.run_id].mean is None and run.run_id not in releases:
@@ -343,7 +343,7 @@ def _row(view: View, trend: Trend, run: Run) -> dict[str, str]:
         "Shared": NOT_MEASURED if gap is None else f"{gap.n_pairs:,}",
         "p (Holm)": NOT_MEASURED if change is None else p_value(change.adjusted_p),
         "Verdict": VERDICTS[look_of(trend, run)] if level.mean is not None else "not measured",
-        "Obtained": NOT_MEASURED if level.mean is None else "stated" if level.stated else level.source,
+        "Obtained": NOT_MEASURED if level.mean is None else "stated" if level.reported else level.source,
         **({"Read with care": " ".join(change.pair.warnings)} if change and change.pair.warnings else {}),
     }
 

@@ -25,7 +25,7 @@ from dashboard.wording.formatting import (
 from data.comparison.compare import GOOD_SHARE, Comparison
 from data.comparison.metric_families import shared_metrics
 from data.diagnosis.diagnosis import Diagnosis
-from data.scoring.summaries import Aggregate, interpretation_of
+from data.scoring.summaries import MetricSummary, interpretation_of
 from metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from metrics.diagnosis.slices import SliceFinding
 from metrics.metric_registry import declared, title_of
@@ -61,7 +61,7 @@ def of_questions(rate: Interval) -> str:
     return f"{rate.n_scored:,} of {count(rate.n_applicable, 'question')}"
 
 
-def loud(findings: Sequence[Finding]) -> None:
+def warnings_box(findings: Sequence[Finding]) -> None:
     """Show in short what must be read before the numbers: the errors and warnings."""
     found = [one for one in findings if one.severity in ("error", "warning")]
     if found:
@@ -72,7 +72,7 @@ def loud(findings: Sequence[Finding]) -> None:
 
 def measured_note(diagnosis: Diagnosis) -> str:
     """Say what the diagnosis could not see."""
-    unseen = int((~diagnosis.looked_at.fully).sum())
+    unseen = int((~diagnosis.coverage.fully).sum())
     return f"{unseen:,} not fully measured" if unseen else "every case measured"
 
 
@@ -80,7 +80,7 @@ def against_baseline(view: View) -> Comparison | None:
     """Compare the run with its baseline, where there is one."""
     if view.baseline is None:
         return None
-    metrics = shared_metrics([view.table(view.baseline), view.table(view.run)])
+    metrics = shared_metrics([view.scored(view.baseline), view.scored(view.run)])
     return view.comparison(view.baseline, view.run, metrics)
 
 
@@ -156,7 +156,7 @@ def _slice_row(one: SliceFinding) -> dict[str, str]:
     }
 
 
-def metric_table(view: View, summary: Mapping[str, Aggregate], comparison: Comparison | None) -> None:
+def metric_table(view: View, summary: Mapping[str, MetricSummary], comparison: Comparison | None) -> None:
     """List every metric of the run with its interval, n, source and change."""
     moved = {one.metric: one for one in comparison.differences} if comparison else {}
     base = view.summary(view.baseline) if view.baseline else {}
@@ -169,7 +169,7 @@ def metric_table(view: View, summary: Mapping[str, Aggregate], comparison: Compa
         rows.append(
             {
                 "Metric": metric_title(name),
-                "Stage": found.stage if found else "imported",
+                "Stage": found.component if found else "imported",
                 "Mean": number(one.mean),
                 "Band": said.standing,
                 "95 % interval": interval_text(one.low, one.high)
@@ -182,7 +182,7 @@ def metric_table(view: View, summary: Mapping[str, Aggregate], comparison: Compa
             }
         )
     show_table(rows, "Every metric with mean, interval, number of questions and source")
-    missing = view.table(view.run).missing
+    missing = view.scored(view.run).missing
     if missing:
         with st.expander(f"Not computable from what this run records ({len(missing)})"):
             show_table(

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from dashboard.shell.session import open_cases
 from dashboard.wording.formatting import percent
-from data.analysis.alignment import origins_of
-from data.scoring.context_use import UseOfRun
+from data.analysis.alignment import sources_of_use
+from data.scoring.context_use import RunContextUse
 from metrics.statistics.intervals import Interval
 
 __all__ = ["METHODS", "methods", "narrowed", "open_bar", "span", "with_origin"]
@@ -22,9 +22,9 @@ METHODS = {
 }
 
 
-def narrowed(found: UseOfRun, origin: str) -> str:
+def narrowed(found: RunContextUse, origin: str) -> str:
     """Give the origin that marks have to name: none where the run has but one."""
-    return origin if len(origins_of(found)) > 1 else ""
+    return origin if len(sources_of_use(found)) > 1 else ""
 
 
 def with_origin(mark: str, origin: str) -> str:
@@ -47,5 +47,5 @@ def open_bar(text: str, origin: str = "", **order: object) -> None:
     """Open the cases of a bar; a type of question is a slice beside the mark."""
     mark, _, key = text.partition(":")
     if mark == "ignored_top" and key:
-        open_cases(mark=with_origin(mark, origin), slices={"query_type": key}, **order)
-    open_cases(mark=with_origin(text, origin), **order)
+        open_cases(cohort=with_origin(mark, origin), slices={"query_type": key}, **order)
+    open_cases(cohort=with_origin(text, origin), **order)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from data.cases.cases import LABEL_STATES, CaseFilter
-from data.cases.cohorts import mark_title
+from data.cases.cohorts import cohort_title
 from data.diagnosis.diagnosis import DiagnosisSettings
 from data.errors import DataError
-from data.labels.evaluated_metric import held_of
-from data.labels.human_ratings import quantity_title
-from metrics.diagnosis.patterns import PATTERNS, Cutoffs
+from data.labels.evaluated_metric import evaluated_metric_of
+from data.labels.human_ratings import dimension_title
+from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
 from metrics.schema.metric import CONVENTIONS
 
@@ -30,6 +30,17 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "convention": CONVENTIONS,
     "part": ("", "people", "errors"),
     "axis": ("", "time"),
+}
+_FORMER_KEYS = {  # names of fields in older links
+    "signal": "context_metric",
+    "mark": "cohort",
+    "measure": "shown_metric",
+    "origin": "source",
+    "quality": "outcome",
+    "quantity": "dimension",
+    "held": "evaluated",
+    "people_cut": "human_threshold",
+    "held_cut": "metric_threshold",
 }
 _FLAGS: dict[str, bool | None] = {"": None, "yes": True, "no": False}
 
@@ -91,7 +102,7 @@ class Selection:
     run: str = ""
     baseline: str = ""
     convention: str = "default"
-    signal: str = ""
+    context_metric: str = ""
     context: float = 0.5
     faithfulness: float = 0.8
     relevancy: float = 0.5
@@ -105,7 +116,7 @@ class Selection:
     annotator: str = ""
     text: str = ""
     slices: Mapping[str, str] = field(default_factory=dict)
-    mark: str = ""
+    cohort: str = ""
     sort: str = ""
     descending: bool = False
     page: int = 1
@@ -115,19 +126,19 @@ class Selection:
     metric: str = ""
     k: int = 0
     grid: str = ""
-    measure: str = ""
+    shown_metric: str = ""
     budget: int = 0
     split: str = ""
-    origin: str = ""
+    source: str = ""
     against: str = ""
-    quality: str = ""
+    outcome: str = ""
     family: str = ""
     cost: str = ""
     kinds: Mapping[str, str] = field(default_factory=dict)
-    quantity: str = ""
-    held: str = ""
-    people_cut: float = 0.5
-    held_cut: float = 0.5
+    dimension: str = ""
+    evaluated: str = ""
+    human_threshold: float = 0.5
+    metric_threshold: float = 0.5
     queue: int = 0
     part: str = ""
     axis: str = ""
@@ -153,6 +164,7 @@ class Selection:
         """Read a selection from URL parameters; what is unknown or out of range keeps its default."""
         plain = cls()
         found: dict[str, Any] = {}
+        params = {_FORMER_KEYS.get(key, key): text for key, text in params.items()}
         for one in fields(cls):
             text = params.get(one.name)
             if text is not None and len(text) <= LONGEST * 4:
@@ -173,7 +185,7 @@ class Selection:
             annotator=self.annotator,
             text=self.text,
             slices=dict(self.slices),
-            mark=self.mark,
+            cohort=self.cohort,
             sort=self.sort,
             descending=self.descending,
         )
@@ -191,7 +203,7 @@ class Selection:
             "annotator",
             "text",
             "slices",
-            "mark",
+            "cohort",
             "page",
             "queue",
         )
@@ -199,8 +211,8 @@ class Selection:
 
     def settings(self) -> DiagnosisSettings:
         """Give the part of the selection that says how cases are diagnosed."""
-        cutoffs = Cutoffs(self.context, self.faithfulness, self.relevancy)
-        return DiagnosisSettings(cutoffs, self.signal or None, self.order)
+        cutoffs = CaseThresholds(self.context, self.faithfulness, self.relevancy)
+        return DiagnosisSettings(cutoffs, self.context_metric or None, self.order)
 
 
 def _write(value: Any) -> str:
@@ -236,9 +248,9 @@ def _read(name: str, text: str, default: Any) -> Any:
 
 
 _CHECKED: dict[str, Callable[[str], object]] = {
-    "mark": mark_title,
-    "quantity": quantity_title,
-    "held": held_of,
+    "cohort": cohort_title,
+    "dimension": dimension_title,
+    "evaluated": evaluated_metric_of,
 }  # each raises for what it does not know
 
 

@@ -12,14 +12,22 @@ import streamlit as st
 
 from dashboard.shell.selection import Selection
 from dashboard.wording.runs import told_apart
-from data.comparison.compare import Changes, Comparison, Side, changes, compare, metric_sides, stage_flow
+from data.comparison.compare import (
+    Changes,
+    Comparison,
+    Side,
+    changes,
+    compare,
+    metric_sides,
+    stage_transitions,
+)
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.errors import DataError
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
 from data.scoring.score_run import DEFAULT_KS, ScoreOptions
-from data.scoring.scored_run import RunTable
-from data.scoring.summaries import Aggregate
+from data.scoring.scored_run import ScoredRun
+from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run, Workspace
 from metrics.sanity.run import Finding
 from metrics.schema.metric import Convention
@@ -30,7 +38,7 @@ __all__ = [
     "current_view",
     "keep",
     "open_cases",
-    "open_catalogue",
+    "open_store",
     "restore_selection",
     "save_selection",
 ]
@@ -39,13 +47,13 @@ _SELECTION, _WRITTEN, _PAGE = "selection", "written_params", "shown_page"
 
 
 @st.cache_resource(max_entries=4)
-def _catalogue(root: str) -> Catalogue:
-    return Catalogue(Workspace(root).create())
+def _store(root: str) -> RunStore:
+    return RunStore(Workspace(root).create())
 
 
-def open_catalogue() -> Catalogue:
+def open_store() -> RunStore:
     """Open the workspace that the server was started on."""
-    return _catalogue(str(Workspace.find(os.environ.get("RAGTRIAGE_WORKSPACE")).root))
+    return _store(str(Workspace.find(os.environ.get("RAGTRIAGE_WORKSPACE")).root))
 
 
 def current_selection() -> Selection:
@@ -84,23 +92,23 @@ class View:
     """The workspace seen through a selection.
 
     Attributes:
-        catalogue: of the workspace.
+        store: of the workspace.
         selection: what is chosen.
         runs: the runs of the project, oldest first.
         run: the run on display.
         baseline: the run it is compared with, if any.
     """
 
-    catalogue: Catalogue
+    store: RunStore
     selection: Selection
     runs: tuple[Run, ...]
     run: Run
     baseline: Run | None
 
     @classmethod
-    def of(cls, catalogue: Catalogue, selection: Selection) -> View | None:
+    def of(cls, store: RunStore, selection: Selection) -> View | None:
         """Resolve a selection; what it names and is not there gives way to the default. None without runs."""
-        runs = catalogue.runs()
+        runs = store.runs()
         if not runs:
             return None
         by_id = {run.run_id: run for run in runs}
@@ -110,8 +118,8 @@ class View:
         if project not in projects:
             project = chosen.project if chosen else projects[0]
         mine = tuple(run for run in runs if run.project == project)
-        run = chosen if chosen is not None and chosen in mine else _newest_measured(catalogue, mine)
-        return cls(catalogue, selection, mine, run, _baseline(catalogue, selection, mine, run))
+        run = chosen if chosen is not None and chosen in mine else _newest_measured(store, mine)
+        return cls(store, selection, mine, run, _baseline(store, selection, mine, run))
 
     @property
     def project(self) -> str:
@@ -126,7 +134,7 @@ class View:
     @cached_property
     def labels(self) -> dict[str, str]:
         """A name for every run of the project, made different where names repeat."""
-        return told_apart(self.runs, self.catalogue.names())
+        return told_apart(self.runs, self.store.names())
 
     @property
     def options(self) -> ScoreOptions:
@@ -135,69 +143,67 @@ class View:
 
     def _options(self, run: Run) -> ScoreOptions:
         convention: Convention = "ragchecker" if self.selection.convention == "ragchecker" else "default"
-        return self.catalogue.options(run, DEFAULT_KS, convention)
+        return self.store.options(run, DEFAULT_KS, convention)
 
-    def table(self, run: Run) -> RunTable:
+    def scored(self, run: Run) -> ScoredRun:
         """Give a run's arrays."""
-        return self.catalogue.table(run, self._options(run))
+        return self.store.table(run, self._options(run))
 
-    def summary(self, run: Run) -> dict[str, Aggregate]:
+    def summary(self, run: Run) -> dict[str, MetricSummary]:
         """Give a run's aggregates over all its questions."""
-        return self.catalogue.summary(run, self._options(run))
+        return self.store.summary(run, self._options(run))
 
     def diagnosis(self, run: Run, settings: DiagnosisSettings | None = None) -> Diagnosis:
         """Diagnose a run under this selection; the result is kept until its labels change."""
-        table = self.table(run)
-        stamp = self.catalogue.ledger.stamp()
+        table = self.scored(run)
+        stamp = self.store.ledger.version()
         chosen = settings or self.selection.settings()
-        return _diagnosis(table, self.catalogue, table.scores_path.as_posix(), chosen, stamp)
+        return _diagnosis(table, self.store, table.scores_path.as_posix(), chosen, stamp)
 
     def usual_diagnosis(self, run: Run) -> Diagnosis:
         """Diagnose a run at the usual cut-offs and convention, whatever is selected: gates judge by these."""
-        table = self.catalogue.table(run)
-        stamp = self.catalogue.ledger.stamp()
-        return _diagnosis(table, self.catalogue, table.scores_path.as_posix(), DiagnosisSettings(), stamp)
+        table = self.store.table(run)
+        stamp = self.store.ledger.version()
+        return _diagnosis(table, self.store, table.scores_path.as_posix(), DiagnosisSettings(), stamp)
 
     def comparison(self, base: Run, other: Run, metrics: Sequence[str]) -> Comparison:
         """Compare two runs under this selection."""
         left, right = self.diagnosis(base), self.diagnosis(other)
-        key = (left.table.scores_path.as_posix(), right.table.scores_path.as_posix())
-        stamp = self.catalogue.ledger.stamp()
+        key = (left.scored.scores_path.as_posix(), right.scored.scores_path.as_posix())
+        stamp = self.store.ledger.version()
         return _comparison(left, right, key, self.selection.settings(), tuple(metrics), stamp)
 
     def changes(self, base: Run, other: Run, metric: str) -> Changes:
         """List the questions by their change in a metric under this selection."""
         left, right = self.diagnosis(base), self.diagnosis(other)
-        key = (left.table.scores_path.as_posix(), right.table.scores_path.as_posix())
-        return _changes(left, right, key, self.selection.settings(), metric, self.catalogue.ledger.stamp())
+        key = (left.scored.scores_path.as_posix(), right.scored.scores_path.as_posix())
+        return _changes(left, right, key, self.selection.settings(), metric, self.store.ledger.version())
 
     def flow(self, base: Run, other: Run) -> dict[tuple[str, str], int]:
         """Count the questions by their failure stage on both sides under this selection."""
         left, right = self.diagnosis(base), self.diagnosis(other)
-        key = (left.table.scores_path.as_posix(), right.table.scores_path.as_posix())
-        return _flow(left, right, key, self.selection.settings(), self.catalogue.ledger.stamp())
+        key = (left.scored.scores_path.as_posix(), right.scored.scores_path.as_posix())
+        return _flow(left, right, key, self.selection.settings(), self.store.ledger.version())
 
     def findings(self, run: Run) -> list[Finding]:
         """Give what the checks on the numbers found in a run."""
-        table = self.table(run)
+        table = self.scored(run)
         return _findings(table, table.scores_path.as_posix(), self.selection.convention)
 
 
-def _newest_measured(catalogue: Catalogue, runs: tuple[Run, ...]) -> Run:
+def _newest_measured(store: RunStore, runs: tuple[Run, ...]) -> Run:
     """Pick the newest run with an answer-level score of its own; the newest of all where none has one."""
     for run in reversed([one for one in runs if not one.means and not _made_from(one)]):
-        if any(
-            name in catalogue.summary(run) for name in ("faithfulness", "answer_relevancy", "correctness")
-        ):
+        if any(name in store.summary(run) for name in ("faithfulness", "answer_relevancy", "correctness")):
             return run
     return runs[-1]
 
 
-def _baseline(catalogue: Catalogue, selection: Selection, runs: tuple[Run, ...], run: Run) -> Run | None:
+def _baseline(store: RunStore, selection: Selection, runs: tuple[Run, ...], run: Run) -> Run | None:
     """Pick the baseline chosen, else the project's, else the run before this one."""
     others = {one.run_id: one for one in runs if one.run_id != run.run_id and not one.means}
     versions = {run_id for run_id, one in others.items() if not _made_from(one)}
-    wanted = selection.baseline or catalogue.ledger.baselines().get(run.project, "")
+    wanted = selection.baseline or store.ledger.baselines().get(run.project, "")
     if wanted in others:
         return others[wanted]
     earlier = [one for one in runs[: runs.index(run)] if one.run_id in versions]
@@ -211,13 +217,13 @@ def _made_from(run: Run) -> bool:
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _diagnosis(
-    _table: RunTable,
-    _catalogue: Catalogue,
+    _table: ScoredRun,
+    _store: RunStore,
     scores: str,  # noqa: ARG001 -- part of the cache key
     settings: DiagnosisSettings,
     stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
 ) -> Diagnosis:
-    return diagnose(_table, settings, _catalogue.ledger.labels(_table.run.run_id))
+    return diagnose(_table, settings, _store.ledger.labels(_table.run.run_id))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -229,13 +235,13 @@ def _comparison(
     metrics: tuple[str, ...],
     stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
 ) -> Comparison:
-    return compare(_base, _other, metrics, _sides(_base.table, _other.table, key, metrics))
+    return compare(_base, _other, metrics, _sides(_base.scored, _other.scored, key, metrics))
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _sides(
-    _base: RunTable,
-    _other: RunTable,
+    _base: ScoredRun,
+    _other: ScoredRun,
     key: tuple[str, str],  # noqa: ARG001 -- part of the cache key
     metrics: tuple[str, ...],
 ) -> list[Side]:
@@ -262,11 +268,11 @@ def _flow(
     settings: DiagnosisSettings,  # noqa: ARG001 -- part of the cache key
     stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
 ) -> dict[tuple[str, str], int]:
-    return stage_flow(_base, _other)
+    return stage_transitions(_base, _other)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _findings(_table: RunTable, scores: str, convention: str) -> list[Finding]:  # noqa: ARG001 -- cache key
+def _findings(_table: ScoredRun, scores: str, convention: str) -> list[Finding]:  # noqa: ARG001 -- cache key
     return check_run(_table, "ragchecker" if convention == "ragchecker" else "default")
 
 

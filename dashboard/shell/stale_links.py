@@ -7,16 +7,16 @@ import streamlit as st
 from dashboard.shell.selection import Selection
 from dashboard.shell.session import current_selection, keep
 from dashboard.wording.escaping import markdown_text, shorten
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 __all__ = ["missing_choices", "tell_missing"]
 
 LONGEST = 60  # characters of a name from an address that are repeated
 
 
-def missing_choices(catalogue: Catalogue, selection: Selection) -> dict[str, str]:
+def missing_choices(store: RunStore, selection: Selection) -> dict[str, str]:
     """Say of each field of a selection that names what is not there what it named."""
-    runs = {run.run_id: run for run in catalogue.runs()}
+    runs = {run.run_id: run for run in store.runs()}
     if not runs:
         return {}
     found = {}
@@ -35,9 +35,9 @@ def missing_choices(catalogue: Catalogue, selection: Selection) -> dict[str, str
     return found
 
 
-def tell_missing(catalogue: Catalogue) -> None:
+def tell_missing(store: RunStore) -> None:
     """Say what the address names and is not there, and what is shown in its place; then drop it."""
-    gone = missing_choices(catalogue, current_selection())
+    gone = missing_choices(store, current_selection())
     if not gone:
         return
     keep(**dict.fromkeys(gone, ""))

@@ -12,16 +12,16 @@ from data.store.read_only import read_only
 
 __all__ = [
     "attempt",
+    "current_user",
     "may_write",
     "name_box",
     "only_reads",
-    "person",
 ]
 
 _KEY = "annotator_name"
 
 
-def person() -> str:
+def current_user() -> str:
     """Give the name that the person gave, "" without one."""
     return str(st.session_state.get(_KEY, "")).strip()
 

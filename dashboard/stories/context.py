@@ -8,10 +8,10 @@ from functools import cached_property
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
-from data.scoring.scored_run import RunTable
-from data.scoring.summaries import Aggregate
+from data.scoring.scored_run import ScoredRun
+from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.sanity.rule import Finding
 
@@ -22,7 +22,7 @@ class StoryView:
     """One run and its baseline.
 
     Attributes:
-        catalogue: of the workspace.
+        store: of the workspace.
         run: the run.
         baseline: what it is compared with; None for nothing.
         settings: cut-offs of the diagnosis.
@@ -30,18 +30,18 @@ class StoryView:
 
     def __init__(
         self,
-        catalogue: Catalogue,
+        store: RunStore,
         run: Run,
         baseline: Run | None = None,
         settings: DiagnosisSettings | None = None,
     ) -> None:
-        self.catalogue, self.run, self.baseline = catalogue, run, baseline
+        self.store, self.run, self.baseline = store, run, baseline
         self.settings = settings or DiagnosisSettings()
 
     @cached_property
     def names(self) -> dict[str, str]:
         """Display name of every run."""
-        return self.catalogue.names()
+        return self.store.names()
 
     @property
     def name(self) -> str:
@@ -51,18 +51,18 @@ class StoryView:
     @cached_property
     def runs(self) -> tuple[Run, ...]:
         """Runs of the project with samples, oldest first; those made to part losses are left out."""
-        mine = self.catalogue.runs(self.run.project)
+        mine = self.store.runs(self.run.project)
         return tuple(run for run in mine if not run.means and not run.config.get("generated_from"))
 
     @cached_property
-    def table(self) -> RunTable:
+    def table(self) -> ScoredRun:
         """The run's arrays."""
-        return self.catalogue.table(self.run)
+        return self.store.table(self.run)
 
     @cached_property
-    def summary(self) -> dict[str, Aggregate]:
+    def summary(self) -> dict[str, MetricSummary]:
         """The run's aggregates."""
-        return self.catalogue.summary(self.run)
+        return self.store.summary(self.run)
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -75,14 +75,14 @@ class StoryView:
         return None if self.baseline is None else self._diagnose(self.baseline)
 
     def _diagnose(self, run: Run) -> Diagnosis:
-        return diagnose(self.catalogue.table(run), self.settings, self.catalogue.ledger.labels(run.run_id))
+        return diagnose(self.store.table(run), self.settings, self.store.ledger.labels(run.run_id))
 
     @cached_property
     def comparison(self) -> Comparison | None:
         """The run against its baseline on the headline metrics; None without one."""
         if self.before is None:
             return None
-        family = shared_metrics([self.before.table, self.table], family="headline")
+        family = shared_metrics([self.before.scored, self.table], family="headline")
         return compare(self.before, self.diagnosis, family)
 
     @cached_property

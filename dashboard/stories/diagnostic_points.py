@@ -5,34 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dashboard.charts.alignment import rank_bars
-from dashboard.charts.chunking import plane_map
-from dashboard.charts.oracle_gap import loss_bars
+from dashboard.charts.chunking import heatmap
+from dashboard.charts.oracle_gap import oracle_gap_bars
 from dashboard.charts.retrieval import k_curves
 from dashboard.stories.context import StoryView
-from dashboard.stories.story import Made
+from dashboard.stories.story import RenderedSection
 from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import count, interval_text, number, percent
-from data.analysis.alignment import by_rank, origins_of, rate_of
+from data.analysis.alignment import by_rank, rate_of, sources_of_use
 from data.analysis.retrieval_curves import curves
 from data.chunking.grids import grids_of
-from data.chunking.ranking import grid_metrics, standings
-from data.comparison.oracle_gap import partners_of, qualities_of, stage_losses
+from data.chunking.ranking import grid_metrics, rank_trials
+from data.comparison.oracle_gap import oracle_gap, outcome_metrics_of, paired_runs_of
 from data.diagnosis.diagnosis import diagnose
-from data.scoring.context_use import use_of
+from data.scoring.context_use import context_use_of
 from data.scoring.ranked_lists import ranked_lists
 from metrics.metric_registry import title_of
 
-__all__ = ["alignment_piece", "grid_piece", "loss_piece", "retrieval_piece"]
+__all__ = ["alignment_section", "grid_section", "oracle_gap_section", "retrieval_section"]
 
 USUAL_K = 5
 
 
-def retrieval_piece(view: StoryView, chosen: Mapping[str, str]) -> Made:
+def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Give the retrieval metrics over k; `k` of the choices is the one in use."""
     heading = "How good is retrieval?"
     lists = ranked_lists(view.table)
     if lists is None:
-        return Made("retrieval", heading, "The run names no gold documents, so retrieval was not measured.")
+        return RenderedSection(
+            "retrieval", heading, "The run names no gold documents, so retrieval was not measured."
+        )
     k = int(chosen["k"]) if chosen.get("k", "").isdecimal() else USUAL_K
     found = curves(view.table, lists, k=k)
     said = ", ".join(
@@ -42,7 +44,7 @@ def retrieval_piece(view: StoryView, chosen: Mapping[str, str]) -> Made:
         if k <= len(one.points)
     )
     n = found[0].points[0].n_scored if found else 0
-    return Made(
+    return RenderedSection(
         "retrieval",
         heading,
         f"At k = {k}: {said} ({count(n, 'question')})." if said else "",
@@ -62,16 +64,16 @@ def retrieval_piece(view: StoryView, chosen: Mapping[str, str]) -> Made:
     )
 
 
-def alignment_piece(view: StoryView, _chosen: Mapping[str, str]) -> Made:
+def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Say whether answers draw on what was ranked first."""
     heading = "Does the answer draw on what was ranked first?"
-    use = use_of(view.table)
-    origins = [] if use is None else origins_of(use)
+    use = context_use_of(view.table)
+    origins = [] if use is None else sources_of_use(use)
     if use is None or not origins:
-        return Made("alignment", heading, "Which documents answers draw on was not measured.")
+        return RenderedSection("alignment", heading, "Which documents answers draw on was not measured.")
     origin = origins[0]
     rate = rate_of(view.table, use, origin).value
-    return Made(
+    return RenderedSection(
         "alignment",
         heading,
         f"{percent(rate.mean)} of answers pass over the first document "
@@ -82,25 +84,25 @@ def alignment_piece(view: StoryView, _chosen: Mapping[str, str]) -> Made:
     )
 
 
-def loss_piece(view: StoryView, _chosen: Mapping[str, str]) -> Made:
+def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Part what is lost in retrieval from what is lost in generation, where there is an oracle run."""
     heading = "Lost in retrieval or in generation?"
-    partners = partners_of(view.run, view.catalogue.runs(view.run.project), view.catalogue.table)
+    partners = paired_runs_of(view.run, view.store.runs(view.run.project), view.store.table)
     if not partners.oracle:
-        return Made(
+        return RenderedSection(
             "losses",
             heading,
             "No run answers these questions from the gold documents, so this was not measured.",
         )
-    oracle = diagnose(view.catalogue.table(partners.oracle[0]), view.settings, [])
-    qualities = qualities_of([view.diagnosis, oracle])
+    oracle = diagnose(view.store.table(partners.oracle[0]), view.settings, [])
+    qualities = outcome_metrics_of([view.diagnosis, oracle])
     if not qualities:
-        return Made("losses", heading, "The two runs share no quality metric.")
-    found = stage_losses(view.diagnosis, oracle, qualities[0])
-    return Made(
+        return RenderedSection("losses", heading, "The two runs share no quality metric.")
+    found = oracle_gap(view.diagnosis, oracle, qualities[0])
+    return RenderedSection(
         "losses",
         heading,
-        figure=loss_bars(found, {}, capital(title_of(qualities[0]))),
+        figure=oracle_gap_bars(found, {}, capital(title_of(qualities[0]))),
         rows=[
             {
                 "Lost in": one.key,
@@ -108,35 +110,35 @@ def loss_piece(view: StoryView, _chosen: Mapping[str, str]) -> Made:
                 "95 % interval": interval_text(one.low, one.high),
                 "n": one.n,
             }
-            for one in found.losses
+            for one in found.gaps
         ],
         facts=[f"quality: {title_of(qualities[0])}", f"oracle run: {view.names[partners.oracle[0].run_id]}"],
         alt="What is lost in retrieval and in generation, with 95 % intervals",
     )
 
 
-def grid_piece(view: StoryView, chosen: Mapping[str, str]) -> Made:
+def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Give the heatmap of a chunking grid of the project; `metric` of the choices is what it shows."""
     heading = "Which chunking is best?"
-    grids = grids_of(view.catalogue.runs(view.run.project))
+    grids = grids_of(view.store.runs(view.run.project))
     if not grids:
-        return Made("chunking", heading, "The project has no grid of chunkings.")
-    tables = [view.catalogue.table(cell.run) for cell in grids[0].cells]
+        return RenderedSection("chunking", heading, "The project has no grid of chunkings.")
+    tables = [view.store.table(cell.run) for cell in grids[0].cells]
     measured = grid_metrics(tables)
     metric = chosen.get("metric") or next((one for one in measured if one.endswith("@5")), "")
     if metric not in measured:
-        return Made("chunking", heading, "The cells of the grid share no such metric.")
-    found = standings(grids[0], tables, metric)
-    return Made(
+        return RenderedSection("chunking", heading, "The cells of the grid share no such metric.")
+    found = rank_trials(grids[0], tables, metric)
+    return RenderedSection(
         "chunking",
         heading,
-        figure=plane_map(grids[0], found, capital(title_of(metric))),
+        figure=heatmap(grids[0], found, capital(title_of(metric))),
         rows=[
             {
                 "Chunking": one.cell.run.name,
                 "Mean": number(one.value.mean if one.value else None, 3),
                 "95 % interval": interval_text(one.value.low, one.value.high, 3) if one.value else "–",
-                "Place": one.place,
+                "Place": one.outcome,
             }
             for one in found.values
         ],

@@ -13,8 +13,13 @@ import plotly.graph_objects as go
 
 from dashboard.charts.overview import Point, difference_forest, fix_first_bars, trend
 from dashboard.stories.context import StoryView
-from dashboard.stories.diagnostic_points import alignment_piece, grid_piece, loss_piece, retrieval_piece
-from dashboard.stories.story import Audience, Made, StoryPiece
+from dashboard.stories.diagnostic_points import (
+    alignment_section,
+    grid_section,
+    oracle_gap_section,
+    retrieval_section,
+)
+from dashboard.stories.story import Audience, RenderedSection, StorySection
 from dashboard.wording.diagnosis import inferred_words, no_bad_case, ownership, rate_title
 from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, source_text
@@ -26,7 +31,7 @@ from data.errors import DataError
 from data.gates.baseline import Baseline
 from data.gates.config import load_gates
 from data.gates.report import GateReport, gate_run
-from data.scoring.summaries import Aggregate, interpretation_of
+from data.scoring.summaries import MetricSummary, interpretation_of
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
 from metrics.gates.wording import gate_title
@@ -36,19 +41,19 @@ from metrics.schema.scores import IntArray
 __all__ = [
     "HEADLINE",
     "PIECES",
-    "PieceKind",
+    "SectionKind",
     "chosen_cases",
-    "default_pieces",
-    "gate_piece",
-    "make_piece",
+    "default_sections",
+    "gate_section",
+    "render_section",
     "story_gates",
-    "trend_piece",
+    "trend_section",
 ]
 
 MOST_CASES, USUAL_CASES = 50, 3
 
 
-def chosen_cases(view: StoryView, chosen: Mapping[str, str]) -> Made:
+def chosen_cases(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Give cases in full.
 
     Args:
@@ -61,7 +66,9 @@ def chosen_cases(view: StoryView, chosen: Mapping[str, str]) -> Made:
     heading = "Cases" if chosen.get("cases") or not len(rows) else f"Examples: {_stage(view, int(rows[0]))}"
     said = "" if cases else "There is no such case in this run."
     gone = f"{count(missing, 'case')} chosen before are not in this run" if missing else ""
-    return Made("cases", heading, said, cases=cases, facts=[count(len(cases), "case") + " in full", gone])
+    return RenderedSection(
+        "cases", heading, said, cases=cases, facts=[count(len(cases), "case") + " in full", gone]
+    )
 
 
 def _plain(sample: dict[str, object]) -> dict[str, object]:
@@ -108,7 +115,7 @@ HEADLINE = (
 )
 
 
-def trend_piece(view: StoryView, chosen: Mapping[str, str]) -> Made:
+def trend_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Give a metric over versions; `metric` of the choices says which, else the first headline metric."""
     metric = chosen.get("metric") or next((name for name in HEADLINE if name in view.summary), "")
     points = [_point(view, run.run_id, metric) for run in view.runs]
@@ -116,9 +123,9 @@ def trend_piece(view: StoryView, chosen: Mapping[str, str]) -> Made:
     title = capital(title_of(metric)) if metric else "Metric"
     heading = f"{title} over versions"
     if not measured:
-        return Made("trend", heading, "No version has this measured.")
+        return RenderedSection("trend", heading, "No version has this measured.")
     base = _point(view, view.baseline.run_id, metric).mean if view.baseline else None
-    return Made(
+    return RenderedSection(
         "trend",
         heading,
         figure=trend(points, title, base),
@@ -139,7 +146,7 @@ def trend_piece(view: StoryView, chosen: Mapping[str, str]) -> Made:
 
 def _point(view: StoryView, run_id: str, metric: str) -> Point:
     run = next(one for one in view.runs if one.run_id == run_id)
-    one = view.catalogue.summary(run).get(metric)
+    one = view.store.summary(run).get(metric)
     mean, low, high, n = (one.mean, one.low, one.high, one.n_scored) if one else (None, None, None, 0)
     when = f"{run.created_at:%Y-%m-%d %H:%M}"
     return Point(view.names[run_id], when, mean, low, high, n, run_id == view.run.run_id)
@@ -151,10 +158,10 @@ TOLD = 3  # gates that the sentence names
 def story_gates(view: StoryView) -> GateReport:
     """Judge the run of a story by the gates of its project."""
     held = Baseline(view.baseline, "chosen for this story" if view.baseline else "the story has no baseline")
-    return gate_run(view.catalogue, view.run, held, load_gates(view.catalogue.workspace))
+    return gate_run(view.store, view.run, held, load_gates(view.store.workspace))
 
 
-def gate_piece(view: StoryView, _chosen: Mapping[str, str]) -> Made:
+def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Give the verdict with a row for each gate."""
     report = story_gates(view)
     blocking = [one for one in report.results if one.gate.severity == "block" and not one.excused]
@@ -164,7 +171,7 @@ def gate_piece(view: StoryView, _chosen: Mapping[str, str]) -> Made:
     more = f" And {len(told) - TOLD} more, below." if len(told) > TOLD else ""
     said = " ".join(one.sentence for one in told[:TOLD]) + more
     base = f"against {report.baseline_name}" if report.baseline_name else "without a baseline"
-    return Made(
+    return RenderedSection(
         "verdict",
         f"Verdict: {report.verdict}",
         said or "Every blocking gate passes.",
@@ -181,7 +188,7 @@ def gate_piece(view: StoryView, _chosen: Mapping[str, str]) -> Made:
         ],
         facts=[
             base,
-            f"{count(len(report.broken), 'question')} newly failing of {report.n_compared:,} compared"
+            f"{count(len(report.newly_failing), 'question')} newly failing of {report.n_compared:,} compared"
             if report.n_compared
             else "",
             "PASS and FAIL only where the whole 95 % interval lies on one side of the threshold",
@@ -190,11 +197,11 @@ def gate_piece(view: StoryView, _chosen: Mapping[str, str]) -> Made:
     )
 
 
-Maker = Callable[[StoryView, Mapping[str, str]], Made]
+Maker = Callable[[StoryView, Mapping[str, str]], RenderedSection]
 
 
 @dataclass(frozen=True)
-class PieceKind:
+class SectionKind:
     """A kind of point.
 
     Attributes:
@@ -208,14 +215,14 @@ class PieceKind:
     audiences: tuple[Audience, ...] = ("engineer",)
 
 
-def _text(_view: StoryView, _chosen: Mapping[str, str]) -> Made:
-    return Made("text", "")
+def _text(_view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    return RenderedSection("text", "")
 
 
-def _headline(view: StoryView, _chosen: Mapping[str, str]) -> Made:
+def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     shown = [name for name in HEADLINE if name in view.summary and view.summary[name].n_scored]
     if not shown:
-        return Made("headline", "How good is it?", "No headline metric was measured on this run.")
+        return RenderedSection("headline", "How good is it?", "No headline metric was measured on this run.")
     rows = [_metric_row(name, view.summary[name]) for name in shown]
     rate = view.diagnosis.pass_rate
     said = (
@@ -224,7 +231,7 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> Made:
         if rate.n_scored
         else "Nothing was measured that says whether a case is good."
     )
-    return Made(
+    return RenderedSection(
         "headline",
         "How good is it?",
         f"{said} {interpretation_of(shown[-1], view.summary[shown[-1]]).sentence}"
@@ -235,7 +242,7 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> Made:
     )
 
 
-def _metric_row(name: str, one: Aggregate) -> dict[str, str]:
+def _metric_row(name: str, one: MetricSummary) -> dict[str, str]:
     said = interpretation_of(name, one)
     return {
         "Metric": capital(title_of(name)),
@@ -248,26 +255,26 @@ def _metric_row(name: str, one: Aggregate) -> dict[str, str]:
     }
 
 
-def _fix_first(view: StoryView, _chosen: Mapping[str, str]) -> Made:
+def _fix_first(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     found = view.diagnosis
     entries = found.fix_first
     heading = "What should be fixed first?"
     if not entries:
-        return Made("fix_first", heading, no_bad_case(found))
+        return RenderedSection("fix_first", heading, no_bad_case(found))
     top = entries[0]
     bound = (
         f" If that stage were perfect, the pass rate would be at most {percent(top.pass_rate_if_perfect)} "
         f"(now {percent(found.pass_rate.mean)}): an upper bound."
     )
     bad = int(found.bad.bad.sum())
-    return Made(
+    return RenderedSection(
         "fix_first",
         heading,
         f"{top.title} {ownership(top, bad)}.{bound}",
         figure=fix_first_bars(entries),
         rows=[{"Stage": one.title, "Bad cases": one.n_bad, "Owner": one.owner} for one in entries],
         facts=[
-            f"{bad:,} bad of {count(found.table.n, 'case')}",
+            f"{bad:,} bad of {count(found.scored.n, 'case')}",
             "each bad case belongs to the first stage whose evidence it meets",
             inferred_words(found, top, view.findings),
         ],
@@ -275,35 +282,35 @@ def _fix_first(view: StoryView, _chosen: Mapping[str, str]) -> Made:
     )
 
 
-def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> Made:
+def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     counts = view.diagnosis.pattern_counts()
     rows = [{"Pattern": one.title, "Cases": counts[one.key]} for one in PATTERNS if counts[one.key]]
-    signal = title_of(view.diagnosis.signal) if view.diagnosis.signal else "none measured"
-    return Made(
+    signal = title_of(view.diagnosis.context_metric) if view.diagnosis.context_metric else "none measured"
+    return RenderedSection(
         "patterns",
         "Retrieval or generation?",
         rows=rows,
-        facts=[f"context signal: {signal}", count(view.diagnosis.table.n, "case")],
+        facts=[f"context signal: {signal}", count(view.diagnosis.scored.n, "case")],
     )
 
 
-def _change(view: StoryView, _chosen: Mapping[str, str]) -> Made:
+def _change(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading = "Did the last change help?"
     found = view.comparison
     if found is None or view.baseline is None:
-        return Made("change", heading, "No baseline was chosen, so nothing can be said.")
+        return RenderedSection("change", heading, "No baseline was chosen, so nothing can be said.")
     base = view.names[view.baseline.run_id]
     known = [one for one in found.differences if one.difference.n_pairs]
     if not known:
         said = f"{base} and this run have no metric measured on the same questions, so nothing can be said."
-        return Made("change", heading, said, facts=list(found.warnings))
+        return RenderedSection("change", heading, said, facts=list(found.warnings))
     moved = [one for one in known if one.verdict in ("better", "worse")]
     said = "; ".join(
         f"{capital(title_of(one.metric))} {signed(one.difference.difference)} "
         f"({interval_text(one.difference.low, one.difference.high)}), {one.verdict}"
         for one in moved
     )
-    return Made(
+    return RenderedSection(
         "change",
         heading,
         f"Against {base}: {said}." if said else f"Against {base}, no metric moved beyond chance.",
@@ -322,7 +329,7 @@ def _change(view: StoryView, _chosen: Mapping[str, str]) -> Made:
             for one in known
         ],
         facts=[
-            f"paired on {count(len(found.alignment.base), 'shared question')}",
+            f"paired on {count(len(found.matched.base), 'shared question')}",
             f"{count(len(known), 'metric')}, Holm-corrected; the intervals are not corrected",
             *found.warnings,
         ],
@@ -343,13 +350,15 @@ def _share(metric: str) -> bool:
     return found is not None and found.bounds == (0.0, 1.0)
 
 
-def _slices(view: StoryView, _chosen: Mapping[str, str]) -> Made:
+def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     found = view.diagnosis.worst_slices
     heading = "Where does it do worst?"
     if not found:
-        return Made("slices", heading, "No slice has enough questions and does worse than the rest.")
+        return RenderedSection(
+            "slices", heading, "No slice has enough questions and does worse than the rest."
+        )
     real = [one for one in found if one.adjusted_p < 0.05]
-    return Made(
+    return RenderedSection(
         "slices",
         heading,
         f"{len(real)} of {found[0].n_looked_at} slices do worse than the rest beyond chance.",
@@ -367,50 +376,52 @@ def _slices(view: StoryView, _chosen: Mapping[str, str]) -> Made:
     )
 
 
-def _checks(view: StoryView, _chosen: Mapping[str, str]) -> Made:
+def _checks(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading = "Can the numbers be trusted?"
     if not view.findings:
-        return Made("checks", heading, "The numbers agree with each other.")
+        return RenderedSection("checks", heading, "The numbers agree with each other.")
     rows = [
         {"Kind": one.severity, "Finding": one.title, "What it says": one.message} for one in view.findings
     ]
-    return Made("checks", heading, f"{count(len(rows), 'finding')} of the checks on the numbers.", rows=rows)
+    return RenderedSection(
+        "checks", heading, f"{count(len(rows), 'finding')} of the checks on the numbers.", rows=rows
+    )
 
 
-PIECES: Mapping[str, PieceKind] = {
-    "verdict": PieceKind("Verdict: the gates", gate_piece, ("engineer", "lead", "stakeholder")),
-    "headline": PieceKind("Headline metrics", _headline, ("engineer", "lead", "stakeholder")),
-    "change": PieceKind("Change since the baseline", _change, ("engineer", "lead", "stakeholder")),
-    "fix_first": PieceKind("What to fix first", _fix_first, ("engineer", "lead", "stakeholder")),
-    "patterns": PieceKind("Metric patterns", _patterns),
-    "slices": PieceKind("Worst slices", _slices, ("engineer", "lead")),
-    "cases": PieceKind("Cases in full", chosen_cases, ("engineer", "lead")),
-    "trend": PieceKind("A metric over versions", trend_piece, ("engineer", "lead")),
-    "retrieval": PieceKind("Retrieval over k", retrieval_piece),
-    "alignment": PieceKind("Use by rank", alignment_piece),
-    "losses": PieceKind("Lost in retrieval or generation", loss_piece),
-    "chunking": PieceKind("Chunking grid", grid_piece),
-    "checks": PieceKind("Checks on the numbers", _checks),
-    "text": PieceKind("Text", _text, ()),
+PIECES: Mapping[str, SectionKind] = {
+    "verdict": SectionKind("Verdict: the gates", gate_section, ("engineer", "lead", "stakeholder")),
+    "headline": SectionKind("Headline metrics", _headline, ("engineer", "lead", "stakeholder")),
+    "change": SectionKind("Change since the baseline", _change, ("engineer", "lead", "stakeholder")),
+    "fix_first": SectionKind("What to fix first", _fix_first, ("engineer", "lead", "stakeholder")),
+    "patterns": SectionKind("Metric patterns", _patterns),
+    "slices": SectionKind("Worst slices", _slices, ("engineer", "lead")),
+    "cases": SectionKind("Cases in full", chosen_cases, ("engineer", "lead")),
+    "trend": SectionKind("A metric over versions", trend_section, ("engineer", "lead")),
+    "retrieval": SectionKind("Retrieval over k", retrieval_section),
+    "alignment": SectionKind("Use by rank", alignment_section),
+    "losses": SectionKind("Lost in retrieval or generation", oracle_gap_section),
+    "chunking": SectionKind("Chunking grid", grid_section),
+    "checks": SectionKind("Checks on the numbers", _checks),
+    "text": SectionKind("Text", _text, ()),
 }
 
 
-def default_pieces(audience: Audience) -> tuple[StoryPiece, ...]:
+def default_sections(audience: Audience) -> tuple[StorySection, ...]:
     """Give the points of a fresh story for an audience."""
-    return tuple(StoryPiece(key) for key, kind in PIECES.items() if audience in kind.audiences)
+    return tuple(StorySection(key) for key, kind in PIECES.items() if audience in kind.audiences)
 
 
-def make_piece(view: StoryView, piece: StoryPiece) -> Made:
+def render_section(view: StoryView, piece: StorySection) -> RenderedSection:
     """Make a point of a story; one that this version does not know, or that fails, says so."""
     kind = PIECES.get(piece.kind)
     if kind is None:
         known = ", ".join(PIECES)
-        return Made(
+        return RenderedSection(
             piece.kind, piece.heading or "Unknown point", f"No point {piece.kind[:40]!r}; known: {known}"
         )
     try:
         made = kind.make(view, piece.chosen)
     except DataError as error:
-        made = Made(piece.kind, kind.title, f"This cannot be shown: {error}")
+        made = RenderedSection(piece.kind, kind.title, f"This cannot be shown: {error}")
     facts: Sequence[str] = [one for one in made.facts if one]
     return replace(made, heading=piece.heading or made.heading, note=piece.note, facts=facts)

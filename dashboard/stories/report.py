@@ -9,10 +9,10 @@ from shlex import quote
 
 from dashboard import __version__
 from dashboard.stories.context import StoryView
-from dashboard.stories.story import Audience, Made, Story
+from dashboard.stories.story import Audience, RenderedSection, Story
 from dashboard.wording.formatting import count
 from data.store.judge_results import judge_of
-from metrics.judge.reply import READING
+from metrics.judge.reply import EVALUATION
 
 __all__ = [
     "OBTAINED",
@@ -44,7 +44,7 @@ class Report:
     title: str
     subtitle: str = ""
     audience: Audience = "stakeholder"
-    made: tuple[Made, ...] = ()
+    made: tuple[RenderedSection, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
 
@@ -90,7 +90,7 @@ def report_facts(view: StoryView) -> dict[str, str]:
 
 
 def _judge(view: StoryView) -> str:
-    path = view.table.judgement(READING)
+    path = view.table.judge_result_path(EVALUATION)
     return judge_of(path) if path else str(view.run.config.get("judge", ""))
 
 
@@ -127,7 +127,7 @@ def caveats_of(view: StoryView) -> tuple[str, ...]:
     return tuple(found)
 
 
-def report_of(view: StoryView, story: Story, made: Sequence[Made]) -> Report:
+def report_of(view: StoryView, story: Story, made: Sequence[RenderedSection]) -> Report:
     """Make the report of a story."""
     told = f"for the {story.audience}" + (f", by {story.author}" if story.author else "")
     return Report(

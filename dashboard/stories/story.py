@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from data.errors import DataError
 
-__all__ = ["AUDIENCES", "Audience", "Made", "Story", "StoryPiece", "story_from_json"]
+__all__ = ["AUDIENCES", "Audience", "RenderedSection", "Story", "StorySection", "story_from_json"]
 
 Audience = Literal["engineer", "lead", "stakeholder"]
 AUDIENCES: tuple[Audience, ...] = ("engineer", "lead", "stakeholder")
@@ -19,7 +19,7 @@ MOST_PIECES, LONGEST_HEADING, LONGEST_NOTE = 60, 200, 5000
 
 
 @dataclass(frozen=True)
-class StoryPiece:
+class StorySection:
     """One point of a story.
 
     Attributes:
@@ -52,7 +52,7 @@ class Story:
     run: str
     baseline: str = ""
     audience: Audience = "stakeholder"
-    pieces: tuple[StoryPiece, ...] = ()
+    sections: tuple[StorySection, ...] = ()
     author: str = ""
 
     def to_json(self) -> str:
@@ -62,15 +62,15 @@ class Story:
     def moved(self, at: int, by: int) -> Story:
         """Give the story with one piece moved; beyond an end it stays where it is."""
         to = at + by
-        if not (0 <= at < len(self.pieces) and 0 <= to < len(self.pieces)):
+        if not (0 <= at < len(self.sections) and 0 <= to < len(self.sections)):
             return self
-        pieces = list(self.pieces)
+        pieces = list(self.sections)
         pieces.insert(to, pieces.pop(at))
-        return replace(self, pieces=tuple(pieces))
+        return replace(self, sections=tuple(pieces))
 
 
 @dataclass(frozen=True)
-class Made:
+class RenderedSection:
     """A point of a story as it is shown, the same in the app, HTML, PPTX and PDF.
 
     Attributes:
@@ -104,7 +104,7 @@ def story_from_json(text: str) -> Story:
     """
     try:
         given = json.loads(text)
-        pieces = tuple(_piece(one) for one in given["pieces"][:MOST_PIECES])
+        pieces = tuple(_piece(one) for one in given.get("sections", given.get("pieces", ()))[:MOST_PIECES])
         audience = next((one for one in AUDIENCES if one == given["audience"]), AUDIENCES[-1])
         return Story(
             str(given["title"])[:LONGEST_HEADING],
@@ -118,8 +118,8 @@ def story_from_json(text: str) -> Story:
         raise DataError(f"story: cannot be read ({type(error).__name__}: {error}); make a new one") from error
 
 
-def _piece(given: Mapping[str, Any]) -> StoryPiece:
-    return StoryPiece(
+def _piece(given: Mapping[str, Any]) -> StorySection:
+    return StorySection(
         str(given["kind"]),
         str(given["heading"])[:LONGEST_HEADING],
         str(given["note"])[:LONGEST_NOTE],

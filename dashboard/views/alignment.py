@@ -12,7 +12,7 @@ from dashboard.wording.escaping import markdown_text
 
 view = current_view()
 st.title("Does the answer draw on what was ranked first?")
-table = view.table(view.run)
+table = view.scored(view.run)
 found = parts.use_in(table)
 if found is None:
     st.info(
@@ -25,9 +25,9 @@ if found is None:
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    origin = parts.origin_picker(found)
+    origin = parts.source_picker(found)
     k = k_picker(view.run)
-rates = {rate.origin: rate for rate in rates_of(table)}
+rates = {rate.source: rate for rate in rates_of(table)}
 advice(found, rates[origin])
 
 st.subheader("Every version")
@@ -36,4 +36,4 @@ parts.split_section(table, found, origin)
 parts.rank_section(table, found, origin)
 parts.k_section(table, found, origin, k)
 parts.gap_section(table, found, origin)
-parts.place_section(table, found)
+parts.gold_rank_section(table, found)

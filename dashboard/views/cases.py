@@ -22,7 +22,7 @@ SIZE = 25
 view = current_view()
 run = view.run
 diagnosis = view.diagnosis(run)
-table = diagnosis.table
+table = diagnosis.scored
 
 st.title(f"What exactly went wrong in {markdown_text(view.labels[run.run_id])}?")
 if labelling_queue(view, diagnosis):
@@ -65,5 +65,5 @@ else:
         sample = read_case(table, row)
         case = (run.run_id, sample["question_id"], sample["repeat"])
         step_bar(view, case, (at, len(rows)), names.get(-1), names.get(1))
-        label_bar(view, case, diagnosis.people.labels.get(row, ()), names.get(1))
+        label_bar(view, case, diagnosis.human_labels.labels.get(row, ()), names.get(1))
         parts.open_case(view, diagnosis, sample)

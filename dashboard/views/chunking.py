@@ -17,8 +17,8 @@ view = current_view()
 st.title("Which chunking serves the questions best?")
 grids = grids_of(view.sampled)
 with st.expander("Run a grid", expanded=not grids, icon=":material/grid_on:"):
-    grid_form(view.catalogue, view.project)
-grid_progress(view.catalogue)
+    grid_form(view.store, view.project)
+grid_progress(view.store)
 
 if not grids:
     st.info(
@@ -47,7 +47,7 @@ for note in grid.notes:
 
 if len(grid.fixed) > 1:
     st.subheader("Size and overlap")
-    parts.planes(grid, tables, base)
+    parts.heatmaps(grid, tables, base)
     facts(
         [
             words.legend(found),
@@ -58,7 +58,7 @@ if len(grid.fixed) > 1:
         ]
     )
     st.subheader("What each does by itself")
-    parts.margins(grid, found)
+    parts.marginal_effects(grid, found)
 
 st.subheader("All cells of size and overlap" if grid.fixed else "All cells")
 plain = [one for one in found.values if one.cell.cut == grid.plane_cut]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.overview import difference_forest, stage_flow_map
+from dashboard.charts.overview import difference_forest, stage_transition_map
 from dashboard.sections import compare as parts
 from dashboard.sections.ablation import cost_section, factor_section
 from dashboard.shell.components import draw, facts, metric_title, show_table
@@ -55,7 +55,7 @@ with st.expander("The numbers"):
 
 st.subheader("Flow of failure stages")
 flow = view.flow(base, other)
-draw(stage_flow_map(flow, base_name, name), "flow", "How questions moved between failure stages")
+draw(stage_transition_map(flow, base_name, name), "flow", "How questions moved between failure stages")
 n = count(sum(flow.values()), "shared question")
 facts([f"n = {n}", "off the diagonal: moved", "a question has the stage of most of its repeats"])
 

@@ -6,27 +6,27 @@ import streamlit as st
 
 from dashboard.charts.overview import case_map
 from dashboard.sections import diagnosis as parts
-from dashboard.sections.oracle_gap import loss_section
+from dashboard.sections.oracle_gap import oracle_gap_section
 from dashboard.shell.components import draw, facts
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import choose, slide
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count, interval_text, percent
-from data.diagnosis.diagnosis import signals_of
+from data.diagnosis.diagnosis import context_metrics_of
 
 view = current_view()
 selection = view.selection
 
 st.title(f"Where do the cases of {markdown_text(view.labels[view.run.run_id])} go wrong?")
-signals = signals_of(view.table(view.run))
+signals = context_metrics_of(view.scored(view.run))
 with st.container(border=True):
     one, two, three, four = st.columns(4, gap="medium")
     with one:
         if signals:
-            titles = {name: parts.signal_title(name, signals[0]) for name in signals}
-            choose("Context signal", "signal", signals, titles, shown=signals[0])
+            titles = {name: parts.context_metric_title(name, signals[0]) for name in signals}
+            choose("Context metric", "context_metric", signals, titles, shown=signals[0])
         else:
-            st.caption("Context signal")
+            st.caption("Context metric")
             st.write("none recorded")
     with two:
         slide("Context cut-off", "context", "A case below this has a context that lacks what it needs.")
@@ -46,7 +46,7 @@ facts(
         f"{int(diagnosis.bad.bad.sum()):,} of {count(view.run.n, 'case')} bad",
         f"pass rate {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
         f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}",
-        markdown_text(diagnosis.looked_at.clause()),
+        markdown_text(diagnosis.coverage.clause()),
         *parts.obtained(diagnosis),
     ]
 )
@@ -58,13 +58,13 @@ st.subheader("Failure stage of the bad cases")
 st.caption("First rule that matches wins; the order can be changed below.")
 parts.stage_table(diagnosis)
 
-loss_section(view)
+oracle_gap_section(view)
 
 st.subheader("Where the cases lie")
-values = diagnosis.evidence
+values = diagnosis.features
 context, faithful = values.known("context"), values.known("faithfulness")
-if diagnosis.signal and parts.both_known(context, faithful):
-    signal = parts.signal_name(diagnosis.signal)
+if diagnosis.context_metric and parts.both_known(context, faithful):
+    signal = parts.context_metric_name(diagnosis.context_metric)
     draw(
         case_map(context, faithful, (selection.context, selection.faithfulness), signal),
         "case_map",

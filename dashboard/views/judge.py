@@ -7,18 +7,18 @@ import streamlit as st
 from dashboard.sections.judge.calibration import calibration_section
 from dashboard.sections.judge.error_analysis import error_analysis_section
 from dashboard.sections.judge.progress import job_section
-from dashboard.sections.judge.results import standing_judgement, verdict_section
+from dashboard.sections.judge.results import current_result, verdict_section
 from dashboard.sections.judge.start import judge_form
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import pick
 from dashboard.wording.escaping import markdown_text
-from data.labels.reviewed_cases import traces_read
+from data.labels.reviewed_cases import reviewed_cases
 
 PARTS = {"": "The judge", "people": "Judge against people", "errors": "What people found"}
 
 view = current_view()
 st.title("What does the judge say, and is it right?")
-read = traces_read(view.catalogue.ledger, [view.run.run_id])
+read = reviewed_cases(view.store.ledger, [view.run.run_id])
 st.caption(
     f"People have read {read.cases:,} of {view.run.n:,} answers of "
     f"{markdown_text(view.labels[view.run.run_id])}. "
@@ -30,7 +30,7 @@ if part == "people":
 elif part == "errors":
     error_analysis_section(view)
 else:
-    made = standing_judgement(view)
+    made = current_result(view)
     running = job_section(view)
     if made is None:
         st.info(

@@ -7,8 +7,8 @@ import streamlit as st
 from dashboard.sections.present import (
     compose,
     export_bar,
-    made_pieces,
     presentation,
+    rendered_sections,
     story_bar,
     story_on_display,
 )
@@ -17,7 +17,7 @@ from dashboard.stories.report import report_facts
 
 view = current_view()
 shown = story_on_display(view)
-found = made_pieces(view, shown[1]) if shown is not None else None
+found = rendered_sections(view, shown[1]) if shown is not None else None
 slide = current_selection().slide
 if shown is not None and found is not None and slide:
     story_view, made = found

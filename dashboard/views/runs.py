@@ -5,16 +5,16 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.sections import runs as parts
-from dashboard.shell.session import View, current_selection, open_catalogue
+from dashboard.shell.session import View, current_selection, open_store
 from dashboard.shell.user import may_write, only_reads
 
-catalogue = open_catalogue()
-view = View.of(catalogue, current_selection())
+store = open_store()
+view = View.of(store, current_selection())
 
 st.title("What is loaded, and how do I load more?")
 if may_write():
     with st.expander("Load runs from files", expanded=view is None, icon=":material/upload_file:"):
-        parts.loader(catalogue, view.project if view is not None else "default")
+        parts.loader(store, view.project if view is not None else "default")
 else:
     only_reads("Uploads")
 

@@ -48,7 +48,7 @@ if compared and trend.changes[compared[-1].run_id].pair.difference.n_pairs:
 
 parts.show_chart(view, trend, metric_title(metric))
 missing = len(versions.runs) - trend.measured
-stated = sum(level.stated for level in trend.levels.values())
+stated = sum(level.reported for level in trend.levels.values())
 moments = len({run.created_at for run in versions.runs})
 facts(
     [

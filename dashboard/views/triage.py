@@ -25,7 +25,7 @@ rate, bad = diagnosis.pass_rate, int(diagnosis.bad.bad.sum())
 
 st.title(f"Does {markdown_text(name)} hold up, and what should be fixed first?")
 facts(parts.run_facts(view))
-parts.loud(view.findings(view.run))
+parts.warnings_box(view.findings(view.run))
 
 gates = gate_report(view)
 comparison = parts.against_baseline(view)
@@ -52,7 +52,7 @@ with st.container(horizontal=True):
         delta_arrow="off",
     )
     parts.baseline_card(comparison)
-rests_on = diagnosis.looked_at.clause()
+rests_on = diagnosis.coverage.clause()
 facts([f"Pass rate: {markdown_text(rests_on)}" if rests_on else ""])
 
 st.subheader("What to fix first")

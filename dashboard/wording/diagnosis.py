@@ -21,7 +21,7 @@ NOTHING_MEASURED = (
 
 def rate_title(diagnosis: Diagnosis) -> str:
     """Name the pass rate, with what it rests on where that is one thing alone."""
-    names = diagnosis.looked_at.names
+    names = diagnosis.coverage.names
     return f"Pass rate, {title_of(names[0])} alone" if len(names) == 1 else "Pass rate"
 
 
@@ -31,7 +31,7 @@ def no_bad_case(diagnosis: Diagnosis) -> str:
         return NOTHING_MEASURED
     unseen = int((~diagnosis.measured).sum())
     among = f" among the {int(diagnosis.measured.sum()):,} measured ones" if unseen else ""
-    clause = diagnosis.looked_at.clause()
+    clause = diagnosis.coverage.clause()
     return f"No bad case{among}{f' ({clause})' if clause else ''}."
 
 
@@ -53,14 +53,14 @@ def stage_inferred(diagnosis: Diagnosis, key: str) -> str:
 
 def inferred_words(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding]) -> str:
     """Say what a priority rests on where no gold is recorded, and who disagrees with it; "" otherwise."""
-    if not entry.n_inferred or diagnosis.signal is None:
+    if not entry.n_inferred or diagnosis.context_metric is None:
         return ""
-    column = diagnosis.table.column(diagnosis.signal)
+    column = diagnosis.scored.column(diagnosis.context_metric)
     how = "+".join(column.sources) if column else "none"
     which = "Its cases" if entry.n_inferred == entry.n_bad else f"{entry.n_inferred:,} of its cases"
-    signal = f"{title_of(diagnosis.signal)} ({how})"
+    signal = f"{title_of(diagnosis.context_metric)} ({how})"
     said = f"{which} are inferred: no gold is recorded, and {signal} stands in for it."
-    doubts = disputes(findings, diagnosis.signal)
+    doubts = disputes(findings, diagnosis.context_metric)
     if not doubts:
         return said
     titles = "; ".join(one.title for one in doubts)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from data.scoring.summaries import Aggregate
+from data.scoring.summaries import MetricSummary
 
 __all__ = ["NOT_MEASURED", "count", "interval_text", "number", "p_value", "percent", "signed", "source_text"]
 
@@ -57,7 +57,7 @@ def count(value: int, noun: str) -> str:
     return f"{value:,} {plural}"
 
 
-def source_text(aggregate: Aggregate | None, sources: Mapping[str, int] | None = None) -> str:
+def source_text(aggregate: MetricSummary | None, sources: Mapping[str, int] | None = None) -> str:
     """Say how a number was obtained: the source, or the mix with its counts."""
     found = sources if aggregate is None else aggregate.sources
     if not found:

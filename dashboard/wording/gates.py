@@ -61,10 +61,11 @@ def broken_words(report: GateReport) -> str:
     """Say how many questions newly fail; "" without a baseline."""
     if report.baseline.run is None:
         return ""
-    critical = sum(one.critical for one in report.broken)
+    critical = sum(one.critical for one in report.newly_failing)
     of = f" of {report.n_compared:,} measured in both"
     tagged = f", {critical:,} of them critical" if critical else ""
     return (
-        f"{count(len(report.broken), 'question')}{of} passed in the baseline and "
-        f"{'fails' if len(report.broken) == 1 else 'fail'} now{tagged}; {report.n_repaired:,} the other way."
+        f"{count(len(report.newly_failing), 'question')}{of} passed in the baseline and "
+        f"{'fails' if len(report.newly_failing) == 1 else 'fail'} now{tagged}; "
+        f"{report.n_repaired:,} the other way."
     )

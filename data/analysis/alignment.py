@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from data.scoring.context_use import ORIGINS, UseOfRun
-from data.scoring.scored_run import RunTable
+from data.scoring.context_use import ORIGINS, RunContextUse
+from data.scoring.scored_run import ScoredRun
 from metrics.analysis.cutoff_curves import curve_intervals
 from metrics.definitions.alignment import (
     deep_reliance,
@@ -19,14 +19,14 @@ from metrics.definitions.alignment import (
     wasted_context,
 )
 from metrics.metric_registry import bounds_of
-from metrics.schema.batch import Use
+from metrics.schema.batch import ContextUse
 from metrics.schema.scores import BoolArray, FloatArray, Scores
 from metrics.statistics.intervals import Interval, interval, question_means
 
 __all__ = [
     "ALERT",
     "DEEPEST",
-    "GOLD_PLACES",
+    "GOLD_RANK_BANDS",
     "LENGTHS",
     "PUBLISHED",
     "SPLITS",
@@ -36,12 +36,12 @@ __all__ = [
     "by_k",
     "by_rank",
     "gap_of",
-    "gold_place",
+    "gold_rank_band",
     "ignored",
     "length_band",
-    "origins_of",
-    "quality_by_place",
+    "outcome_by_gold_rank",
     "rate_of",
+    "sources_of_use",
     "split",
 ]
 
@@ -49,7 +49,7 @@ ALERT = 0.30  # above this share of ignored first documents the gate warns
 DEEPEST = 20  # ranks drawn, however far down lists go
 LENGTHS = ("under 300", "300 to 799", "800 to 1,999", "2,000 or more")
 _LENGTH_EDGES = (300, 800, 2000)
-GOLD_PLACES = ("1", "2", "3", "4", "5", "6 to 10", "deeper", "none")
+GOLD_RANK_BANDS = ("1", "2", "3", "4", "5", "6 to 10", "deeper", "none")
 SPLITS: Mapping[str, str] = {
     "relevant": "whether the first document is relevant",
     "length": "length of the first document, in characters",
@@ -93,7 +93,7 @@ class Rate:
         used_nothing: answers that drew on no document at all, counted as ignoring.
     """
 
-    origin: str
+    source: str
     value: Interval
     used_nothing: int
 
@@ -113,35 +113,35 @@ class Group:
     value: Interval
 
 
-def origins_of(found: UseOfRun) -> list[str]:
+def sources_of_use(found: RunContextUse) -> list[str]:
     """Name the origins that a run's use has, the more trusted first."""
-    return [origin for origin in ORIGINS if (found.answered & (found.origin == origin)).any()]
+    return [origin for origin in ORIGINS if (found.answered & (found.source == origin)).any()]
 
 
-def rate_of(table: RunTable, found: UseOfRun, origin: str) -> Rate:
+def rate_of(table: ScoredRun, found: RunContextUse, origin: str) -> Rate:
     """Give the rate of ignored first documents among the answers whose use has one origin."""
-    mine = found.answered & (found.origin == origin)
+    mine = found.answered & (found.source == origin)
     nothing = int((used_nothing(found.use) & mine).sum())
     return Rate(origin, _mean(table, _ignored(found), mine), nothing)
 
 
-def gap_of(table: RunTable, found: UseOfRun, origin: str) -> Interval:
+def gap_of(table: ScoredRun, found: RunContextUse, origin: str) -> Interval:
     """Give the rank-use gap among the answers whose use has one origin; n_scored is 0 without shares."""
-    mine = found.answered & (found.origin == origin)
+    mine = found.answered & (found.source == origin)
     return _mean(table, rank_use_gap(found.use).values, mine)
 
 
-def ignored(found: UseOfRun) -> BoolArray:
+def ignored(found: RunContextUse) -> BoolArray:
     """(n,) True where an answer passes over the first document."""
     return np.asarray(_ignored(found) == 1, dtype=np.bool_)
 
 
-def _ignored(found: UseOfRun) -> FloatArray:
+def _ignored(found: RunContextUse) -> FloatArray:
     return ignored_top_ranked(found.use).values
 
 
 def _mean(
-    table: RunTable, values: FloatArray, keep: BoolArray, bounds: tuple[float, float] = (0.0, 1.0)
+    table: ScoredRun, values: FloatArray, keep: BoolArray, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> Interval:
     """Mean over questions of the samples kept; Wilson's interval where each question passes or fails."""
     means, _ = question_means(np.where(keep, values, np.nan), table.question)
@@ -156,26 +156,26 @@ def length_band(length: FloatArray) -> NDArray[np.int64]:
     return np.where(np.isnan(length), -1, bands).astype(np.int64)
 
 
-def gold_place(rank: FloatArray) -> NDArray[np.int64]:
+def gold_rank_band(rank: FloatArray) -> NDArray[np.int64]:
     """(n,) place in GOLD_PLACES; -1 where it is not known whether there is any."""
     known = np.nan_to_num(rank, nan=1.0, posinf=1.0).astype(np.int64)
     place = np.select([known <= 5, known <= 10], [known - 1, 5], 6)
-    place = np.where(np.isinf(rank), len(GOLD_PLACES) - 1, place)
+    place = np.where(np.isinf(rank), len(GOLD_RANK_BANDS) - 1, place)
     return np.where(np.isnan(rank), -1, place).astype(np.int64)
 
 
-def split(table: RunTable, found: UseOfRun, origin: str, by: str) -> list[Group]:
+def split(table: ScoredRun, found: RunContextUse, origin: str, by: str) -> list[Group]:
     """Divide the rate of ignored first documents by one of SPLITS; groups without an answer are left out."""
     codes, labels = _split_codes(table, found, by)
     groups = []
     for code, label in enumerate(labels):
-        mine = found.answered & (found.origin == origin) & (codes == code)
+        mine = found.answered & (found.source == origin) & (codes == code)
         if mine.any():
             groups.append(Group(label, label, _mean(table, _ignored(found), mine)))
     return groups
 
 
-def _split_codes(table: RunTable, found: UseOfRun, by: str) -> tuple[NDArray[np.int64], Sequence[str]]:
+def _split_codes(table: ScoredRun, found: RunContextUse, by: str) -> tuple[NDArray[np.int64], Sequence[str]]:
     if by == "relevant":
         return found.top_relevant.astype(np.int64), _RELEVANT
     if by == "length":
@@ -184,7 +184,7 @@ def _split_codes(table: RunTable, found: UseOfRun, by: str) -> tuple[NDArray[np.
     return (np.full(table.n, -1), ()) if types is None else (types.codes, types.labels)
 
 
-def by_rank(table: RunTable, found: UseOfRun, origin: str) -> list[Group]:
+def by_rank(table: ScoredRun, found: RunContextUse, origin: str) -> list[Group]:
     """Give for each rank the share of answers that draw on it, of those that were given a document there."""
     deepest = _deepest(found, origin, DEEPEST)
     used = np.where(
@@ -193,7 +193,7 @@ def by_rank(table: RunTable, found: UseOfRun, origin: str) -> list[Group]:
     return _groups(table, found, origin, used)
 
 
-def by_k(table: RunTable, found: UseOfRun, origin: str, k: int = 1) -> dict[str, list[Group]]:
+def by_k(table: ScoredRun, found: RunContextUse, origin: str, k: int = 1) -> dict[str, list[Group]]:
     """Give wasted context and deep reliance over the cut-off, by the formulas of the registry.
 
     Args:
@@ -203,7 +203,7 @@ def by_k(table: RunTable, found: UseOfRun, origin: str, k: int = 1) -> dict[str,
         k: a cut-off that must be there if any list is that long; those up to DEEPEST are there anyway.
     """
     ks = range(1, _deepest(found, origin, max(DEEPEST, k)) + 1)
-    formulas: Mapping[str, Callable[[Use, int], Scores]] = {
+    formulas: Mapping[str, Callable[[ContextUse, int], Scores]] = {
         "wasted_context": wasted_context,
         "deep_reliance": deep_reliance,
     }
@@ -213,26 +213,26 @@ def by_k(table: RunTable, found: UseOfRun, origin: str, k: int = 1) -> dict[str,
     }
 
 
-def _deepest(found: UseOfRun, origin: str, most: int) -> int:
-    mine = found.answered & (found.origin == origin)
+def _deepest(found: RunContextUse, origin: str, most: int) -> int:
+    mine = found.answered & (found.source == origin)
     return int(min(most, found.use.documents[mine].max(initial=0)))
 
 
-def _groups(table: RunTable, found: UseOfRun, origin: str, values: FloatArray) -> list[Group]:
+def _groups(table: ScoredRun, found: RunContextUse, origin: str, values: FloatArray) -> list[Group]:
     """Give the mean of each column of (n, K) values, those at 1 to K, over the answers of an origin."""
     if not values.size:
         return []
-    mine = found.answered & (found.origin == origin)
+    mine = found.answered & (found.source == origin)
     means, _ = question_means(np.where(mine[:, None], values, np.nan), table.question)
     found_at = curve_intervals(means, table.clusters)
     return [Group(str(at), str(at), one) for at, one in enumerate(found_at, 1)]
 
 
-def quality_by_place(table: RunTable, found: UseOfRun, metric: str) -> list[Group]:
+def outcome_by_gold_rank(table: ScoredRun, found: RunContextUse, metric: str) -> list[Group]:
     """Give the mean of an answer metric by the rank of the first gold document: is it lost in the middle?"""
-    values, places = table.values(metric), gold_place(found.gold_rank)
+    values, places = table.values(metric), gold_rank_band(found.gold_rank)
     groups = []
-    for code, label in enumerate(GOLD_PLACES):
+    for code, label in enumerate(GOLD_RANK_BANDS):
         mine = (places == code) & np.isfinite(values)
         if mine.any():
             groups.append(Group(label, label, _mean(table, values, mine, bounds_of(metric))))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from data.analysis.retrieval_curves import HOPS, LONGEST_K, Curve, curve_of, longest_list, question_values
 from data.scoring.gold_join import hop_order
 from data.scoring.ranked_lists import RankedLists
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from metrics.analysis.multi_hop import hop_outcomes
 from metrics.schema.scores import BoolArray, Status
 from metrics.statistics.intervals import question_means
@@ -32,7 +32,7 @@ class HopTally:
     """
 
     title: str
-    mark: str
+    cohort: str
     n: int
 
 
@@ -68,7 +68,7 @@ def missed_names(lists: RankedLists, missed: BoolArray) -> NDArray[np.object_]:
     return names
 
 
-def hop_curves(table: RunTable, lists: RankedLists, k: int) -> list[Curve]:
+def hop_curves(table: ScoredRun, lists: RankedLists, k: int) -> list[Curve]:
     """Give the share of questions with each hop in the top k, then with all of them, over k.
 
     The metric of a curve of one hop is "hop" and its label. Only the first MOST_HOPS labels have curves.

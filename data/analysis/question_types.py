@@ -18,9 +18,9 @@ from data.analysis.retrieval_curves import (
     question_values,
 )
 from data.scoring.ranked_lists import RankedLists
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from metrics.analysis.cutoff_curves import curve_intervals, suggested_k
-from metrics.analysis.query_types import KINDS, kind_named
+from metrics.analysis.query_types import KINDS, query_type_named
 from metrics.schema.batch import Rankings
 from metrics.schema.scores import BoolArray, FloatArray
 from metrics.statistics.intervals import Interval
@@ -68,7 +68,7 @@ class TypeCurve:
 
     name: str
     kind: str
-    told: bool
+    declared: bool
     curve: Curve | None
     suggested: int | None
     suggested_by: str
@@ -86,12 +86,12 @@ def kind_of(name: str, chosen: Mapping[str, str], has_hops: bool) -> tuple[str, 
     """Say what kind of question a query type is, and whether that is known."""
     if chosen.get(name) in KINDS:
         return chosen[name], True
-    told = kind_named(name) or ("multi-hop" if has_hops else None)
+    told = query_type_named(name) or ("multi-hop" if has_hops else None)
     return ("broad coverage", False) if told is None else (told, True)
 
 
 def type_curves(
-    table: RunTable, lists: RankedLists, chosen: Mapping[str, str], k: int = 1
+    table: ScoredRun, lists: RankedLists, chosen: Mapping[str, str], k: int = 1
 ) -> list[TypeCurve]:
     """Give each query type its primary metric over k and a suggested k, the most frequent type first.
 
@@ -105,12 +105,12 @@ def type_curves(
     return sorted(found, key=lambda one: (-one.n, one.name))
 
 
-def types_named(table: RunTable) -> int:
+def types_named(table: ScoredRun) -> int:
     """Count the query types that a run names; with more than MOST_SLICE_VALUES they are not told apart."""
     return sum(bool(name) for name in table.index["query_type"].unique().to_pylist())
 
 
-def _groups(table: RunTable) -> list[tuple[str, BoolArray]]:
+def _groups(table: ScoredRun) -> list[tuple[str, BoolArray]]:
     """Name the query types with their samples; one group where there are no two types."""
     groups = next((one for one in table.slices if one.name == "query_type"), None)
     if groups is not None:
@@ -121,7 +121,7 @@ def _groups(table: RunTable) -> list[tuple[str, BoolArray]]:
 
 
 def _type_curve(
-    table: RunTable, lists: RankedLists, name: str, keep: BoolArray, chosen: Mapping[str, str], k: int
+    table: ScoredRun, lists: RankedLists, name: str, keep: BoolArray, chosen: Mapping[str, str], k: int
 ) -> TypeCurve:
     block = block_of(lists)
     has_hops = isinstance(block, Rankings) and bool((block.has_hops & keep).any())
@@ -151,7 +151,7 @@ def _metric_of(kind: str, lists: RankedLists, has_hops: bool) -> str:
     return "recall" if metric == HOPS and not has_hops else metric
 
 
-def _gains(table: RunTable, means: FloatArray, suggested: int, longest: int) -> tuple[Gain, ...]:
+def _gains(table: ScoredRun, means: FloatArray, suggested: int, longest: int) -> tuple[Gain, ...]:
     ends = sorted({step for step in (*STEPS, suggested, longest) if step <= longest})
     if len(ends) < 2:
         return ()

@@ -8,13 +8,13 @@ import numpy as np
 
 from data.analysis.retrieval_curves import HOPS, question_values
 from data.scoring.ranked_lists import RankedLists
-from data.scoring.scored_run import RunTable
-from metrics.analysis.reranking import Moves, moves
+from data.scoring.scored_run import ScoredRun
+from metrics.analysis.reranking import RankMoves, rank_moves
 from metrics.schema.batch import Rankings
 from metrics.schema.scores import BoolArray, Status
 from metrics.statistics.paired import PairedDifference, Verdict, holm, paired, verdict
 
-__all__ = ["Change", "Reranked", "misranked", "nowhere", "reranked"]
+__all__ = ["Change", "RerankingEffect", "misranked", "nowhere", "reranking_effect"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Reranked:
+class RerankingEffect:
     """First pass against the list that was handed on, at one k.
 
     Attributes:
@@ -45,16 +45,16 @@ class Reranked:
         changes: metric without its cut-off -> how it changed.
     """
 
-    moves: Moves
+    moves: RankMoves
     changes: dict[str, Change]
 
 
-def reranked(table: RunTable, lists: RankedLists, k: int) -> Reranked | None:
+def reranking_effect(table: ScoredRun, lists: RankedLists, k: int) -> RerankingEffect | None:
     """Compare the final lists with the first pass; None where no question has both."""
     first, final = lists.first_pass, lists.documents
     if first is None or final is None:
         return None
-    compared = moves(first, final, k)
+    compared = rank_moves(first, final, k)
     if not compared.compared.any():
         return None
     names = ["recall", "ndcg", "mrr", *([HOPS] if (final.has_hops & compared.compared).any() else [])]
@@ -69,7 +69,7 @@ def reranked(table: RunTable, lists: RankedLists, k: int) -> Reranked | None:
         name: Change(float(before), float(after), one, float(p), verdict(one, float(p), True))
         for (name, (before, after, one)), p in zip(found.items(), adjusted, strict=True)
     }
-    return Reranked(compared, changes)
+    return RerankingEffect(compared, changes)
 
 
 def misranked(lists: RankedLists) -> BoolArray:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.scoring.ranked_lists import RankedLists
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from metrics.analysis.cutoff_curves import DOCUMENT_CURVES, SPAN_CURVES, curve_intervals, curve_values
 from metrics.schema.batch import Rankings, SpanRankings
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
@@ -63,7 +63,7 @@ def block_of(lists: RankedLists) -> Rankings | SpanRankings | None:
 
 
 def curves(
-    table: RunTable,
+    table: ScoredRun,
     lists: RankedLists,
     metrics: Sequence[str] = (),
     keep: BoolArray | None = None,
@@ -90,7 +90,7 @@ def curves(
 
 
 def question_values(
-    table: RunTable, metric: str, block: Rankings | SpanRankings, most: int, keep: BoolArray | None = None
+    table: ScoredRun, metric: str, block: Rankings | SpanRankings, most: int, keep: BoolArray | None = None
 ) -> FloatArray:
     """(q, most) values of a metric for each question, repeats averaged; NaN where not scored."""
     values = curve_values(metric, block, most)
@@ -99,7 +99,7 @@ def question_values(
     return question_means(values, table.question)[0]
 
 
-def curve_of(table: RunTable, metric: str, means: FloatArray, longest: int) -> Curve:
+def curve_of(table: ScoredRun, metric: str, means: FloatArray, longest: int) -> Curve:
     """Make a curve of (q, K) values of the questions of a run."""
     points = curve_intervals(means, table.clusters)
     return Curve(metric, tuple(range(1, means.shape[1] + 1)), tuple(points), longest)

@@ -9,31 +9,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from urllib.parse import quote, unquote
 
-from data.labels.agreement import CELLS, DEFAULT_CUTS, Cell, Cuts, Verdicts, verdicts_of
-from data.labels.evaluated_metric import (Held, held_of)
-from data.labels.human_ratings import (DEGREES, people_values, quantity_title, words_of)
-from data.scoring.scored_run import RunTable
+from data.labels.agreement import CELLS, DEFAULT_CUTS, BinaryLabels, Cell, Cuts, binary_labels_of
+from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metric_of
+from data.labels.human_ratings import DEGREES, dimension_title, human_ratings, words_of
+from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 from data.store.workspace import Workspace
 from metrics.schema.scores import BoolArray
 
-__all__ = ["AGREEMENT_MARKS", "cell_mark", "disagree_mark"]
+__all__ = ["AGREEMENT_MARKS", "confusion_cohort", "disagreement_cohort"]
 
-Chosen = tuple[str, Held, Cuts]
+Chosen = tuple[str, EvaluatedMetric, Cuts]
 _ACCEPTED = "QUANTITY:METRIC:SOURCE or QUANTITY:METRIC:SOURCE:CUT:CUT"
 
 
-def disagree_mark(quantity: str, held: Held, cuts: Cuts = DEFAULT_CUTS) -> str:
+def disagreement_cohort(quantity: str, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS) -> str:
     """Name the cases on which people and a metric differ."""
     return f"disagree:{_written(quantity, held, cuts)}"
 
 
-def cell_mark(cell: Cell, quantity: str, held: Held, cuts: Cuts = DEFAULT_CUTS) -> str:
+def confusion_cohort(cell: Cell, quantity: str, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS) -> str:
     """Name the cases of one cell of the confusion matrix."""
     return f"verdicts:{cell}:{_written(quantity, held, cuts)}"
 
 
-def _written(quantity: str, held: Held, cuts: Cuts) -> str:
+def _written(quantity: str, held: EvaluatedMetric, cuts: Cuts) -> str:
     names = f"{quote(quantity, safe='')}:{quote(held.metric, safe='')}:{held.source.label}"
     return names if cuts == DEFAULT_CUTS else f"{names}:{cuts[0]:g}:{cuts[1]:g}"
 
@@ -44,7 +44,7 @@ def _read(value: str) -> Chosen:
         raise ValueError(f"{value[:60]!r}; accepted: {_ACCEPTED}")
     quantity, metric, source = unquote(parts[0]), unquote(parts[1]), parts[2]
     cuts = (_cut(parts[3]), _cut(parts[4])) if len(parts) == 5 else DEFAULT_CUTS
-    return quantity, held_of(f"{metric}:{source}"), cuts
+    return quantity, evaluated_metric_of(f"{metric}:{source}"), cuts
 
 
 def _cut(text: str) -> float:
@@ -54,19 +54,19 @@ def _cut(text: str) -> float:
     return found
 
 
-def _verdicts(table: RunTable, value: str) -> Verdicts:
+def _verdicts(table: ScoredRun, value: str) -> BinaryLabels:
     quantity, held, cuts = _read(value)
     ledger = Ledger(Workspace(table.samples_path.parents[2]).ledger_path)
-    return verdicts_of(table, people_values(table, ledger, quantity), held, cuts)
+    return binary_labels_of(table, human_ratings(table, ledger, quantity), held, cuts)
 
 
-def _apart(table: RunTable, value: str) -> BoolArray:
+def _apart(table: ScoredRun, value: str) -> BoolArray:
     return _verdicts(table, value).apart
 
 
 def _apart_title(value: str) -> str:
     quantity, held, _ = _read(value)
-    return f"people ({quantity_title(quantity)}) and {held.title} disagree"
+    return f"people ({dimension_title(quantity)}) and {held.title} disagree"
 
 
 def _celled(value: str) -> tuple[Cell, str]:
@@ -77,7 +77,7 @@ def _celled(value: str) -> tuple[Cell, str]:
     raise ValueError(f"{cell[:20]!r}; accepted: {', '.join(CELLS)}")
 
 
-def _in_cell(table: RunTable, value: str) -> BoolArray:
+def _in_cell(table: ScoredRun, value: str) -> BoolArray:
     cell, rest = _celled(value)
     return _verdicts(table, rest).cell(cell)
 
@@ -87,10 +87,10 @@ def _cell_title(value: str) -> str:
     people, other = cell.split("-")
     quantity, held, _ = _read(rest)
     said, is_ = words_of(quantity)[people == "no"], DEGREES[other == "no"]
-    return f"people say {quantity_title(quantity)}: {said}, and {held.title} is {is_}"
+    return f"people say {dimension_title(quantity)}: {said}, and {held.title} is {is_}"
 
 
-AGREEMENT_MARKS: dict[str, tuple[Callable[[str], str], Callable[[RunTable, str], BoolArray]]] = {
+AGREEMENT_MARKS: dict[str, tuple[Callable[[str], str], Callable[[ScoredRun, str], BoolArray]]] = {
     "disagree": (_apart_title, _apart),
     "verdicts": (_cell_title, _in_cell),
 }

@@ -9,23 +9,23 @@ from collections.abc import Callable
 
 import numpy as np
 
-from data.analysis.alignment import GOLD_PLACES, LENGTHS, gold_place, ignored, length_band
+from data.analysis.alignment import GOLD_RANK_BANDS, LENGTHS, gold_rank_band, ignored, length_band
 from data.cases.retrieval_cohorts import rank_named
-from data.scoring.context_use import ORIGINS, UseOfRun, use_of
-from data.scoring.scored_run import RunTable
+from data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
+from data.scoring.scored_run import ScoredRun
 from metrics.definitions.alignment import used_nothing
 from metrics.schema.scores import BoolArray
 
 __all__ = ["USE_MARKS"]
 
 Title = Callable[[str], str]
-Rows = Callable[[UseOfRun, str], BoolArray]
-Made = tuple[Title, Callable[[RunTable, str], BoolArray]]
+Rows = Callable[[RunContextUse, str], BoolArray]
+Made = tuple[Title, Callable[[ScoredRun, str], BoolArray]]
 RELEVANT = {"not relevant": 0, "relevant": 1}
 
 
-def _use(table: RunTable) -> UseOfRun:
-    found = use_of(table)
+def _use(table: ScoredRun) -> RunContextUse:
+    found = context_use_of(table)
     if found is None:
         raise ValueError("it is not known which documents the answers of this run draw on")
     return found
@@ -44,11 +44,11 @@ def _made(title: Title, rows: Rows) -> Made:
         value, origin = _parted(text)
         return f"{title(value)} ({ORIGINS[origin]})" if origin else title(value)
 
-    def chosen(table: RunTable, text: str) -> BoolArray:
+    def chosen(table: ScoredRun, text: str) -> BoolArray:
         value, origin = _parted(text)
         found = _use(table)
         kept = rows(found, value)
-        return np.asarray(kept & (found.origin == origin) if origin else kept, dtype=np.bool_)
+        return np.asarray(kept & (found.source == origin) if origin else kept, dtype=np.bool_)
 
     return named, chosen
 
@@ -58,23 +58,23 @@ def _nothing_more(value: str) -> None:
         raise ValueError(f"{value[:20]!r}; accepted: {', '.join(ORIGINS)}, or nothing")
 
 
-def _ignored_top(found: UseOfRun, value: str) -> BoolArray:
+def _ignored_top(found: RunContextUse, value: str) -> BoolArray:
     _nothing_more(value)
     return ignored(found)
 
 
-def _used_nothing(found: UseOfRun, value: str) -> BoolArray:
+def _used_nothing(found: RunContextUse, value: str) -> BoolArray:
     _nothing_more(value)
     return used_nothing(found.use)
 
 
-def _known_use(found: UseOfRun, value: str) -> BoolArray:
+def _known_use(found: RunContextUse, value: str) -> BoolArray:
     _nothing_more(value)
     return found.answered
 
 
 def _used_rank(wanted: bool) -> Rows:
-    def rows(found: UseOfRun, value: str) -> BoolArray:
+    def rows(found: RunContextUse, value: str) -> BoolArray:
         rank = rank_named(value)
         there = found.answered & (found.use.documents >= rank)
         if rank > found.use.used.shape[1]:
@@ -84,32 +84,32 @@ def _used_rank(wanted: bool) -> Rows:
     return rows
 
 
-def _wasted(found: UseOfRun, value: str) -> BoolArray:
+def _wasted(found: RunContextUse, value: str) -> BoolArray:
     k = rank_named(value)
     given = np.minimum(found.use.documents, k)
     return np.asarray(found.answered & (found.use.used[:, :k].sum(axis=1) < given))
 
 
-def _deep(found: UseOfRun, value: str) -> BoolArray:
+def _deep(found: RunContextUse, value: str) -> BoolArray:
     return np.asarray(found.answered & found.use.used[:, rank_named(value) :].any(axis=1))
 
 
-def _ignored_relevant(found: UseOfRun, value: str) -> BoolArray:
+def _ignored_relevant(found: RunContextUse, value: str) -> BoolArray:
     if value not in RELEVANT:
         raise ValueError(f"{value[:20]!r}; accepted: {', '.join(RELEVANT)}")
     return np.asarray(ignored(found) & (found.top_relevant == RELEVANT[value]))
 
 
-def _ignored_length(found: UseOfRun, value: str) -> BoolArray:
+def _ignored_length(found: RunContextUse, value: str) -> BoolArray:
     if value not in LENGTHS:
         raise ValueError(f"{value[:20]!r}; accepted: {', '.join(LENGTHS)}")
     return np.asarray(ignored(found) & (length_band(found.top_length) == LENGTHS.index(value)))
 
 
-def _gold_place(found: UseOfRun, value: str) -> BoolArray:
-    if value not in GOLD_PLACES:
-        raise ValueError(f"{value[:20]!r}; accepted: {', '.join(GOLD_PLACES)}")
-    return np.asarray(gold_place(found.gold_rank) == GOLD_PLACES.index(value))
+def _gold_place(found: RunContextUse, value: str) -> BoolArray:
+    if value not in GOLD_RANK_BANDS:
+        raise ValueError(f"{value[:20]!r}; accepted: {', '.join(GOLD_RANK_BANDS)}")
+    return np.asarray(gold_rank_band(found.gold_rank) == GOLD_RANK_BANDS.index(value))
 
 
 USE_MARKS: dict[str, Made] = {

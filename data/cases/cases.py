@@ -8,16 +8,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from data.cases.cohorts import mark_rows
+from data.cases.cohorts import cohort_rows
 from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
 from data.scoring.judged_labels import judged_sample
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from data.store.duckdb_engine import query
 from data.store.judge_results import read_payload
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
-from metrics.judge.reply import READING, reading_from
+from metrics.judge.reply import EVALUATION, reply_from
 from metrics.schema.scores import BoolArray, FloatArray, IntArray
 
 __all__ = [
@@ -65,7 +65,7 @@ class CaseFilter:
     annotator: str = ""
     text: str = ""
     slices: Mapping[str, str] = field(default_factory=dict)
-    mark: str = ""
+    cohort: str = ""
     sort: str = ""
     descending: bool = False
 
@@ -84,7 +84,7 @@ def _accept(name: str, value: str, accepted: list[str]) -> None:
 
 def keep_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
     """Say of every sample whether the filter keeps it."""
-    table = diagnosis.table
+    table = diagnosis.scored
     keep = np.ones(table.n, dtype=np.bool_)
     if chosen.pattern:
         keep &= diagnosis.pattern == [entry.key for entry in PATTERNS].index(chosen.pattern)
@@ -93,25 +93,25 @@ def keep_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
     if chosen.bad is not None:
         keep &= (diagnosis.bad.bad == chosen.bad) & diagnosis.measured  # what is not measured is neither
     if chosen.refused is not None:
-        keep &= (table.evidence["refused"] == 1) == chosen.refused
+        keep &= (table.stage_features["refused"] == 1) == chosen.refused
     keep &= _label_mask(diagnosis, chosen)
     for one in table.slices:
         wanted = chosen.slices.get(one.name)
         if wanted is not None:
             keep &= one.codes == (one.labels.index(wanted) if wanted in one.labels else -1)
-    if chosen.mark:
-        keep &= mark_rows(table, chosen.mark)
+    if chosen.cohort:
+        keep &= cohort_rows(table, chosen.cohort)
     if chosen.text.strip():
         keep &= _text_mask(table, chosen.text.strip())
     return keep
 
 
 def _label_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
-    n = diagnosis.table.n
+    n = diagnosis.scored.n
     if not (chosen.label or chosen.failure or chosen.annotator):
         return np.ones(n, dtype=np.bool_)
     named = np.zeros(n, dtype=np.bool_)
-    for row, labels in diagnosis.people.labels.items():
+    for row, labels in diagnosis.human_labels.labels.items():
         named[row] = any(
             (not chosen.annotator or label.annotator == chosen.annotator)
             and (not chosen.failure or label.failure == chosen.failure)
@@ -121,7 +121,7 @@ def _label_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
     return ~named if chosen.label == "none" else named
 
 
-def _text_mask(table: RunTable, text: str) -> BoolArray:
+def _text_mask(table: ScoredRun, text: str) -> BoolArray:
     found = query("case_search", {"samples": str(table.samples_path), "text": text})
     keep = np.zeros(table.n, dtype=np.bool_)
     keep[found["row"].to_numpy()] = True
@@ -133,7 +133,7 @@ def case_rows(diagnosis: Diagnosis, chosen: CaseFilter) -> IntArray:
     rows = np.flatnonzero(keep_mask(diagnosis, chosen))
     if not chosen.sort:
         return rows
-    values = _missed(diagnosis) if chosen.sort == "worst" else diagnosis.table.values(chosen.sort)
+    values = _missed(diagnosis) if chosen.sort == "worst" else diagnosis.scored.values(chosen.sort)
     keys = values[rows]
     if chosen.descending or chosen.sort == "worst":
         keys = -keys
@@ -163,7 +163,7 @@ class CasePage:
     pages: int
 
 
-def page_of(table: RunTable, rows: IntArray, page: int, size: int) -> CasePage:
+def page_of(table: ScoredRun, rows: IntArray, page: int, size: int) -> CasePage:
     """Read one page of the given rows; a page number beyond the end gives the last page."""
     pages = max(1, -(-len(rows) // size))
     page = min(max(1, page), pages)
@@ -174,16 +174,16 @@ def page_of(table: RunTable, rows: IntArray, page: int, size: int) -> CasePage:
     return CasePage(cases, len(rows), page, pages)
 
 
-def read_case(table: RunTable, row: int) -> dict[str, Any]:
+def read_case(table: ScoredRun, row: int) -> dict[str, Any]:
     """Read one sample whole, with a judge's labels in place of the recorded ones and what it said whole."""
     if not 0 <= row < table.n:
         raise DataError(f"run {table.run.run_id} has no row {row}; accepted: 0 to {table.n - 1}")
     sample = table.samples.read([row])[0]
-    path = table.judgement(READING)
+    path = table.judge_result_path(EVALUATION)
     payload = read_payload(path, row) if path else None
-    return sample if payload is None else {**judged_sample(sample, reading_from(payload)), "judged": payload}
+    return sample if payload is None else {**judged_sample(sample, reply_from(payload)), "judged": payload}
 
 
-def read_cases(table: RunTable, rows: IntArray) -> list[dict[str, Any]]:
+def read_cases(table: ScoredRun, rows: IntArray) -> list[dict[str, Any]]:
     """Read several samples whole, in the given order."""
     return table.samples.read(rows.tolist())

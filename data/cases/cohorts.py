@@ -16,7 +16,7 @@ from data.cases.agreement_cohorts import AGREEMENT_MARKS
 from data.cases.alignment_cohorts import USE_MARKS
 from data.cases.retrieval_cohorts import RANK_MARKS
 from data.errors import DataError
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from metrics.schema.scores import BoolArray
 
 __all__ = [
@@ -24,14 +24,14 @@ __all__ = [
     "JUDGE_MARKS",
     "LOSS_MARKS",
     "MARKS",
-    "LossMark",
-    "Mark",
-    "broken_baseline",
-    "broken_mark_text",
-    "loss_mark",
-    "loss_mark_text",
-    "mark_rows",
-    "mark_title",
+    "Cohort",
+    "OracleGapCohort",
+    "cohort_rows",
+    "cohort_title",
+    "newly_failing_baseline",
+    "newly_failing_cohort_key",
+    "oracle_gap_cohort",
+    "oracle_gap_cohort_key",
 ]
 
 Stage = Literal["retrieval", "generation"]
@@ -39,7 +39,7 @@ _KEYS: dict[str, Stage] = {"lost_retrieval": "retrieval", "lost_generation": "ge
 
 
 @dataclass(frozen=True)
-class LossMark:
+class OracleGapCohort:
     """What such a mark names.
 
     Attributes:
@@ -53,23 +53,23 @@ class LossMark:
     quality: str
 
 
-def loss_mark(text: str) -> LossMark | None:
+def oracle_gap_cohort(text: str) -> OracleGapCohort | None:
     """Read a mark; None where it is not one of these."""
     key, _, value = text.partition(":")
     oracle, _, quality = value.partition(":")
-    return LossMark(_KEYS[key], oracle, quality) if key in _KEYS else None
+    return OracleGapCohort(_KEYS[key], oracle, quality) if key in _KEYS else None
 
 
-def loss_mark_text(where: Stage, oracle: str, quality: str) -> str:
+def oracle_gap_cohort_key(where: Stage, oracle: str, quality: str) -> str:
     """Write a mark."""
     return f"lost_{where}:{oracle}:{quality}"
 
 
-def _two_runs(_table: RunTable, _value: str) -> BoolArray:
+def _two_runs(_table: ScoredRun, _value: str) -> BoolArray:
     raise ValueError("it compares two runs; accepted: a page, which has both at hand")
 
 
-LOSS_MARKS: dict[str, tuple[Callable[[str], str], Callable[[RunTable, str], BoolArray]]] = {
+LOSS_MARKS: dict[str, tuple[Callable[[str], str], Callable[[ScoredRun, str], BoolArray]]] = {
     "lost_retrieval": (
         lambda _: "retrieval lost the answer: wrong as retrieved, right with the gold documents",
         _two_runs,
@@ -90,7 +90,7 @@ WORDS = {
     "not_applicable": "there is nothing to judge",
     "not run": "no judge has read it",
 }
-Made = tuple[Callable[[str], str], Callable[[RunTable, str], BoolArray]]
+Made = tuple[Callable[[str], str], Callable[[ScoredRun, str], BoolArray]]
 
 
 def _title(word: str) -> str:
@@ -99,15 +99,15 @@ def _title(word: str) -> str:
     return WORDS[word]
 
 
-def _state(table: RunTable, word: str) -> BoolArray:
-    said = table.beside("judged")
+def _state(table: ScoredRun, word: str) -> BoolArray:
+    said = table.auxiliary_table("judged")
     if said is None:
         return np.full(table.n, word == "not run")
     return np.asarray(pc.equal(said["status"], word).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _injected(table: RunTable, _value: str) -> BoolArray:
-    said = table.beside("judged")
+def _injected(table: ScoredRun, _value: str) -> BoolArray:
+    said = table.auxiliary_table("judged")
     if said is None:
         return np.zeros(table.n, dtype=np.bool_)
     return np.asarray(said["injections"].to_numpy() > 0, dtype=np.bool_)
@@ -122,24 +122,24 @@ JUDGE_MARKS: dict[str, Made] = {
 _KEY = "newly_failing"
 
 
-def broken_baseline(text: str) -> str | None:
+def newly_failing_baseline(text: str) -> str | None:
     """Read the id of the baseline from a mark; None where it is another mark."""
     key, _, baseline = text.partition(":")
     return baseline if key == _KEY else None
 
 
-def broken_mark_text(baseline: str) -> str:
+def newly_failing_cohort_key(baseline: str) -> str:
     """Write a mark."""
     return f"{_KEY}:{baseline}"
 
 
-BROKEN_MARKS: dict[str, tuple[Callable[[str], str], Callable[[RunTable, str], BoolArray]]] = {
+BROKEN_MARKS: dict[str, tuple[Callable[[str], str], Callable[[ScoredRun, str], BoolArray]]] = {
     _KEY: (lambda _: "newly failing: passed in the baseline of the gates", _two_runs)
 }
 
 
 @dataclass(frozen=True)
-class Mark:
+class Cohort:
     """One group of cases.
 
     Attributes:
@@ -148,11 +148,11 @@ class Mark:
     """
 
     title: Callable[[str], str]
-    rows: Callable[[RunTable, str], BoolArray]
+    rows: Callable[[ScoredRun, str], BoolArray]
 
 
-MARKS: Mapping[str, Mark] = {
-    key: Mark(*made)
+MARKS: Mapping[str, Cohort] = {
+    key: Cohort(*made)
     for key, made in {
         **USE_MARKS,
         **RANK_MARKS,
@@ -164,13 +164,13 @@ MARKS: Mapping[str, Mark] = {
 }
 
 
-def mark_title(text: str) -> str:
+def cohort_title(text: str) -> str:
     """Name a mark for people."""
     mark, value = _found(text)
     return mark.title(value)
 
 
-def mark_rows(table: RunTable, text: str) -> BoolArray:
+def cohort_rows(table: ScoredRun, text: str) -> BoolArray:
     """Say of every sample of a run whether it bears the mark.
 
     Raises:
@@ -183,7 +183,7 @@ def mark_rows(table: RunTable, text: str) -> BoolArray:
         raise DataError(f"mark {text[:60]!r}: {error}") from error
 
 
-def _found(text: str) -> tuple[Mark, str]:
+def _found(text: str) -> tuple[Cohort, str]:
     key, _, value = text.partition(":")
     if key not in MARKS:
         raise DataError(f"mark {text[:60]!r}; accepted: {', '.join(MARKS)}")

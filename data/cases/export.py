@@ -87,20 +87,20 @@ def _document(one: dict[str, Any]) -> dict[str, Any]:
 
 def _records(diagnosis: Diagnosis, rows: IntArray) -> Iterator[dict[str, Any]]:
     for start in range(0, len(rows), STEP):
-        for sample in read_cases(diagnosis.table, rows[start : start + STEP]):
+        for sample in read_cases(diagnosis.scored, rows[start : start + STEP]):
             yield {**native_record(sample), "ragtriage": _added(diagnosis, sample["row"])}
 
 
 def _added(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
     """Give what was found out about a case here: scores with their sources, diagnosis, labels."""
     scores = {}
-    for name in diagnosis.table.metrics:
-        column = diagnosis.table.column(name)
+    for name in diagnosis.scored.metrics:
+        column = diagnosis.scored.column(name)
         if column is not None and column.values[row] == column.values[row]:
             scores[name] = float(column.values[row])
     stage = int(diagnosis.stages.stage[row])
     return {
-        "run": diagnosis.table.run.run_id,
+        "run": diagnosis.scored.run.run_id,
         "scores": scores,
         "pattern": PATTERNS[int(diagnosis.pattern[row])].key,
         "bad": bool(diagnosis.bad.bad[row]),
@@ -113,7 +113,7 @@ def _added(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
                 "note": one.note,
                 "at": one.at,
             }
-            for one in diagnosis.people.labels.get(row, ())
+            for one in diagnosis.human_labels.labels.get(row, ())
         ],
     }
 
@@ -122,7 +122,7 @@ _PLAIN = ("question_id", "repeat", "question", "answer", "reference_answer", "qu
 
 
 def _csv(diagnosis: Diagnosis, rows: IntArray) -> bytes:
-    metrics = list(diagnosis.table.metrics)
+    metrics = list(diagnosis.scored.metrics)
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(

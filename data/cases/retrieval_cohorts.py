@@ -10,9 +10,9 @@ from data.analysis.multi_hop import missed_names
 from data.analysis.reranking import misranked, nowhere
 from data.analysis.retrieval_curves import first_ranks
 from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from metrics.analysis.multi_hop import hop_outcomes
-from metrics.analysis.reranking import moves
+from metrics.analysis.reranking import rank_moves
 from metrics.schema.batch import Rankings
 from metrics.schema.scores import BoolArray
 
@@ -35,69 +35,69 @@ def rank_named(value: str) -> int:
     return int(value)
 
 
-Made = tuple[Callable[[str], str], Callable[[RunTable, str], BoolArray]]
+Made = tuple[Callable[[str], str], Callable[[ScoredRun, str], BoolArray]]
 
 
-def _lists(table: RunTable) -> RankedLists:
+def _lists(table: ScoredRun) -> RankedLists:
     found = ranked_lists(table)
     if found is None:
         raise ValueError("the run names no gold")
     return found
 
 
-def _documents(table: RunTable) -> Rankings:
+def _documents(table: ScoredRun) -> Rankings:
     found = _lists(table).documents
     if found is None:
         raise ValueError("the run names no gold documents")
     return found
 
 
-def _gold_at(table: RunTable, value: str) -> BoolArray:
+def _gold_at(table: ScoredRun, value: str) -> BoolArray:
     return np.asarray(first_ranks(_lists(table)) == rank_named(value))
 
 
-def _gold_below(table: RunTable, value: str) -> BoolArray:
+def _gold_below(table: ScoredRun, value: str) -> BoolArray:
     first = first_ranks(_lists(table))
     return np.asarray(np.isfinite(first) & (first > rank_named(value)))
 
 
-def _gold_missed(table: RunTable, _value: str) -> BoolArray:
+def _gold_missed(table: ScoredRun, _value: str) -> BoolArray:
     return np.asarray(np.isinf(first_ranks(_lists(table))))
 
 
-def _misranked(table: RunTable, _value: str) -> BoolArray:
+def _misranked(table: ScoredRun, _value: str) -> BoolArray:
     return misranked(_lists(table))
 
 
-def _nowhere(table: RunTable, _value: str) -> BoolArray:
+def _nowhere(table: ScoredRun, _value: str) -> BoolArray:
     return nowhere(_lists(table))
 
 
-def _moved(part: str) -> Callable[[RunTable, str], BoolArray]:
-    def rows(table: RunTable, value: str) -> BoolArray:
+def _moved(part: str) -> Callable[[ScoredRun, str], BoolArray]:
+    def rows(table: ScoredRun, value: str) -> BoolArray:
         lists = _lists(table)
         if lists.first_pass is None or lists.documents is None:
             raise ValueError("the run records no candidates")
-        return np.asarray(getattr(moves(lists.first_pass, lists.documents, rank_named(value)), part) > 0)
+        return np.asarray(getattr(rank_moves(lists.first_pass, lists.documents, rank_named(value)), part) > 0)
 
     return rows
 
 
-def _unit_missed(table: RunTable, _value: str) -> BoolArray:
+def _unit_missed(table: ScoredRun, _value: str) -> BoolArray:
     return _moved("missed")(table, "1")  # what neither pass found is missed at every k
 
 
-def _hop_missed(table: RunTable, value: str) -> BoolArray:
+def _hop_missed(table: ScoredRun, value: str) -> BoolArray:
     lists = _lists(table)
     found = hop_outcomes(_documents(table), lists.first_pass, 1)
     return np.asarray(missed_names(lists, found.missed) == value)
 
 
-def _hops_below(table: RunTable, value: str) -> BoolArray:
+def _hops_below(table: ScoredRun, value: str) -> BoolArray:
     return hop_outcomes(_documents(table), _lists(table).first_pass, rank_named(value)).below
 
 
-def _hops_complete(table: RunTable, value: str) -> BoolArray:
+def _hops_complete(table: ScoredRun, value: str) -> BoolArray:
     return hop_outcomes(_documents(table), _lists(table).first_pass, rank_named(value)).complete
 
 

@@ -20,7 +20,7 @@ from data.chunking.tokens import count_tokens, token_starts
 from data.errors import DataError
 from metrics.schema.scores import IntArray
 
-__all__ = ["STRATEGIES", "UNITS", "Chunk", "Chunking", "Measured", "Strategy", "Unit", "chunks_of"]
+__all__ = ["STRATEGIES", "UNITS", "Chunk", "Chunking", "Strategy", "TokenizedText", "Unit", "chunks_of"]
 
 Strategy = Literal["fixed", "paragraph", "heading", "recursive"]
 Unit = Literal["tokens", "characters"]
@@ -91,7 +91,7 @@ class Chunk:
     headings: tuple[str, ...] = ()
 
 
-class Measured:
+class TokenizedText:
     """A text whose tokens are found once, however often it is cut."""
 
     def __init__(self, text: str) -> None:
@@ -122,7 +122,7 @@ def _heading_words(line: str) -> str:
     return bare.rstrip() if not bare or bare[-1] in " \t" else words
 
 
-def chunks_of(measured: Measured, chunking: Chunking) -> list[Chunk]:
+def chunks_of(measured: TokenizedText, chunking: Chunking) -> list[Chunk]:
     """Cut a text; chunks of nothing but white space are left out, and no two are the same.
 
     Returns:
@@ -146,7 +146,7 @@ def _path(headings: list[tuple[int, int, str]], at: int) -> tuple[str, ...]:
     return tuple(words for _, words in found)
 
 
-def _fixed(measured: Measured, chunking: Chunking) -> Iterator[Range]:
+def _fixed(measured: TokenizedText, chunking: Chunking) -> Iterator[Range]:
     """Cut after every `size` units, each chunk beginning `overlap` units before the last one's end."""
     borders = _borders(measured, chunking.unit)
     units = len(borders) - 1
@@ -157,18 +157,18 @@ def _fixed(measured: Measured, chunking: Chunking) -> Iterator[Range]:
             return
 
 
-def _borders(measured: Measured, unit: Unit) -> IntArray:
+def _borders(measured: TokenizedText, unit: Unit) -> IntArray:
     """(u + 1,) characters at which units begin, and the end of the text."""
     if unit == "characters":
         return np.arange(len(measured.text) + 1, dtype=np.int64)
     return np.append(measured.starts, len(measured.text))
 
 
-def _paragraphs(measured: Measured, chunking: Chunking) -> Iterator[Range]:
+def _paragraphs(measured: TokenizedText, chunking: Chunking) -> Iterator[Range]:
     return _packed(measured, _split_at(measured.text, _PARAGRAPH_END), chunking)
 
 
-def _sections(measured: Measured, chunking: Chunking) -> Iterator[Range]:
+def _sections(measured: TokenizedText, chunking: Chunking) -> Iterator[Range]:
     starts = [0, *(start for start, _, _ in measured.headings if start > 0), len(measured.text)]
     for start, end in pairwise(starts):
         if measured.size(start, end, chunking.unit) <= chunking.size:
@@ -184,7 +184,7 @@ def _split_at(text: str, border: re.Pattern[str]) -> list[Range]:
     return [(start, end) for start, end in pairwise(ends) if start < end]
 
 
-def _packed(measured: Measured, parts: list[Range], chunking: Chunking) -> Iterator[Range]:
+def _packed(measured: TokenizedText, parts: list[Range], chunking: Chunking) -> Iterator[Range]:
     """Join neighbouring parts up to the size; a part that is larger by itself is cut at its sentences."""
     start = end = None
     for first, last in parts:
@@ -202,11 +202,11 @@ def _packed(measured: Measured, parts: list[Range], chunking: Chunking) -> Itera
         yield start, end
 
 
-def _recursive(measured: Measured, chunking: Chunking) -> Iterator[Range]:
+def _recursive(measured: TokenizedText, chunking: Chunking) -> Iterator[Range]:
     return _recursive_in(measured, 0, len(measured.text), chunking)
 
 
-def _recursive_in(measured: Measured, start: int, end: int, chunking: Chunking) -> Iterator[Range]:
+def _recursive_in(measured: TokenizedText, start: int, end: int, chunking: Chunking) -> Iterator[Range]:
     """Cut at the strongest borders that semchunk finds; the white space between goes to the chunk before."""
     from semchunk import semchunk
 
@@ -224,7 +224,7 @@ def _tokens_at_least_one(text: str) -> int:
     return count_tokens(text) if len(text) > 1 else 1
 
 
-_CUTS: dict[Strategy, Callable[[Measured, Chunking], Iterator[Range]]] = {
+_CUTS: dict[Strategy, Callable[[TokenizedText, Chunking], Iterator[Range]]] = {
     "fixed": _fixed,
     "paragraph": _paragraphs,
     "heading": _sections,

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from data.errors import DataError, Problems
+from data.errors import DataError, ValidationErrors
 from data.importers.parsing.source import Source
 from data.importers.parsing.streams import TEXT_ACCEPTED
 
@@ -153,7 +153,7 @@ def _text_document(inside: str, source: Source) -> Document:
 
 
 def _json_documents(source: Source) -> Iterator[tuple[int, Document]]:
-    problems = Problems(source.name)
+    problems = ValidationErrors(source.name)
     for line, text in source.lines(problems):
         record = _record(text)
         if record is None:

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from data.chunking.chunkers import Chunk, Chunking, Measured, Strategy, Unit, chunks_of
+from data.chunking.chunkers import Chunk, Chunking, Strategy, TokenizedText, Unit, chunks_of
 from data.chunking.corpus import Corpus, Document
 from data.chunking.questions import Questions
 from data.chunking.retrievers import open_retriever, retriever_name
-from data.errors import DataError, Problems
-from data.importers.load import import_drafts
-from data.scoring.run_store import Catalogue
-from data.store.parsed_run import (Record, RunDraft)
+from data.errors import DataError, ValidationErrors
+from data.importers.load import import_parsed_runs
+from data.scoring.run_store import RunStore
+from data.store.parsed_run import ParsedRun, Record
 from data.store.workspace import Run
 from metrics.schema.scores import FloatArray, IntArray
 
@@ -112,11 +112,11 @@ def plan_cells(
     return tuple(cells), tuple(refused)
 
 
-def run_grid(catalogue: Catalogue, plan: GridPlan, project: str, watch: GridWatch | None = None) -> list[Run]:
+def run_grid(store: RunStore, plan: GridPlan, project: str, watch: GridWatch | None = None) -> list[Run]:
     """Run the cells that are not in the project yet, each wholly or not at all; give all, as planned.
 
     Args:
-        catalogue: of the workspace.
+        store: of the workspace.
         plan: what to try.
         project: what the runs belong to.
         watch: called before each cell and at the end.
@@ -125,8 +125,8 @@ def run_grid(catalogue: Catalogue, plan: GridPlan, project: str, watch: GridWatc
         DataError: the retriever cannot be had.
     """
     open_retriever(plan.retriever, [])  # a wrong name is told before any work, and imports are not timed
-    there = {_cell_key(run.config): run for run in catalogue.runs(project)}
-    texts = {one.doc_id: Measured(one.text) for one in plan.corpus.documents}
+    there = {_cell_key(run.config): run for run in store.runs(project)}
+    texts = {one.doc_id: TokenizedText(one.text) for one in plan.corpus.documents}
     missing = sum(_cell_key(_cell_config(plan, one)) not in there for one in plan.chunkings)
     if missing:
         _prepare(texts.values())
@@ -137,7 +137,7 @@ def run_grid(catalogue: Catalogue, plan: GridPlan, project: str, watch: GridWatc
             watch(GridStep(at, len(plan.chunkings), chunking.title, left))
         run = there.get(_cell_key(_cell_config(plan, chunking)))
         if run is None:
-            run = _run_cell(catalogue, plan, chunking, project, texts)
+            run = _run_cell(store, plan, chunking, project, texts)
             made += 1
         found.append(run)
     if watch is not None:
@@ -145,7 +145,7 @@ def run_grid(catalogue: Catalogue, plan: GridPlan, project: str, watch: GridWatc
     return found
 
 
-def _prepare(texts: Iterable[Measured]) -> None:
+def _prepare(texts: Iterable[TokenizedText]) -> None:
     """Do what all cells share before the first of them is timed: load what cuts, find tokens and headings."""
     import_module("semchunk")
     for text in texts:
@@ -198,7 +198,7 @@ class _Piece:
 
 
 def _run_cell(
-    catalogue: Catalogue, plan: GridPlan, chunking: Chunking, project: str, texts: Mapping[str, Measured]
+    store: RunStore, plan: GridPlan, chunking: Chunking, project: str, texts: Mapping[str, TokenizedText]
 ) -> Run:
     clock = _Clock()
     pieces = [
@@ -212,7 +212,7 @@ def _run_cell(
     clock.lap("indexing")
     found = retriever.search([str(one["question"]) for one in plan.questions.records], plan.depth)
     clock.lap("retrieving")
-    draft = RunDraft(
+    draft = ParsedRun(
         name=chunking.title,
         records=_records(plan.questions, pieces, tokens, found),
         file=plan.title or plan.corpus.name,
@@ -224,7 +224,7 @@ def _run_cell(
         notes=(*plan.corpus.notes, *plan.questions.notes),
         measured=clock.seconds,
     )
-    return import_drafts(catalogue, [draft], project, Problems(draft.file))[0].run
+    return import_parsed_runs(store, [draft], project, ValidationErrors(draft.file))[0].run
 
 
 def _config(

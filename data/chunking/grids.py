@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from data.store.run_config import flat_settings, setting_text
 from data.store.workspace import Run
 
-__all__ = ["BOOKKEEPING", "Cell", "Grid", "grids_of"]
+__all__ = ["BOOKKEEPING", "Grid", "GridTrial", "grids_of"]
 
 T = TypeVar("T", int, str, bool)
 
@@ -39,7 +39,7 @@ BOOKKEEPING = frozenset(
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridTrial:
     """One way of chunking that was tried.
 
     Attributes:
@@ -59,7 +59,7 @@ class Cell:
     rest: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def place(self) -> tuple[str, int, int, bool]:
+    def key(self) -> tuple[str, int, int, bool]:
         """What tells it from the other cells of a grid."""
         return self.strategy, self.size, -1 if self.overlap is None else self.overlap, self.headings
 
@@ -84,7 +84,7 @@ class Grid:
     key: str
     title: str
     unit: str
-    cells: tuple[Cell, ...]
+    cells: tuple[GridTrial, ...]
     notes: tuple[str, ...] = ()
 
     @cached_property
@@ -97,7 +97,7 @@ class Grid:
         return max(places, key=lambda cut: (len(places[cut]), cut[0] == "fixed", not cut[1]))
 
     @property
-    def fixed(self) -> tuple[Cell, ...]:
+    def fixed(self) -> tuple[GridTrial, ...]:
         """The cells of the plane of size and overlap; where several stand at one place, the newest."""
         there = {
             (cell.size, cell.overlap): cell.run.run_id
@@ -134,8 +134,8 @@ def grids_of(runs: Iterable[Run]) -> list[Grid]:
     Runs from outside belong together when the rest of their configuration is the same; what is left over is
     joined by data set, with a note of what else differs. The newest run stands for a cell.
     """
-    here: dict[str, list[Cell]] = defaultdict(list)
-    outside: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    here: dict[str, list[GridTrial]] = defaultdict(list)
+    outside: dict[tuple[str, str], list[GridTrial]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.created_at, run.imported_at)):
         cell = _cell(run)
         if cell is not None and run.config.get("grid"):
@@ -148,16 +148,16 @@ def grids_of(runs: Iterable[Run]) -> list[Grid]:
     return found + _outside_grids(outside)
 
 
-def _outside_grids(groups: Mapping[tuple[str, str], list[Cell]]) -> list[Grid]:
+def _outside_grids(groups: Mapping[tuple[str, str], list[GridTrial]]) -> list[Grid]:
     """Make grids of like runs, and one a data set of the runs that are like no other."""
-    joined: dict[tuple[str, str], list[Cell]] = {}
-    left = defaultdict[tuple[str, str], list[Cell]](list)
+    joined: dict[tuple[str, str], list[GridTrial]] = {}
+    left = defaultdict[tuple[str, str], list[GridTrial]](list)
     for (dataset, rest), cells in groups.items():
-        if len({cell.place for cell in cells}) > 1:
+        if len({cell.key for cell in cells}) > 1:
             joined[dataset, rest] = cells
         else:
             left[dataset, ""] += cells
-    several = {place: cells for place, cells in left.items() if len({cell.place for cell in cells}) > 1}
+    several = {place: cells for place, cells in left.items() if len({cell.key for cell in cells}) > 1}
     return [
         _grid(_key(place), f"{place[0] or cells[0].run.project} (imported)", cells)
         for place, cells in {**joined, **several}.items()
@@ -169,9 +169,9 @@ def _key(place: tuple[str, str]) -> str:
     return f"outside-{hashlib.sha256(json.dumps(place).encode()).hexdigest()[:12]}"
 
 
-def _grid(key: str, title: str, cells: Sequence[Cell]) -> Grid:
-    newest = {(*one.place, _text(one.rest)): one for one in cells}
-    order = sorted(newest.values(), key=lambda one: (one.strategy != "fixed", *one.place))
+def _grid(key: str, title: str, cells: Sequence[GridTrial]) -> Grid:
+    newest = {(*one.key, _text(one.rest)): one for one in cells}
+    order = sorted(newest.values(), key=lambda one: (one.strategy != "fixed", *one.key))
     differing = _differing(order)
     notes = (
         f"older runs of cells that were run again are left out: {len(cells) - len(newest)}"
@@ -179,20 +179,20 @@ def _grid(key: str, title: str, cells: Sequence[Cell]) -> Grid:
         else "",
         f"the cells differ in {', '.join(differing)} too, not in their chunking alone" if differing else "",
         "some cells are cut alike and differ in these settings alone: the map shows the newest of each"
-        if len({one.place for one in order}) < len(order)
+        if len({one.key for one in order}) < len(order)
         else "",
     )
     unit = str(order[0].run.config.get("chunk_unit", ""))
     return Grid(key, title, unit, tuple(order), tuple(filter(None, notes)))
 
 
-def _differing(cells: Sequence[Cell]) -> list[str]:
+def _differing(cells: Sequence[GridTrial]) -> list[str]:
     """Name the settings beside the chunking in which the cells differ."""
     keys = sorted({key for one in cells for key in one.rest})
     return [key for key in keys if len({one.rest.get(key) for one in cells}) > 1]
 
 
-def _cell(run: Run) -> Cell | None:
+def _cell(run: Run) -> GridTrial | None:
     config = {path.lower(): value for path, value in flat_settings(run.config).items()}
     size, said_size = _read(config, SIZE_KEYS, _whole)
     overlap, said_overlap = _read(config, OVERLAP_KEYS, _whole, (BARE_OVERLAP,))
@@ -202,7 +202,7 @@ def _cell(run: Run) -> Cell | None:
         return None
     left_out = BOOKKEEPING | said_size | said_overlap | said_strategy | said_headings
     rest = {path: setting_text(value) for path, value in config.items() if path not in left_out}
-    return Cell(run, strategy or "fixed", size, overlap, headings is True, rest)
+    return GridTrial(run, strategy or "fixed", size, overlap, headings is True, rest)
 
 
 def _read(

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from data.chunking.corpus import Corpus, Document
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.parsing.rows import open_table
 from data.importers.parsing.source import Source
 from data.store.sample_schema import normalise
@@ -55,7 +55,7 @@ def read_questions(source: Source, corpus: Corpus) -> Questions:
     Raises:
         InputError: the file or a row of it cannot be used; the first twenty problems and a count.
     """
-    problems = Problems(source.name)
+    problems = ValidationErrors(source.name)
     records, seen, elsewhere, columns = [], dict[str, int](), 0, set[str]()
     for line, row in open_table(source, problems).rows():
         columns.update(map(str, row) if isinstance(row, Mapping) else ())
@@ -98,7 +98,7 @@ def _notes(records: list[dict[str, Any]], elsewhere: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _native(row: object, line: int, corpus: Corpus, problems: Problems) -> dict[str, Any] | None:
+def _native(row: object, line: int, corpus: Corpus, problems: ValidationErrors) -> dict[str, Any] | None:
     """Give a row in the native form; None where it is about another corpus or no object."""
     if not isinstance(row, Mapping):
         problems.add(line, "", "is not an object", ACCEPTED)
@@ -122,7 +122,9 @@ def _parsed(value: object) -> object:
         return value  # the reader of the field names it
 
 
-def _references(value: object, line: int, document: Document, problems: Problems) -> list[dict[str, Any]]:
+def _references(
+    value: object, line: int, document: Document, problems: ValidationErrors
+) -> list[dict[str, Any]]:
     accepted = "a JSON list of {content, start_index, end_index}"
     found = _parsed(value)
     if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
@@ -143,7 +145,7 @@ def _references(value: object, line: int, document: Document, problems: Problems
     return spans
 
 
-def _spans_fit(sample: Mapping[str, Any], line: int, corpus: Corpus, problems: Problems) -> bool:
+def _spans_fit(sample: Mapping[str, Any], line: int, corpus: Corpus, problems: ValidationErrors) -> bool:
     """Check the spans against the texts they point into; a document named by its file gets its id."""
     before = problems.total
     for at, span in enumerate(sample["relevant_spans"] or ()):

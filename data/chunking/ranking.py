@@ -8,21 +8,29 @@ from typing import Any, Literal
 
 import numpy as np
 
-from data.chunking.grids import Cell, Grid
-from data.scoring.scored_run import RunTable
+from data.chunking.grids import Grid, GridTrial
+from data.scoring.scored_run import ScoredRun
 from metrics.metric_registry import bounds_of, declared, ordered
 from metrics.schema.scores import FloatArray
 from metrics.statistics.intervals import Interval, interval, question_means
 from metrics.statistics.paired import PairedDifference, holm, paired
 
-__all__ = ["CellValue", "Margin", "Place", "Standings", "grid_metrics", "same_chunks", "standings"]
+__all__ = [
+    "GridRanking",
+    "MarginalEffect",
+    "Outcome",
+    "TrialValue",
+    "grid_metrics",
+    "rank_trials",
+    "same_chunks",
+]
 
-Place = Literal["best", "same", "worse", "no direction", "not measured"]
+Outcome = Literal["best", "same", "worse", "no direction", "not measured"]
 SIGNIFICANCE = 0.05
 
 
 @dataclass(frozen=True)
-class CellValue:
+class TrialValue:
     """One cell under one metric.
 
     Attributes:
@@ -34,15 +42,15 @@ class CellValue:
             neither more nor less of the metric is better, or "not measured".
     """
 
-    cell: Cell
+    cell: GridTrial
     value: Interval | None
     difference: PairedDifference | None
     adjusted_p: float
-    place: Place
+    outcome: Outcome
 
 
 @dataclass(frozen=True)
-class Margin:
+class MarginalEffect:
     """The mean of a metric along one axis, the other axis averaged out.
 
     Attributes:
@@ -59,7 +67,7 @@ class Margin:
 
 
 @dataclass(frozen=True)
-class Standings:
+class GridRanking:
     """All cells of a grid under one metric.
 
     Attributes:
@@ -72,32 +80,32 @@ class Standings:
     """
 
     metric: str
-    values: tuple[CellValue, ...]
+    values: tuple[TrialValue, ...]
     n_questions: int
     n_left_out: int
-    margins: tuple[Margin, ...]
-    plane: frozenset[str]
+    marginal_effects: tuple[MarginalEffect, ...]
+    heatmap: frozenset[str]
 
     @property
-    def best(self) -> CellValue | None:
+    def best(self) -> TrialValue | None:
         """The best cell, if the cells share a question and the metric has a direction."""
-        return next((one for one in self.values if one.place == "best"), None)
+        return next((one for one in self.values if one.outcome == "best"), None)
 
-    def at(self, size: int, overlap: int) -> CellValue | None:
+    def at(self, size: int, overlap: int) -> TrialValue | None:
         """Find a cell of the plane; None where none was run."""
         for one in self.values:
-            if one.cell.run.run_id in self.plane and (one.cell.size, one.cell.overlap) == (size, overlap):
+            if one.cell.run.run_id in self.heatmap and (one.cell.size, one.cell.overlap) == (size, overlap):
                 return one
         return None
 
 
-def grid_metrics(tables: Sequence[RunTable]) -> list[str]:
+def grid_metrics(tables: Sequence[ScoredRun]) -> list[str]:
     """List the metrics of which some cell has a value, in the registry's order."""
     names = {name for table in tables for name in table.metrics if np.isfinite(table.values(name)).any()}
     return ordered(tuple(names))
 
 
-def standings(grid: Grid, tables: Sequence[RunTable], metric: str) -> Standings:
+def rank_trials(grid: Grid, tables: Sequence[ScoredRun], metric: str) -> GridRanking:
     """Compare the cells of a grid with the best of them under a metric.
 
     The best is the cell with the best mean over the questions that all measured cells share. It is chosen on
@@ -110,27 +118,29 @@ def standings(grid: Grid, tables: Sequence[RunTable], metric: str) -> Standings:
     """
     measured = [at for at, table in enumerate(tables) if np.isfinite(table.values(metric)).any()]
     plane = frozenset(cell.run.run_id for cell in grid.fixed)
-    nothing = [CellValue(cell, None, None, np.nan, "not measured") for cell in grid.cells]
+    nothing = [TrialValue(cell, None, None, np.nan, "not measured") for cell in grid.cells]
     if not measured:
-        return Standings(metric, tuple(nothing), 0, 0, (), plane)
+        return GridRanking(metric, tuple(nothing), 0, 0, (), plane)
     values, clusters, left_out = _by_question([tables[at] for at in measured], metric)
     if not len(values):
-        return Standings(metric, tuple(nothing), 0, left_out, (), plane)
+        return GridRanking(metric, tuple(nothing), 0, left_out, (), plane)
     there = _entries([grid.cells[at] for at in measured], values, clusters, metric)
     placed = dict(zip(measured, there, strict=True))
     entries = tuple(placed.get(at, one) for at, one in enumerate(nothing))
     of_cell = {grid.cells[at].run.run_id: values[:, c] for c, at in enumerate(measured)}
-    return Standings(metric, entries, len(values), left_out, _margins(grid, of_cell, clusters, metric), plane)
+    return GridRanking(
+        metric, entries, len(values), left_out, _margins(grid, of_cell, clusters, metric), plane
+    )
 
 
-def _entries(cells: Sequence[Cell], values: FloatArray, clusters: Any, metric: str) -> list[CellValue]:
+def _entries(cells: Sequence[GridTrial], values: FloatArray, clusters: Any, metric: str) -> list[TrialValue]:
     """Hold each measured cell against the best of them; (q, cells) values."""
     spans = [interval(column, clusters, len(column), bounds=bounds_of(metric)) for column in values.T]
     found = declared(metric)
     higher = None if found is None else found.higher_is_better
     if higher is None:
         return [
-            CellValue(cell, span, None, np.nan, "no direction")
+            TrialValue(cell, span, None, np.nan, "no direction")
             for cell, span in zip(cells, spans, strict=True)
         ]
     best = int(np.argmax(values.mean(axis=0) if higher else -values.mean(axis=0)))
@@ -140,19 +150,19 @@ def _entries(cells: Sequence[Cell], values: FloatArray, clusters: Any, metric: s
     ]
     adjusted = holm([np.nan if one is None else one.p for one in tests])
     return [
-        CellValue(cell, spans[at], tests[at], float(adjusted[at]), _place(at == best, adjusted[at]))
+        TrialValue(cell, spans[at], tests[at], float(adjusted[at]), _place(at == best, adjusted[at]))
         for at, cell in enumerate(cells)
     ]
 
 
-def _place(best: bool, p: float) -> Place:
+def _place(best: bool, p: float) -> Outcome:
     """Say where a cell stands; none has a better mean than the best, so that a sure difference is a loss."""
     if best:
         return "best"
     return "worse" if p < SIGNIFICANCE else "same"
 
 
-def _by_question(tables: Sequence[RunTable], metric: str) -> tuple[FloatArray, Any, int]:
+def _by_question(tables: Sequence[ScoredRun], metric: str) -> tuple[FloatArray, Any, int]:
     """Give (q, cells) means of the questions that every cell has, their clusters, and the number left out."""
     per_table = []
     for table in tables:
@@ -171,7 +181,9 @@ def _by_question(tables: Sequence[RunTable], metric: str) -> tuple[FloatArray, A
     return np.column_stack(columns), clusters, len(every) - len(shared)
 
 
-def _margins(grid: Grid, of_cell: Mapping[str, FloatArray], clusters: Any, metric: str) -> tuple[Margin, ...]:
+def _margins(
+    grid: Grid, of_cell: Mapping[str, FloatArray], clusters: Any, metric: str
+) -> tuple[MarginalEffect, ...]:
     plane = {
         (cell.size, cell.overlap): of_cell[cell.run.run_id]
         for cell in grid.fixed
@@ -193,24 +205,24 @@ def _margin(
     plane: Mapping[tuple[int, int], FloatArray],
     clusters: Any,
     metric: str,
-) -> Margin:
+) -> MarginalEffect:
     """Average over those values of the other axis that every point of this one has."""
     over = tuple(one for one in other if all((at, one) in plane for at in along))
     points = []
     for at in along if over else ():
         values = np.mean([plane[at, one] for one in over], axis=0)
         points.append((at, interval(values, clusters, len(values), bounds=bounds_of(metric))))
-    return Margin(axis, tuple(points), over, tuple(one for one in other if one not in over))
+    return MarginalEffect(axis, tuple(points), over, tuple(one for one in other if one not in over))
 
 
-def same_chunks(grid: Grid, tables: Sequence[RunTable]) -> list[tuple[Cell, ...]]:
+def same_chunks(grid: Grid, tables: Sequence[ScoredRun]) -> list[tuple[GridTrial, ...]]:
     """Find cells of several strategies that cut alike: as many chunks, the same values for every question.
 
     Args:
         grid: the grid.
         tables: the scored run of each cell, in the grid's order.
     """
-    groups: list[list[tuple[Cell, RunTable]]] = []
+    groups: list[list[tuple[GridTrial, ScoredRun]]] = []
     for one in zip(grid.cells, tables, strict=True):
         group = next((group for group in groups if _alike(*group[0], *one)), None)
         if group is None:
@@ -221,7 +233,7 @@ def same_chunks(grid: Grid, tables: Sequence[RunTable]) -> list[tuple[Cell, ...]
     return [group for group in cells if len({cell.strategy for cell in group}) > 1]
 
 
-def _alike(one: Cell, left: RunTable, other: Cell, right: RunTable) -> bool:
+def _alike(one: GridTrial, left: ScoredRun, other: GridTrial, right: ScoredRun) -> bool:
     chunks = one.run.config.get("n_chunks")
     if one.headings != other.headings or chunks is None or chunks != other.run.config.get("n_chunks"):
         return False
@@ -233,5 +245,5 @@ def _alike(one: Cell, left: RunTable, other: Cell, right: RunTable) -> bool:
     )
 
 
-def _means(table: RunTable, metric: str) -> FloatArray:
+def _means(table: ScoredRun, metric: str) -> FloatArray:
     return question_means(table.values(metric), table.question)[0]

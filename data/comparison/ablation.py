@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from data.chunking.grids import BOOKKEEPING
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from data.store.run_config import flat_settings, setting_text
 from data.store.workspace import Run
 from metrics.metric_registry import bounds_of, declared
@@ -138,7 +138,7 @@ def _settings(run: Run) -> dict[str, str]:
     }
 
 
-def ablation(runs: Sequence[Run], tables: Sequence[RunTable], metric: str) -> Ablation:
+def ablation(runs: Sequence[Run], tables: Sequence[ScoredRun], metric: str) -> Ablation:
     """Estimate what each factor did to a metric.
 
     Args:
@@ -200,7 +200,7 @@ def _size(value: str) -> tuple[int, float, str]:
         return (1, 0.0, value)
 
 
-def _by_question(tables: Sequence[RunTable], metric: str) -> tuple[FloatArray, Any]:
+def _by_question(tables: Sequence[ScoredRun], metric: str) -> tuple[FloatArray, Any]:
     """Give (runs, q) means over all questions, NaN where a run does not have one, and the clusters."""
     names = sorted({str(name) for table in tables for name in table.question_ids})
     place = {name: at for at, name in enumerate(names)}

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from data.diagnosis.diagnosis import Diagnosis, good_of
-from data.scoring.scored_run import RunTable
+from data.diagnosis.diagnosis import Diagnosis, passing_of
+from data.scoring.scored_run import ScoredRun
 from data.store.judge_results import judge_of
 from metrics.diagnosis.stages import STAGES
-from metrics.judge.reply import READING
+from metrics.judge.reply import EVALUATION
 from metrics.metric_registry import bounds_of, declared
 from metrics.schema.scores import FloatArray, IntArray
 from metrics.statistics.intervals import question_means
@@ -30,25 +30,25 @@ from metrics.statistics.paired import (
 __all__ = [
     "GOOD",
     "GOOD_SHARE",
-    "Alignment",
     "Changes",
     "Comparison",
     "MetricDifference",
     "QuestionChange",
+    "QuestionMatch",
     "Side",
-    "align",
     "changes",
     "compare",
+    "match_questions",
     "metric_sides",
     "run_facts",
-    "stage_flow",
+    "stage_transitions",
 ]
 
 GOOD_SHARE = "pass rate"
 
 
 @dataclass(frozen=True)
-class Alignment:
+class QuestionMatch:
     """Which questions two runs share.
 
     Attributes:
@@ -64,15 +64,15 @@ class Alignment:
     only_other: int
 
 
-def align(base: RunTable, other: RunTable) -> Alignment:
+def match_questions(base: ScoredRun, other: ScoredRun) -> QuestionMatch:
     """Match the questions of two runs by id."""
     left, right = base.question_ids, other.question_ids
     if len(left) == len(right) and bool((left == right).all()):
         same = np.arange(len(left), dtype=np.int64)
-        return Alignment(same, same, 0, 0)
+        return QuestionMatch(same, same, 0, 0)
     _, at_base, at_other = np.intersect1d(left, right, assume_unique=True, return_indices=True)
     shared = len(at_base)
-    return Alignment(at_base, at_other, len(left) - shared, len(right) - shared)
+    return QuestionMatch(at_base, at_other, len(left) - shared, len(right) - shared)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Comparison:
 
     warnings: tuple[str, ...]
     differences: tuple[MetricDifference, ...]
-    alignment: Alignment
+    matched: QuestionMatch
 
 
 @dataclass(frozen=True)
@@ -128,13 +128,15 @@ class Side:
     difference: PairedDifference
 
 
-def metric_sides(base: RunTable, other: RunTable, metrics: Sequence[str]) -> list[Side]:
+def metric_sides(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[Side]:
     """Compare two runs metric by metric; nothing here depends on a cut-off, so a page can keep it."""
-    alignment = align(base, other)
+    alignment = match_questions(base, other)
     return [_side(name, _means(base, name), _means(other, name), base, alignment) for name in metrics]
 
 
-def _side(metric: str, before: FloatArray, after: FloatArray, base: RunTable, alignment: Alignment) -> Side:
+def _side(
+    metric: str, before: FloatArray, after: FloatArray, base: ScoredRun, alignment: QuestionMatch
+) -> Side:
     left, right = before[alignment.base], after[alignment.other]
     clusters = base.clusters[alignment.base]
     found = paired(
@@ -159,9 +161,9 @@ def compare(
         metrics: the family.
         sides: what metric_sides gives for it, where that is at hand already.
     """
-    alignment = align(base.table, other.table)
-    found = [_side(GOOD_SHARE, _good(base), _good(other), base.table, alignment)]
-    found += metric_sides(base.table, other.table, metrics) if sides is None else sides
+    alignment = match_questions(base.scored, other.scored)
+    found = [_side(GOOD_SHARE, _good(base), _good(other), base.scored, alignment)]
+    found += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
     adjusted = holm([one.difference.p for one in found])
     differences = tuple(
         MetricDifference(
@@ -174,7 +176,7 @@ def compare(
         )
         for one, p in zip(found, adjusted, strict=True)
     )
-    warnings = comparability(run_facts(base.table), run_facts(other.table))
+    warnings = comparability(run_facts(base.scored), run_facts(other.scored))
     return Comparison(tuple(warnings), differences, alignment)
 
 
@@ -186,10 +188,10 @@ def _direction(metric: str) -> bool | None:
 
 
 def _good(diagnosis: Diagnosis) -> FloatArray:
-    return question_means(good_of(diagnosis), diagnosis.table.question)[0]
+    return question_means(passing_of(diagnosis), diagnosis.scored.question)[0]
 
 
-def _means(table: RunTable, metric: str) -> FloatArray:
+def _means(table: ScoredRun, metric: str) -> FloatArray:
     return question_means(table.values(metric), table.question)[0]
 
 
@@ -198,11 +200,11 @@ def _mean(values: FloatArray, partner: FloatArray) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def run_facts(table: RunTable) -> RunFacts:
+def run_facts(table: ScoredRun) -> RunFacts:
     """Give what must agree between a run and another for their difference to mean something."""
     digest = hashlib.sha256("\x1f".join(table.question_ids).encode("utf-8")).hexdigest()
     run = table.run
-    read = table.judgement(READING)
+    read = table.judge_result_path(EVALUATION)
     judge = judge_of(read) if read else str(run.config.get("judge", ""))
     return RunFacts(digest, len(table.question_ids), run.dataset, run.dataset_version, judge)
 
@@ -272,33 +274,33 @@ class Changes:
 
 def changes(base: Diagnosis, other: Diagnosis, metric: str) -> Changes:
     """List the shared questions by the size of their change in one metric, or in the share of good cases."""
-    alignment = align(base.table, other.table)
-    before = (_good(base) if metric == GOOD_SHARE else _means(base.table, metric))[alignment.base]
-    after = (_good(other) if metric == GOOD_SHARE else _means(other.table, metric))[alignment.other]
+    alignment = match_questions(base.scored, other.scored)
+    before = (_good(base) if metric == GOOD_SHARE else _means(base.scored, metric))[alignment.base]
+    after = (_good(other) if metric == GOOD_SHARE else _means(other.scored, metric))[alignment.other]
     known = np.flatnonzero(np.isfinite(before) & np.isfinite(after))
     order = known[np.argsort(-np.abs(after - before)[known], kind="stable")]
     return Changes(
-        base.table.question_ids[alignment.base[order]],
-        _first_rows(other.table)[alignment.other[order]],
-        _first_rows(base.table)[alignment.base[order]],
+        base.scored.question_ids[alignment.base[order]],
+        _first_rows(other.scored)[alignment.other[order]],
+        _first_rows(base.scored)[alignment.base[order]],
         before[order],
         after[order],
     )
 
 
-def _first_rows(table: RunTable) -> IntArray:
+def _first_rows(table: ScoredRun) -> IntArray:
     return np.unique(table.question, return_index=True)[1].astype(np.int64)
 
 
 GOOD = "good"
 
 
-def stage_flow(base: Diagnosis, other: Diagnosis) -> dict[tuple[str, str], int]:
+def stage_transitions(base: Diagnosis, other: Diagnosis) -> dict[tuple[str, str], int]:
     """Count the shared questions by (stage in the baseline, stage in the other run); GOOD where not bad.
 
     A question with repeats has the stage that most of its repeats have.
     """
-    alignment = align(base.table, other.table)
+    alignment = match_questions(base.scored, other.scored)
     before = _question_stage(base)[alignment.base]
     after = _question_stage(other)[alignment.other]
     names = [*(stage.key for stage in STAGES), GOOD]
@@ -314,6 +316,6 @@ def _question_stage(diagnosis: Diagnosis) -> IntArray:
     codes = np.where(diagnosis.stages.stage < 0, len(STAGES), diagnosis.stages.stage).astype(np.int64)
     width = len(STAGES) + 1
     counts = np.bincount(
-        diagnosis.table.question * width + codes, minlength=len(diagnosis.table.question_ids) * width
+        diagnosis.scored.question * width + codes, minlength=len(diagnosis.scored.question_ids) * width
     )
     return np.asarray(counts.reshape(-1, width).argmax(axis=1), dtype=np.int64)

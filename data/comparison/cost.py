@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from data.scoring.scored_run import RunTable
-from data.scoring.summaries import Aggregate
+from data.scoring.scored_run import ScoredRun
+from data.scoring.summaries import MetricSummary
 from metrics.metric_registry import bounds_of
 from metrics.schema.scores import FloatArray
 from metrics.statistics.intervals import Interval, interval, question_means
@@ -40,24 +40,24 @@ class CostPoint:
     """
 
     run_id: str
-    quality: Aggregate | None
+    quality: MetricSummary | None
     cost: Interval | None
     front: bool
 
 
-def cost_values(table: RunTable, cost: str) -> FloatArray:
+def cost_values(table: ScoredRun, cost: str) -> FloatArray:
     """Give a cost of each sample, NaN where it was not recorded."""
     if cost == TOTAL:
         return np.asarray(table.values("input_tokens") + table.values("output_tokens"), dtype=np.float64)
     return table.values(cost)
 
 
-def measured_costs(tables: Sequence[RunTable]) -> list[str]:
+def measured_costs(tables: Sequence[ScoredRun]) -> list[str]:
     """Name the costs that some version records."""
     return [cost for cost in COSTS if any(np.isfinite(cost_values(table, cost)).any() for table in tables)]
 
 
-def percentiles(table: RunTable, cost: str) -> tuple[int, dict[int, float]]:
+def percentiles(table: ScoredRun, cost: str) -> tuple[int, dict[int, float]]:
     """Give the number of samples with a cost, and its percentiles over them."""
     values = cost_values(table, cost)
     known = values[np.isfinite(values)]
@@ -67,7 +67,7 @@ def percentiles(table: RunTable, cost: str) -> tuple[int, dict[int, float]]:
 
 
 def cost_points(
-    tables: Sequence[RunTable], quality: Sequence[Aggregate | None], cost: str, higher: bool | None
+    tables: Sequence[ScoredRun], quality: Sequence[MetricSummary | None], cost: str, higher: bool | None
 ) -> list[CostPoint]:
     """Place versions between quality and cost and find the front.
 
@@ -88,7 +88,7 @@ def cost_points(
     ]
 
 
-def _mean(table: RunTable, cost: str) -> Interval | None:
+def _mean(table: ScoredRun, cost: str) -> Interval | None:
     means, _ = question_means(cost_values(table, cost), table.question)
     known = np.isfinite(means)
     if not known.any():

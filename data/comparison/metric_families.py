@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from metrics.metric_registry import declared, ordered
 
 __all__ = ["FAMILIES", "in_family", "shared_metrics"]
@@ -37,11 +37,11 @@ def in_family(metric: str, family: str) -> bool:
     if family == "all":
         return True
     if family != "headline":
-        return found is not None and found.stage == family
+        return found is not None and found.component == family
     return metric.partition("@")[0] in HEADLINE
 
 
-def shared_metrics(tables: Sequence[RunTable], k: int = SHOWN_K, family: str = "all") -> list[str]:
+def shared_metrics(tables: Sequence[ScoredRun], k: int = SHOWN_K, family: str = "all") -> list[str]:
     """List the metrics of a family that every one of the runs has values for, in the registry's order.
 
     Of a metric with rank cut-offs one stands for all: each more would cost the others their significance.

@@ -8,18 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from data.comparison.compare import align
-from data.diagnosis.diagnosis import Diagnosis, good_of
-from data.scoring.scored_run import RunTable
+from data.comparison.compare import match_questions
+from data.diagnosis.diagnosis import Diagnosis, passing_of
+from data.scoring.scored_run import ScoredRun
 from metrics.schema.scores import BoolArray, IntArray
 from metrics.statistics.intervals import question_means
 
 __all__ = [
-    "BrokenCases",
     "CriticalCounts",
-    "broken_cases",
+    "NewlyFailing",
     "critical_counts",
     "critical_ids",
+    "newly_failing",
     "slice_mask",
     "tagged",
 ]
@@ -28,7 +28,7 @@ _PASS, _FAIL, _UNSEEN = 1, 0, -1
 
 
 @dataclass(frozen=True)
-class BrokenCases:
+class NewlyFailing:
     """Questions of which more than half of the measured repeats were good in the baseline, and are not now.
 
     Attributes:
@@ -63,16 +63,16 @@ class CriticalCounts:
     unseen: int
 
 
-def broken_cases(base: Diagnosis, run: Diagnosis) -> BrokenCases:
+def newly_failing(base: Diagnosis, run: Diagnosis) -> NewlyFailing:
     """Find the questions that passed in the baseline and fail now."""
-    shared = align(base.table, run.table)
+    shared = match_questions(base.scored, run.scored)
     before, now = _states(base)[shared.base], _states(run)[shared.other]
     broken = shared.other[(before == _PASS) & (now == _FAIL)]
-    samples = np.isin(run.table.question, broken) & (good_of(run) == 0)
+    samples = np.isin(run.scored.question, broken) & (passing_of(run) == 0)
     rows = np.flatnonzero(samples)
-    codes, first = np.unique(run.table.question[rows], return_index=True)
-    return BrokenCases(
-        run.table.question_ids[codes],
+    codes, first = np.unique(run.scored.question[rows], return_index=True)
+    return NewlyFailing(
+        run.scored.question_ids[codes],
         rows[first],
         samples,
         int(((before != _UNSEEN) & (now != _UNSEEN)).sum()),
@@ -82,7 +82,7 @@ def broken_cases(base: Diagnosis, run: Diagnosis) -> BrokenCases:
 
 def _states(diagnosis: Diagnosis) -> NDArray[np.int8]:
     """(q,) whether each question passes: more than half of its measured repeats are good."""
-    share = question_means(good_of(diagnosis), diagnosis.table.question)[0]
+    share = question_means(passing_of(diagnosis), diagnosis.scored.question)[0]
     return np.select([share > 0.5, np.isfinite(share)], [_PASS, _FAIL], _UNSEEN).astype(np.int8)
 
 
@@ -98,18 +98,18 @@ def critical_counts(
         values: its values that mean yes, in any case of letters.
         where: slice that the question must belong to as well; None for all.
     """
-    now = dict(zip(run.table.question_ids.tolist(), _states(run).tolist(), strict=True))
-    critical = critical_ids(run.table, tag, values, where)
+    now = dict(zip(run.scored.question_ids.tolist(), _states(run).tolist(), strict=True))
+    critical = critical_ids(run.scored, tag, values, where)
     if base is None:
         return CriticalCounts(len(critical), 0, 0, 0)
-    before = dict(zip(base.table.question_ids.tolist(), _states(base).tolist(), strict=True))
-    critical |= critical_ids(base.table, tag, values, where)
+    before = dict(zip(base.scored.question_ids.tolist(), _states(base).tolist(), strict=True))
+    critical |= critical_ids(base.scored, tag, values, where)
     passed = [now.get(one, _UNSEEN) for one in critical if before.get(one) == _PASS]
     return CriticalCounts(len(critical), len(passed), passed.count(_FAIL), passed.count(_UNSEEN))
 
 
 def critical_ids(
-    table: RunTable, tag: str, values: Sequence[str], where: tuple[str, str] | None = None
+    table: ScoredRun, tag: str, values: Sequence[str], where: tuple[str, str] | None = None
 ) -> set[str]:
     """Name the critical questions of a run; see critical_counts."""
     rows = tagged(table, tag, values)
@@ -119,7 +119,7 @@ def critical_ids(
     return set(table.question_ids[np.unique(table.question[rows])].tolist())
 
 
-def tagged(table: RunTable, tag: str, values: Sequence[str]) -> BoolArray:
+def tagged(table: ScoredRun, tag: str, values: Sequence[str]) -> BoolArray:
     """(n,) samples whose tag has one of the values, in any case of letters."""
     wanted = {value.casefold() for value in values}
     for one in table.groups:
@@ -129,7 +129,7 @@ def tagged(table: RunTable, tag: str, values: Sequence[str]) -> BoolArray:
     return np.zeros(table.n, dtype=np.bool_)
 
 
-def slice_mask(table: RunTable, wanted: tuple[str, str]) -> BoolArray | None:
+def slice_mask(table: ScoredRun, wanted: tuple[str, str]) -> BoolArray | None:
     """(n,) samples of a slice (name, value); None where the run has no such value."""
     name, value = wanted
     for one in table.groups:

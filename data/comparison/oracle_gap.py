@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from data.comparison.compare import GOOD_SHARE, align
-from data.diagnosis.diagnosis import Diagnosis, good_of
-from data.scoring.scored_run import RunTable
+from data.comparison.compare import GOOD_SHARE, match_questions
+from data.diagnosis.diagnosis import Diagnosis, passing_of
+from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
-from metrics.diagnosis.patterns import Cutoffs
+from metrics.diagnosis.patterns import CaseThresholds
 from metrics.metric_registry import declared, ordered
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Source
 from metrics.statistics.intervals import interval, question_means
@@ -28,26 +28,26 @@ __all__ = [
     "CLOSED",
     "ONE_PASSAGE",
     "ORACLE",
+    "OUTCOME_METRIC",
     "OWN_CONTEXT",
-    "QUALITY",
     "RETRIEVED",
-    "Loss",
-    "LossKind",
-    "Partners",
-    "StageLosses",
+    "GapEstimate",
+    "GapKind",
+    "OracleGap",
+    "PairedRuns",
     "cautions",
     "context_modes",
     "generator_of",
     "given_one",
     "lost_rows",
+    "oracle_gap",
     "original_of",
-    "partners_of",
-    "qualities_of",
+    "outcome_metrics_of",
+    "paired_runs_of",
     "right_from",
-    "stage_losses",
 ]
 
-QUALITY = (
+OUTCOME_METRIC = (
     *("correctness", "answer_correctness", "factual_correctness", "answer_f1", "answer_recall"),
     *("faithfulness", GOOD_SHARE),
 )  # the first that both runs have is the default
@@ -62,30 +62,30 @@ BEST = 1.0  # every quality here ends at 1
 RIGHT = 0.5
 
 
-def qualities_of(diagnoses: Sequence[Diagnosis]) -> list[str]:
+def outcome_metrics_of(diagnoses: Sequence[Diagnosis]) -> list[str]:
     """List what the quality can be read from: what all the runs have, from 0 to 1, the default first.
 
     The pass rate is among them where the same things make a case good or bad in all the runs: what is not
     measured fails nobody.
     """
-    others = [name for name in ordered(diagnoses[0].table.metrics) if _is_quality(name)]
+    others = [name for name in ordered(diagnoses[0].scored.metrics) if _is_quality(name)]
     return [
         name
-        for name in (*QUALITY, *others)
+        for name in (*OUTCOME_METRIC, *others)
         if (_alike(diagnoses) if name == GOOD_SHARE else all(_has(one, name) for one in diagnoses))
     ]
 
 
 def _is_quality(name: str) -> bool:
     found = declared(name)
-    if found is None or name in QUALITY or found.stage != "answer":
+    if found is None or name in OUTCOME_METRIC or found.component != "answer":
         return False
     return found.higher_is_better is True and found.bounds == (0.0, BEST)
 
 
 def _has(diagnosis: Diagnosis, name: str) -> bool:
-    table = diagnosis.table
-    values = table.evidence[name] if name == "check_failed" else table.values(name)
+    table = diagnosis.scored
+    values = table.stage_features[name] if name == "check_failed" else table.values(name)
     return bool(np.isfinite(values).any())
 
 
@@ -95,17 +95,17 @@ def _alike(diagnoses: Sequence[Diagnosis]) -> bool:
     return bool(found[0]) and all(one == found[0] for one in found)
 
 
-def right_from(quality: str, cutoffs: Cutoffs) -> float:
+def right_from(quality: str, cutoffs: CaseThresholds) -> float:
     """Give the value from which an answer counts as right: the metric's own cut-off where it has one."""
     return float(getattr(cutoffs, quality, RIGHT))
 
 
-LossKind = Literal["retrieval", "generation", "context"]
+GapKind = Literal["retrieval", "generation", "context"]
 RETRIEVED, ORACLE, CLOSED = "retrieved", "oracle", "closed_book"
 
 
 @dataclass(frozen=True)
-class Loss:
+class GapEstimate:
     """One part of the quality, with its 95 % interval.
 
     Attributes:
@@ -118,7 +118,7 @@ class Loss:
         too_few: whether it rests on too little to be trusted.
     """
 
-    key: LossKind
+    key: GapKind
     value: float
     low: float
     high: float
@@ -128,7 +128,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class StageLosses:
+class OracleGap:
     """A run parted into what its stages lose.
 
     Attributes:
@@ -143,9 +143,9 @@ class StageLosses:
         sources: who measured: original, oracle, closed book; () where a run is not there.
     """
 
-    quality: str
+    outcome_metric: str
     right: float
-    losses: tuple[Loss, ...]
+    gaps: tuple[GapEstimate, ...]
     retrieved: float
     oracle: float
     closed_book: float
@@ -153,12 +153,12 @@ class StageLosses:
     counts: dict[tuple[bool, bool], int]
     sources: tuple[tuple[str, ...], ...]
 
-    def loss(self, key: LossKind) -> Loss | None:
+    def gap(self, key: GapKind) -> GapEstimate | None:
         """Give one part; None where it is not known."""
-        return next((one for one in self.losses if one.key == key), None)
+        return next((one for one in self.gaps if one.key == key), None)
 
 
-def context_modes(table: RunTable) -> tuple[BoolArray, str]:
+def context_modes(table: ScoredRun) -> tuple[BoolArray, str]:
     """Say of every sample what its answer was given, and what the run as a whole is.
 
     Returns:
@@ -171,9 +171,9 @@ def context_modes(table: RunTable) -> tuple[BoolArray, str]:
     return np.asarray(modes == most, dtype=np.bool_), most
 
 
-def stage_losses(
+def oracle_gap(
     original: Diagnosis | None, oracle: Diagnosis, quality: str, closed: Diagnosis | None = None
-) -> StageLosses:
+) -> OracleGap:
     """Part the quality of a run into what its stages lose, question by question, repeats averaged.
 
     Args:
@@ -192,11 +192,11 @@ def stage_losses(
     losses.append(_missing(after[known], clusters[known]))
     added, without, below = (None, float("nan"), ()) if closed is None else _added(original, closed, quality)
     losses += [] if added is None else [added]
-    right = right_from(quality, oracle.settings.cutoffs)
-    return StageLosses(
-        quality=quality,
+    right = right_from(quality, oracle.settings.thresholds)
+    return OracleGap(
+        outcome_metric=quality,
         right=right,
-        losses=tuple(losses),
+        gaps=tuple(losses),
         retrieved=float("nan") if original is None else _mean(before[known]),
         oracle=_mean(after[known]),
         closed_book=without,
@@ -208,7 +208,7 @@ def stage_losses(
 
 def _added(
     original: Diagnosis | None, closed: Diagnosis, quality: str
-) -> tuple[Loss | None, float, tuple[str, ...]]:
+) -> tuple[GapEstimate | None, float, tuple[str, ...]]:
     """What the retrieved context adds to an answer without documents, the mean without, and who measured."""
     if original is None:
         return None, float("nan"), ()
@@ -223,15 +223,15 @@ def _added(
 class _Side:
     """The quality of one run, a value a question."""
 
-    table: RunTable
+    table: ScoredRun
     means: FloatArray
     sources: tuple[str, ...]
 
     @classmethod
     def of(cls, diagnosis: Diagnosis, quality: str, source: Source | None) -> _Side:
-        table = diagnosis.table
+        table = diagnosis.scored
         column = None if quality == GOOD_SHARE else table.column(quality, source)
-        values = good_of(diagnosis) if quality == GOOD_SHARE else np.full(table.n, np.nan)
+        values = passing_of(diagnosis) if quality == GOOD_SHARE else np.full(table.n, np.nan)
         values = values if column is None else column.values
         mine, _ = context_modes(table)
         means = question_means(np.where(mine, values, np.nan), table.question)[0]
@@ -239,7 +239,7 @@ class _Side:
 
     def beside(self, other: _Side) -> tuple[FloatArray, FloatArray, IntArray]:
         """Give the values of the shared questions on both sides, and the questions' clusters."""
-        found = align(self.table, other.table)
+        found = match_questions(self.table, other.table)
         return self.means[found.base], other.means[found.other], self.table.clusters[found.base]
 
 
@@ -250,7 +250,7 @@ def _shared_source(left: Diagnosis, right: Diagnosis, quality: str) -> Source | 
     """
     if quality == GOOD_SHARE:
         return None
-    found = (set(one.table.sources.get(quality, ())) for one in (left, right))
+    found = (set(one.scored.sources.get(quality, ())) for one in (left, right))
     common = sorted(set.intersection(*found))
     pairs = {source: _pairs(left, right, quality, source) for source in common}
     best = max(pairs, key=pairs.__getitem__, default=None)  # of equals the first, which has precedence
@@ -262,17 +262,19 @@ def _pairs(left: Diagnosis, right: Diagnosis, quality: str, source: Source) -> i
     return int((np.isfinite(before) & np.isfinite(after)).sum())
 
 
-def _gap(key: LossKind, less: FloatArray, more: FloatArray, clusters: IntArray) -> Loss:
+def _gap(key: GapKind, less: FloatArray, more: FloatArray, clusters: IntArray) -> GapEstimate:
     found = paired(less, more, clusters)
     method = found.method.partition(" interval")[0]
-    return Loss(key, found.difference, found.low, found.high, found.n_pairs, method, found.too_few)
+    return GapEstimate(key, found.difference, found.low, found.high, found.n_pairs, method, found.too_few)
 
 
-def _missing(values: FloatArray, clusters: IntArray) -> Loss:
+def _missing(values: FloatArray, clusters: IntArray) -> GapEstimate:
     lacking = BEST - values
     binary = bool(np.isin(lacking, (0.0, 1.0)).all())
     found = interval(lacking, clusters, len(lacking), binary)
-    return Loss("generation", found.mean, found.low, found.high, found.n_scored, found.method, found.too_few)
+    return GapEstimate(
+        "generation", found.mean, found.low, found.high, found.n_scored, found.method, found.too_few
+    )
 
 
 def _mean(values: FloatArray) -> float:
@@ -304,13 +306,13 @@ def lost_rows(
     """
     source = _shared_source(shown, oracle, quality)
     base, top = _Side.of(shown, quality, source), _Side.of(oracle, quality, source)
-    found = align(base.table, top.table)
+    found = match_questions(base.table, top.table)
     before, after = base.means[found.base], top.means[found.other]
-    right = right_from(quality, oracle.settings.cutoffs)
+    right = right_from(quality, oracle.settings.thresholds)
     there = after >= right if where == "retrieval" else after < right
     lost = np.zeros(len(base.means), dtype=np.bool_)
     lost[found.base[(before < right) & there]] = True  # what is not measured is neither
-    return np.asarray(lost[shown.table.question])
+    return np.asarray(lost[shown.scored.question])
 
 
 LEAST_SHARED = 0.5  # of the original's questions
@@ -323,7 +325,7 @@ ONE_PASSAGE = (
 
 
 @dataclass(frozen=True)
-class Partners:
+class PairedRuns:
     """What stands beside a run, the nearest first: made from it, by the same generator, newest.
 
     Attributes:
@@ -334,10 +336,10 @@ class Partners:
 
     mode: str
     oracle: tuple[Run, ...] = ()
-    closed: tuple[Run, ...] = ()
+    closed_book: tuple[Run, ...] = ()
 
 
-def partners_of(run: Run, runs: Iterable[Run], table_of: Callable[[Run], RunTable]) -> Partners:
+def paired_runs_of(run: Run, runs: Iterable[Run], table_of: Callable[[Run], ScoredRun]) -> PairedRuns:
     """Find the partners of a run among the runs of its project.
 
     A partner was made from the run or from the same original; else it has the same data set, where both name
@@ -350,7 +352,7 @@ def partners_of(run: Run, runs: Iterable[Run], table_of: Callable[[Run], RunTabl
     """
     _, mode = context_modes(table_of(run))
     if mode != RETRIEVED:
-        return Partners(mode)
+        return PairedRuns(mode)
     found: dict[str, list[Run]] = {ORACLE: [], CLOSED: []}
     for other in runs:
         if other.run_id == run.run_id or other.means or "context_mode" not in other.fields:
@@ -359,7 +361,7 @@ def partners_of(run: Run, runs: Iterable[Run], table_of: Callable[[Run], RunTabl
         if theirs in found and (_kin(run, other) or _same_questions(run, other, table_of)):
             found[theirs].append(other)
     nearest = {theirs: sorted(them, key=lambda one: _distance(run, one)) for theirs, them in found.items()}
-    return Partners(mode, tuple(nearest[ORACLE]), tuple(nearest[CLOSED]))
+    return PairedRuns(mode, tuple(nearest[ORACLE]), tuple(nearest[CLOSED]))
 
 
 def _origin(run: Run) -> str:
@@ -370,10 +372,10 @@ def _kin(run: Run, other: Run) -> bool:
     return _origin(run) == _origin(other)
 
 
-def _same_questions(run: Run, other: Run, table_of: Callable[[Run], RunTable]) -> bool:
+def _same_questions(run: Run, other: Run, table_of: Callable[[Run], ScoredRun]) -> bool:
     if run.dataset and other.dataset and run.dataset != other.dataset:
         return False
-    shared = len(align(table_of(run), table_of(other)).base)
+    shared = len(match_questions(table_of(run), table_of(other)).base)
     return shared >= LEAST_SHARED * run.n_questions
 
 
@@ -396,7 +398,7 @@ def generator_of(config: Mapping[str, Any]) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def cautions(run: Run, other: Run, table: RunTable) -> list[str]:
+def cautions(run: Run, other: Run, table: ScoredRun) -> list[str]:
     """Say what keeps the difference between a run and a partner from being that of the context alone.
 
     Args:
@@ -417,6 +419,6 @@ def cautions(run: Run, other: Run, table: RunTable) -> list[str]:
     return found
 
 
-def given_one(table: RunTable) -> bool:
+def given_one(table: ScoredRun) -> bool:
     """Say whether every question of a run came with a single passage at most."""
-    return bool(np.nanmax(table.evidence["documents"], initial=0) <= 1)
+    return bool(np.nanmax(table.stage_features["documents"], initial=0) <= 1)

@@ -10,8 +10,8 @@ import numpy as np
 from data.comparison.compare import GOOD_SHARE, compare, metric_sides, run_facts
 from data.comparison.metric_families import SHOWN_K, in_family
 from data.diagnosis.diagnosis import Diagnosis
-from data.scoring.scored_run import RunTable
-from data.scoring.summaries import Aggregate
+from data.scoring.scored_run import ScoredRun
+from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.metric_registry import declared, is_share, ordered, title_of
 from metrics.statistics.intervals import Interval
@@ -66,7 +66,7 @@ class Level:
     method: str = "none"
     too_few: bool = False
     source: str = "none"
-    stated: bool = False
+    reported: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def later_than(runs: Sequence[Run], base: Run) -> list[Run]:
     return [run for run in runs[at + 1 :] if not run.means]
 
 
-def trend_metrics(summaries: Sequence[Mapping[str, Aggregate]], chosen: str = "") -> list[str]:
+def trend_metrics(summaries: Sequence[Mapping[str, MetricSummary]], chosen: str = "") -> list[str]:
     """Name the headline metrics that at least one of the runs measured, and the chosen one.
 
     Of a metric with rank cut-offs one stands for all.
@@ -145,7 +145,7 @@ def trend_metrics(summaries: Sequence[Mapping[str, Aggregate]], chosen: str = ""
     return ordered(tuple(wanted | ({chosen} & measured)))
 
 
-def level_of_mean(one: Aggregate | None, stated: bool = False) -> Level:
+def level_of_mean(one: MetricSummary | None, stated: bool = False) -> Level:
     """Take a metric's level from a run's summary; one that the run has not is not measured."""
     if one is None or one.mean is None:
         return Level(None)
@@ -160,7 +160,7 @@ def level_of_rate(rate: Interval) -> Level:
     return Level(float(rate.mean), low, high, rate.n_scored, rate.method, rate.too_few, "diagnosis")
 
 
-def pair_of_metric(base: RunTable, other: RunTable, metric: str) -> Pair:
+def pair_of_metric(base: ScoredRun, other: ScoredRun, metric: str) -> Pair:
     """Compare a metric of two runs, paired on question; nothing here depends on a cut-off or a label."""
     side = metric_sides(base, other, [metric])[0]
     return Pair(side.difference, (*_ground(base, other), *_sources(base, other, metric)))
@@ -169,18 +169,18 @@ def pair_of_metric(base: RunTable, other: RunTable, metric: str) -> Pair:
 def pair_of_rates(base: Diagnosis, other: Diagnosis) -> Pair:
     """Compare the pass rates of two runs, paired on question."""
     side = compare(base, other, [], []).differences[0]
-    warnings = _ground(base.table, other.table)
-    before, after = base.looked_at.names, other.looked_at.names
+    warnings = _ground(base.scored, other.scored)
+    before, after = base.coverage.names, other.coverage.names
     if set(before) != set(after):
         warnings.append(f"The pass rate rests on {_listed(before)} in the baseline, {_listed(after)} here.")
     return Pair(side.difference, tuple(warnings))
 
 
-def _ground(base: RunTable, other: RunTable) -> list[str]:
+def _ground(base: ScoredRun, other: ScoredRun) -> list[str]:
     return comparability(run_facts(base), run_facts(other))
 
 
-def _sources(base: RunTable, other: RunTable, metric: str) -> list[str]:
+def _sources(base: ScoredRun, other: ScoredRun, metric: str) -> list[str]:
     """Say where the values of the sides were obtained in different ways."""
     columns = base.column(metric), other.column(metric)
     before, after = ("" if one is None else "+".join(one.sources) for one in columns)

@@ -9,23 +9,23 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from data.scoring.scored_run import NOT_GIVEN, RunTable
+from data.scoring.scored_run import NOT_GIVEN, ScoredRun
 from data.store.ledger import Label
 from metrics.diagnosis.fix_first import FixFirst, fix_first
 from metrics.diagnosis.patterns import (
-    CONTEXT_SIGNALS,
+    CONTEXT_METRICS,
     PATTERNS,
     BadCases,
-    Cutoffs,
+    CaseThresholds,
     Refusals,
     bad_cases,
-    context_signal,
+    choose_context_metric,
     pattern,
     pattern_code,
     refusals,
 )
 from metrics.diagnosis.slices import SliceFinding, worst_slices
-from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageEvidence, StageResult, attribute
+from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageFeatures, StageResult, attribute_failures
 from metrics.diagnosis.symptoms import Symptom, symptoms
 from metrics.metric_registry import ordered, title_of
 from metrics.schema.scores import BoolArray, FloatArray, Status
@@ -34,20 +34,20 @@ from metrics.statistics.intervals import Interval, interval, question_means
 __all__ = [
     "CORRECTNESS",
     "Diagnosis",
+    "DiagnosisCoverage",
     "DiagnosisSettings",
-    "Measured",
-    "People",
+    "HumanLabels",
+    "context_metrics_of",
     "diagnose",
-    "good_of",
-    "measured_by",
+    "diagnosis_coverage",
+    "human_labels_of",
     "pass_rate",
-    "people_of",
-    "signals_of",
+    "passing_of",
 ]
 
 
 @dataclass(frozen=True)
-class Measured:
+class DiagnosisCoverage:
     """What was looked at, case by case.
 
     Attributes:
@@ -79,7 +79,7 @@ class Measured:
         return f"of what was measured: {listed}; {fully}"
 
 
-def measured_by(
+def diagnosis_coverage(
     values: Mapping[str, FloatArray],
     checked: BoolArray,
     refusals: Refusals,
@@ -87,7 +87,7 @@ def measured_by(
     bad: BadCases,
     pattern: NDArray[np.int8],
     correctness: str,
-) -> Measured:
+) -> DiagnosisCoverage:
     """Say what was looked at.
 
     Args:
@@ -108,7 +108,7 @@ def measured_by(
     anything &= ~refusals.open | settled
     fully = anything & ((pattern != pattern_code("not_measured")) | spoken)
     by = {name: one & anything for name, one in told.items()}
-    return Measured({name: one for name, one in by.items() if one.any()}, anything, fully)
+    return DiagnosisCoverage({name: one for name, one in by.items() if one.any()}, anything, fully)
 
 
 CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # the first that a run has
@@ -124,13 +124,13 @@ class DiagnosisSettings:
         order: in which the stages are tried.
     """
 
-    cutoffs: Cutoffs = field(default_factory=Cutoffs)
-    signal: str | None = None
+    thresholds: CaseThresholds = field(default_factory=CaseThresholds)
+    context_metric: str | None = None
     order: tuple[str, ...] = DEFAULT_ORDER
 
 
 @dataclass(frozen=True)
-class People:
+class HumanLabels:
     """What people said of the cases of a run.
 
     Attributes:
@@ -144,7 +144,7 @@ class People:
     labels: Mapping[int, tuple[Label, ...]]
 
 
-def people_of(table: RunTable, labels: Sequence[Label]) -> People:
+def human_labels_of(table: ScoredRun, labels: Sequence[Label]) -> HumanLabels:
     """Lay the ledger's labels beside a run's samples; labels of samples it does not have are left out."""
     votes = np.zeros(table.n, dtype=np.int64)
     voted = np.zeros(table.n, dtype=np.bool_)
@@ -157,10 +157,10 @@ def people_of(table: RunTable, labels: Sequence[Label]) -> People:
         if label.verdict is not None:
             votes[row] += 1 if label.verdict == "pass" else -1
             voted[row] = True
-    return People(voted & (votes <= 0), voted & (votes > 0), by_row)
+    return HumanLabels(voted & (votes <= 0), voted & (votes > 0), by_row)
 
 
-def row_of(table: RunTable, question_id: str, repeat: int) -> int | None:
+def row_of(table: ScoredRun, question_id: str, repeat: int) -> int | None:
     """Find the row of a sample, None where the run does not have it."""
     at = int(np.searchsorted(table.question_ids, question_id))
     if at >= len(table.question_ids) or table.question_ids[at] != question_id:
@@ -169,15 +169,15 @@ def row_of(table: RunTable, question_id: str, repeat: int) -> int | None:
     return int(rows[0]) if len(rows) else None
 
 
-def signals_of(table: RunTable) -> list[str]:
+def context_metrics_of(table: ScoredRun) -> list[str]:
     """List the metrics that can speak for the context in this run, the default first."""
-    named = [name for name in ordered(table.metrics) if name.partition("@")[0] in CONTEXT_SIGNALS]
+    named = [name for name in ordered(table.metrics) if name.partition("@")[0] in CONTEXT_METRICS]
     found = [name for name in named if _any_scored(table, name)]
-    default = context_signal(found)
+    default = choose_context_metric(found)
     return [*([default] if default else []), *(name for name in found if name != default)]
 
 
-def _any_scored(table: RunTable, name: str) -> bool:
+def _any_scored(table: ScoredRun, name: str) -> bool:
     column = table.column(name)
     return column is not None and bool((column.status == Status.SCORED).any())
 
@@ -198,20 +198,20 @@ class Diagnosis:
         looked_at: what says of each case whether it is good or bad.
     """
 
-    table: RunTable
+    scored: ScoredRun
     settings: DiagnosisSettings
-    signal: str | None
+    context_metric: str | None
     pattern: NDArray[np.int8]
     bad: BadCases
     stages: StageResult
-    evidence: StageEvidence
-    people: People
-    looked_at: Measured
+    features: StageFeatures
+    human_labels: HumanLabels
+    coverage: DiagnosisCoverage
 
     @property
     def measured(self) -> BoolArray:
         """(n,) True where anything says whether the case is good or bad."""
-        return self.looked_at.anything
+        return self.coverage.anything
 
     def pattern_counts(self, keep: BoolArray | None = None) -> dict[str, int]:
         """Count the cases of each pattern, every pattern named, among those a filter keeps."""
@@ -229,7 +229,7 @@ class Diagnosis:
     def fix_first(self) -> list[FixFirst]:
         """Stages by how many bad cases they own."""
         stages = self.stages
-        return fix_first(stages.stage, self.table.question, measured=self.measured, inferred=stages.inferred)
+        return fix_first(stages.stage, self.scored.question, measured=self.measured, inferred=stages.inferred)
 
     @cached_property
     def pass_rate(self) -> Interval:
@@ -239,9 +239,9 @@ class Diagnosis:
     @cached_property
     def worst_slices(self) -> list[SliceFinding]:
         """Slices that do worse than the rest, corrected for looking at many."""
-        slices = {one.name: np.array([*one.labels], dtype=object)[one.codes] for one in self.table.slices}
+        slices = {one.name: np.array([*one.labels], dtype=object)[one.codes] for one in self.scored.slices}
         blank = {name: np.where(values == NOT_GIVEN, "", values) for name, values in slices.items()}
-        return worst_slices(self.bad.bad, blank, self.table.question)
+        return worst_slices(self.bad.bad, blank, self.scored.question)
 
     @cached_property
     def symptoms(self) -> list[Symptom]:
@@ -257,15 +257,15 @@ class Diagnosis:
             "noise_sensitivity_relevant",
             "noise_sensitivity_irrelevant",
         ):
-            values = question_means(self.table.values(name), self.table.question)[0]
+            values = question_means(self.scored.values(name), self.scored.question)[0]
             means[name] = float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
         return symptoms(means)
 
 
 def pass_rate(diagnosis: Diagnosis, keep: BoolArray | None = None) -> Interval:
     """Share of good cases with its interval, repeats averaged first, over the questions a filter keeps."""
-    table = diagnosis.table
-    good = good_of(diagnosis)
+    table = diagnosis.scored
+    good = passing_of(diagnosis)
     if keep is not None:
         good = np.where(keep, good, np.nan)
     means, _ = question_means(good, table.question)
@@ -274,12 +274,12 @@ def pass_rate(diagnosis: Diagnosis, keep: BoolArray | None = None) -> Interval:
     return interval(means, table.clusters, applicable, plain)
 
 
-def good_of(diagnosis: Diagnosis) -> FloatArray:
+def passing_of(diagnosis: Diagnosis) -> FloatArray:
     """(n,) 1 for a good case, 0 for a bad one, NaN where nothing says which."""
     return np.where(diagnosis.bad.bad, 0.0, np.where(diagnosis.measured, 1.0, np.nan))
 
 
-def diagnose(table: RunTable, settings: DiagnosisSettings, labels: Sequence[Label] = ()) -> Diagnosis:
+def diagnose(table: ScoredRun, settings: DiagnosisSettings, labels: Sequence[Label] = ()) -> Diagnosis:
     """Diagnose every case of a run.
 
     Args:
@@ -287,22 +287,26 @@ def diagnose(table: RunTable, settings: DiagnosisSettings, labels: Sequence[Labe
         settings: cut-offs, context signal and order of the stages.
         labels: what people said, from the ledger.
     """
-    available = signals_of(table)
-    signal = settings.signal if settings.signal in available else (available[0] if available else None)
+    available = context_metrics_of(table)
+    signal = (
+        settings.context_metric
+        if settings.context_metric in available
+        else (available[0] if available else None)
+    )
     names = _names(table, signal)
     values = {key: table.values(name) for key, name in names.items()}
-    people = people_of(table, labels)
-    refused, answerable = _codes(table.evidence["refused"]), _codes(table.evidence["answerable"])
-    cut = settings.cutoffs
+    people = human_labels_of(table, labels)
+    refused, answerable = _codes(table.stage_features["refused"]), _codes(table.stage_features["answerable"])
+    cut = settings.thresholds
     bad = bad_cases(
         _cut_values(table, values),
         cut,
-        checks_failed=table.evidence["check_failed"] == 1,
+        checks_failed=table.stage_features["check_failed"] == 1,
         human_bad=people.bad,
         human_good=people.good,
         refused=refused,
         answerable=answerable,
-        gold_in_context=table.evidence["gold_in_context"],
+        gold_in_context=table.stage_features["gold_in_context"],
     )
     evidence = _evidence(table, values, bad.bad)
     codes = pattern(
@@ -313,11 +317,11 @@ def diagnose(table: RunTable, settings: DiagnosisSettings, labels: Sequence[Labe
         cut,
         values["correctness"],
     )
-    stages = attribute(evidence, settings.order, cut)
-    looked_at = measured_by(
+    stages = attribute_failures(evidence, settings.order, cut)
+    looked_at = diagnosis_coverage(
         {names[key]: one for key, one in _cut_values(table, values).items()},
-        np.isfinite(table.evidence["check_failed"]),
-        refusals(table.n, refused, answerable, table.evidence["gold_in_context"]),
+        np.isfinite(table.stage_features["check_failed"]),
+        refusals(table.n, refused, answerable, table.stage_features["gold_in_context"]),
         people.bad | people.good,
         bad,
         codes,
@@ -326,14 +330,14 @@ def diagnose(table: RunTable, settings: DiagnosisSettings, labels: Sequence[Labe
     return Diagnosis(table, settings, signal, codes, bad, stages, evidence, people, looked_at)
 
 
-def _names(table: RunTable, signal: str | None) -> dict[str, str]:
+def _names(table: ScoredRun, signal: str | None) -> dict[str, str]:
     """Name the metric that stands for each of the four values with a cut-off."""
     correctness = next((name for name in CORRECTNESS if name in table.sources), "correctness")
     plain = {name: name for name in ("faithfulness", "answer_relevancy")}
     return {"context": signal or "", **plain, "correctness": correctness}
 
 
-def _cut_values(table: RunTable, values: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+def _cut_values(table: ScoredRun, values: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """Give the values that make a case bad; a similarity to the reference is no verdict on correctness."""
     found = dict(values)
     if "correctness" not in table.sources:
@@ -345,10 +349,10 @@ def _codes(values: FloatArray) -> NDArray[np.int8]:
     return np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.int8)
 
 
-def _evidence(table: RunTable, values: Mapping[str, FloatArray], bad: BoolArray) -> StageEvidence:
-    known = table.evidence
+def _evidence(table: ScoredRun, values: Mapping[str, FloatArray], bad: BoolArray) -> StageFeatures:
+    known = table.stage_features
     noise = np.fmax(table.values("noise_sensitivity_relevant"), table.values("noise_sensitivity_irrelevant"))
-    return StageEvidence(
+    return StageFeatures(
         bad=bad,
         refused=known["refused"],
         answerable=known["answerable"],

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from data.comparison.compare import align, run_facts
+from data.comparison.compare import match_questions, run_facts
 from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
-from data.scoring.run_store import Catalogue
-from data.scoring.scored_run import RunTable
+from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
 from metrics.statistics.paired import comparability
 
@@ -35,24 +35,24 @@ class Baseline:
     note: str
 
 
-def baseline_of(catalogue: Catalogue, run: Run, wanted: str = "") -> Baseline:
+def baseline_of(store: RunStore, run: Run, wanted: str = "") -> Baseline:
     """Find the baseline of a run: the one that is named, else the project's, else none.
 
     Raises:
         DataError: the one that is named is not there, or is known by its means alone.
     """
     if wanted:
-        found = catalogue.find(wanted)
+        found = store.find(wanted)
         if found.means:
             raise DataError(
                 f"baseline {wanted!r}: {found.name} ({found.run_id}) is known by its means alone; accepted: "
                 "a run with samples"
             )
         return Baseline(found, "named for this comparison")
-    kept = catalogue.ledger.baselines().get(run.project, "")
+    kept = store.ledger.baselines().get(run.project, "")
     if not kept:
         return Baseline(None, f"project {run.project} has no baseline, and none was named")
-    there = next((one for one in catalogue.runs(run.project) if one.run_id == kept), None)
+    there = next((one for one in store.runs(run.project) if one.run_id == kept), None)
     if there is None:
         return Baseline(None, f"the baseline of project {run.project}, {kept}, is no longer in the workspace")
     if there.means:
@@ -62,10 +62,10 @@ def baseline_of(catalogue: Catalogue, run: Run, wanted: str = "") -> Baseline:
 
 def unequal_sides(base: Diagnosis, run: Diagnosis) -> list[str]:
     """Say what keeps a run and its baseline from resting on the same ground; empty where nothing does."""
-    if base.table.run.run_id == run.table.run.run_id:
+    if base.scored.run.run_id == run.scored.run.run_id:
         return ["This run is the baseline: it is held against itself."]
-    left, right = base.table, run.table
-    shared = align(left, right)
+    left, right = base.scored, run.scored
+    shared = match_questions(left, right)
     found = comparability(run_facts(left), run_facts(right))
     found += _only(left, shared.base, "of the baseline", "missing from this run")
     found += _only(right, shared.other, "of this run", "not in the baseline")
@@ -78,7 +78,7 @@ def unequal_sides(base: Diagnosis, run: Diagnosis) -> list[str]:
     return found
 
 
-def _only(table: RunTable, shared: Sequence[int] | NDArray[np.int64], whose: str, what: str) -> list[str]:
+def _only(table: ScoredRun, shared: Sequence[int] | NDArray[np.int64], whose: str, what: str) -> list[str]:
     """Name the questions that one side alone has."""
     alone = np.delete(table.question_ids, shared)
     if not len(alone):
@@ -89,7 +89,7 @@ def _only(table: RunTable, shared: Sequence[int] | NDArray[np.int64], whose: str
     return [f"{len(alone):,} {noun} {whose} {'is' if len(alone) == 1 else 'are'} {what}: {named}{more}."]
 
 
-def _texts(table: RunTable) -> NDArray[np.object_]:
+def _texts(table: ScoredRun) -> NDArray[np.object_]:
     """(q,) text of each question, as its first sample has it."""
     texts = pq.read_table(table.samples_path, columns=["question"])["question"].to_numpy()
     first = np.unique(table.question, return_index=True)[1]

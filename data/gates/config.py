@@ -11,7 +11,7 @@ from typing import Any
 
 from data.comparison.compare import GOOD_SHARE
 from data.comparison.metric_families import FAMILIES
-from data.errors import DataError, Problems
+from data.errors import DataError, ValidationErrors
 from data.store.workspace import Workspace
 from metrics.gates.gates import Gate, GateKind
 from metrics.metric_registry import REGISTRY, lookup
@@ -99,7 +99,7 @@ def read_gates(text: str, source: str) -> GateConfig:
         given = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{source}: is no TOML ({error}); accepted: see docs/gates.md") from error
-    problems = Problems(source)
+    problems = ValidationErrors(source)
     for key in given.keys() - {"gate", "project"}:
         problems.add(None, key, "is no section of this file", "[[gate]], [[project.NAME.gate]]")
     general = _gates(given.get("gate", []), "gate", problems)
@@ -115,7 +115,7 @@ def read_gates(text: str, source: str) -> GateConfig:
     )
 
 
-def _table(given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
+def _table(given: Mapping[str, Any], problems: ValidationErrors) -> dict[str, Any]:
     found = given.get("project", {})
     if isinstance(found, dict):
         return found
@@ -123,7 +123,7 @@ def _table(given: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
     return {}
 
 
-def _project(name: str, given: Any, problems: Problems) -> list[tuple[Gate, bool]]:
+def _project(name: str, given: Any, problems: ValidationErrors) -> list[tuple[Gate, bool]]:
     where = f"project.{name[:60]}"
     if not isinstance(given, dict) or given.keys() - {"gate"}:
         problems.add(None, where, "holds something that is no gate", f"[[{where}.gate]]")
@@ -131,7 +131,7 @@ def _project(name: str, given: Any, problems: Problems) -> list[tuple[Gate, bool
     return _gates(given.get("gate", []), f"{where}.gate", problems)
 
 
-def _gates(given: Any, where: str, problems: Problems) -> list[tuple[Gate, bool]]:
+def _gates(given: Any, where: str, problems: ValidationErrors) -> list[tuple[Gate, bool]]:
     """Read a list of gates, each with whether it is turned off."""
     if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
         problems.add(None, where, "is not a list of gates", f"[[{where}]]")

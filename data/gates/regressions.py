@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from data.comparison.compare import GOOD_SHARE, align
+from data.comparison.compare import GOOD_SHARE, match_questions
 from data.comparison.metric_families import FAMILIES, SHOWN_K, in_family
 from data.comparison.newly_failing import slice_mask
-from data.diagnosis.diagnosis import Diagnosis, good_of
+from data.diagnosis.diagnosis import Diagnosis, passing_of
 from data.gates.thresholds import slice_lacking
 from metrics.gates.gates import Gate, GateResult, judge_regression, unmeasured
 from metrics.metric_registry import bounds_of, declared, is_share, ordered
@@ -71,7 +71,7 @@ def _expand(gate: Gate, named: set[tuple[str, tuple[str, str] | None]], base: Di
     if gate.metric not in FAMILIES:
         return [gate]
     names = [GOOD_SHARE] if gate.metric in WITH_PASS_RATE else []
-    names += [name for name in ordered(base.table.metrics) if _belongs(name, gate.metric)]
+    names += [name for name in ordered(base.scored.metrics) if _belongs(name, gate.metric)]
     return [
         replace(gate, metric=name)
         for name in names
@@ -91,16 +91,16 @@ def _held(gate: Gate, made_by: Gate, run: Diagnosis, base: Diagnosis) -> _Held:
     nothing = _Held(gate, made_by, None, np.nan)
     if gate.metric != GOOD_SHARE and _direction(gate.metric) is None:
         return replace(nothing, why=f"nobody declared which end of {gate.metric} is better")
-    if gate.slice is not None and slice_mask(run.table, gate.slice) is None:
-        return replace(nothing, why=slice_lacking(run.table, gate.slice))
+    if gate.slice is not None and slice_mask(run.scored, gate.slice) is None:
+        return replace(nothing, why=slice_lacking(run.scored, gate.slice))
     now, then = _values(run, gate.metric), _values(base, gate.metric)
     for values, which in ((then, "the baseline"), (now, "this run")):
         if not np.isfinite(values).any():
             return replace(nothing, why=f"{which} has no value of it")
-    shared = align(base.table, run.table)
+    shared = match_questions(base.scored, run.scored)
     left = _by_question(base, then, gate.slice)[shared.base]
     right = _by_question(run, now, gate.slice)[shared.other]
-    clusters = base.table.clusters[shared.base]
+    clusters = base.scored.clusters[shared.base]
     bounds = (0.0, 1.0) if gate.metric == GOOD_SHARE else bounds_of(gate.metric)
     change = paired(left, right, clusters, 0, _direction(gate.metric), bounds)
     both = np.isfinite(left) & np.isfinite(right)
@@ -116,11 +116,11 @@ def _judged(one: _Held, adjusted_p: float) -> GateResult:
 
 
 def _values(diagnosis: Diagnosis, metric: str) -> FloatArray:
-    return good_of(diagnosis) if metric == GOOD_SHARE else diagnosis.table.values(metric)
+    return passing_of(diagnosis) if metric == GOOD_SHARE else diagnosis.scored.values(metric)
 
 
 def _by_question(diagnosis: Diagnosis, values: FloatArray, wanted: tuple[str, str] | None) -> FloatArray:
-    table = diagnosis.table
+    table = diagnosis.scored
     if wanted is not None:
         keep = slice_mask(table, wanted)
         values = np.full(table.n, np.nan) if keep is None else np.where(keep, values, np.nan)

@@ -6,27 +6,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from data.comparison.newly_failing import BrokenCases, broken_cases, critical_counts, critical_ids
+from data.comparison.newly_failing import NewlyFailing, critical_counts, critical_ids, newly_failing
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.errors import DataError
 from data.gates.baseline import Baseline, unequal_sides
 from data.gates.config import GateConfig
 from data.gates.regressions import judge_regressions
-from data.gates.thresholds import judge_checks, judge_level
-from data.scoring.run_store import Catalogue
+from data.gates.thresholds import judge_checks, judge_mean_gate
+from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
-from data.scoring.summaries import Aggregate
+from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.gates.gates import Gate, GateResult, GateVerdict, exit_code, judge_critical, overall, unmeasured
 from metrics.gates.wording import gate_sentence, gate_title
 
-__all__ = ["BrokenCase", "GateReport", "gate_run", "judge_run"]
+__all__ = ["GateReport", "NewlyFailingCase", "gate_run", "judge_run"]
 
 SHORT = 300  # characters of a question
 
 
 @dataclass(frozen=True)
-class BrokenCase:
+class NewlyFailingCase:
     """A question that passed in the baseline and fails now.
 
     Attributes:
@@ -69,8 +69,8 @@ class GateReport:
     baseline_name: str
     source: str
     results: tuple[GateResult, ...]
-    broken: tuple[BrokenCase, ...] = ()
-    n_broken_cases: int = 0
+    newly_failing: tuple[NewlyFailingCase, ...] = ()
+    n_newly_failing: int = 0
     n_compared: int = 0
     n_repaired: int = 0
     warnings: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class GateReport:
             "gates": [_result(one) for one in self.results],
             "newly_failing": [
                 {"question_id": one.question_id, "question": one.question, "critical": one.critical}
-                for one in self.broken
+                for one in self.newly_failing
             ],
             "n_compared": self.n_compared,
             "n_repaired": self.n_repaired,
@@ -142,7 +142,7 @@ def _result(one: GateResult) -> dict[str, Any]:
 
 
 def gate_run(
-    catalogue: Catalogue,
+    store: RunStore,
     run: Run,
     baseline: Baseline,
     config: GateConfig,
@@ -151,7 +151,7 @@ def gate_run(
     """Judge a run by the gates of its project, at the usual cut-offs and conventions.
 
     Args:
-        catalogue: of the workspace.
+        store: of the workspace.
         run: the run.
         baseline: what it is held against, see data.gates.baseline.baseline_of.
         config: the gates, see data.gates.config.load_gates.
@@ -167,24 +167,24 @@ def gate_run(
     gates = config.gates_for(run.project)
 
     def usual(one: Run) -> Diagnosis:
-        return diagnose(catalogue.table(one), DiagnosisSettings(), catalogue.ledger.labels(one.run_id))
+        return diagnose(store.table(one), DiagnosisSettings(), store.ledger.labels(one.run_id))
 
-    find, names = diagnosed or usual, catalogue.names()
+    find, names = diagnosed or usual, store.names()
     base = None if baseline.run is None else find(baseline.run)
-    report = judge_run(find(run), base, gates, catalogue.summary(run))
+    report = judge_run(find(run), base, gates, store.summary(run))
     return replace(
         report,
         name=names.get(run.run_id, run.name),
         baseline=baseline,
         baseline_name="" if baseline.run is None else names.get(baseline.run.run_id, baseline.run.name),
         source=config.source,
-        cautions=_cautions(catalogue, run),
+        cautions=_cautions(store, run),
     )
 
 
-def _cautions(catalogue: Catalogue, run: Run) -> tuple[str, ...]:
+def _cautions(store: RunStore, run: Run) -> tuple[str, ...]:
     """Give the titles of the findings that bear on every number: a column of 0 may be one not computed."""
-    found = check_run(catalogue.table(run))
+    found = check_run(store.table(run))
     return tuple(one.title for one in found if one.severity in ("error", "warning"))
 
 
@@ -192,7 +192,7 @@ def judge_run(
     run: Diagnosis,
     base: Diagnosis | None,
     gates: tuple[Gate, ...],
-    summary: Mapping[str, Aggregate] | None = None,
+    summary: Mapping[str, MetricSummary] | None = None,
 ) -> GateReport:
     """Judge a diagnosed run by gates, against a diagnosed baseline where there is one.
 
@@ -212,17 +212,17 @@ def judge_run(
         elif gate.kind == "checks":
             found.append(judge_checks(gate, run, base))
         else:
-            found.append(judge_level(gate, run, summary))
+            found.append(judge_mean_gate(gate, run, summary))
     results = tuple(replace(one, sentence=gate_sentence(one)) for one in found)
-    held = Baseline(base.table.run if base else None, "")
+    held = Baseline(base.scored.run if base else None, "")
     if base is None:
-        return GateReport(run.table.run, run.table.run.name, held, "", "", results)
-    broken = broken_cases(base, run)
+        return GateReport(run.scored.run, run.scored.run.name, held, "", "", results)
+    broken = newly_failing(base, run)
     return GateReport(
-        run.table.run,
-        run.table.run.name,
+        run.scored.run,
+        run.scored.run.name,
         held,
-        base.table.run.name,
+        base.scored.run.name,
         "",
         results,
         _listed(run, base, broken, gates),
@@ -241,20 +241,20 @@ def _critical(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResult:
 
 
 def _listed(
-    run: Diagnosis, base: Diagnosis, broken: BrokenCases, gates: tuple[Gate, ...]
-) -> tuple[BrokenCase, ...]:
+    run: Diagnosis, base: Diagnosis, broken: NewlyFailing, gates: tuple[Gate, ...]
+) -> tuple[NewlyFailingCase, ...]:
     """Read the broken questions, critical ones first."""
     critical: set[str] = set()
     for gate in gates:
         if gate.kind == "critical":
-            for side in (base.table, run.table):
+            for side in (base.scored, run.scored):
                 critical |= critical_ids(side, gate.metric, gate.values, gate.slice)
     rows = [int(row) for row in broken.rows]
-    texts = run.table.samples.read(rows, ["question"])
+    texts = run.scored.samples.read(rows, ["question"])
     found = [
-        BrokenCase(
+        NewlyFailingCase(
             str(question),
-            int(run.table.repeats[row]),
+            int(run.scored.repeats[row]),
             row,
             str(text["question"])[:SHORT],
             question in critical,

@@ -12,16 +12,18 @@ from data.comparison.compare import GOOD_SHARE
 from data.comparison.newly_failing import slice_mask
 from data.diagnosis.diagnosis import Diagnosis, pass_rate
 from data.scoring.batch_inputs import checks_of
-from data.scoring.scored_run import NOT_GIVEN, RunTable
-from data.scoring.summaries import Aggregate, summarise
+from data.scoring.scored_run import NOT_GIVEN, ScoredRun
+from data.scoring.summaries import MetricSummary, summarise
 from metrics.gates.gates import Gate, GateResult, judge_gate, unmeasured
 from metrics.schema.scores import BoolArray, FloatArray
 from metrics.statistics.intervals import Interval, interval, question_means
 
-__all__ = ["judge_checks", "judge_level", "slice_lacking"]
+__all__ = ["judge_checks", "judge_mean_gate", "slice_lacking"]
 
 
-def judge_level(gate: Gate, run: Diagnosis, summary: Mapping[str, Aggregate] | None = None) -> GateResult:
+def judge_mean_gate(
+    gate: Gate, run: Diagnosis, summary: Mapping[str, MetricSummary] | None = None
+) -> GateResult:
     """Judge the mean of a metric over all questions or those of a slice.
 
     Args:
@@ -29,7 +31,7 @@ def judge_level(gate: Gate, run: Diagnosis, summary: Mapping[str, Aggregate] | N
         run: the run.
         summary: its aggregates over all questions, where they are at hand, so that they are the same digits.
     """
-    table = run.table
+    table = run.scored
     keep = None if gate.slice is None else slice_mask(table, gate.slice)
     if gate.slice is not None and keep is None:
         return unmeasured(gate, slice_lacking(table, gate.slice))
@@ -54,11 +56,11 @@ def judge_level(gate: Gate, run: Diagnosis, summary: Mapping[str, Aggregate] | N
     )
 
 
-def _adverse(gate: Gate, found: Aggregate) -> float | None:
+def _adverse(gate: Gate, found: MetricSummary) -> float | None:
     return found.best if gate.at_most else found.worst  # of values that failed: all highest, all lowest
 
 
-def _absent(table: RunTable, metric: str) -> str:
+def _absent(table: ScoredRun, metric: str) -> str:
     """Say why a run has no column of a metric, with near names where it may be a slip of the pen."""
     why = table.missing.get(metric) or table.missing.get(f"{metric.partition('@')[0]}@k")
     if why:
@@ -68,11 +70,11 @@ def _absent(table: RunTable, metric: str) -> str:
     return f"this run has no value of {metric}{hint}"
 
 
-def _unscored(table: RunTable, metric: str) -> str:
+def _unscored(table: ScoredRun, metric: str) -> str:
     return f"{metric} has a value for none of {len(table.question_ids):,} questions"
 
 
-def slice_lacking(table: RunTable, wanted: tuple[str, str]) -> str:
+def slice_lacking(table: ScoredRun, wanted: tuple[str, str]) -> str:
     """Say that a run has no such slice, and which values it has."""
     name, value = wanted
     labels = next((one.labels for one in table.groups if one.name == name), ())
@@ -83,13 +85,13 @@ def slice_lacking(table: RunTable, wanted: tuple[str, str]) -> str:
 
 def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResult:
     """Judge the share of checks of a kind that passed, repeats of a question averaged."""
-    table = run.table
+    table = run.scored
     keep = None if gate.slice is None else slice_mask(table, gate.slice)
     if gate.slice is not None and keep is None:
         return unmeasured(gate, slice_lacking(table, gate.slice))
     shares = _shares(table, gate.metric, keep)
     if not np.isfinite(shares).any():
-        before = 0 if base is None else int(np.isfinite(_shares(base.table, gate.metric, None)).sum())
+        before = 0 if base is None else int(np.isfinite(_shares(base.scored, gate.metric, None)).sum())
         kind = "" if gate.metric == "all" else f" of kind {gate.metric}"
         why = f"this run records no check{kind}"
         if before:
@@ -100,7 +102,7 @@ def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResu
     return _of_interval(gate, interval(shares, table.clusters, known, plain), "computed")
 
 
-def _shares(table: RunTable, kind: str, keep: BoolArray | None) -> FloatArray:
+def _shares(table: ScoredRun, kind: str, keep: BoolArray | None) -> FloatArray:
     """(q,) share of the checks of a kind that a question passed; NaN where it has none."""
     checks = checks_of(pq.read_table(table.samples_path, columns=["checks"]))
     if checks is None:

@@ -18,7 +18,7 @@ from data.gates.report import GateReport, gate_run
 from data.importers.load import import_source
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.read_only import must_write
 from data.store.workspace import Run
 from data.store.write_run import ImportedRun
@@ -199,19 +199,19 @@ class Watched:
 class Watcher:
     """Looks at a folder again and again; a file is taken when it has not moved between two looks."""
 
-    def __init__(self, catalogue: Catalogue, options: WatchOptions) -> None:
+    def __init__(self, store: RunStore, options: WatchOptions) -> None:
         """Begin a watch.
 
         Raises:
             DataError: this process only reads, the baseline that is named is not there, or no gate blocks.
         """
-        must_write(f"workspace {catalogue.workspace.root}")
+        must_write(f"workspace {store.workspace.root}")
         options.config.gates_for(options.project)
         if options.baseline:
-            catalogue.find(options.baseline)
-        self.catalogue = catalogue
+            store.find(options.baseline)
+        self.store = store
         self.options = options
-        self.memory = Memory.of(catalogue.workspace.root, options.folder, options.project)
+        self.memory = Memory.of(store.workspace.root, options.folder, options.project)
         self._seen: dict[str, FileMark] = {}
         self._passing: dict[str, str] = {}
         self.moving: list[str] = []
@@ -221,7 +221,7 @@ class Watcher:
 
         `moving` then holds those that still grow, or were not there at the look before.
         """
-        there = files_in(self.options.folder, self.catalogue.workspace.root)
+        there = files_in(self.options.folder, self.store.workspace.root)
         fresh = [name for name, mark in there.items() if not self.memory.knows(name, mark)]
         ready = [name for name in fresh if self._seen.get(name) == there[name]]
         self.moving = [name for name in fresh if name not in ready]
@@ -241,7 +241,7 @@ class Watcher:
             return
         try:
             source = Source(_printable(path), path=path)
-            found = import_source(self.catalogue, source, Options(), self.options.project)
+            found = import_source(self.store, source, Options(), self.options.project)
         except Exception as error:  # noqa: BLE001 -- a watch outlives a file that nobody foresaw
             if _mark(path) == mark:  # else it moved while it was read: the next looks decide
                 yield from self._refused(name, mark, digest, error)
@@ -263,8 +263,8 @@ class Watcher:
 
     def _gated(self, name: str, one: ImportedRun) -> Watched:
         try:
-            base = baseline_of(self.catalogue, one.run, self.options.baseline)
-            report = gate_run(self.catalogue, one.run, base, self.options.config)
+            base = baseline_of(self.store, one.run, self.options.baseline)
+            report = gate_run(self.store, one.run, base, self.options.config)
         except (DataError, MetricsError) as error:
             return Watched(name, one.status, one.run, problem=str(error))
         return Watched(name, one.status, one.run, report)

@@ -13,19 +13,19 @@ from functools import partial
 from typing import Any, Literal
 
 from data.cases.export import native_record
-from data.errors import DataError, Problems
+from data.errors import DataError, ValidationErrors
 from data.generation.oracle_context import GoldTexts, oracle_documents
-from data.importers.load import import_drafts
-from data.judge.requests import Request, Sample, Steps, WorkSample
-from data.scoring.run_store import Catalogue
-from data.store.parsed_run import (Record, RunDraft)
-from data.store.judge_results import Outcome
+from data.importers.load import import_parsed_runs
+from data.judge.requests import Request, Sample, TaskSample, Workflow
+from data.scoring.run_store import RunStore
+from data.store.judge_results import TaskResult
+from data.store.parsed_run import ParsedRun, Record
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run
 from metrics.judge.prompts import Document, JudgedCase, Prompt, case_message, load_prompt
 from metrics.schema.scores import MetricsError
 
-__all__ = ["CONTEXTS", "Context", "GenerationWork", "generate_run", "generated_draft"]
+__all__ = ["CONTEXTS", "Context", "GenerationTask", "generate_run", "generated_run"]
 
 Context = Literal["oracle", "retrieved", "none"]
 CONTEXTS: Mapping[str, str] = {
@@ -54,7 +54,7 @@ AT_ONCE = 256  # samples read at a time
 
 
 @dataclass(frozen=True)
-class GenerationWork:
+class GenerationTask:
     """Answers questions from a context.
 
     Attributes:
@@ -95,17 +95,17 @@ class GenerationWork:
         listed = list(sample["retrieved"] or ())
         return (listed, "") if any(one["text"] for one in listed) else ([], NO_TEXTS)
 
-    def steps(self, given: WorkSample) -> Steps:
+    def workflow(self, given: TaskSample) -> Workflow:
         """Ask for the answer; repeats of a question ask the same, so that one answer stands for them all."""
         documents, reason = self.documents(given.sample)
         if reason:
-            return Outcome("not_applicable", reason)
+            return TaskResult("not_applicable", reason)
         call = yield self._request(given, documents)
         if call.payload is None:
-            return Outcome(call.status, call.reason)
-        return Outcome("scored", "", {"answer": call.payload["answer"]})
+            return TaskResult(call.status, call.reason)
+        return TaskResult("scored", "", {"answer": call.payload["answer"]})
 
-    def _request(self, given: WorkSample, documents: Iterable[Mapping[str, Any]]) -> Request:
+    def _request(self, given: TaskSample, documents: Iterable[Mapping[str, Any]]) -> Request:
         return Request(
             kind=self.kind,
             prompt=self.answering.version,
@@ -136,13 +136,13 @@ def _check(reply: object) -> str:
     return answer
 
 
-def generated_draft(
+def generated_run(
     run: Run,
     samples: Iterable[Sample],
-    outcomes: Mapping[int, Outcome],
-    work: GenerationWork,
+    outcomes: Mapping[int, TaskResult],
+    work: GenerationTask,
     model: str,
-) -> RunDraft:
+) -> ParsedRun:
     """Make the draft of the run that the answers are.
 
     Questions, references and gold are those of the original run. What spoke of its answers is left out:
@@ -163,7 +163,7 @@ def generated_draft(
         "context": work.context,
         "generated_from": run.run_id,
     }
-    return RunDraft(
+    return ParsedRun(
         name=f"{run.name} ({CONTEXTS[work.context]})",
         records=_records(samples, outcomes, work),
         file=f"{run.run_id} answered by {model}",
@@ -177,13 +177,13 @@ def generated_draft(
 
 
 def _records(
-    samples: Iterable[Sample], outcomes: Mapping[int, Outcome], work: GenerationWork
+    samples: Iterable[Sample], outcomes: Mapping[int, TaskResult], work: GenerationTask
 ) -> Iterator[Record]:
     for sample in samples:
         yield sample["row"] + 1, _record(sample, outcomes.get(sample["row"]), work)
 
 
-def _record(sample: Sample, outcome: Outcome | None, work: GenerationWork) -> dict[str, Any]:
+def _record(sample: Sample, outcome: TaskResult | None, work: GenerationTask) -> dict[str, Any]:
     names = OF_THE_QUESTION if work.context != "retrieved" else (*OF_THE_QUESTION, *OF_THE_RETRIEVAL)
     record = native_record({**{name: sample.get(name) for name in names}, "extra": None})
     record["context_mode"] = MODES[work.context]
@@ -202,7 +202,7 @@ def _storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _notes(run: Run, outcomes: Mapping[int, Outcome], work: GenerationWork, model: str) -> tuple[str, ...]:
+def _notes(run: Run, outcomes: Mapping[int, TaskResult], work: GenerationTask, model: str) -> tuple[str, ...]:
     given = sum(one.status == "scored" for one in outcomes.values())
     held = {"oracle": "the gold documents", "retrieved": "the retrieved documents", "none": "no documents"}
     first = f"{given} of {run.n} samples of {run.run_id} were answered by {model} from {held[work.context]}"
@@ -217,12 +217,12 @@ def _notes(run: Run, outcomes: Mapping[int, Outcome], work: GenerationWork, mode
 
 
 def generate_run(
-    catalogue: Catalogue, run: Run, outcomes: Mapping[int, Outcome], work: GenerationWork, model: str
+    store: RunStore, run: Run, outcomes: Mapping[int, TaskResult], work: GenerationTask, model: str
 ) -> Run:
     """Put the run that the answers are into the workspace, in the original's project, and score it.
 
     Args:
-        catalogue: of the workspace.
+        store: of the workspace.
         run: the original run.
         outcomes: what the work came to, by row of the original run.
         work: what was asked.
@@ -237,8 +237,8 @@ def generate_run(
             f"{run.name} ({run.run_id}): no sample got an answer from {CONTEXTS[work.context]} "
             f"({why[0][0] if why else NOT_ASKED}); accepted: a run with at least one"
         )
-    stored = StoredSamples(catalogue.workspace.samples_path(run.run_id))
+    stored = StoredSamples(store.workspace.samples_path(run.run_id))
     blocks = (range(start, min(start + AT_ONCE, run.n)) for start in range(0, run.n, AT_ONCE))
     samples = (sample for rows in blocks for sample in stored.read(rows))
-    draft = generated_draft(run, samples, outcomes, work, model)
-    return import_drafts(catalogue, [draft], run.project, Problems(draft.file))[-1].run
+    draft = generated_run(run, samples, outcomes, work, model)
+    return import_parsed_runs(store, [draft], run.project, ValidationErrors(draft.file))[-1].run

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from data.errors import InputError, Problems
+from data.errors import InputError, ValidationErrors
 from data.importers.formats import inspectorraget, native, pipelines, ragas, ragchecker, table, trec, versions
 from data.importers.formats.qrels import Qrels, read_qrels, with_qrels
 from data.importers.parsing.columns import guessed_fields
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, container, open_table
 from data.importers.parsing.source import Source
-from data.store.parsed_run import (Record, RunDraft)
+from data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["FORMATS", "Importer", "detect", "read_runs"]
 
-Read = Callable[[Source, Options, Problems], list[RunDraft]]
+Read = Callable[[Source, Options, ValidationErrors], list[ParsedRun]]
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def detect(source: Source) -> str:
                 return name
         if isinstance(document, dict) and isinstance(document.get("samples"), list):
             return "native"
-    problems = Problems(source.name)
+    problems = ValidationErrors(source.name)
     found = open_table(source, problems)
     rows = [row for _, row in found.head if isinstance(row, dict)]
     if not rows and problems.total:
@@ -114,7 +114,7 @@ def _by_columns(found: Table, source: Source) -> str:
     raise source.refuse(f"is read as {found.kind} with columns {shown}; none reads as the question", formats)
 
 
-def read_runs(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+def read_runs(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read the runs of a file.
 
     Records may be generators: problems of single records are gathered in `problems` while they are taken,
@@ -151,7 +151,7 @@ def _format_of(source: Source, options: Options) -> str:
     return "table" if found == "native" else found
 
 
-def _distinctly_named(drafts: list[RunDraft]) -> list[RunDraft]:
+def _distinctly_named(drafts: list[ParsedRun]) -> list[ParsedRun]:
     """The drafts with names of which no two are the same."""
     taken: set[str] = set()
     named = []
@@ -167,8 +167,8 @@ def _distinctly_named(drafts: list[RunDraft]) -> list[RunDraft]:
 
 
 def _with_options(
-    draft: RunDraft, options: Options, qrels: Qrels | None, several: bool, problems: Problems
-) -> RunDraft:
+    draft: ParsedRun, options: Options, qrels: Qrels | None, several: bool, problems: ValidationErrors
+) -> ParsedRun:
     records = draft.records if qrels is None else with_qrels(draft.records, qrels)
     notes = draft.notes if qrels is None else (*draft.notes, *_unanswered(draft, qrels))
     name, named_by_content = draft.name, draft.named_by_content
@@ -188,7 +188,7 @@ def _with_options(
     )
 
 
-def _unanswered(draft: RunDraft, qrels: Qrels) -> list[str]:
+def _unanswered(draft: ParsedRun, qrels: Qrels) -> list[str]:
     """Say which judged questions a ranked run leaves out, where that can be told without reading twice."""
     if not isinstance(draft.records, list):
         return []
@@ -203,7 +203,7 @@ def _unanswered(draft: RunDraft, qrels: Qrels) -> list[str]:
     ]
 
 
-def _not_empty(records: Iterable[Record], problems: Problems) -> Iterator[Record]:
+def _not_empty(records: Iterable[Record], problems: ValidationErrors) -> Iterator[Record]:
     count = 0
     for record in records:
         count += 1

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.detect import read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
-from data.store.parsed_run import RunDraft
+from data.scoring.run_store import RunStore
+from data.store.parsed_run import ParsedRun
 from data.store.write_run import ImportedRun, store_run
 
-__all__ = ["Step", "Watch", "import_drafts", "import_source"]
+__all__ = ["Step", "Watch", "import_parsed_runs", "import_source"]
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ Watch = Callable[[Step], None]
 
 
 def import_source(
-    catalogue: Catalogue, source: Source, options: Options, project: str, watch: Watch | None = None
+    store: RunStore, source: Source, options: Options, project: str, watch: Watch | None = None
 ) -> list[ImportedRun]:
     """Bring every run of one file into the workspace and score it.
 
     Args:
-        catalogue: of the workspace.
+        store: of the workspace.
         source: the file.
         options: how to read it.
         project: what its runs belong to.
@@ -53,35 +53,34 @@ def import_source(
     Raises:
         InputError: the file has problems; nothing of it was loaded.
     """
-    problems = Problems(source.name)
-    return import_drafts(catalogue, read_runs(source, options, problems), project, problems, watch)
+    problems = ValidationErrors(source.name)
+    return import_parsed_runs(store, read_runs(source, options, problems), project, problems, watch)
 
 
-def import_drafts(
-    catalogue: Catalogue,
-    drafts: Iterable[RunDraft],
+def import_parsed_runs(
+    store: RunStore,
+    drafts: Iterable[ParsedRun],
     project: str,
-    problems: Problems,
+    problems: ValidationErrors,
     watch: Watch | None = None,
 ) -> list[ImportedRun]:
     """Store and score drafts; when one of them cannot be stored, those before it are taken out again."""
     stored: list[ImportedRun] = []
     try:
         stored.extend(
-            store_run(catalogue.workspace, draft, project, problems, _reading(draft, watch))
-            for draft in drafts
+            store_run(store.workspace, draft, project, problems, _reading(draft, watch)) for draft in drafts
         )
         for one in stored:
-            catalogue.table(one.run, progress=_scoring(one, watch))
+            store.table(one.run, progress=_scoring(one, watch))
     except BaseException:
         for one in stored:
             if one.status == "imported":
-                catalogue.workspace.delete_run(one.run.run_id)
+                store.workspace.delete_run(one.run.run_id)
         raise
     return stored
 
 
-def _reading(draft: RunDraft, watch: Watch | None) -> Callable[[int], None]:
+def _reading(draft: ParsedRun, watch: Watch | None) -> Callable[[int], None]:
     def tell(done: int) -> None:
         if watch is not None:
             watch(Step(draft.file, draft.name, "reading", done))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.scoring.batch_inputs import batch_of
 from data.scoring.imported_scores import human_scores, imported_scores
 from data.store.parsed_run import Record
@@ -29,7 +29,7 @@ def computable(records: Sequence[Record]) -> tuple[list[str], dict[str, str]]:
     Returns:
         Full names of the metrics with a value, and metric -> reason for those that stay without one.
     """
-    problems = Problems("preview")
+    problems = ValidationErrors("preview")
     samples = [normalise(record, line, problems) for line, record in records]
     rows = list(_telling([sample for sample in samples if sample is not None]))
     if not rows:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from data.errors import Problem, Problems
+from data.errors import ValidationError, ValidationErrors
 from data.importers.detect import read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.store.parsed_run import (MappedColumn, Record)
+from data.store.parsed_run import MappedColumn, Record
 from data.store.sample_fields import FIELDS
 
 __all__ = ["Preview", "PreviewRun", "preview"]
@@ -56,7 +56,7 @@ class Preview:
     mapping: tuple[MappedColumn, ...]
     records: tuple[Record, ...]
     filled: Mapping[str, int]
-    problems: tuple[Problem, ...]
+    problems: tuple[ValidationError, ...]
     total_problems: int
 
 
@@ -66,7 +66,7 @@ def preview(source: Source, options: Options, limit: int = PREVIEW_RECORDS) -> P
     Raises:
         InputError: the file as a whole cannot be read.
     """
-    problems = Problems(source.name)
+    problems = ValidationErrors(source.name)
     drafts = read_runs(source, replace(options, limit=limit + 1), problems)
     taken = [list(islice(draft.records, limit + 1)) for draft in drafts]
     records = [record for run in taken for record in run]

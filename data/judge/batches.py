@@ -20,13 +20,13 @@ from data.judge.messages import (
     Spent,
     as_message,
     call_of,
-    mended,
     message_params,
     read_message,
+    repaired,
     storable,
     usage_of,
 )
-from data.judge.requests import Call, Request
+from data.judge.requests import ModelCall, Request
 from data.store.judge_results import CallStatus
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now
@@ -41,7 +41,7 @@ _FAILED: Mapping[str, tuple[CallStatus, str]] = {
     "expired": ("timeout", "the batch expired before it was read"),
     "canceled": ("error", "the batch was canceled"),
 }
-Keep = Callable[[Request, Call, str], Awaitable[None]]
+Keep = Callable[[Request, ModelCall, str], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -116,9 +116,9 @@ class BatchRound:
         self.host = service_host(claude.settings)
         self._lost: set[int] = set()
 
-    async def ask(self, requests: Mapping[str, Request]) -> dict[str, Call]:
+    async def ask(self, requests: Mapping[str, Request]) -> dict[str, ModelCall]:
         """Ask requests by their keys; gives the calls that came back, all of them unless a stop was asked."""
-        found: dict[str, Call] = {}
+        found: dict[str, ModelCall] = {}
         settings = self.claude.settings
         waiting = {key: message_params(request, settings) for key, request in requests.items()}
         spent = dict.fromkeys(requests, Spent())
@@ -129,7 +129,7 @@ class BatchRound:
                 spent[key] = spent[key].more(usage_of(reply.message), settings.model, 1, batch=True)
                 read = _read(reply, requests[key])
                 if read[0] == "invalid" and not mending:
-                    again[key] = mended(waiting[key], reply.message, read[1])
+                    again[key] = repaired(waiting[key], reply.message, read[1])
                     continue
                 found[key] = call_of(requests[key], settings.judge, read, spent[key])
                 await self.keep(requests[key], found[key], reply.batch)

@@ -13,13 +13,13 @@ from typing import Any
 from data.judge.client import Claude, JudgeStoppedError
 from data.judge.job_record import Progress
 from data.judge.limits import Budget, StoppedError, most_cost
-from data.judge.requests import FINAL, Call, Request, Usage, request_key
+from data.judge.requests import FINAL, ModelCall, Request, Usage, request_key
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now
 
 __all__ = [
-    "Asking",
-    "Verdicts",
+    "CachedCalls",
+    "CallCache",
 ]
 
 _COLUMNS = (
@@ -45,7 +45,7 @@ _KEEP = (
 AT_ONCE = 5000
 
 
-class Verdicts:
+class CallCache:
     """The calls of one ledger over one connection; for one thread."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -53,16 +53,16 @@ class Verdicts:
 
     @classmethod
     @contextmanager
-    def open(cls, ledger: Ledger) -> Iterator[Verdicts]:
+    def open(cls, ledger: Ledger) -> Iterator[CallCache]:
         """Open the calls of a ledger; what is kept survives the end of this process however it comes."""
         with ledger.open() as connection:
             connection.execute("PRAGMA synchronous = NORMAL")
             yield cls(connection)
 
-    def find(self, keys: Iterable[str]) -> dict[str, Call]:
+    def find(self, keys: Iterable[str]) -> dict[str, ModelCall]:
         """Give the calls that the ledger has, by key; those that failed in passing too."""
         wanted = list(dict.fromkeys(keys))
-        found: dict[str, Call] = {}
+        found: dict[str, ModelCall] = {}
         for start in range(0, len(wanted), AT_ONCE):
             rows = self._connection.execute(_READ, (json.dumps(wanted[start : start + AT_ONCE]),))
             found |= {row[0]: _call(row) for row in rows}
@@ -70,7 +70,7 @@ class Verdicts:
             key: call for key, call in found.items() if call.status != "scored" or call.payload is not None
         }
 
-    def keep(self, request: Request, call: Call, origin: Mapping[str, str]) -> None:
+    def keep(self, request: Request, call: ModelCall, origin: Mapping[str, str]) -> None:
         """Write a call down; a verdict that stands is never overwritten.
 
         Args:
@@ -96,9 +96,9 @@ class Verdicts:
         self._connection.execute(_KEEP, entry)
 
 
-def _call(row: tuple[Any, ...]) -> Call:
+def _call(row: tuple[Any, ...]) -> ModelCall:
     key, status, reason, payload, given, written, to_cache, from_cache, seconds, asked, cost = row
-    return Call(
+    return ModelCall(
         key=key,
         status=status,
         reason=reason,
@@ -114,14 +114,14 @@ def _call(row: tuple[Any, ...]) -> Call:
 KEEP_TRIES = 3
 
 
-class Asking:
+class CachedCalls:
     """Answers the requests of a job within its budget."""
 
-    def __init__(self, claude: Claude, verdicts: Verdicts, budget: Budget, progress: Progress) -> None:
+    def __init__(self, claude: Claude, verdicts: CallCache, budget: Budget, progress: Progress) -> None:
         self.claude, self.verdicts, self.budget, self.progress = claude, verdicts, budget, progress
-        self._flying: dict[str, asyncio.Future[Call | None]] = {}
+        self._flying: dict[str, asyncio.Future[ModelCall | None]] = {}
 
-    async def answer(self, request: Request) -> Call | None:
+    async def answer(self, request: Request) -> ModelCall | None:
         """Give the call of a request; None where budget or a stop do not allow it.
 
         Raises:
@@ -132,7 +132,7 @@ class Asking:
         if flying is not None:
             self.progress.cached += 1
             return await asyncio.shield(flying)
-        future: asyncio.Future[Call | None] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[ModelCall | None] = asyncio.get_running_loop().create_future()
         self._flying[key] = future  # before anything is waited for, so that one like it cannot slip past
         try:
             call = await self._found_or_asked(request, key)
@@ -145,7 +145,7 @@ class Asking:
         finally:
             self._flying.pop(key, None)
 
-    async def _found_or_asked(self, request: Request, key: str) -> Call | None:
+    async def _found_or_asked(self, request: Request, key: str) -> ModelCall | None:
         known = self.verdicts.find([key]).get(key)
         if known is not None and known.status in FINAL:
             self.progress.cached += 1
@@ -165,7 +165,7 @@ class Asking:
         finally:
             await self.budget.settle(amount, cost)
 
-    async def keep(self, request: Request, call: Call, batch: str = "") -> None:
+    async def keep(self, request: Request, call: ModelCall, batch: str = "") -> None:
         """Write a call down; a ledger that is locked is waited for.
 
         Raises:

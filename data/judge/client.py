@@ -20,28 +20,28 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from data.errors import DataError
-from data.judge.limits import Pace, backoff
+from data.judge.limits import ConcurrencyLimiter, backoff
 from data.judge.messages import (
     KEYS,
     ClientSettings,
     Spent,
     as_message,
     call_of,
-    mended,
     message_params,
     read_message,
+    repaired,
     storable,
     usage_of,
 )
-from data.judge.requests import Call, Request
+from data.judge.requests import ModelCall, Request
 from data.store.judge_results import CallStatus
 
 __all__ = [
     "GONE",
+    "Attempt",
     "Claude",
     "ClientSettings",
     "JudgeStoppedError",
-    "Tried",
     "count_on_service",
     "service_host",
 ]
@@ -86,7 +86,7 @@ def _check_environment(settings: ClientSettings) -> None:
 
 
 @dataclass(frozen=True)
-class Tried:
+class Attempt:
     """What asking the service came to.
 
     Attributes:
@@ -113,7 +113,7 @@ class Claude:
         self.answered = False
         self._unanswered = 0
         self.sdk = f"anthropic {anthropic.__version__}"
-        self.pace = Pace(settings.concurrency, stopped)
+        self.pace = ConcurrencyLimiter(settings.concurrency, stopped)
         self._errors = anthropic
         self.client = anthropic.AsyncAnthropic(
             base_url=settings.base_url,
@@ -128,7 +128,7 @@ class Claude:
     async def __aexit__(self, *_: object) -> None:
         await self.client.close()
 
-    async def ask(self, request: Request) -> Call:
+    async def ask(self, request: Request) -> ModelCall:
         """Ask until there is a call to write down.
 
         Raises:
@@ -148,7 +148,7 @@ class Claude:
             spent = spent.more(usage_of(message), self.settings.model, sent.times)
             if status != "invalid" or mending:
                 break
-            params = mended(params, message, reason)
+            params = repaired(params, message, reason)
         seconds = time.monotonic() - started
         return call_of(request, self.settings.judge, (status, reason, payload), spent, seconds)
 
@@ -166,7 +166,7 @@ class Claude:
             raise JudgeStoppedError(self._sentence(error)) from error
         return int(found.input_tokens)
 
-    async def tried(self, ask: Callable[[], Awaitable[Any]], may_be_gone: bool = False) -> Tried:
+    async def tried(self, ask: Callable[[], Awaitable[Any]], may_be_gone: bool = False) -> Attempt:
         """Ask the service something, again where the failure may pass.
 
         Args:
@@ -183,23 +183,23 @@ class Claude:
                 found = await ask()
             except self._errors.APIError as error:
                 if may_be_gone and getattr(error, "status_code", None) == 404:
-                    return Tried(None, "error", GONE, tried)
+                    return Attempt(None, "error", GONE, tried)
                 status, reason, again = self._judge_error(error)
                 if not again:
-                    return Tried(None, status, reason, tried)
+                    return Attempt(None, status, reason, tried)
             except self._errors.AnthropicError:
-                return Tried(None, "error", GONE, tried)  # results of a batch that was archived
+                return Attempt(None, "error", GONE, tried)  # results of a batch that was archived
             except (ValueError, RecursionError) as error:  # no JSON, or nested without end
                 status, reason = "error", f"the service sent what is no message ({type(error).__name__})"
             else:
                 self.pace.answered()
                 self.answered = True
                 if found is not None:
-                    return Tried(found, "scored", "", tried)
+                    return Attempt(found, "scored", "", tried)
                 status, reason = "error", "the service sent an empty message"
             if tried < TRIES:
                 await asyncio.sleep(0 if status == "overloaded" else backoff(tried))
-        return Tried(None, status, f"{reason}, {TRIES} times", TRIES)
+        return Attempt(None, status, f"{reason}, {TRIES} times", TRIES)
 
     def _judge_error(self, error: Exception) -> tuple[CallStatus, str, bool]:
         """Say what an error means for the request, and whether to try again."""
@@ -261,7 +261,7 @@ def count_on_service(requests: Sequence[Request], settings: ClientSettings) -> l
         return apart.submit(asyncio.run, count()).result()
 
 
-def _paced(pace: Pace) -> Any:
+def _paced(pace: ConcurrencyLimiter) -> Any:
     """Make a middleware that holds a place in the pace only while a request is on its way.
 
     What the SDK does before and after it, building and checking messages, then costs no throughput.

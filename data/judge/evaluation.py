@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from data.judge.requests import Request, Sample, Steps, WorkSample
-from data.store.judge_results import Outcome
+from data.judge.requests import Request, Sample, TaskSample, Workflow
+from data.store.judge_results import TaskResult
 from metrics.judge.prompts import Document, JudgedCase, Prompt, case_message, load_prompt
-from metrics.judge.reply import READING, Reading, join_further, parse_reading, reading_payload
-from metrics.judge.reply_schema import Form, further_schema, reading_schema
+from metrics.judge.reply import EVALUATION, JudgeReply, join_follow_up, parse_reply, reply_payload
+from metrics.judge.reply_schema import ReplySchema, follow_up_schema, reply_schema
 
-__all__ = ["ReadingWork", "case_of", "split_documents"]
+__all__ = ["EvaluationTask", "judged_case", "split_documents"]
 
 COLUMNS = ("question", "history", "answer", "reference_answer", "retrieved", "context_mode")
 BYTES_A_TOKEN = 2  # fewer than any language has, so that what is taken to fit does fit
@@ -23,7 +23,7 @@ LABELLED = 2.5  # tokens of a claim with its labels for one of its text
 MOST_SPLITS = 4  # times that what did not fit is cut finer
 
 
-def case_of(sample: Sample) -> JudgedCase:
+def judged_case(sample: Sample) -> JudgedCase:
     """Give what there is to judge of a stored sample; documents without a text are left out."""
     documents = enumerate(sample["retrieved"] or (), start=1)
     return JudgedCase(
@@ -36,7 +36,7 @@ def case_of(sample: Sample) -> JudgedCase:
 
 
 @dataclass(frozen=True)
-class ReadingWork:
+class EvaluationTask:
     """Reads answers.
 
     Attributes:
@@ -45,24 +45,24 @@ class ReadingWork:
         window: tokens that a request may hold, the reply included.
     """
 
-    reading: Prompt
-    further: Prompt
+    evaluation: Prompt
+    follow_up: Prompt
     window: int
 
     @classmethod
-    def of(cls, window: int, folder: Path | None = None) -> ReadingWork:
+    def of(cls, window: int, folder: Path | None = None) -> EvaluationTask:
         """Load the prompts, from a folder of one's own where it has them."""
         return cls(load_prompt("reading", folder), load_prompt("further", folder), window)
 
     @property
     def kind(self) -> str:
         """What it is."""
-        return READING
+        return EVALUATION
 
     @property
     def prompt(self) -> str:
         """Version of both prompts."""
-        both = f"{self.reading.version}{self.further.version}"
+        both = f"{self.evaluation.version}{self.follow_up.version}"
         return hashlib.sha256(both.encode()).hexdigest()[:12]
 
     @property
@@ -70,11 +70,11 @@ class ReadingWork:
         """Sample columns that it reads."""
         return COLUMNS
 
-    def steps(self, given: WorkSample) -> Steps:
+    def workflow(self, given: TaskSample) -> Workflow:
         """Ask for a reading; where the context is too long, ask on with the documents that are left."""
-        case = case_of(given.sample)
+        case = judged_case(given.sample)
         if case.answer is None and case.reference is None and not case.documents:
-            return Outcome(
+            return TaskResult(
                 "not_applicable", "the sample has no answer, no reference and no documents with text"
             )
         room = self._room(case)
@@ -88,55 +88,55 @@ class ReadingWork:
     def _room(self, case: JudgedCase) -> int:
         """Tokens that the documents may take."""
         rest = [case.question, case.answer or "", case.reference or "", *(text for _, text in case.history)]
-        taken = sum(_tokens(text) for text in rest) + _tokens(self.reading.text)
+        taken = sum(_tokens(text) for text in rest) + _tokens(self.evaluation.text)
         return max(self.window - taken - _reply(case, len(case.documents)), 500)
 
-    def _read(self, case: JudgedCase, parts: Sequence[Sequence[Document]], attempt: int) -> Steps:
+    def _read(self, case: JudgedCase, parts: Sequence[Sequence[Document]], attempt: int) -> Workflow:
         call = yield self._first(case, parts[0], attempt)
         if call.payload is None:
-            return Outcome(call.status, call.reason)
-        read = parse_reading(call.payload, _form(case, parts[0]))
+            return TaskResult(call.status, call.reason)
+        read = parse_reply(call.payload, _form(case, parts[0]))
         for part in parts[1:]:
             call = yield self._next(case, read, part, attempt)
             if call.payload is None:
-                return Outcome(call.status, f"documents {part[0].rank} to {part[-1].rank}: {call.reason}")
-            read = join_further(read, call.payload, [one.rank for one in part])
-        return Outcome("scored", "", reading_payload(read))
+                return TaskResult(call.status, f"documents {part[0].rank} to {part[-1].rank}: {call.reason}")
+            read = join_follow_up(read, call.payload, [one.rank for one in part])
+        return TaskResult("scored", "", reply_payload(read))
 
     def _first(self, case: JudgedCase, part: Sequence[Document], attempt: int) -> Request:
         form = _form(case, part)
         return Request(
-            kind=READING,
-            prompt=self.reading.version,
-            system=self.reading.text,
+            kind=EVALUATION,
+            prompt=self.evaluation.version,
+            system=self.evaluation.text,
             user=case_message(case, part),
-            schema=reading_schema(form),
-            check=partial(parse_reading, form=form),
+            schema=reply_schema(form),
+            check=partial(parse_reply, form=form),
             expected_tokens=_reply(case, len(part)),
             attempt=attempt,
         )
 
-    def _next(self, case: JudgedCase, read: Reading, part: Sequence[Document], attempt: int) -> Request:
+    def _next(self, case: JudgedCase, read: JudgeReply, part: Sequence[Document], attempt: int) -> Request:
         claims, statements = [one.text for one in read.claims], [one.text for one in read.statements]
         form, ranks = _form(case, part), [one.rank for one in part]
         return Request(
             kind="further",
-            prompt=self.further.version,
-            system=self.further.text,
+            prompt=self.follow_up.version,
+            system=self.follow_up.text,
             user=case_message(case, part, claims, statements, further=True),
-            schema=further_schema(form),
+            schema=follow_up_schema(form),
             check=partial(_check_further, read, ranks),
             expected_tokens=100 + 25 * (len(claims) + len(statements)),
             attempt=attempt,
         )
 
 
-def _check_further(read: Reading, ranks: Sequence[int], reply: object) -> Reading:
-    return join_further(read, reply, ranks)
+def _check_further(read: JudgeReply, ranks: Sequence[int], reply: object) -> JudgeReply:
+    return join_follow_up(read, reply, ranks)
 
 
-def _form(case: JudgedCase, part: Sequence[Document]) -> Form:
-    return Form(
+def _form(case: JudgedCase, part: Sequence[Document]) -> ReplySchema:
+    return ReplySchema(
         case.answer is not None, case.reference is not None, tuple(dict.fromkeys(one.rank for one in part))
     )
 

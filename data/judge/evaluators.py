@@ -10,33 +10,33 @@ from pathlib import Path
 
 import numpy as np
 
-from data.diagnosis.diagnosis import People
+from data.diagnosis.diagnosis import HumanLabels
 from data.errors import DataError, WorkspaceError
-from data.judge.evaluation import ReadingWork, case_of
+from data.judge.evaluation import EvaluationTask, judged_case
 from data.judge.prices import Model
-from data.judge.requests import Request, Steps, Work, WorkSample
+from data.judge.requests import JudgeTask, Request, TaskSample, Workflow
 from data.labels.reviewed_cases import named
-from data.scoring.scored_run import RunTable
-from data.store.judge_results import Outcome, read_outcomes
+from data.scoring.scored_run import ScoredRun
+from data.store.judge_results import TaskResult, read_task_results
 from data.store.ledger import Ledger
 from data.store.workspace import Workspace, utc_now
 from metrics.judge.prompts import Prompt, evaluator_message, load_prompt
-from metrics.judge.reply_schema import INSTRUCTIONS, TEXT, Given, choice, form_object, injections_of
+from metrics.judge.reply_schema import INSTRUCTIONS, TEXT, ReplyReader, choice, injections_of, object_schema
 from metrics.schema.scores import FloatArray, MetricsError, Source, Status
-from metrics.statistics.prevalence import EvaluatorCheck, evaluator_check
+from metrics.statistics.prevalence import EvaluatorAccuracy, evaluator_accuracy
 
 __all__ = [
     "ANSWERS",
     "EVALUATOR_SCHEMA",
     "Evaluator",
-    "EvaluatorWork",
+    "EvaluatorTask",
+    "accuracy_of",
     "add_evaluator",
-    "check_of",
     "evaluator_name",
     "evaluators",
     "find_evaluator",
     "injected_samples",
-    "judge_work",
+    "judge_task",
     "own_prompts",
     "remove_evaluator",
     "suggested_question",
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 ANSWERS = ("yes", "no", "cannot_tell")  # yes: the failure is there
-EVALUATOR_SCHEMA: Mapping[str, object] = form_object(
+EVALUATOR_SCHEMA: Mapping[str, object] = object_schema(
     {"reason": TEXT, "answer": choice(ANSWERS), "instructions": INSTRUCTIONS}
 )
 COLUMNS = ("question", "history", "answer", "reference_answer", "retrieved")
@@ -160,7 +160,7 @@ def remove_evaluator(ledger: Ledger, project: str, name: str) -> None:
 
 
 @dataclass(frozen=True)
-class EvaluatorWork:
+class EvaluatorTask:
     """Asks an evaluator's question about samples.
 
     Attributes:
@@ -172,7 +172,7 @@ class EvaluatorWork:
     fixed: Prompt
 
     @classmethod
-    def of(cls, evaluator: Evaluator, folder: Path | None = None) -> EvaluatorWork:
+    def of(cls, evaluator: Evaluator, folder: Path | None = None) -> EvaluatorTask:
         """Load the prompt, from a folder of one's own where it has it."""
         return cls(evaluator, load_prompt("evaluator", folder))
 
@@ -192,11 +192,11 @@ class EvaluatorWork:
         """Sample columns that it reads."""
         return COLUMNS
 
-    def steps(self, given: WorkSample) -> Steps:
+    def workflow(self, given: TaskSample) -> Workflow:
         """Ask the question once; not applicable to a sample without an answer."""
-        case = case_of(given.sample)
+        case = judged_case(given.sample)
         if case.answer is None:
-            return Outcome("not_applicable", "the sample has no answer")
+            return TaskResult("not_applicable", "the sample has no answer")
         call = yield Request(
             kind=self.kind,
             prompt=self.prompt,
@@ -208,12 +208,12 @@ class EvaluatorWork:
             attempt=given.attempt,
         )
         if call.payload is None:
-            return Outcome(call.status, call.reason)
-        return Outcome("scored", "", _checked(call.payload))
+            return TaskResult(call.status, call.reason)
+        return TaskResult("scored", "", _checked(call.payload))
 
 
 def _checked(reply: object) -> dict[str, object]:
-    given = Given(reply, "", ("reason", "answer", "instructions"))
+    given = ReplyReader(reply, "", ("reason", "answer", "instructions"))
     answer, reason = given.word("answer", ANSWERS), given.text("reason")
     if not reason.strip():
         raise MetricsError(f"reason: {reason[:40]!r}; accepted: one or two sentences")
@@ -222,11 +222,11 @@ def _checked(reply: object) -> dict[str, object]:
 
 def injected_samples(path: Path) -> int:
     """Count the samples of a judgement in which the judge met text that tried to instruct it."""
-    first = [one for (_, attempt), one in read_outcomes(path).items() if attempt == 0]
+    first = [one for (_, attempt), one in read_task_results(path).items() if attempt == 0]
     return sum(bool(one.payload.get("instructions")) for one in first if one.payload is not None)
 
 
-def truth_of(n: int, people: People, failure: str) -> FloatArray:
+def truth_of(n: int, people: HumanLabels, failure: str) -> FloatArray:
     """Say of every sample whether people labelled it with a failure.
 
     Args:
@@ -246,14 +246,14 @@ def truth_of(n: int, people: People, failure: str) -> FloatArray:
     return truth
 
 
-def check_of(table: RunTable, people: People, evaluator: Evaluator) -> EvaluatorCheck | None:
+def accuracy_of(table: ScoredRun, people: HumanLabels, evaluator: Evaluator) -> EvaluatorAccuracy | None:
     """Check an evaluator's answers on a run against people's labels; None where it has none there."""
     column = table.column(evaluator.metric, Source.JUDGED)
     if column is None:
         return None
     truth = truth_of(table.n, people, evaluator.label)
     applicable = column.status != Status.NOT_APPLICABLE
-    return evaluator_check(column.values, truth, table.question, table.clusters, applicable)
+    return evaluator_accuracy(column.values, truth, table.question, table.clusters, applicable)
 
 
 def own_prompts(workspace: Workspace) -> Path:
@@ -261,9 +261,9 @@ def own_prompts(workspace: Workspace) -> Path:
     return workspace.root / "prompts"
 
 
-def judge_work(
+def judge_task(
     workspace: Workspace, project: str, model: Model, evaluator: str = "", prompts: str | None = None
-) -> Work:
+) -> JudgeTask:
     """Give the work.
 
     Args:
@@ -281,5 +281,5 @@ def judge_work(
         raise DataError(f"prompts {prompts}: no such folder; accepted: one with reading.md and the like")
     if evaluator:
         found = find_evaluator(Ledger(workspace.ledger_path), project, evaluator)
-        return EvaluatorWork.of(found, folder)
-    return ReadingWork.of(model.window, folder)
+        return EvaluatorTask.of(found, folder)
+    return EvaluationTask.of(model.window, folder)

@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from data.errors import DataError
-from data.judge.requests import Call
-from data.store.judge_results import Outcome
+from data.judge.requests import ModelCall
+from data.store.judge_results import TaskResult
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now
 
@@ -245,7 +245,7 @@ class Progress:
         """Give the fields with rate and time left as JSON values."""
         return {**asdict(self), "rate": self.rate, "seconds_left": self.seconds_left}
 
-    def note(self, outcome: Outcome) -> None:
+    def note(self, outcome: TaskResult) -> None:
         """Count a finished sample."""
         self.done += 1
         if outcome.status == "scored":
@@ -255,7 +255,7 @@ class Progress:
         else:
             self.failed[outcome.status] = self.failed.get(outcome.status, 0) + 1
 
-    def pay(self, call: Call) -> None:
+    def pay(self, call: ModelCall) -> None:
         """Count a call that came back."""
         self.calls += 1
         self.sent += call.asked

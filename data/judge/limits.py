@@ -13,7 +13,7 @@ from data.judge.requests import Request, Usage
 
 __all__ = [
     "Budget",
-    "Pace",
+    "ConcurrencyLimiter",
     "StoppedError",
     "backoff",
     "most_cost",
@@ -29,7 +29,7 @@ class StoppedError(Exception):
     """A stop was asked while a request waited for its turn."""
 
 
-class Pace:
+class ConcurrencyLimiter:
     """A gate for requests: at most so many in flight, none while the service asks for a pause.
 
     A refusal to serve halves the number in flight and pauses everybody; answers raise it again.

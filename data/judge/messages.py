@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from data.judge.prices import Model
-from data.judge.requests import Call, Request, Usage, request_key
+from data.judge.requests import ModelCall, Request, Usage, request_key
 from data.store.judge_results import CallStatus
 from metrics.schema.scores import MetricsError
 
@@ -19,9 +19,9 @@ __all__ = [
     "Spent",
     "as_message",
     "call_of",
-    "mended",
     "message_params",
     "read_message",
+    "repaired",
     "reply_limit",
     "storable",
     "usage_of",
@@ -131,13 +131,13 @@ class Spent:
 
 def call_of(
     request: Request, judge: str, read: tuple[CallStatus, str, Any], spent: Spent, seconds: float = 0.0
-) -> Call:
+) -> ModelCall:
     """Make the call to write down of what was read in the end."""
     status, reason, payload = read
     if status == "invalid":
         reason = f"no valid reply after a second attempt: {reason}"
     key = request_key(request, judge)
-    return Call(key, status, reason, payload, spent.usage, seconds, spent.asked, False, spent.cost_usd)
+    return ModelCall(key, status, reason, payload, spent.usage, seconds, spent.asked, False, spent.cost_usd)
 
 
 def as_message(found: Any) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _text_of(message: Mapping[str, Any]) -> str:
     return "".join(str(one.get("text") or "") for one in parts if one.get("type") == "text")
 
 
-def mended(params: Mapping[str, Any], message: Mapping[str, Any], problem: str) -> dict[str, Any]:
+def repaired(params: Mapping[str, Any], message: Mapping[str, Any], problem: str) -> dict[str, Any]:
     """Give the parameters that ask for a corrected reply."""
     text = _text_of(message)
     turns = [{"role": "assistant", "content": text}] if text.strip() else []

@@ -11,19 +11,19 @@ import numpy as np
 
 from data.chunking.tokens import count_tokens
 from data.errors import DataError
-from data.judge.call_cache import Verdicts
+from data.judge.call_cache import CallCache
 from data.judge.client import count_on_service
 from data.judge.job_record import JobSpec
 from data.judge.messages import ClientSettings
 from data.judge.prices import PriceTable
-from data.judge.requests import FINAL, Request, Usage, Work, WorkSample, request_key
-from data.scoring.scored_run import RunTable
+from data.judge.requests import FINAL, JudgeTask, Request, TaskSample, Usage, request_key
+from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run, Workspace
 from metrics.schema.scores import IntArray
 
-__all__ = ["JudgePlan", "choose_rows", "plan_work"]
+__all__ = ["JudgePlan", "choose_rows", "plan_task"]
 
 MEASURED_REQUESTS = 100  # texts whose tokens are counted; the others follow by their length
 TOKENS_FOR_ONE = 1.3  # tokens of the models for one of the bundled tokenizer, from its English and Chinese
@@ -76,7 +76,7 @@ class JudgePlan:
 
 
 def choose_rows(
-    table: RunTable, limit: int | None = None, sample: int | None = None, seed: int = 0
+    table: ScoredRun, limit: int | None = None, sample: int | None = None, seed: int = 0
 ) -> list[int]:
     """Choose the rows of a run to judge.
 
@@ -99,7 +99,7 @@ def choose_rows(
     return sorted(int(row) for row in _stratified(_strata(table), sample, seed))
 
 
-def _strata(table: RunTable) -> IntArray:
+def _strata(table: ScoredRun) -> IntArray:
     codes = np.zeros(table.n, dtype=np.int64)
     for one in table.slices:
         if one.name in STRATA:
@@ -119,10 +119,10 @@ def _stratified(strata: IntArray, sample: int, seed: int) -> list[int]:
     return [int(row) for part in drawn for row in part]
 
 
-def plan_work(
+def plan_task(
     workspace: Workspace,
     run: Run,
-    work: Work,
+    work: JudgeTask,
     settings: ClientSettings,
     spec: JobSpec,
     prices: PriceTable,
@@ -142,11 +142,11 @@ def plan_work(
     found = _Found()
     ledger = Ledger(workspace.ledger_path)
     stored = StoredSamples(workspace.samples_path(run.run_id))
-    with Verdicts.open(ledger) as verdicts:
+    with CallCache.open(ledger) as verdicts:
         for start in range(0, len(spec.rows), READ_AT_ONCE):
             rows = [int(row) for row in spec.rows[start : start + READ_AT_ONCE]]
             samples = stored.read(rows, work.columns)
-            given = [WorkSample(row, 0, one) for row, one in zip(rows, samples, strict=True)]
+            given = [TaskSample(row, 0, one) for row, one in zip(rows, samples, strict=True)]
             _look(found, work, settings.judge, given, spec.repeats, verdicts)
     plan = _plan(found, run, work, settings, spec, prices)
     return _counted(plan, found, settings) if count and found.requests else plan
@@ -176,7 +176,7 @@ class _Found:
         self.requests: list[Request] = []
         self._known: dict[str, bool] = {}  # key of every request so far -> whether the ledger has its answer
 
-    def add(self, keyed: Sequence[tuple[str, Request]], verdicts: Verdicts) -> None:
+    def add(self, keyed: Sequence[tuple[str, Request]], verdicts: CallCache) -> None:
         """Count requests by key: those that the ledger answers, those that are alike, and those to send."""
         fresh = [key for key, _ in keyed if key not in self._known]
         answered = {key for key, call in verdicts.find(fresh).items() if call.status in FINAL}
@@ -200,10 +200,10 @@ def _sent(request: Request) -> str:
 
 
 def _look(
-    found: _Found, work: Work, model: str, given: Sequence[WorkSample], repeats: int, verdicts: Verdicts
+    found: _Found, work: JudgeTask, model: str, given: Sequence[TaskSample], repeats: int, verdicts: CallCache
 ) -> None:
     """Add up the first requests of some samples; those that are alike are asked once."""
-    first = [next(work.steps(one), None) for one in given]
+    first = [next(work.workflow(one), None) for one in given]
     asked = [request for request in first if request is not None]
     found.nothing += (len(first) - len(asked)) * repeats
     repeated = [replace(request, attempt=attempt) for request in asked for attempt in range(repeats)]
@@ -211,7 +211,7 @@ def _look(
 
 
 def _plan(
-    found: _Found, run: Run, work: Work, settings: ClientSettings, spec: JobSpec, prices: PriceTable
+    found: _Found, run: Run, work: JudgeTask, settings: ClientSettings, spec: JobSpec, prices: PriceTable
 ) -> JudgePlan:
     plan = JudgePlan(
         run_id=run.run_id,

@@ -12,9 +12,9 @@ from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from data.store.judge_results import CallStatus, Outcome
+from data.store.judge_results import CallStatus, TaskResult
 
-__all__ = ["FINAL", "Call", "Request", "Steps", "Usage", "Work", "WorkSample", "request_key"]
+__all__ = ["FINAL", "JudgeTask", "ModelCall", "Request", "TaskSample", "Usage", "Workflow", "request_key"]
 
 FINAL: tuple[CallStatus, ...] = ("scored", "refused", "truncated", "context_exceeded", "invalid")
 Sample = dict[str, Any]
@@ -79,7 +79,7 @@ def request_key(request: Request, model: str) -> str:
 
 
 @dataclass(frozen=True)
-class Call:
+class ModelCall:
     """What a request came to.
 
     Attributes:
@@ -105,11 +105,11 @@ class Call:
     cost_usd: float | None = None
 
 
-Steps = Generator[Request, Call, Outcome]
+Workflow = Generator[Request, ModelCall, TaskResult]
 
 
 @dataclass(frozen=True)
-class WorkSample:
+class TaskSample:
     """A sample that is worked on.
 
     Attributes:
@@ -123,7 +123,7 @@ class WorkSample:
     sample: Sample
 
 
-class Work(Protocol):
+class JudgeTask(Protocol):
     """A kind of work on the samples of a run."""
 
     @property
@@ -138,5 +138,5 @@ class Work(Protocol):
     def columns(self) -> tuple[str, ...]:
         """Sample columns that it reads."""
 
-    def steps(self, given: WorkSample) -> Steps:
+    def workflow(self, given: TaskSample) -> Workflow:
         """Give the steps of the work on a sample."""

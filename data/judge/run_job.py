@@ -15,12 +15,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 from data.errors import DataError
 from data.judge.batches import BatchRound
-from data.judge.call_cache import (Asking, Verdicts)
+from data.judge.call_cache import CachedCalls, CallCache
 from data.judge.client import Claude, ClientSettings, JudgeStoppedError, service_host
 from data.judge.job_record import JobSpec, JobState, Progress, begin_job, end_job, pulse
 from data.judge.limits import Budget, most_cost
-from data.judge.requests import FINAL, Call, Request, Steps, Work, WorkSample, request_key
-from data.store.judge_results import Judgement, Outcome, publish
+from data.judge.requests import FINAL, JudgeTask, ModelCall, Request, TaskSample, Workflow, request_key
+from data.store.judge_results import JudgeResult, TaskResult, publish
 from data.store.ledger import Ledger
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run, Workspace
@@ -28,17 +28,17 @@ from data.store.workspace import Run, Workspace
 __all__ = [
     "JobResult",
     "JobSpec",
-    "Place",
+    "SampleKey",
     "Session",
     "Watch",
-    "run_work",
+    "run_task",
 ]
 
 READ_AT_ONCE = 64
 BEAT_SECONDS = 1.0
 OUT_OF_BUDGET = "the budget is spent; what is finished is kept, and the same command goes on from there"
 Watch = Callable[[Progress], None]
-Place = tuple[int, int]  # row, attempt
+SampleKey = tuple[int, int]  # row, attempt
 
 
 @contextmanager
@@ -61,7 +61,7 @@ class Session:
         self,
         workspace: Workspace,
         run: Run,
-        work: Work,
+        work: JudgeTask,
         settings: ClientSettings,
         spec: JobSpec,
         job_id: int,
@@ -71,7 +71,7 @@ class Session:
         self.settings, self.spec, self.job_id, self.watch = settings, spec, job_id, watch
         self.ledger = Ledger(workspace.ledger_path)
         self.progress = Progress(len(spec.rows) * spec.repeats)
-        self.outcomes: dict[tuple[int, int], Outcome] = {}
+        self.outcomes: dict[tuple[int, int], TaskResult] = {}
         self.began = time.monotonic()
         self.stop_asked = False
         self.out_of_budget = False
@@ -99,7 +99,7 @@ class Session:
 
     def _to_the_end(self, ended: Future[None]) -> None:
         try:
-            with Verdicts.open(self.ledger) as verdicts:
+            with CallCache.open(self.ledger) as verdicts:
                 asyncio.run(self._all(verdicts))
         except BaseException as error:  # noqa: BLE001 -- raised again where somebody waits
             ended.set_exception(error)
@@ -117,9 +117,9 @@ class Session:
         """Ask for a stop: what is in flight is waited for."""
         self.stop_asked = True
 
-    def publish(self, ledger: Ledger) -> Judgement:
+    def publish(self, ledger: Ledger) -> JudgeResult:
         """Make what came of it stand beside the run."""
-        made = Judgement(
+        made = JudgeResult(
             self.the_run.run_id,
             self.work.kind,
             self.settings.judge,
@@ -132,7 +132,7 @@ class Session:
         )
         return publish(self.workspace, ledger, made, self.outcomes)
 
-    async def _all(self, verdicts: Verdicts) -> None:
+    async def _all(self, verdicts: CallCache) -> None:
         async with Claude(self.settings, lambda: self.stop_asked) as claude:
             self.sdk = claude.sdk
             beat = asyncio.create_task(self._beat())
@@ -141,9 +141,9 @@ class Session:
             finally:
                 beat.cancel()
 
-    async def _workers(self, claude: Claude, verdicts: Verdicts) -> None:
+    async def _workers(self, claude: Claude, verdicts: CallCache) -> None:
         todo = self._todo()
-        asking = Asking(claude, verdicts, Budget(self.spec.budget_usd), self.progress)
+        asking = CachedCalls(claude, verdicts, Budget(self.spec.budget_usd), self.progress)
         workers = min(2 * self.settings.concurrency, max(self.progress.total, 1))
         try:
             async with asyncio.TaskGroup() as group:
@@ -152,17 +152,17 @@ class Session:
         except* JudgeStoppedError as errors:
             raise errors.exceptions[0] from None
 
-    async def _rounds(self, claude: Claude, verdicts: Verdicts) -> None:
+    async def _rounds(self, claude: Claude, verdicts: CallCache) -> None:
         """Take all samples through their steps together, a batch for each step that many of them take."""
-        asking = Asking(claude, verdicts, Budget(None), self.progress)
+        asking = CachedCalls(claude, verdicts, Budget(None), self.progress)
 
-        async def keep(request: Request, call: Call, batch: str) -> None:
+        async def keep(request: Request, call: ModelCall, batch: str) -> None:
             self.progress.pay(call)
             await asking.keep(request, call, batch)
 
         rounds = BatchRound(claude, self.ledger, keep, lambda: self.stop_asked)
-        waiting = {(one.row, one.attempt): self.work.steps(one) for one in self._todo()}
-        sent: dict[Place, Call | None] = dict.fromkeys(waiting)
+        waiting = {(one.row, one.attempt): self.work.workflow(one) for one in self._todo()}
+        sent: dict[SampleKey, ModelCall | None] = dict.fromkeys(waiting)
         while waiting and not self.stop_asked:
             asked = self._advance(waiting, sent)
             wanted = {request_key(one, self.settings.judge): one for one in asked.values()}
@@ -175,8 +175,8 @@ class Session:
             waiting = {place: waiting[place] for place in sent}
 
     def _advance(
-        self, waiting: dict[Place, Steps], sent: Mapping[Place, Call | None]
-    ) -> dict[Place, Request]:
+        self, waiting: dict[SampleKey, Workflow], sent: Mapping[SampleKey, ModelCall | None]
+    ) -> dict[SampleKey, Request]:
         """Give each sample its call and take its next request; those that are finished are noted."""
         asked = {}
         for place, steps in waiting.items():
@@ -202,12 +202,12 @@ class Session:
             kept[key] = request
         return kept
 
-    def _todo(self) -> Iterator[WorkSample]:
+    def _todo(self) -> Iterator[TaskSample]:
         stored = StoredSamples(self.workspace.samples_path(self.the_run.run_id))
         for start in range(0, len(self.spec.rows), READ_AT_ONCE):
             rows = [int(row) for row in self.spec.rows[start : start + READ_AT_ONCE]]
             for row, sample in zip(rows, stored.read(rows, self.work.columns), strict=True):
-                yield from (WorkSample(row, attempt, sample) for attempt in range(self.spec.repeats))
+                yield from (TaskSample(row, attempt, sample) for attempt in range(self.spec.repeats))
 
     async def _beat(self) -> None:
         while True:
@@ -220,7 +220,7 @@ class Session:
                     self.watch(self.progress)
             await asyncio.sleep(BEAT_SECONDS)
 
-    async def _worker(self, todo: Iterator[WorkSample], asking: Asking) -> None:
+    async def _worker(self, todo: Iterator[TaskSample], asking: CachedCalls) -> None:
         for given in todo:
             if self.stop_asked or self.out_of_budget:
                 return
@@ -232,9 +232,9 @@ class Session:
             self.outcomes[(given.row, given.attempt)] = outcome
             self.progress.note(outcome)
 
-    async def _drive(self, given: WorkSample, asking: Asking) -> Outcome | None:
+    async def _drive(self, given: TaskSample, asking: CachedCalls) -> TaskResult | None:
         """Take a sample through its steps; None where budget or a stop do not allow one."""
-        steps = self.work.steps(given)
+        steps = self.work.workflow(given)
         try:
             request = next(steps)
             while True:
@@ -243,12 +243,12 @@ class Session:
                     return None
                 request = steps.send(call)
         except StopIteration as end:
-            found: Outcome = end.value
+            found: TaskResult = end.value
             return found
         except (JudgeStoppedError, DataError, asyncio.CancelledError):
             raise
         except Exception as error:  # noqa: BLE001 -- one sample's trouble does not end the job
-            return Outcome("error", f"reading the reply failed ({type(error).__name__})")
+            return TaskResult("error", f"reading the reply failed ({type(error).__name__})")
 
 
 @dataclass(frozen=True)
@@ -268,14 +268,14 @@ class JobResult:
     state: JobState
     message: str
     progress: Progress
-    judgement: Judgement | None
-    outcomes: Mapping[tuple[int, int], Outcome]
+    judgement: JudgeResult | None
+    outcomes: Mapping[tuple[int, int], TaskResult]
 
 
-def run_work(
+def run_task(
     workspace: Workspace,
     run: Run,
-    work: Work,
+    work: JudgeTask,
     settings: ClientSettings,
     spec: JobSpec,
     watch: Watch | None = None,
@@ -321,7 +321,7 @@ def run_work(
     return JobResult(job_id, state, message, session.progress, made, session.outcomes)
 
 
-def _facts(work: Work, settings: ClientSettings, spec: JobSpec) -> dict[str, Any]:
+def _facts(work: JudgeTask, settings: ClientSettings, spec: JobSpec) -> dict[str, Any]:
     return {
         "model": settings.model.name,
         "prompt": work.prompt,

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from data.scoring.batch_inputs import batch_of
 from data.scoring.judged_labels import judged_sample
-from data.scoring.judged_scores import judgement_of
-from data.store.judge_results import read_outcomes
+from data.scoring.judged_scores import judge_result_of
+from data.store.judge_results import read_task_results
 from data.store.sample_schema import SCHEMA
-from metrics.judge.reply import Reading, reading_from
+from metrics.judge.reply import JudgeReply, reply_from
 from metrics.metric_registry import compute
 from metrics.schema.batch import Batch
 from metrics.schema.scores import FloatArray
@@ -49,10 +49,10 @@ class Variance:
 
 def judge_variance(path: Path) -> list[Variance]:
     """Give the spread of each metric over repeated readings; empty where no sample was read twice."""
-    by_row: dict[int, list[Reading]] = defaultdict(list)
-    for (row, _), outcome in read_outcomes(path).items():
+    by_row: dict[int, list[JudgeReply]] = defaultdict(list)
+    for (row, _), outcome in read_task_results(path).items():
         if outcome.payload is not None:
-            by_row[row].append(reading_from(outcome.payload))
+            by_row[row].append(reply_from(outcome.payload))
     repeated = [readings for readings in by_row.values() if len(readings) > 1]
     if not repeated:
         return []
@@ -64,13 +64,13 @@ def judge_variance(path: Path) -> list[Variance]:
     return [one for one in found if one is not None]
 
 
-def _batch(readings: Sequence[Reading]) -> Batch:
+def _batch(readings: Sequence[JudgeReply]) -> Batch:
     """Make the metric inputs of readings, each as a sample of its own."""
     most = max((rank for one in readings for rank in one.form.ranks), default=0)
     documents = [dict.fromkeys(_DOCUMENT) for _ in range(most)]
     samples = [judged_sample({**_NOTHING, "retrieved": documents}, one) for one in readings]
     batch = batch_of(pa.Table.from_pylist(samples, schema=SCHEMA))
-    return replace(batch, judgement=judgement_of(readings))
+    return replace(batch, judge_labels=judge_result_of(readings))
 
 
 def _variance(metric: str, values: Sequence[FloatArray]) -> Variance | None:

@@ -8,9 +8,16 @@ from typing import Literal
 
 import numpy as np
 
-from data.labels.evaluated_metric import (Held, column_of, held_options, on_scale, oriented, passes)
-from data.labels.human_ratings import (PeopleValues, annotator_values)
-from data.scoring.scored_run import RunTable
+from data.labels.evaluated_metric import (
+    EvaluatedMetric,
+    column_of,
+    evaluated_metrics,
+    on_scale,
+    oriented,
+    passes,
+)
+from data.labels.human_ratings import HumanRatings, annotator_values
+from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from metrics.statistics.agreement import (
@@ -28,14 +35,14 @@ __all__ = [
     "CELLS",
     "DEFAULT_CUTS",
     "Alpha",
+    "BinaryLabels",
     "Calibration",
     "Cell",
     "Cuts",
-    "Verdicts",
     "alpha_of",
+    "binary_labels_of",
     "calibrate",
     "ranking",
-    "verdicts_of",
 ]
 
 Cuts = tuple[float, float]  # of people's values and of those held against them, as shares of the scales
@@ -45,7 +52,7 @@ CELLS: tuple[Cell, ...] = ("yes-yes", "yes-no", "no-yes", "no-no")
 
 
 @dataclass(frozen=True)
-class Verdicts:
+class BinaryLabels:
     """People and a metric side by side over the n samples of a run.
 
     Attributes:
@@ -92,7 +99,7 @@ class Calibration:
         rows: samples on which the verdicts differ, the widest gap first.
     """
 
-    verdicts: Verdicts
+    verdicts: BinaryLabels
     confusion: Confusion | None
     spearman: Agreement
     rates: tuple[Agreement, ...]
@@ -120,7 +127,9 @@ class Alpha:
     level: Level
 
 
-def verdicts_of(table: RunTable, people: PeopleValues, held: Held, cuts: Cuts = DEFAULT_CUTS) -> Verdicts:
+def binary_labels_of(
+    table: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS
+) -> BinaryLabels:
     """Set people and a metric side by side.
 
     Args:
@@ -146,7 +155,7 @@ def verdicts_of(table: RunTable, people: PeopleValues, held: Held, cuts: Cuts = 
         human = 1.0 - human
     other = oriented(held, values)
     people_yes = human > 0.5 if people.binary else passes(human, cuts[0])
-    return Verdicts(
+    return BinaryLabels(
         known=known,
         held=values,
         people_yes=known & people_yes,
@@ -156,9 +165,11 @@ def verdicts_of(table: RunTable, people: PeopleValues, held: Held, cuts: Cuts = 
     )
 
 
-def calibrate(table: RunTable, people: PeopleValues, held: Held, cuts: Cuts = DEFAULT_CUTS) -> Calibration:
+def calibrate(
+    table: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS
+) -> Calibration:
     """Measure how far a metric agrees with people; see verdicts_of for the cut-offs."""
-    verdicts = verdicts_of(table, people, held, cuts)
+    verdicts = binary_labels_of(table, people, held, cuts)
     known, clusters = verdicts.known, table.clusters[table.question]
     ranked = _ranked(table, people, verdicts)
     if not verdicts.comparable.any():
@@ -169,21 +180,21 @@ def calibrate(table: RunTable, people: PeopleValues, held: Held, cuts: Cuts = DE
     return Calibration(verdicts, confusion(*pair), ranked, binary_agreement(*pair, clusters[known]), rows)
 
 
-def _ranked(table: RunTable, people: PeopleValues, verdicts: Verdicts) -> Agreement:
+def _ranked(table: ScoredRun, people: HumanRatings, verdicts: BinaryLabels) -> Agreement:
     known, clusters = verdicts.known, table.clusters[table.question]
     return agreement(verdicts.held[known], people.values[known], clusters[known])[0]
 
 
-def ranking(table: RunTable, people: PeopleValues) -> list[tuple[Held, Agreement]]:
+def ranking(table: ScoredRun, people: HumanRatings) -> list[tuple[EvaluatedMetric, Agreement]]:
     """Give the rank correlation of every metric with a quantity, the strongest first, undefined ones last."""
     found = [
-        (held, _ranked(table, people, verdicts_of(table, people, held)))
-        for held in held_options(table, people)
+        (held, _ranked(table, people, binary_labels_of(table, people, held)))
+        for held in evaluated_metrics(table, people)
     ]
     return sorted(found, key=lambda pair: np.nan_to_num(-abs(pair[1].value), nan=1.0))
 
 
-def alpha_of(table: RunTable, ledger: Ledger, key: str) -> Alpha:
+def alpha_of(table: ScoredRun, ledger: Ledger, key: str) -> Alpha:
     """Measure how far the people who spoke of a quantity agree with each other."""
     values, people, level = annotator_values(table, ledger, key)
     paired = np.isfinite(values).sum(axis=1) >= 2

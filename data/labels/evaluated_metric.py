@@ -7,25 +7,33 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.errors import DataError
-from data.labels.human_ratings import (UNANSWERABLE, PeopleValues)
+from data.labels.human_ratings import UNANSWERABLE, HumanRatings
 from data.labels.rating_dimensions import PASS
-from data.scoring.lexical_groundedness import (LEXICAL_SUPPORT, support_shares)
-from data.scoring.scored_run import Column, RunTable
+from data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS, lexical_groundedness
+from data.scoring.scored_run import MetricColumn, ScoredRun
 from metrics.metric_registry import bounds_of, declared, ordered, title_of
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
 
-__all__ = ["Held", "column_of", "held_of", "held_options", "on_scale", "oriented", "passes"]
+__all__ = [
+    "EvaluatedMetric",
+    "column_of",
+    "evaluated_metric_of",
+    "evaluated_metrics",
+    "on_scale",
+    "oriented",
+    "passes",
+]
 
 _TOLERANCE = 1e-9
 _TRIED = 50  # samples read to see whether there are texts to estimate from
-_USUAL = ("faithfulness", "rl_f", LEXICAL_SUPPORT, "correctness", "answer_relevancy", "rb_agg", "rb_llm")
+_USUAL = ("faithfulness", "rl_f", LEXICAL_GROUNDEDNESS, "correctness", "answer_relevancy", "rb_agg", "rb_llm")
 _ELSEWHERE = ("retrieval", "system")  # stages that say nothing of the answer
 _ABSTENTION = ("refused", "conditional_idk")
 _LABELS = {source.label: source for source in Source}
 
 
 @dataclass(frozen=True)
-class Held:
+class EvaluatedMetric:
     """A metric that is held against people, from one source.
 
     Attributes:
@@ -44,47 +52,47 @@ class Held:
     @property
     def title(self) -> str:
         """Name for people."""
-        name = "Lexical support share" if self.metric == LEXICAL_SUPPORT else title_of(self.metric)
+        name = "Lexical support share" if self.metric == LEXICAL_GROUNDEDNESS else title_of(self.metric)
         return f"{name[:1].upper()}{name[1:]} ({self.source.label})"
 
 
-def held_options(table: RunTable, people: PeopleValues) -> list[Held]:
+def evaluated_metrics(table: ScoredRun, people: HumanRatings) -> list[EvaluatedMetric]:
     """List the metrics that have a value where people spoke of a quantity, the nearest first."""
     spoken = np.isfinite(people.values)
     found = [
-        Held(name, source)
+        EvaluatedMetric(name, source)
         for name in ordered(table.metrics)
         for source in table.sources[name]
         if _comparable(people, name, source) and _speaks(table, spoken, name, source)
     ]
     if people.metric in (PASS, "faithfulness"):
         rows = np.flatnonzero(spoken)[:_TRIED]
-        if (support_shares(table, rows).status[rows] == Status.SCORED).any():
-            found.append(Held(LEXICAL_SUPPORT, Source.ESTIMATED))
+        if (lexical_groundedness(table, rows).status[rows] == Status.SCORED).any():
+            found.append(EvaluatedMetric(LEXICAL_GROUNDEDNESS, Source.ESTIMATED))
     return sorted(found, key=lambda one: _nearness(one, people))
 
 
-def _comparable(people: PeopleValues, name: str, source: Source) -> bool:
+def _comparable(people: HumanRatings, name: str, source: Source) -> bool:
     """Whether a metric can say something of the quantity; of the estimates only that of refusals is shown."""
     if people.key == UNANSWERABLE:
         return name in _ABSTENTION
     if "@" in name or source in (Source.HUMAN, Source.ESTIMATED) or name in _ABSTENTION:
         return False
     found = declared(name)
-    return source == Source.JUDGED or found is None or found.stage not in _ELSEWHERE
+    return source == Source.JUDGED or found is None or found.component not in _ELSEWHERE
 
 
-def _speaks(table: RunTable, spoken: BoolArray, name: str, source: Source) -> bool:
+def _speaks(table: ScoredRun, spoken: BoolArray, name: str, source: Source) -> bool:
     column = table.column(name, source)
     return column is not None and bool((column.status[spoken] == Status.SCORED).any())
 
 
-def _nearness(one: Held, people: PeopleValues) -> tuple[bool, bool, int]:
+def _nearness(one: EvaluatedMetric, people: HumanRatings) -> tuple[bool, bool, int]:
     rank = _USUAL.index(one.metric) if one.metric in _USUAL else len(_USUAL)
     return one.metric != people.metric, one.source != Source.JUDGED, rank
 
 
-def held_of(key: str) -> Held:
+def evaluated_metric_of(key: str) -> EvaluatedMetric:
     """Read what Held.key wrote.
 
     Raises:
@@ -95,13 +103,13 @@ def held_of(key: str) -> Held:
     if not metric or source is None or source == Source.HUMAN:
         accepted = ", ".join(f"METRIC:{one}" for one in _LABELS if one != Source.HUMAN.label)
         raise DataError(f"{key[:60]!r}; accepted: {accepted}")
-    return Held(metric, source)
+    return EvaluatedMetric(metric, source)
 
 
-def column_of(table: RunTable, held: Held, rows: IntArray) -> Column:
+def column_of(table: ScoredRun, held: EvaluatedMetric, rows: IntArray) -> MetricColumn:
     """Give a metric's values; an estimate that is made when asked for has them in the given rows alone."""
-    if held.metric == LEXICAL_SUPPORT:
-        return support_shares(table, rows)
+    if held.metric == LEXICAL_GROUNDEDNESS:
+        return lexical_groundedness(table, rows)
     column = table.column(held.metric, held.source)
     if column is None:
         raise DataError(
@@ -121,7 +129,7 @@ def on_scale(values: FloatArray, scale: tuple[float, float]) -> FloatArray:
     return (values - low) / (high - low if high > low else 1.0)
 
 
-def oriented(held: Held, values: FloatArray) -> FloatArray:
+def oriented(held: EvaluatedMetric, values: FloatArray) -> FloatArray:
     """(n,) values from 0, worst, to 1, best; all NaN for a metric without a scale."""
     scale = _scale(held, values)
     if scale is None:
@@ -131,8 +139,8 @@ def oriented(held: Held, values: FloatArray) -> FloatArray:
     return 1.0 - placed if found is not None and found.higher_is_better is False else placed
 
 
-def _scale(held: Held, values: FloatArray) -> tuple[float, float] | None:
-    low, high = (0.0, 1.0) if held.metric == LEXICAL_SUPPORT else bounds_of(held.metric)
+def _scale(held: EvaluatedMetric, values: FloatArray) -> tuple[float, float] | None:
+    low, high = (0.0, 1.0) if held.metric == LEXICAL_GROUNDEDNESS else bounds_of(held.metric)
     if np.isfinite((low, high)).all():
         return low, high
     known = values[np.isfinite(values)]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from data.errors import WorkspaceError
-from data.labels.reviewed_cases import (STANDING, named)
+from data.labels.reviewed_cases import STANDING, named
 from data.store.ledger import Label, Ledger
 from data.store.workspace import utc_now
 

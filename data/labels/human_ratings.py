@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 
 from data.errors import DataError
 from data.labels.random_sample import rows_of
-from data.labels.rating_dimensions import (EVALUATOR, QUANTITIES, Quantity, quantity_of)
+from data.labels.rating_dimensions import EVALUATOR, QUANTITIES, RatingDimension, dimension_of
 from data.labels.ratings import Rating, ratings_of, unrated
 from data.scoring.imported_scores import known_name
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 from data.store.ragged import Ragged, numbers, padded
 from metrics.metric_registry import bounds_of, declared, title_of
@@ -26,11 +26,11 @@ __all__ = [
     "DEGREES",
     "IMPORTED",
     "UNANSWERABLE",
-    "PeopleValues",
+    "HumanRatings",
     "annotator_values",
-    "people_quantities",
-    "people_values",
-    "quantity_title",
+    "dimension_title",
+    "human_ratings",
+    "rated_dimensions",
     "words_of",
 ]
 
@@ -43,7 +43,7 @@ MOST_LEVELS = 10  # more different values than this are a measure, not an ordere
 
 
 @dataclass(frozen=True)
-class PeopleValues:
+class HumanRatings:
     """One quantity as people gave it, over the n samples of a run.
 
     Attributes:
@@ -73,7 +73,7 @@ class PeopleValues:
         """Key of the metric that measures the same quantity."""
         if self.key == UNANSWERABLE:
             return "refused"
-        return self.key.removeprefix(IMPORTED) if self.imported else quantity_of(self.key).metric
+        return self.key.removeprefix(IMPORTED) if self.imported else dimension_of(self.key).metric
 
     @property
     def imported(self) -> bool:
@@ -91,13 +91,13 @@ class PeopleValues:
         return int(np.isfinite(self.drawn).sum())
 
 
-def people_quantities(table: RunTable, ledger: Ledger) -> list[str]:
+def rated_dimensions(table: ScoredRun, ledger: Ledger) -> list[str]:
     """Name the quantities that people spoke of in a run: given here first, then those of the file."""
     here = [key for key in (*QUANTITIES, *_rated(ledger, table.run.run_id)) if _given(table, ledger, key)]
     scored = [name for name in table.metrics if Source.HUMAN in table.sources[name]]
     usual = {key: at for at, key in enumerate(_USUAL)}
     scored.sort(key=lambda name: (usual.get(name, len(usual)), name))
-    answerable = table.evidence["answerable"]
+    answerable = table.stage_features["answerable"]
     known = (answerable == _NO).any() and (answerable == _YES).any()
     return [*here, *(f"{IMPORTED}{name}" for name in scored), *([UNANSWERABLE] if known else [])]
 
@@ -113,11 +113,11 @@ def _rated(ledger: Ledger, run_id: str) -> list[str]:
     return sorted(name for (name,) in rows if name.startswith(EVALUATOR))
 
 
-def _given(table: RunTable, ledger: Ledger, key: str) -> bool:
+def _given(table: ScoredRun, ledger: Ledger, key: str) -> bool:
     return bool(np.isfinite(_mean(table, ratings_of(ledger, table.run.run_id, key))).any())
 
 
-def people_values(table: RunTable, ledger: Ledger, key: str) -> PeopleValues:
+def human_ratings(table: ScoredRun, ledger: Ledger, key: str) -> HumanRatings:
     """Give what people said of a quantity in a run.
 
     Raises:
@@ -127,9 +127,9 @@ def people_values(table: RunTable, ledger: Ledger, key: str) -> PeopleValues:
         return _unanswerable(table)
     if key.startswith(IMPORTED):
         return _from_file(table, key)
-    quantity, run_id = quantity_of(key), table.run.run_id
+    quantity, run_id = dimension_of(key), table.run.run_id
     drawn = _mean(table, ratings_of(ledger, run_id, key, drawn=True))
-    return PeopleValues(
+    return HumanRatings(
         key=key,
         title=quantity.title,
         values=_mean(table, ratings_of(ledger, run_id, key)),
@@ -141,7 +141,7 @@ def people_values(table: RunTable, ledger: Ledger, key: str) -> PeopleValues:
     )
 
 
-def quantity_title(key: str) -> str:
+def dimension_title(key: str) -> str:
     """Name a quantity for people.
 
     Raises:
@@ -152,27 +152,27 @@ def quantity_title(key: str) -> str:
     if key.startswith(IMPORTED) and key != IMPORTED:
         title = title_of(key.removeprefix(IMPORTED))
         return title[:1].upper() + title[1:]
-    return quantity_of(key).title
+    return dimension_of(key).title
 
 
 def words_of(key: str) -> tuple[str, str]:
     """Give the words for yes and no to a quantity."""
     if key == UNANSWERABLE:
         return "unanswerable", "answerable"
-    quantity = None if key.startswith(IMPORTED) else quantity_of(key)
+    quantity = None if key.startswith(IMPORTED) else dimension_of(key)
     if quantity is None or not quantity.binary:
         return DEGREES
     return quantity.levels[0][0], quantity.levels[1][0]
 
 
-def _unanswerable(table: RunTable) -> PeopleValues:
-    answerable = table.evidence["answerable"]
+def _unanswerable(table: ScoredRun) -> HumanRatings:
+    answerable = table.stage_features["answerable"]
     values = np.select([answerable == _NO, answerable == _YES], [1.0, 0.0], np.nan)
     nothing = np.full(table.n, np.nan)
     how = "answerability as recorded in the file, partly answerable and conversational questions left out"
-    return PeopleValues(
+    return HumanRatings(
         UNANSWERABLE,
-        quantity_title(UNANSWERABLE),
+        dimension_title(UNANSWERABLE),
         values,
         nothing,
         np.zeros(table.n, dtype=np.bool_),
@@ -182,7 +182,7 @@ def _unanswerable(table: RunTable) -> PeopleValues:
     )
 
 
-def _from_file(table: RunTable, key: str) -> PeopleValues:
+def _from_file(table: ScoredRun, key: str) -> HumanRatings:
     metric = key.removeprefix(IMPORTED)
     column = table.column(metric, Source.HUMAN)
     if column is None:
@@ -197,9 +197,9 @@ def _from_file(table: RunTable, key: str) -> PeopleValues:
             (float(np.nanmin(values)), float(np.nanmax(values))) if np.isfinite(values).any() else (0.0, 1.0)
         )
     found = declared(metric)
-    return PeopleValues(
+    return HumanRatings(
         key=key,
-        title=quantity_title(key),
+        title=dimension_title(key),
         values=values,
         drawn=np.full(table.n, np.nan),
         unrated=np.zeros(table.n, dtype=np.bool_),
@@ -210,7 +210,7 @@ def _from_file(table: RunTable, key: str) -> PeopleValues:
     )
 
 
-def _placed_cases(table: RunTable, ratings: Sequence[Rating]) -> BoolArray:
+def _placed_cases(table: ScoredRun, ratings: Sequence[Rating]) -> BoolArray:
     """(n,) True where any of the ratings speaks of the sample."""
     found = np.zeros(table.n, dtype=np.bool_)
     rows = rows_of(table, ((one.question_id, one.repeat) for one in ratings))
@@ -218,7 +218,7 @@ def _placed_cases(table: RunTable, ratings: Sequence[Rating]) -> BoolArray:
     return found
 
 
-def _mean(table: RunTable, ratings: Sequence[Rating]) -> FloatArray:
+def _mean(table: ScoredRun, ratings: Sequence[Rating]) -> FloatArray:
     sample, values = _placed(table, ratings)
     count = np.bincount(sample, minlength=table.n)
     total = np.bincount(sample, weights=values, minlength=table.n)
@@ -226,7 +226,7 @@ def _mean(table: RunTable, ratings: Sequence[Rating]) -> FloatArray:
     return mean
 
 
-def _placed(table: RunTable, ratings: Sequence[Rating]) -> tuple[IntArray, FloatArray]:
+def _placed(table: ScoredRun, ratings: Sequence[Rating]) -> tuple[IntArray, FloatArray]:
     """Rows and values of the ratings that have one."""
     rows = rows_of(table, ((one.question_id, one.repeat) for one in ratings))
     placed = [
@@ -237,7 +237,7 @@ def _placed(table: RunTable, ratings: Sequence[Rating]) -> tuple[IntArray, Float
     return np.array([row for row, _ in placed], dtype=np.int64), np.array([value for _, value in placed])
 
 
-def annotator_values(table: RunTable, ledger: Ledger, key: str) -> tuple[FloatArray, int, Level]:
+def annotator_values(table: ScoredRun, ledger: Ledger, key: str) -> tuple[FloatArray, int, Level]:
     """Lay out every single rating of a quantity, to see how far people agree with each other.
 
     Returns:
@@ -252,7 +252,7 @@ def annotator_values(table: RunTable, ledger: Ledger, key: str) -> tuple[FloatAr
     else:
         ratings = ratings_of(ledger, table.run.run_id, key)
         sample, values = _placed(table, ratings)
-        people, quantity = len({one.annotator for one in ratings}), quantity_of(key)
+        people, quantity = len({one.annotator for one in ratings}), dimension_of(key)
     order = np.argsort(sample, kind="stable")
     sample, values = sample[order], values[order]
     counts = np.bincount(sample, minlength=table.n)
@@ -262,13 +262,13 @@ def annotator_values(table: RunTable, ledger: Ledger, key: str) -> tuple[FloatAr
     return padded(values, sample, place, shape, np.nan), people, _level(values, quantity)
 
 
-def _level(values: FloatArray, quantity: Quantity | None) -> Level:
+def _level(values: FloatArray, quantity: RatingDimension | None) -> Level:
     if quantity is not None and quantity.levels:
         return "nominal" if quantity.binary else "ordinal"
     return "ordinal" if quantity is None and len(np.unique(values)) <= MOST_LEVELS else "interval"
 
 
-def _entries(table: RunTable, metric: str) -> tuple[IntArray, FloatArray, int]:
+def _entries(table: ScoredRun, metric: str) -> tuple[IntArray, FloatArray, int]:
     """Rows and values of the single scores in the file, on the scale people used."""
     column: Any = pq.read_table(table.samples_path, columns=["human"])["human"]
     entries = Ragged.of(column)

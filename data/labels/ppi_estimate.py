@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.labels.agreement import DEFAULT_CUTS, Cuts
-from data.labels.evaluated_metric import (Held, column_of, oriented, passes)
-from data.labels.human_ratings import PeopleValues
-from data.scoring.scored_run import RunTable
+from data.labels.evaluated_metric import EvaluatedMetric, column_of, oriented, passes
+from data.labels.human_ratings import HumanRatings
+from data.scoring.scored_run import ScoredRun
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from metrics.statistics.intervals import Interval, interval
 from metrics.statistics.ppi import PpiMean, ppi_mean
 
-__all__ = ["ADVISED_LABELS", "FEW_LABELS", "Corrected", "corrected_mean"]
+__all__ = ["ADVISED_LABELS", "FEW_LABELS", "PpiEstimate", "ppi_estimate"]
 
 FEW_LABELS = 50  # below this the corrected mean is said to be uncertain
 ADVISED_LABELS = (150, 300)  # ARES (Saad-Falcon et al. 2024) uses 150 and more
@@ -22,7 +22,7 @@ MOST_ESTIMATED = 5000  # samples whose wording is read for an estimate of the wh
 
 
 @dataclass(frozen=True)
-class Corrected:
+class PpiEstimate:
     """The mean of a quantity over a run, from a metric on all samples and labels drawn at random.
 
     Attributes:
@@ -42,7 +42,9 @@ class Corrected:
     unrated: int = 0
 
 
-def corrected_mean(table: RunTable, people: PeopleValues, held: Held, cuts: Cuts = DEFAULT_CUTS) -> Corrected:
+def ppi_estimate(
+    table: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS
+) -> PpiEstimate:
     """Correct a metric's mean by the labels that were drawn at random.
 
     A verdict of people is corrected by the metric's verdict at its cut-off, a degree by its value, both on 0
@@ -54,18 +56,20 @@ def corrected_mean(table: RunTable, people: PeopleValues, held: Held, cuts: Cuts
     same = held.metric == people.metric
     unrated = int(people.unrated.sum())
     if not drawn.any():
-        return Corrected(None, None, same, browsed, 0, unrated)
+        return PpiEstimate(None, None, same, browsed, 0, unrated)
     judged = np.where(people.unrated, np.nan, _judged(table, people, held, cuts, drawn))
     known = np.isfinite(judged)
     unjudged = int((drawn & ~known).sum())
     if not (drawn & known).any():
-        return Corrected(None, None, same, browsed, unjudged, unrated)
+        return PpiEstimate(None, None, same, browsed, unjudged, unrated)
     ppi = _corrected(table, people.drawn, judged, drawn & known)
     raw = _raw(table, judged[known], known, people.binary)
-    return Corrected(ppi, raw, same, browsed, unjudged, unrated)
+    return PpiEstimate(ppi, raw, same, browsed, unjudged, unrated)
 
 
-def _judged(table: RunTable, people: PeopleValues, held: Held, cuts: Cuts, drawn: BoolArray) -> FloatArray:
+def _judged(
+    table: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts, drawn: BoolArray
+) -> FloatArray:
     column = column_of(table, held, _whole(drawn))
     values = oriented(held, np.where(column.status == Status.SCORED, column.values, np.nan))
     if not people.binary:
@@ -73,13 +77,13 @@ def _judged(table: RunTable, people: PeopleValues, held: Held, cuts: Cuts, drawn
     return np.where(np.isfinite(values), passes(values, cuts[1]), np.nan)
 
 
-def _corrected(table: RunTable, labels: FloatArray, judged: FloatArray, both: BoolArray) -> PpiMean:
+def _corrected(table: ScoredRun, labels: FloatArray, judged: FloatArray, both: BoolArray) -> PpiMean:
     rest = np.isfinite(judged) & ~both
     clusters = table.clusters[table.question]
     return ppi_mean(labels[both], judged[both], judged[rest], clusters=(clusters[both], clusters[rest]))
 
 
-def _raw(table: RunTable, judged: FloatArray, known: BoolArray, binary: bool) -> Interval:
+def _raw(table: ScoredRun, judged: FloatArray, known: BoolArray, binary: bool) -> Interval:
     return interval(judged, table.clusters[table.question][known], len(judged), binary)
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from data.errors import WorkspaceError
-from data.labels.rating_dimensions import quantity_of
-from data.scoring.scored_run import RunTable
+from data.labels.rating_dimensions import dimension_of
+from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now
 from metrics.schema.scores import IntArray
@@ -88,7 +88,7 @@ def start_queue(ledger: Ledger, run_id: str, quantity: str, who: str) -> Queue:
     The order is the same for everybody who rates a quantity of a run: so the first cases are rated by several
     people, and how far these agree can be told.
     """
-    quantity_of(quantity)
+    dimension_of(quantity)
     name = who.strip()
     if not name:
         raise WorkspaceError("a queue needs the name of who rates; accepted: any text")
@@ -127,7 +127,7 @@ def queue_of(ledger: Ledger, queue_id: int) -> Queue | None:
     return Queue(*row) if row else None
 
 
-def queue_state(ledger: Ledger, table: RunTable, queue: Queue) -> QueueState:
+def queue_state(ledger: Ledger, table: ScoredRun, queue: Queue) -> QueueState:
     """Say which samples of a run a queue has behind it, and which come."""
     with ledger.open() as connection:
         cases = connection.execute(_IN_QUEUE, {"queue": queue.queue_id, "who": queue.who}).fetchall()
@@ -136,7 +136,7 @@ def queue_state(ledger: Ledger, table: RunTable, queue: Queue) -> QueueState:
     return QueueState(queue, rated, coming)
 
 
-def rows_of(table: RunTable, cases: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+def rows_of(table: ScoredRun, cases: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
     """Find the row of each (question_id, repeat) that a run has."""
     wanted = set(cases)
     ids = np.array(sorted({name for name, _ in wanted}), dtype=object)

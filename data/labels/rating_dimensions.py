@@ -7,16 +7,24 @@ from dataclasses import dataclass, replace
 
 from data.errors import DataError
 from data.store.ledger import Ledger
-from metrics.judge.prompts import asked_text
+from metrics.judge.prompts import fenced_text
 from metrics.judge.reply_schema import ADDRESSES, AGREES, COMPLETE
 
-__all__ = ["EVALUATOR", "PASS", "QUANTITIES", "Quantity", "offered_quantities", "quantity_of", "share_of"]
+__all__ = [
+    "EVALUATOR",
+    "PASS",
+    "QUANTITIES",
+    "RatingDimension",
+    "dimension_of",
+    "offered_dimensions",
+    "share_of",
+]
 
 PASS, EVALUATOR = "pass", "evaluator:"
 
 
 @dataclass(frozen=True)
-class Quantity:
+class RatingDimension:
     """Something a person can say of a case.
 
     Attributes:
@@ -46,26 +54,28 @@ def _levels(words: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
     return tuple(words.items())
 
 
-QUANTITIES: Mapping[str, Quantity] = {
+QUANTITIES: Mapping[str, RatingDimension] = {
     one.key: one
     for one in (
-        Quantity(PASS, "Pass or fail", (("pass", 1.0), ("fail", 0.0)), "Would you let this answer stand?"),
-        Quantity("correctness", "Correctness", _levels(AGREES), asked_text("agrees")),
-        Quantity("answer_relevancy", "Answer relevancy", _levels(ADDRESSES), asked_text("addresses")),
-        Quantity("completeness", "Completeness", _levels(COMPLETE), asked_text("complete")),
-        Quantity(
+        RatingDimension(
+            PASS, "Pass or fail", (("pass", 1.0), ("fail", 0.0)), "Would you let this answer stand?"
+        ),
+        RatingDimension("correctness", "Correctness", _levels(AGREES), fenced_text("agrees")),
+        RatingDimension("answer_relevancy", "Answer relevancy", _levels(ADDRESSES), fenced_text("addresses")),
+        RatingDimension("completeness", "Completeness", _levels(COMPLETE), fenced_text("complete")),
+        RatingDimension(
             "faithfulness",
             "Faithfulness",
             (),
             "How many claims does the answer make, and how many of them does a document support? "
-            f"Claims: {asked_text('claims')} Support: {asked_text('by')} "
+            f"Claims: {fenced_text('claims')} Support: {fenced_text('by')} "
             "Of an answer without claims nothing can be said.",
         ),
     )
 }
 
 
-def quantity_of(key: str) -> Quantity:
+def dimension_of(key: str) -> RatingDimension:
     """Find a quantity.
 
     Raises:
@@ -73,13 +83,13 @@ def quantity_of(key: str) -> Quantity:
     """
     name = key.removeprefix(EVALUATOR)
     if key.startswith(EVALUATOR) and name.strip():
-        return Quantity(key, name, (("yes", 1.0), ("no", 0.0)))
+        return RatingDimension(key, name, (("yes", 1.0), ("no", 0.0)))
     if key not in QUANTITIES:
         raise DataError(f"quantity {key[:60]!r}; accepted: {', '.join(QUANTITIES)}, {EVALUATOR}NAME")
     return QUANTITIES[key]
 
 
-def offered_quantities(ledger: Ledger, project: str) -> list[Quantity]:
+def offered_dimensions(ledger: Ledger, project: str) -> list[RatingDimension]:
     """List what people can rate in a project: the fixed quantities, and one for each of its evaluators."""
     if not ledger.path.exists():
         return [*QUANTITIES.values()]
@@ -89,7 +99,7 @@ def offered_quantities(ledger: Ledger, project: str) -> list[Quantity]:
             " ORDER BY evaluator_id",
             (project,),
         ).fetchall()
-    own = [replace(quantity_of(f"{EVALUATOR}{name}"), asks=question) for name, question in rows]
+    own = [replace(dimension_of(f"{EVALUATOR}{name}"), asks=question) for name, question in rows]
     return [*QUANTITIES.values(), *own]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from data.errors import DataError, WorkspaceError
-from data.labels.rating_dimensions import (PASS, Quantity, quantity_of)
+from data.labels.rating_dimensions import PASS, RatingDimension, dimension_of
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now
 
@@ -80,7 +80,7 @@ def rate(
     if not annotator.strip():
         raise WorkspaceError("a rating needs the name of who gives it; accepted: any text")
     if value is not None:
-        _check(quantity_of(quantity), value)
+        _check(dimension_of(quantity), value)
     with ledger.open() as connection:
         cursor = connection.execute(
             "INSERT INTO ratings (run_id, question_id, repeat, annotator, quantity, value, queue_id, at)"
@@ -88,7 +88,7 @@ def rate(
             (
                 *case,
                 annotator.strip(),
-                quantity_of(quantity).key,
+                dimension_of(quantity).key,
                 NO_VALUE if value is None else value,
                 queue_id,
                 utc_now().isoformat(),
@@ -97,7 +97,7 @@ def rate(
         return int(cursor.lastrowid or 0)
 
 
-def _check(quantity: Quantity, value: float) -> None:
+def _check(quantity: RatingDimension, value: float) -> None:
     if quantity.key == PASS:
         raise DataError("a verdict on the whole case is a label, not a rating; accepted: no value")
     near = any(abs(value - level) <= _ROUNDING for _, level in quantity.levels)

@@ -10,7 +10,7 @@ from data.errors import WorkspaceError
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now
 
-__all__ = ["STANDING", "TracesRead", "mark_read", "named", "traces_read"]
+__all__ = ["STANDING", "ReviewedCases", "mark_reviewed", "named", "reviewed_cases"]
 
 # the newest label of each person for each case of the runs :runs, a JSON list, as the table `given`
 STANDING = """
@@ -31,7 +31,7 @@ _SEEN = f"""
 
 
 @dataclass(frozen=True)
-class TracesRead:
+class ReviewedCases:
     """Cases that people read: labelled, noted, or marked as read.
 
     Attributes:
@@ -43,7 +43,7 @@ class TracesRead:
     by: Mapping[str, int]
 
 
-def mark_read(ledger: Ledger, case: tuple[str, str, int], who: str) -> None:
+def mark_reviewed(ledger: Ledger, case: tuple[str, str, int], who: str) -> None:
     """Write down that a person read a case; a second time changes nothing.
 
     Args:
@@ -59,13 +59,13 @@ def mark_read(ledger: Ledger, case: tuple[str, str, int], who: str) -> None:
         connection.execute("INSERT OR IGNORE INTO reads VALUES (?, ?, ?, ?, ?)", row)
 
 
-def traces_read(ledger: Ledger, runs: Sequence[str]) -> TracesRead:
+def reviewed_cases(ledger: Ledger, runs: Sequence[str]) -> ReviewedCases:
     """Count the cases of some runs that people labelled, noted or marked as read, and by whom."""
     if not ledger.path.exists():
-        return TracesRead(0, {})
+        return ReviewedCases(0, {})
     with ledger.open() as connection:
         (_, cases), *people = connection.execute(_SEEN, {"runs": json.dumps(list(runs))}).fetchall()
-    return TracesRead(cases, dict(sorted(people, key=lambda entry: (-entry[1], entry[0]))))
+    return ReviewedCases(cases, dict(sorted(people, key=lambda entry: (-entry[1], entry[0]))))
 
 
 def named(who: str) -> str:

@@ -10,20 +10,29 @@ from numpy.typing import NDArray
 
 from data.scoring.gold_join import Match, rankings, span_rankings
 from data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
-from metrics.schema.batch import ANSWERABLE, Answers, Batch, Checks, Claims, Rankings, ReferenceClaims, Use
+from metrics.schema.batch import (
+    ANSWERABLE,
+    Answers,
+    Batch,
+    Checks,
+    Claims,
+    ContextUse,
+    Rankings,
+    ReferenceClaims,
+)
 from metrics.schema.scores import BoolArray, IntArray, Source, Status
-from metrics.text.context_attribution import Attributor
+from metrics.text.context_attribution import ContextAttributor
 from metrics.text.refusal_detection import detect_refusal
 
 __all__ = [
     "batch_of",
     "checks_of",
-    "estimated_refusals",
-    "estimated_use",
+    "heuristic_refusals",
+    "heuristic_use",
 ]
 
 
-def estimated_refusals(answers: Any, wanted: BoolArray) -> NDArray[np.int8]:
+def heuristic_refusals(answers: Any, wanted: BoolArray) -> NDArray[np.int8]:
     """Detect refusals by their phrases: 1 refused, 0 answered, -1 where no answer is recorded or wanted."""
     found = np.full(len(answers), -1, dtype=np.int8)
     for row in np.flatnonzero(wanted):
@@ -33,9 +42,9 @@ def estimated_refusals(answers: Any, wanted: BoolArray) -> NDArray[np.int8]:
     return found
 
 
-def estimated_use(table: Any, rows: IntArray) -> Iterator[tuple[int, list[tuple[int, float]]]]:
+def heuristic_use(table: Any, rows: IntArray) -> Iterator[tuple[int, list[tuple[int, float]]]]:
     """Attribute answers to documents by their words: (row, [(rank, share)]) where texts are recorded."""
-    attributor = Attributor()
+    attributor = ContextAttributor()
     answers, retrieved = table["answer"], table["retrieved"]
     for row in rows.tolist():
         answer = answers[row].as_py()
@@ -62,7 +71,7 @@ def batch_of(table: Any, match: Match = "id") -> Batch:
         spans=span_rankings(table),
         claims=_claims(table, retrieved.width),
         reference_claims=reference,
-        use=_use(table, retrieved, answers.refused == 1),
+        context_use=_use(table, retrieved, answers.refused == 1),
         answers=answers,
         checks=checks_of(table),
         document_relevant=_document_labels(retrieved, table.num_rows),
@@ -125,7 +134,7 @@ def _answers(table: Any, ranked: Rankings | None, reference: ReferenceClaims | N
     names = table["refused_source"].to_pylist()
     source = np.array([REFUSED_SOURCES.get(name, Source.ESTIMATED) for name in names], dtype=np.int8)
     unknown = recorded < 0
-    guessed = estimated_refusals(table["answer"], unknown)
+    guessed = heuristic_refusals(table["answer"], unknown)
     source[unknown] = Source.ESTIMATED
     codes = {name: code for code, name in enumerate(ANSWERABLE)}
     answerable = [codes.get(name, -1) for name in table["answerable"].to_pylist()]
@@ -158,14 +167,14 @@ def _context_has_gold(n: int, ranked: Rankings | None, reference: ReferenceClaim
     return known
 
 
-def _use(table: Any, retrieved: Ragged, refused: BoolArray) -> Use | None:
+def _use(table: Any, retrieved: Ragged, refused: BoolArray) -> ContextUse | None:
     if retrieved.width == 0:
         return None
     stated, status, source = _stated_use(table, retrieved)
     _use_by_claims(table, retrieved, stated[0], status)
     used, share = stated
     open_rows = np.flatnonzero((status != Status.SCORED) & (retrieved.lengths > 0) & ~refused)
-    for row, marks in estimated_use(table, open_rows):
+    for row, marks in heuristic_use(table, open_rows):
         status[row], source[row] = Status.SCORED, Source.ESTIMATED
         for rank, part in marks:
             used[row, rank - 1], share[row, rank - 1] = True, part
@@ -173,7 +182,7 @@ def _use(table: Any, retrieved: Ragged, refused: BoolArray) -> Use | None:
     if not (status == Status.SCORED).any():
         return None
     status[refused & (retrieved.lengths > 0)] = Status.SCORED
-    return Use(used, share, retrieved.lengths, refused, status, source)
+    return ContextUse(used, share, retrieved.lengths, refused, status, source)
 
 
 def _use_by_claims(table: Any, retrieved: Ragged, used: BoolArray, status: NDArray[np.int8]) -> None:

@@ -19,9 +19,9 @@ from data.scoring.imported_scores import human_scores, imported_scores, recorded
 from data.scoring.judged_labels import overlaid
 from data.scoring.judged_scores import EVALUATOR, JudgedBatch, evaluator_scores, judged_scores, yielding
 from data.scoring.ranked_lists import ranked_table
-from data.scoring.stage_features import evidence_of
+from data.scoring.stage_features import stage_features_of
 from data.store.sample_schema import conform
-from metrics.judge.reply import READING
+from metrics.judge.reply import EVALUATION
 from metrics.metric_registry import compute, lookup, unavailable
 from metrics.schema.batch import Batch
 from metrics.schema.metric import CONVENTIONS, Convention
@@ -30,9 +30,9 @@ from metrics.schema.scores import FloatArray, Scores, Source, Status
 __all__ = [
     "DEFAULT_KS",
     "SCORES_VERSION",
-    "BatchScores",
     "ScoreKey",
     "ScoreOptions",
+    "ScoredChunk",
     "batches_of",
     "score_batch",
 ]
@@ -58,7 +58,7 @@ class ScoreOptions:
     ks: tuple[int, ...] = DEFAULT_KS
     convention: Convention = "default"
     match: Match = "id"
-    judgements: tuple[tuple[str, str], ...] = ()
+    judge_results: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if self.convention not in CONVENTIONS:
@@ -71,14 +71,14 @@ class ScoreOptions:
         """Name of the folder that holds scores made this way."""
         cuts = "-".join(str(k) for k in self.ks)
         plain = f"v{SCORES_VERSION}.{self.convention}.{self.match}.k{cuts}"
-        if not self.judgements:
+        if not self.judge_results:
             return plain
-        judged = hashlib.sha256(json.dumps(self.judgements).encode()).hexdigest()[:12]
+        judged = hashlib.sha256(json.dumps(self.judge_results).encode()).hexdigest()[:12]
         return f"{plain}.judged-{judged}"
 
 
 @dataclass(frozen=True)
-class BatchScores:
+class ScoredChunk:
     """The scores of one batch.
 
     Attributes:
@@ -91,7 +91,7 @@ class BatchScores:
 
     n: int
     blocks: Mapping[ScoreKey, Scores]
-    evidence: Mapping[str, FloatArray]
+    stage_features: Mapping[str, FloatArray]
     missing: Mapping[str, str]
     tables: Mapping[str, Any] = field(default_factory=dict)
 
@@ -110,7 +110,7 @@ def batches_of(samples: Path) -> list[list[int]]:
     return found
 
 
-def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> BatchScores:
+def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> ScoredChunk:
     """Score the samples of some row groups."""
     plain = _recorded(samples, groups)
     recorded = batch_of(plain, options.match)
@@ -125,7 +125,9 @@ def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> Batc
     blocks |= recorded_figures(table) | imported_scores(table) | human_scores(table)
     blocks |= yielding(judged, blocks)
     missing = {name: why for name, why in unavailable(batch).items() if not _told(name, judged, bool(said))}
-    return BatchScores(batch.n, blocks, evidence_of(table, batch), missing, _beside(table, batch) | said)
+    return ScoredChunk(
+        batch.n, blocks, stage_features_of(table, batch), missing, _beside(table, batch) | said
+    )
 
 
 def _told(name: str, judged: Mapping[ScoreKey, Scores], read: bool) -> bool:
@@ -151,14 +153,14 @@ def _judged(
     blocks: dict[ScoreKey, Scores] = {}
     said = {}
     rows = np.asarray(table["row"].to_numpy(), dtype=np.int64)
-    for kind, digest in options.judgements:
+    for kind, digest in options.judge_results:
         path = samples.parents[2] / "judgements" / samples.parent.name / f"{digest}.parquet"
         if not path.exists():
             continue
         found = JudgedBatch(path, rows)
         if kind.startswith(EVALUATOR):
             blocks |= evaluator_scores(kind, found)
-        elif kind == READING:
+        elif kind == EVALUATION:
             table, readings = overlaid(table, found.payloads)
             said["judged"] = found.told(readings)
             blocks |= judged_scores(table, readings, found, scoring, computed)

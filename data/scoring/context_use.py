@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from data.store.ragged import Ragged, flags, padded
-from metrics.schema.batch import Batch, Use
+from metrics.schema.batch import Batch, ContextUse
 from metrics.schema.scores import BoolArray, FloatArray, Source, Status
 
-__all__ = ["ORIGINS", "UseOfRun", "use_of", "use_table"]
+__all__ = ["ORIGINS", "RunContextUse", "context_use_of", "use_table"]
 
 ORIGINS: Mapping[str, str] = {  # the more trusted first
     "judge": "judged",
@@ -31,7 +31,7 @@ ORIGINS: Mapping[str, str] = {  # the more trusted first
 
 
 @dataclass(frozen=True)
-class UseOfRun:
+class RunContextUse:
     """The use of documents in the n samples of a run.
 
     Attributes:
@@ -42,8 +42,8 @@ class UseOfRun:
         gold_rank: (n,) 1-based rank of the first gold document; inf where there is none, NaN unknown.
     """
 
-    use: Use
-    origin: NDArray[np.object_]
+    use: ContextUse
+    source: NDArray[np.object_]
     top_relevant: NDArray[np.int8]
     top_length: FloatArray
     gold_rank: FloatArray
@@ -57,7 +57,7 @@ class UseOfRun:
 
 def use_table(table: Any, batch: Batch) -> Any:
     """Lay out use, its origin, and what is known of the first document; None where no use is known."""
-    use = batch.use
+    use = batch.context_use
     if use is None:
         return None
     listed = use.used & (np.arange(use.used.shape[1]) < use.documents[:, None])
@@ -78,7 +78,7 @@ def use_table(table: Any, batch: Batch) -> Any:
     )
 
 
-def _origin(table: Any, use: Use) -> NDArray[np.object_]:
+def _origin(table: Any, use: ContextUse) -> NDArray[np.object_]:
     stated = np.array(table["used_source"].to_pylist(), dtype=object)
     recorded = Ragged.of(table["used"]).recorded
     cited = Ragged.of(table["citations"]).recorded & ~recorded
@@ -138,9 +138,9 @@ def _top_length(table: Any, n: int) -> FloatArray:
     return lengths
 
 
-def use_of(table: RunTable) -> UseOfRun | None:
+def context_use_of(table: ScoredRun) -> RunContextUse | None:
     """Read the use of documents of a run; None where none is known."""
-    stored = table.beside("use")
+    stored = table.auxiliary_table("use")
     if stored is None:
         return None
     ranks, documents = Ragged.of(stored["used"]), _array(stored["documents"], np.int64)
@@ -149,7 +149,7 @@ def use_of(table: RunTable) -> UseOfRun | None:
     used = np.zeros((table.n, width), dtype=np.bool_)
     used[ranks.sample, places] = True
     shares = np.asarray(Ragged.of(stored["share"]).entries.to_numpy(zero_copy_only=False), dtype=np.float64)
-    use = Use(
+    use = ContextUse(
         used=used,
         share=padded(shares, ranks.sample, places, used.shape, np.nan),
         documents=documents,
@@ -157,9 +157,9 @@ def use_of(table: RunTable) -> UseOfRun | None:
         status=_array(stored["status"], np.int8),
         source=_array(stored["source"], np.int8),
     )
-    return UseOfRun(
+    return RunContextUse(
         use=use,
-        origin=np.array(stored["origin"].to_pylist(), dtype=object),
+        source=np.array(stored["origin"].to_pylist(), dtype=object),
         top_relevant=_array(stored["top_relevant"], np.int8),
         top_length=_array(stored["top_length"], np.float64),
         gold_rank=_array(stored["gold_rank"], np.float64),

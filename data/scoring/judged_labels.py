@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from data.store.sample_schema import SCHEMA
-from metrics.judge.reply import Reading, reading_from
+from metrics.judge.reply import JudgeReply, reply_from
 
 __all__ = ["judged_sample", "overlaid"]
 
 
-def overlaid(table: Any, payloads: Mapping[int, str]) -> tuple[Any, dict[int, Reading]]:
+def overlaid(table: Any, payloads: Mapping[int, str]) -> tuple[Any, dict[int, JudgeReply]]:
     """Lay a judge's labels over an Arrow table of samples, where there are any.
 
     A person's word on a refusal stays; everything else that the judge says takes the place of what was
@@ -29,7 +29,7 @@ def overlaid(table: Any, payloads: Mapping[int, str]) -> tuple[Any, dict[int, Re
     Returns:
         The table, and the readings by place.
     """
-    readings = {at: reading_from(orjson.loads(text)) for at, text in payloads.items()}
+    readings = {at: reply_from(orjson.loads(text)) for at, text in payloads.items()}
     if not readings:
         return table, readings
     made: dict[str, Mapping[int, Any]] = {
@@ -48,7 +48,7 @@ def overlaid(table: Any, payloads: Mapping[int, str]) -> tuple[Any, dict[int, Re
     return table, readings
 
 
-def judged_sample(sample: Mapping[str, Any], read: Reading) -> dict[str, Any]:
+def judged_sample(sample: Mapping[str, Any], read: JudgeReply) -> dict[str, Any]:
     """Lay a judge's labels over one sample as it is stored."""
     found = dict(sample)
     if read.form.answer:
@@ -77,7 +77,7 @@ def _replaced(table: Any, name: str, values: Mapping[int, Any]) -> Any:
     return table.set_column(table.column_names.index(name), field, column.combine_chunks())
 
 
-def _claims(one: Reading) -> list[dict[str, Any]]:
+def _claims(one: JudgeReply) -> list[dict[str, Any]]:
     known = bool(one.form.ranks)
     return [
         {
@@ -90,7 +90,7 @@ def _claims(one: Reading) -> list[dict[str, Any]]:
     ]
 
 
-def _statements(one: Reading) -> list[dict[str, Any]]:
+def _statements(one: JudgeReply) -> list[dict[str, Any]]:
     known = bool(one.form.ranks)
     return [
         {"text": each.text, "in_answer": each.in_answer, "supported_by": list(each.by) if known else None}
@@ -98,18 +98,18 @@ def _statements(one: Reading) -> list[dict[str, Any]]:
     ]
 
 
-def _used(one: Reading) -> list[dict[str, Any]]:
+def _used(one: JudgeReply) -> list[dict[str, Any]]:
     return [{"rank": rank, "share": None} for rank in one.used]
 
 
-def _relevance(table: Any, readings: Mapping[int, Reading]) -> dict[int, list[dict[str, Any]]]:
+def _relevance(table: Any, readings: Mapping[int, JudgeReply]) -> dict[int, list[dict[str, Any]]]:
     """Label the documents that the judge was shown; those without a text keep no label."""
     places = sorted(at for at, one in readings.items() if one.form.ranks)
     lists = table["retrieved"].take(pa.array(places, pa.int64())).to_pylist() if places else []
     return {at: _labelled(documents, readings[at]) for at, documents in zip(places, lists, strict=True)}
 
 
-def _labelled(documents: Sequence[dict[str, Any]], read: Reading) -> list[dict[str, Any]]:
+def _labelled(documents: Sequence[dict[str, Any]], read: JudgeReply) -> list[dict[str, Any]]:
     shown, relevant = set(read.form.ranks), set(read.relevant)
     return [
         {**one, "relevant": rank in relevant if rank in shown else None}

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from data.scoring.batch_inputs import batch_of
 from data.scoring.gold_join import Match
 from data.store.ragged import Ragged
-from metrics.judge.reply import READING, Reading
+from metrics.judge.reply import EVALUATION, JudgeReply
 from metrics.judge.reply_schema import ADDRESSES, AGREES, COMPLETE
 from metrics.metric_registry import REGISTRY, compute, cuts_of
-from metrics.schema.batch import Batch, Judgement
+from metrics.schema.batch import Batch, JudgeLabels
 from metrics.schema.metric import Convention, Metric, MetricKey
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Source, Status, StrArray
 
@@ -31,9 +31,9 @@ __all__ = [
     "JudgedInputs",
     "evaluator_scores",
     "is_scored",
+    "judge_result_of",
     "judged_metrics",
     "judged_scores",
-    "judgement_of",
     "yielding",
 ]
 
@@ -149,7 +149,7 @@ class JudgedBatch:
                 if one["payload"] is not None:
                     self.payloads[at] = one["payload"]
 
-    def told(self, readings: Mapping[int, Reading]) -> Any:
+    def told(self, readings: Mapping[int, JudgeReply]) -> Any:
         """Give the Arrow table that the Judge page reads: status in words, reason, injected instructions."""
         injections = [len(readings[at].injections) if at in readings else 0 for at in range(len(self.words))]
         return pa.table(
@@ -178,7 +178,7 @@ def _loads(text: str) -> Any:
 
 def judged_scores(
     table: Any,
-    readings: Mapping[int, Reading],
+    readings: Mapping[int, JudgeReply],
     found: JudgedBatch,
     scoring: tuple[Sequence[int], Convention, Match],
     recorded: Mapping[str, Scores],
@@ -209,14 +209,14 @@ def judged_scores(
 
 def _made(
     table: Any,
-    readings: Mapping[int, Reading],
+    readings: Mapping[int, JudgeReply],
     places: IntArray,
     scoring: tuple[Sequence[int], Convention, Match],
 ) -> dict[str, Scores]:
     ks, convention, match = scoring
     batch = batch_of(table.take(pa.array(places)), match)
-    said = judgement_of([readings[int(at)] for at in places])
-    return compute(_judged_only(replace(batch, judgement=said)), ks, convention)
+    said = judge_result_of([readings[int(at)] for at in places])
+    return compute(_judged_only(replace(batch, judge_labels=said)), ks, convention)
 
 
 def yielding(judged: Mapping[ScoreKey, Scores], others: Mapping[ScoreKey, Scores]) -> dict[ScoreKey, Scores]:
@@ -260,16 +260,16 @@ def _where(scores: Scores, lacking: NDArray[np.object_]) -> Scores:
 
 def _judged_only(batch: Batch) -> Batch:
     """Leave out what no judge speaks of."""
-    use = batch.use
+    use = batch.context_use
     if use is not None:
         told = (use.source == Source.JUDGED) | (use.status != Status.SCORED)
         use = replace(use, status=np.where(told, use.status, Status.NOT_RUN).astype(np.int8))
-    return replace(batch, rankings=None, spans=None, checks=None, first_pass=None, use=use)
+    return replace(batch, rankings=None, spans=None, checks=None, first_pass=None, context_use=use)
 
 
-def judgement_of(readings: Sequence[Reading]) -> Judgement:
+def judge_result_of(readings: Sequence[JudgeReply]) -> JudgeLabels:
     """Turn the labels on whole answers into arrays."""
-    return Judgement(
+    return JudgeLabels(
         addresses=_levels([one.addresses for one in readings], ADDRESSES),
         complete=_levels([one.complete for one in readings], COMPLETE),
         agrees=_levels([one.agrees for one in readings], AGREES),
@@ -301,7 +301,7 @@ def _spread(scores: Scores | None, places: IntArray, found: JudgedBatch) -> Scor
 
 def is_scored(kind: str) -> bool:
     """Whether a judgement of a kind becomes scores of the run; answers made from it do not."""
-    return kind == READING or kind.startswith(EVALUATOR)
+    return kind == EVALUATION or kind.startswith(EVALUATOR)
 
 
 def evaluator_scores(kind: str, found: JudgedBatch) -> dict[ScoreKey, Scores]:

@@ -11,20 +11,22 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from data.scoring.scored_run import Column, RunTable
+from data.scoring.scored_run import MetricColumn, ScoredRun
 from metrics.schema.scores import FloatArray, IntArray, Source, Status
-from metrics.text.context_attribution import Attributor
+from metrics.text.context_attribution import ContextAttributor
 
-__all__ = ["LEXICAL_SUPPORT", "support_shares"]
+__all__ = ["LEXICAL_GROUNDEDNESS", "lexical_groundedness"]
 
-LEXICAL_SUPPORT = "lexical_support"
+LEXICAL_GROUNDEDNESS = "lexical_support"
 AT_ONCE = 256  # samples whose texts are held in memory
-_kept: WeakKeyDictionary[RunTable, FloatArray] = WeakKeyDictionary()  # NaN: without a value, -1: not read yet
+_kept: WeakKeyDictionary[ScoredRun, FloatArray] = (
+    WeakKeyDictionary()
+)  # NaN: without a value, -1: not read yet
 _lock = Lock()
 _UNREAD = -1.0
 
 
-def support_shares(table: RunTable, rows: IntArray) -> Column:
+def lexical_groundedness(table: ScoredRun, rows: IntArray) -> MetricColumn:
     """Estimate for some samples the share of the answer's content words that rest on a document.
 
     Args:
@@ -35,7 +37,7 @@ def support_shares(table: RunTable, rows: IntArray) -> Column:
         (n,) values from 0 to 1; not applicable for a refusal, which states nothing, and not run where the
         answer or the texts of its documents are missing or the row was not asked for.
     """
-    refused = table.evidence["refused"] == 1
+    refused = table.stage_features["refused"] == 1
     with _lock:
         shares = _kept.setdefault(table, np.full(table.n, _UNREAD))
         wanted = rows[(shares[rows] == _UNREAD) & ~refused[rows]]
@@ -46,11 +48,11 @@ def support_shares(table: RunTable, rows: IntArray) -> Column:
     status = np.where(
         np.isfinite(values), Status.SCORED, np.where(refused, Status.NOT_APPLICABLE, Status.NOT_RUN)
     )
-    return Column(values, status.astype(np.int8), np.full(table.n, Source.ESTIMATED, dtype=np.int8))
+    return MetricColumn(values, status.astype(np.int8), np.full(table.n, Source.ESTIMATED, dtype=np.int8))
 
 
-def _shares(table: RunTable, rows: IntArray) -> FloatArray:
-    attributor, found = Attributor(), np.full(len(rows), np.nan)
+def _shares(table: ScoredRun, rows: IntArray) -> FloatArray:
+    attributor, found = ContextAttributor(), np.full(len(rows), np.nan)
     for at, sample in enumerate(table.samples.read(rows.tolist(), ("answer", "retrieved"))):
         texts = [document["text"] or "" for document in sample["retrieved"] or ()]
         if sample["answer"] and any(texts):

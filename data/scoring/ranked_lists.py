@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from data.scoring.gold_join import hop_order
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from data.store.ragged import Ragged, padded
 from metrics.schema.batch import Batch, Rankings, SpanRankings
 from metrics.schema.scores import FloatArray, Status
@@ -104,16 +104,16 @@ def _hops(table: Any, n: int) -> Any:
     return pa.array([sorted(one, key=hop_order) for one in named], pa.list_(pa.string()))
 
 
-def ranked_lists(table: RunTable) -> RankedLists | None:
+def ranked_lists(table: ScoredRun) -> RankedLists | None:
     """Read the ranked lists of a run, and keep them while the run is in use; None where it has no gold."""
     with _lock:
         if table not in _read:
-            _read[table] = _ranked_lists(table.beside("ranked"))
+            _read[table] = _ranked_lists(table.auxiliary_table("ranked"))
         return _read[table]
 
 
 _lock = Lock()
-_read: WeakKeyDictionary[RunTable, RankedLists | None] = WeakKeyDictionary()
+_read: WeakKeyDictionary[ScoredRun, RankedLists | None] = WeakKeyDictionary()
 
 
 def _ranked_lists(stored: Any) -> RankedLists | None:

@@ -16,28 +16,28 @@ from typing import Any
 from data.errors import WorkspaceError
 from data.scoring.judged_scores import is_scored
 from data.scoring.score_run import DEFAULT_KS, ScoreOptions, ensure_scored, match_of
-from data.scoring.scored_run import RunTable
-from data.scoring.summaries import Aggregate, stated
-from data.store.judge_results import judgement_path, standing
+from data.scoring.scored_run import ScoredRun
+from data.scoring.summaries import MetricSummary, reported_means
+from data.store.judge_results import current_results, judge_result_path
 from data.store.ledger import Ledger
 from data.store.workspace import Run, Workspace
 from metrics.schema.metric import Convention
 
-__all__ = ["Catalogue"]
+__all__ = ["RunStore"]
 
 _TABLE = "CREATE TABLE IF NOT EXISTS entries (run_id TEXT, kind TEXT, body TEXT, PRIMARY KEY (run_id, kind))"
 KEPT_TABLES = 64  # runs whose arrays stay in memory
 
 
-class Catalogue:
+class RunStore:
     """The runs of one workspace as this process sees them; notices what other processes add and remove."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.ledger = Ledger(workspace.ledger_path)
         self._runs: dict[str, Run] = {}
-        self._summaries: dict[tuple[str, str], dict[str, Aggregate]] = {}
-        self._tables: dict[tuple[str, str], RunTable] = {}
+        self._summaries: dict[tuple[str, str], dict[str, MetricSummary]] = {}
+        self._tables: dict[tuple[str, str], ScoredRun] = {}
         self._judged: dict[str, dict[str, str]] = {}
         self._judged_stamp: tuple[int, ...] = ()
         self._lock = RLock()
@@ -104,7 +104,7 @@ class Catalogue:
         stamp = _file_stamp(self.ledger.path)
         with self._lock:
             if stamp != self._judged_stamp:
-                self._judged = self._with_files(standing(self.ledger))
+                self._judged = self._with_files(current_results(self.ledger))
                 self._judged_stamp = stamp
             return self._judged
 
@@ -114,14 +114,14 @@ class Catalogue:
             run_id: {
                 kind: digest
                 for kind, digest in kinds.items()
-                if judgement_path(self.workspace, run_id, digest).exists()
+                if judge_result_path(self.workspace, run_id, digest).exists()
             }
             for run_id, kinds in judged.items()
         }
 
     def table(
         self, run: Run, options: ScoreOptions | None = None, progress: Callable[[int], None] | None = None
-    ) -> RunTable:
+    ) -> ScoredRun:
         """Give a run's arrays, scoring it first where that has not been done."""
         wanted = options or self.options(run)
         key = (run.run_id, wanted.folder)
@@ -134,10 +134,10 @@ class Catalogue:
                 while len(self._tables) >= KEPT_TABLES:
                     self._tables.pop(next(iter(self._tables)))
                 samples = self.workspace.samples_path(run.run_id)
-                self._tables[key] = RunTable(run, samples, scores, wanted.judgements)
+                self._tables[key] = ScoredRun(run, samples, scores, wanted.judge_results)
             return self._tables[key]
 
-    def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, Aggregate]:
+    def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, MetricSummary]:
         """Give the aggregates of a run over all its questions."""
         wanted = options or self.options(run)
         key = (run.run_id, wanted.folder)
@@ -147,15 +147,15 @@ class Catalogue:
                 self._summaries[key] = self._stored_summary(run, wanted.folder)
             return self._summaries[key]
 
-    def _stored_summary(self, run: Run, folder: str) -> dict[str, Aggregate]:
+    def _stored_summary(self, run: Run, folder: str) -> dict[str, MetricSummary]:
         body = self._read(run.run_id, folder)
         if run.means:
-            return stated(run)
+            return reported_means(run)
         if body is None:
             path = self.workspace.scores_folder / run.run_id / folder / "summary.json"
             body = json.loads(path.read_text(encoding="utf-8"))["aggregates"]
             self._write(run.run_id, folder, body)
-        return {name: Aggregate(**fields) for name, fields in body.items()}
+        return {name: MetricSummary(**fields) for name, fields in body.items()}
 
     def _load(self, run_ids: set[str]) -> None:
         stored = self._read_facts()
@@ -190,7 +190,7 @@ class Catalogue:
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
         """Open the index; one that is broken or cannot be written gives way to one in memory."""
-        path = self.workspace.catalogue_path
+        path = self.workspace.index_path
         try:
             connection = _connect(str(path))
         except sqlite3.DatabaseError as error:

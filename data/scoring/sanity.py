@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
 from metrics.metric_registry import bounds_of
 from metrics.sanity.means import Means, check_means
@@ -19,7 +19,7 @@ from metrics.schema.scores import FloatArray, Source
 __all__ = ["check_run", "means_of"]
 
 
-def check_run(table: RunTable, convention: Convention = "default") -> list[Finding]:
+def check_run(table: ScoredRun, convention: Convention = "default") -> list[Finding]:
     """Run every rule over a run's values; rows in the findings are rows of the run."""
     if table.run.means:
         return check_means(means_of(table.run))
@@ -46,10 +46,10 @@ def check_run(table: RunTable, convention: Convention = "default") -> list[Findi
 
 
 def _beyond_the_lists(
-    table: RunTable, computed: Mapping[str, FloatArray], stated: Mapping[str, float]
+    table: ScoredRun, computed: Mapping[str, FloatArray], stated: Mapping[str, float]
 ) -> dict[str, FloatArray]:
     """Give columns for stated cut-offs that are computed at a smaller one, beyond which no list goes."""
-    longest = np.nan_to_num(table.evidence["documents"]).max(initial=0)
+    longest = np.nan_to_num(table.stage_features["documents"]).max(initial=0)
     found = {}
     for name in stated.keys() - computed.keys():
         base, _, cut = name.partition("@")
@@ -60,7 +60,7 @@ def _beyond_the_lists(
     return found
 
 
-def _synthetic_share(table: RunTable) -> float | None:
+def _synthetic_share(table: ScoredRun) -> float | None:
     """Give the share of generated questions: as the configuration says, else by the tag `synthetic`."""
     said = table.run.config.get("synthetic")
     if isinstance(said, bool | int | float):
@@ -87,7 +87,7 @@ def means_of(run: Run) -> Means:
     return Means(run.means, float(step)) if isinstance(step, int | float) else Means(run.means)
 
 
-def _of(table: RunTable, sources: tuple[Source, ...]) -> dict[str, FloatArray]:
+def _of(table: ScoredRun, sources: tuple[Source, ...]) -> dict[str, FloatArray]:
     """Give each metric's values from the first of the sources that has it."""
     found = {}
     for name, present in table.sources.items():

@@ -19,10 +19,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from data.scoring.batch_scores import DEFAULT_KS, SCORES_VERSION, BatchScores, ScoreKey, ScoreOptions
+from data.scoring.batch_scores import DEFAULT_KS, SCORES_VERSION, ScoredChunk, ScoreKey, ScoreOptions
 from data.scoring.gold_join import Match
-from data.scoring.scored_run import Column, RunTable
-from data.scoring.stage_features import EVIDENCE
+from data.scoring.scored_run import MetricColumn, ScoredRun
+from data.scoring.stage_features import STAGE_FEATURES
 from data.scoring.summaries import summarise
 from data.scoring.workers import scored_batches, workers_for
 from data.store.workspace import Run, Workspace
@@ -58,8 +58,10 @@ def ensure_scored(
                     progress(gathered.rows)
         gathered.drop_what_nobody_can_have()
         gathered.write(stage)
-        columns = {key: Column(one.values, one.status, one.source) for key, one in gathered.blocks.items()}
-        table = RunTable.of_blocks(run, samples, stage, columns)
+        columns = {
+            key: MetricColumn(one.values, one.status, one.source) for key, one in gathered.blocks.items()
+        }
+        table = ScoredRun.of_blocks(run, samples, stage, columns)
         _write_summary(stage, table, gathered.missing)
         workspace.publish(stage, final)
     return final
@@ -77,16 +79,16 @@ class _Gathered:
         self.n = n
         self.rows = 0
         self.blocks: dict[ScoreKey, Scores] = {}
-        self.evidence = {name: np.full(n, np.nan) for name in EVIDENCE}
+        self.stage_features = {name: np.full(n, np.nan) for name in STAGE_FEATURES}
         self.missing: dict[str, str] = {}
         self.tables: dict[str, list[Any]] = {}
 
-    def add(self, batch: BatchScores) -> None:
+    def add(self, batch: ScoredChunk) -> None:
         at = slice(self.rows, self.rows + batch.n)
         for key, scores in batch.blocks.items():
             self._put(key, at, scores)
-        for name, values in batch.evidence.items():
-            self.evidence[name][at] = values
+        for name, values in batch.stage_features.items():
+            self.stage_features[name][at] = values
         for name, table in batch.tables.items():
             self.tables.setdefault(name, []).append(table)
         self.missing = self._still_missing(batch.missing)
@@ -113,13 +115,13 @@ class _Gathered:
         with pq.ParquetWriter(stage / "scores.parquet", _SCHEMA, compression="zstd") as writer:
             for (name, source), scores in sorted(self.blocks.items()):
                 writer.write_table(_long(name, source, scores), row_group_size=max(self.n, 1))
-        columns = {"row": np.arange(self.n), **self.evidence}
+        columns = {"row": np.arange(self.n), **self.stage_features}
         pq.write_table(pa.table(columns), stage / "evidence.parquet", compression="zstd")
         for name, parts in self.tables.items():
             pq.write_table(pa.concat_tables(parts), stage / f"{name}.parquet", compression="zstd")
 
 
-def _write_summary(stage: Path, table: RunTable, missing: Mapping[str, str]) -> None:
+def _write_summary(stage: Path, table: ScoredRun, missing: Mapping[str, str]) -> None:
     aggregates = {name: one.to_dict() for name, one in summarise(table).items()}
     text = json.dumps({"missing": dict(missing), "aggregates": aggregates})
     (stage / "summary.json").write_text(text, encoding="utf-8")

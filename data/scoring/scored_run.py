@@ -21,7 +21,7 @@ from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run
 from metrics.schema.scores import FloatArray, IntArray, Source, Status
 
-__all__ = ["MOST_SLICE_VALUES", "Column", "RunTable", "Slice"]
+__all__ = ["MOST_SLICE_VALUES", "MetricColumn", "ScoredRun", "Slice"]
 
 NOT_GIVEN = "(not given)"
 MOST_SLICE_VALUES = 200  # a tag with more values than this names cases, not groups
@@ -30,7 +30,7 @@ _SOURCE = {source.label: source for source in Source}
 
 
 @dataclass(frozen=True)
-class Column:
+class MetricColumn:
     """One metric over the n samples of a run, each value from the best source that has one.
 
     Attributes:
@@ -65,24 +65,24 @@ class Slice:
     labels: tuple[str, ...]
 
 
-class RunTable:
+class ScoredRun:
     """The arrays of one run scored one way. Safe for threads: arrays are made once, never written again."""
 
     def __init__(
         self, run: Run, samples: Path, scores: Path, judgements: tuple[tuple[str, str], ...] = ()
     ) -> None:
         self.run = run
-        self.judgements = dict(judgements)
+        self.judge_results = dict(judgements)
         self.samples_path = samples
         self.scores_path = scores
-        self._columns: dict[tuple[str, Source | None], Column | None] = {}
+        self._columns: dict[tuple[str, Source | None], MetricColumn | None] = {}
         self._beside: dict[str, Any] = {}
         self._lock = RLock()
 
     @classmethod
     def of_blocks(
-        cls, run: Run, samples: Path, scores: Path, blocks: Mapping[tuple[str, Source], Column]
-    ) -> RunTable:
+        cls, run: Run, samples: Path, scores: Path, blocks: Mapping[tuple[str, Source], MetricColumn]
+    ) -> ScoredRun:
         """Make a table whose columns are at hand already, as they are right after scoring."""
         table = cls(run, samples, scores)
         sources: dict[str, list[Source]] = {}
@@ -103,9 +103,9 @@ class RunTable:
         """The samples themselves, read by row."""
         return StoredSamples(self.samples_path)
 
-    def judgement(self, kind: str) -> Path | None:
+    def judge_result_path(self, kind: str) -> Path | None:
         """Give the file of what a judge said that went into these scores; None where there is none."""
-        digest = self.judgements.get(kind)
+        digest = self.judge_results.get(kind)
         if digest is None:
             return None
         return self.samples_path.parents[2] / "judgements" / self.run.run_id / f"{digest}.parquet"
@@ -143,12 +143,12 @@ class RunTable:
         return np.asarray(self.index["repeat"].to_numpy(), dtype=np.int64)
 
     @cached_property
-    def evidence(self) -> dict[str, FloatArray]:
+    def stage_features(self) -> dict[str, FloatArray]:
         """The arrays of data.scoring.stage_features by name, each (n,)."""
         table = query("evidence", [str(self.scores_path / "evidence.parquet")])
         return {name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in table.column_names}
 
-    def beside(self, name: str) -> Any:
+    def auxiliary_table(self, name: str) -> Any:
         """Give the Arrow table of n rows that a view reads; None where the run has nothing for it."""
         with self._lock:
             if name not in self._beside:
@@ -176,7 +176,7 @@ class RunTable:
         """Names of the metrics that have a column."""
         return tuple(self.sources)
 
-    def column(self, metric: str, source: Source | None = None) -> Column | None:
+    def column(self, metric: str, source: Source | None = None) -> MetricColumn | None:
         """Give a metric's values, from one source or each from the best; None where the run has none."""
         key = (metric, source)
         with self._lock:
@@ -189,7 +189,7 @@ class RunTable:
         column = self.column(metric)
         return np.full(self.n, np.nan) if column is None else column.values
 
-    def _read(self, metric: str, source: Source | None) -> Column | None:
+    def _read(self, metric: str, source: Source | None) -> MetricColumn | None:
         if metric not in self.sources or (source is not None and source not in self.sources[metric]):
             return None
         table = query("metric_values", [str(self.scores_path / "scores.parquet"), metric])
@@ -221,16 +221,16 @@ def _codes(column: Any) -> tuple[NDArray[np.object_], IntArray]:
     return words[order], place[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
-def _block(table: Any, source: Source) -> Column:
+def _block(table: Any, source: Source) -> MetricColumn:
     mine = table.filter(pc.equal(table["source"].cast("string"), source.label))
     values = np.asarray(mine["value"].to_numpy(), dtype=np.float64)
     encoded = mine["status"].combine_chunks().cast("string").dictionary_encode()
     codes = np.array([_STATUS[word] for word in encoded.dictionary.to_pylist()], dtype=np.int8)
     status = codes[encoded.indices.to_numpy(zero_copy_only=False)]
-    return Column(values, status, np.full(len(values), source, dtype=np.int8))
+    return MetricColumn(values, status, np.full(len(values), source, dtype=np.int8))
 
 
-def _by_precedence(blocks: list[Column]) -> Column:
+def _by_precedence(blocks: list[MetricColumn]) -> MetricColumn:
     """Take each sample from the first block that scored it or found it not applicable; else one tried."""
     best = blocks[0]
     values, status, source = best.values.copy(), best.status.copy(), best.source.copy()
@@ -240,7 +240,7 @@ def _by_precedence(blocks: list[Column]) -> Column:
         better |= ~decided & (block.status == Status.FAILED)
         values[better], status[better] = block.values[better], block.status[better]
         source[better] = block.source[better]
-    return Column(values, status, source)
+    return MetricColumn(values, status, source)
 
 
 def _slice(name: str, column: Any) -> Slice:

@@ -11,9 +11,9 @@ from metrics.definitions.spans import span_recall
 from metrics.schema.batch import Batch, Checks, Rankings
 from metrics.schema.scores import FloatArray, Status
 
-__all__ = ["EVIDENCE", "evidence_of"]
+__all__ = ["STAGE_FEATURES", "stage_features_of"]
 
-EVIDENCE = (
+STAGE_FEATURES = (
     "refused",
     "refused_source",
     "answerable",
@@ -26,7 +26,7 @@ EVIDENCE = (
 )
 
 
-def evidence_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
+def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
     """Gather the evidence of an Arrow table of samples.
 
     Returns:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from data.scoring.scored_run import Column, RunTable
+from data.scoring.scored_run import MetricColumn, ScoredRun
 from data.store.workspace import Run
 from metrics.analysis.bands import Interpretation, interpret
 from metrics.metric_registry import bounds_of, declared, ordered, title_of
@@ -16,15 +16,15 @@ from metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Statu
 from metrics.statistics.intervals import intervals, missing_bounds, question_means
 
 __all__ = [
-    "Aggregate",
+    "MetricSummary",
     "interpretation_of",
-    "stated",
+    "reported_means",
     "summarise",
 ]
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class MetricSummary:
     """The mean of one metric over questions, with all that a reader needs to weigh it.
 
     Attributes:
@@ -66,11 +66,11 @@ class Aggregate:
 
 
 def summarise(
-    table: RunTable,
+    table: ScoredRun,
     metrics: Sequence[str] | None = None,
     keep: BoolArray | None = None,
     source: Source | None = None,
-) -> dict[str, Aggregate]:
+) -> dict[str, MetricSummary]:
     """Aggregate metrics of a run over questions; all share one bootstrap.
 
     Args:
@@ -91,7 +91,7 @@ def summarise(
     bounds = [bounds_of(name) for name in names]
     found = intervals(means, table.clusters, applicable, binary, bounds=bounds)
     return {
-        name: Aggregate(
+        name: MetricSummary(
             metric=name,
             mean=_number(one.mean),
             low=_number(one.low),
@@ -108,10 +108,10 @@ def summarise(
     }
 
 
-def stated(run: Run) -> dict[str, Aggregate]:
+def reported_means(run: Run) -> dict[str, MetricSummary]:
     """Give the means of a version that is known by them alone: no interval, no sample behind them."""
     return {
-        name: Aggregate(
+        name: MetricSummary(
             metric=name,
             mean=run.means[name],
             low=None,
@@ -129,11 +129,11 @@ def stated(run: Run) -> dict[str, Aggregate]:
     }
 
 
-def _filtered(column: Column, keep: BoolArray | None) -> Column:
+def _filtered(column: MetricColumn, keep: BoolArray | None) -> MetricColumn:
     """Make the samples that a filter leaves out not applicable."""
     if keep is None:
         return column
-    return Column(
+    return MetricColumn(
         np.where(keep, column.values, np.nan),
         np.where(keep, column.status, Status.NOT_APPLICABLE).astype(np.int8),
         column.source,
@@ -144,7 +144,7 @@ def _questions(question: IntArray, mask: BoolArray) -> int:
     return len(np.unique(question[mask]))
 
 
-def _failed(question: IntArray, column: Column, means: FloatArray) -> int:
+def _failed(question: IntArray, column: MetricColumn, means: FloatArray) -> int:
     failed = np.unique(question[column.status == Status.FAILED])
     return int(np.isnan(means[failed]).sum())
 
@@ -160,7 +160,7 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def interpretation_of(name: str, one: Aggregate) -> Interpretation:
+def interpretation_of(name: str, one: MetricSummary) -> Interpretation:
     """Say what a metric's mean means; of a metric that nobody declared only the number."""
     metric, title = declared(name), title_of(name)
     title = title if title[1:2].isupper() else title[:1].upper() + title[1:]

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from data.scoring.batch_scores import BatchScores, ScoreKey, ScoreOptions, batches_of, score_batch
+from data.scoring.batch_scores import ScoredChunk, ScoreKey, ScoreOptions, batches_of, score_batch
 from metrics.schema.scores import Scores, Source
 
 __all__ = [
@@ -34,14 +34,14 @@ __all__ = [
 _PARTS = ("value", "status", "reason")
 
 
-def to_table(batch: BatchScores) -> Any:
+def to_table(batch: ScoredChunk) -> Any:
     """Lay a batch out with one row a sample; the columns are named by what they belong to."""
     columns: dict[str, Any] = {}
     for (metric, source), scores in batch.blocks.items():
         reasons = pa.array(scores.reason, pa.string()).dictionary_encode()
         for part, values in zip(_PARTS, (scores.values, scores.status, reasons), strict=True):
             columns[json.dumps(["score", metric, int(source), part])] = values
-    for name, values in batch.evidence.items():
+    for name, values in batch.stage_features.items():
         columns[json.dumps(["evidence", name])] = values
     for name, table in batch.tables.items():
         for column in table.column_names:
@@ -50,7 +50,7 @@ def to_table(batch: BatchScores) -> Any:
     return pa.table(columns).replace_schema_metadata({"facts": facts})
 
 
-def from_table(table: Any) -> BatchScores:
+def from_table(table: Any) -> ScoredChunk:
     """Read what to_table wrote."""
     facts = json.loads(table.schema.metadata[b"facts"])
     kinds: dict[str, list[tuple[list[Any], Any]]] = {"score": [], "evidence": [], "table": []}
@@ -60,10 +60,10 @@ def from_table(table: Any) -> BatchScores:
     tables: dict[str, dict[str, Any]] = {}
     for (name, part), column in kinds["table"]:
         tables.setdefault(name, {})[part] = column
-    return BatchScores(
+    return ScoredChunk(
         n=facts["n"],
         blocks=dict(_blocks(kinds["score"])),
-        evidence={name: column.to_numpy() for (name,), column in kinds["evidence"]},
+        stage_features={name: column.to_numpy() for (name,), column in kinds["evidence"]},
         missing=facts["missing"],
         tables={name: pa.table(columns) for name, columns in tables.items()},
     )
@@ -98,7 +98,7 @@ def workers_for(n: int) -> int:
     return min(cores, MOST_WORKERS)
 
 
-def scored_batches(samples: Path, options: ScoreOptions, workers: int) -> Generator[BatchScores, None, None]:
+def scored_batches(samples: Path, options: ScoreOptions, workers: int) -> Generator[ScoredChunk, None, None]:
     """Score a run batch by batch, in the order of its rows.
 
     Args:
@@ -155,7 +155,7 @@ def _start(task: str) -> Worker | None:
         return None
 
 
-def _next(worker: Worker | None) -> BatchScores | None:
+def _next(worker: Worker | None) -> ScoredChunk | None:
     """Wait for a worker's next batch; None where there is no worker, or it ended before its time."""
     if worker is None or worker.stdout is None:
         return None
@@ -169,7 +169,7 @@ def _next(worker: Worker | None) -> BatchScores | None:
 def _work(task: str) -> None:
     """Score the batches of one worker and write each as an Arrow stream to standard output."""
     samples, options, share = json.loads(task)
-    judgements = tuple((kind, digest) for kind, digest in options["judgements"])
+    judgements = tuple((kind, digest) for kind, digest in options["judge_results"])
     chosen = ScoreOptions(tuple(options["ks"]), options["convention"], options["match"], judgements)
     for groups in share:
         _send(to_table(score_batch(Path(samples), groups, chosen)))

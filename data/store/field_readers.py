@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 
 __all__ = [
+    "FieldContext",
     "Read",
     "ReadStruct",
-    "Reading",
     "Struct",
     "any_json",
     "encodable",
@@ -32,20 +32,20 @@ MAX_RANK = 1_000_000
 
 
 @dataclass(frozen=True)
-class Reading:
+class FieldContext:
     """Where a value stands, and where its problems go."""
 
     line: int
-    problems: Problems
+    problems: ValidationErrors
 
     def problem(self, field: str, what: str, accepted: str) -> None:
         """Note a problem of this line."""
         self.problems.add(self.line, field, what, accepted)
 
 
-Read = Callable[[Any, str, Reading], Any]
+Read = Callable[[Any, str, FieldContext], Any]
 Struct = dict[str, Any]
-ReadStruct = Callable[[Any, str, Reading], Struct | None]
+ReadStruct = Callable[[Any, str, FieldContext], Struct | None]
 
 
 def found_text(value: object) -> str:
@@ -58,7 +58,7 @@ def found_text(value: object) -> str:
     return f"found {shown if len(shown) <= 60 else shown[:57] + '...'}"
 
 
-def read_text(value: Any, field: str, reading: Reading) -> str | None:
+def read_text(value: Any, field: str, reading: FieldContext) -> str | None:
     """Take text without half surrogate pairs."""
     if isinstance(value, str):
         if value.isascii() or encodable(value):
@@ -78,7 +78,7 @@ def encodable(value: str) -> bool:
     return True
 
 
-def read_identifier(value: Any, field: str, reading: Reading) -> str | None:
+def read_identifier(value: Any, field: str, reading: FieldContext) -> str | None:
     """Take text of at least one character, or a whole number as text."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
@@ -88,7 +88,7 @@ def read_identifier(value: Any, field: str, reading: Reading) -> str | None:
     return None
 
 
-def read_number(value: Any, field: str, reading: Reading) -> float | None:
+def read_number(value: Any, field: str, reading: FieldContext) -> float | None:
     """Take a finite number."""
     if isinstance(value, int | float) and not isinstance(value, bool) and _finite(value):
         return float(value)
@@ -106,7 +106,7 @@ def _finite(value: float) -> bool:
 def whole_from(least: int) -> Read:
     """Take whole numbers from a least one."""
 
-    def read(value: Any, field: str, reading: Reading) -> int | None:
+    def read(value: Any, field: str, reading: FieldContext) -> int | None:
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if whole and not isinstance(value, bool) and least <= value <= MAX_RANK * 1000:
             return int(value)
@@ -116,7 +116,7 @@ def whole_from(least: int) -> Read:
     return read
 
 
-def read_flag(value: Any, field: str, reading: Reading) -> bool | None:
+def read_flag(value: Any, field: str, reading: FieldContext) -> bool | None:
     """Take true or false."""
     if isinstance(value, bool):
         return value
@@ -127,7 +127,7 @@ def read_flag(value: Any, field: str, reading: Reading) -> bool | None:
 def one_of(*accepted: str) -> Read:
     """Take one of some words."""
 
-    def read(value: Any, field: str, reading: Reading) -> str | None:
+    def read(value: Any, field: str, reading: FieldContext) -> str | None:
         if isinstance(value, str) and value in accepted:
             return value
         reading.problem(field, found_text(value), " | ".join(accepted))
@@ -136,7 +136,7 @@ def one_of(*accepted: str) -> Read:
     return read
 
 
-def any_json(value: Any, _field: str = "", _reading: Reading | None = None) -> str:
+def any_json(value: Any, _field: str = "", _reading: FieldContext | None = None) -> str:
     """Any value as JSON text that can be stored: half a surrogate pair stays escaped."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if encodable(text) else json.dumps(value, default=str)
@@ -145,7 +145,7 @@ def any_json(value: Any, _field: str = "", _reading: Reading | None = None) -> s
 def list_of(item: Read) -> Read:
     """Take lists of what an item reader takes."""
 
-    def read(value: Any, field: str, reading: Reading) -> list[Any] | None:
+    def read(value: Any, field: str, reading: FieldContext) -> list[Any] | None:
         if not isinstance(value, list):
             reading.problem(field, found_text(value), "a list")
             return None
@@ -158,7 +158,7 @@ def struct_of(required: tuple[str, ...] = (), **parts: Read) -> ReadStruct:
     """Take objects with the parts named; the required ones must be there."""
     names = frozenset(parts)
 
-    def read(value: Any, field: str, reading: Reading) -> Struct | None:
+    def read(value: Any, field: str, reading: FieldContext) -> Struct | None:
         if not isinstance(value, Mapping):
             reading.problem(field, found_text(value), f"an object with {', '.join(parts)}")
             return None

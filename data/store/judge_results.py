@@ -21,18 +21,18 @@ from data.store.workspace import Workspace, utc_now
 
 __all__ = [
     "CallStatus",
-    "Judgement",
-    "Outcome",
+    "JudgeResult",
+    "TaskResult",
+    "current_results",
     "judge_of",
-    "judgement_path",
-    "judgements_of",
+    "judge_result_path",
+    "judge_results_of",
     "publish",
-    "read_outcomes",
     "read_payload",
-    "standing",
+    "read_task_results",
 ]
 
-Place = tuple[int, int]  # row, attempt
+SampleKey = tuple[int, int]  # row, attempt
 JUDGE = "judge"  # of the file's metadata
 ROWS_AT_ONCE = 1000  # a case is read without the others
 _SCHEMA = pa.schema(
@@ -58,7 +58,7 @@ _ADD = (
 
 
 @dataclass(frozen=True)
-class Judgement:
+class JudgeResult:
     """A judgement as the ledger has it.
 
     Attributes:
@@ -89,20 +89,20 @@ class Judgement:
         return f"{self.model}@{self.prompt}"
 
 
-def judgement_path(workspace: Workspace, run_id: str, digest: str) -> Path:
+def judge_result_path(workspace: Workspace, run_id: str, digest: str) -> Path:
     """Where the file of a judgement lies."""
     return workspace.root / "judgements" / run_id / f"{digest}.parquet"
 
 
-def judgements_of(ledger: Ledger, run_id: str) -> list[Judgement]:
+def judge_results_of(ledger: Ledger, run_id: str) -> list[JudgeResult]:
     """List the judgements of a run, newest first."""
     if not ledger.path.exists():
         return []
     with ledger.open() as connection:
-        return [Judgement(*row) for row in connection.execute(_LIST, (run_id,))]
+        return [JudgeResult(*row) for row in connection.execute(_LIST, (run_id,))]
 
 
-def standing(ledger: Ledger) -> dict[str, dict[str, str]]:
+def current_results(ledger: Ledger) -> dict[str, dict[str, str]]:
     """Say which judgement of each kind stands: run id -> kind -> digest, the newest of each."""
     if not ledger.path.exists():
         return {}
@@ -116,9 +116,9 @@ def standing(ledger: Ledger) -> dict[str, dict[str, str]]:
 def publish(
     workspace: Workspace,
     ledger: Ledger,
-    made: Judgement,
-    outcomes: Mapping[Place, Outcome],
-) -> Judgement:
+    made: JudgeResult,
+    outcomes: Mapping[SampleKey, TaskResult],
+) -> JudgeResult:
     """Make what a judge said stand beside a run, with what the same judge said of it before.
 
     Args:
@@ -127,12 +127,16 @@ def publish(
         made: who judged what; digest and counts are filled here.
         outcomes: by row and attempt.
     """
-    listed = [one for one in judgements_of(ledger, made.run_id) if one.kind == made.kind]
+    listed = [one for one in judge_results_of(ledger, made.run_id) if one.kind == made.kind]
     earlier = next((one for one in listed if one.judge == made.judge), None)
-    before = {} if earlier is None else read_outcomes(judgement_path(workspace, made.run_id, earlier.digest))
+    before = (
+        {}
+        if earlier is None
+        else read_task_results(judge_result_path(workspace, made.run_id, earlier.digest))
+    )
     table = _table({**before, **outcomes})
     digest = _digest(made.judge, table)
-    path = judgement_path(workspace, made.run_id, digest)
+    path = judge_result_path(workspace, made.run_id, digest)
     if not path.exists():
         with workspace.staging(path.parent) as stage:
             named = table.replace_schema_metadata({JUDGE: made.judge})
@@ -140,7 +144,9 @@ def publish(
             (stage / path.name).rename(path)
     scored = len({row for row, status in zip(*_first(table), strict=True) if status == "scored"})
     rows = len(set(table["row"].to_pylist()))
-    found = Judgement(made.run_id, made.kind, made.model, made.prompt, made.sdk, digest, rows, scored, _now())
+    found = JudgeResult(
+        made.run_id, made.kind, made.model, made.prompt, made.sdk, digest, rows, scored, _now()
+    )
     if not listed or listed[0].digest != digest:
         with ledger.open() as connection:
             identity = (found.run_id, found.kind, found.judge, found.model, found.prompt, found.sdk)
@@ -156,7 +162,7 @@ def _first(table: pa.Table) -> tuple[list[int], list[str]]:
     return table["row"].to_pylist(), table["status"].to_pylist()
 
 
-def _table(outcomes: Mapping[Place, Outcome]) -> pa.Table:
+def _table(outcomes: Mapping[SampleKey, TaskResult]) -> pa.Table:
     places = sorted(outcomes)
     found = [outcomes[place] for place in places]
     payloads = [None if one.payload is None else json.dumps(one.payload, ensure_ascii=False) for one in found]
@@ -192,12 +198,12 @@ def read_payload(path: Path, row: int) -> Any:
     return json.loads(found[0]) if found and found[0] is not None else None
 
 
-def read_outcomes(path: Path) -> dict[Place, Outcome]:
+def read_task_results(path: Path) -> dict[SampleKey, TaskResult]:
     """Read a judgement's file; empty where it is gone."""
     if not path.exists():
         return {}
     return {
-        (one["row"], one["attempt"]): Outcome(
+        (one["row"], one["attempt"]): TaskResult(
             one["status"], one["reason"], None if one["payload"] is None else json.loads(one["payload"])
         )
         for one in pq.read_table(path).to_pylist()
@@ -210,7 +216,7 @@ CallStatus = Literal[
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TaskResult:
     """What the work on one sample came to.
 
     Attributes:

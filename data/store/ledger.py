@@ -129,7 +129,7 @@ class Ledger:
                 connection.execute(statement)
         connection.execute("COMMIT")
 
-    def stamp(self) -> tuple[int, int]:
+    def version(self) -> tuple[int, int]:
         """A value that changes when anything in the ledger changes, for caches."""
         if not self.path.exists():
             return (0, 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-__all__ = ["MappedColumn", "Record", "RunDraft"]
+__all__ = ["MappedColumn", "ParsedRun", "Record"]
 
 Record = tuple[int, object]  # 1-based line or row, and what stands there in the native form
 
@@ -28,7 +28,7 @@ class MappedColumn:
 
 
 @dataclass(frozen=True)
-class RunDraft:
+class ParsedRun:
     """One run as an importer read it.
 
     Attributes:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from data.store.field_readers import (
+    FieldContext,
     Read,
-    Reading,
     Struct,
     any_json,
     found_text,
@@ -41,7 +41,7 @@ _DOCUMENT_ALL = {*_DOCUMENT_KEYS, "doc_id", "start", "end", "relevant"}
 _NO_SPAN = {"doc_id": None, "start": None, "end": None, "relevant": None, "extra": None}
 
 
-def _document(value: Any, field: str, reading: Reading) -> Struct | None:
+def _document(value: Any, field: str, reading: FieldContext) -> Struct | None:
     if isinstance(value, str):
         return {"id": None, "text": read_text(value, field, reading), "score": None, **_NO_SPAN}
     if type(value) is dict and value.keys() <= _DOCUMENT_KEYS:  # the common form, checked without ceremony
@@ -65,7 +65,7 @@ def _plain_score(score: object) -> bool:
     return score is None or (type(score) is float and math.isfinite(score))
 
 
-def _relevant(value: Any, field: str, reading: Reading) -> Struct | None:
+def _relevant(value: Any, field: str, reading: FieldContext) -> Struct | None:
     if isinstance(value, str | int) and not isinstance(value, bool):
         value = {"id": value}
     found = _RELEVANT_FULL(value, field, reading)
@@ -77,7 +77,7 @@ def _relevant(value: Any, field: str, reading: Reading) -> Struct | None:
 _RELEVANT_FULL = struct_of(("id",), id=read_identifier, grade=read_number, hop=read_identifier)
 
 
-def _span(value: Any, field: str, reading: Reading) -> Struct | None:
+def _span(value: Any, field: str, reading: FieldContext) -> Struct | None:
     found = _SPAN_FULL(value, field, reading)
     if found and None not in (found["start"], found["end"]) and found["end"] <= found["start"]:
         reading.problem(
@@ -91,14 +91,14 @@ _SPAN_FULL = struct_of(
 )
 
 
-def _scores(value: Any, field: str, reading: Reading) -> list[dict[str, Any]] | None:
+def _scores(value: Any, field: str, reading: FieldContext) -> list[dict[str, Any]] | None:
     if not isinstance(value, Mapping):
         reading.problem(field, found_text(value), "an object of metric: number")
         return None
     return [_score(str(name), entry, f"{field}.{name}", reading) for name, entry in value.items()]
 
 
-def _score(name: str, entry: Any, field: str, reading: Reading) -> dict[str, Any]:
+def _score(name: str, entry: Any, field: str, reading: FieldContext) -> dict[str, Any]:
     reason = None
     read_text(name, field, reading)
     if isinstance(entry, Mapping):
@@ -115,7 +115,7 @@ def _score(name: str, entry: Any, field: str, reading: Reading) -> dict[str, Any
     return {"metric": name, "value": value, "reason": reason}
 
 
-def _tags(value: Any, field: str, reading: Reading) -> list[dict[str, str]] | None:
+def _tags(value: Any, field: str, reading: FieldContext) -> list[dict[str, str]] | None:
     if not isinstance(value, Mapping):
         reading.problem(field, found_text(value), "an object of key: value")
         return None

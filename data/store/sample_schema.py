@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from data.errors import Problems
-from data.store.field_readers import Reading, any_json
+from data.errors import ValidationErrors
+from data.store.field_readers import FieldContext, any_json
 from data.store.sample_fields import FIELDS
 
 __all__ = ["LATER_FIELDS", "SCHEMA", "Sample", "conform", "document_id", "normalise", "question_key"]
@@ -152,7 +152,7 @@ def question_key(question: str, history: list[dict[str, str]] | None) -> str:
     return f"q-{digest[:12]}"
 
 
-def normalise(record: object, line: int, problems: Problems) -> Sample | None:
+def normalise(record: object, line: int, problems: ValidationErrors) -> Sample | None:
     """Turn a record in the native form into a sample, or note what is wrong with it.
 
     Args:
@@ -168,7 +168,7 @@ def normalise(record: object, line: int, problems: Problems) -> Sample | None:
         return None
     before = problems.total
     sample: Sample = {}
-    reading = Reading(line, problems)
+    reading = FieldContext(line, problems)
     for name, read in FIELDS.items():
         value = record.get(name)
         sample[name] = None if value is None else read(value, name, reading)
@@ -186,7 +186,7 @@ def _kind(value: object) -> str:
     return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
 
 
-def _require_question(sample: Sample, record: Mapping[str, Any], reading: Reading) -> None:
+def _require_question(sample: Sample, record: Mapping[str, Any], reading: FieldContext) -> None:
     if record.get("question") is None:
         near = ", ".join(sorted(str(key) for key in record)[:8]) or "none"
         reading.problem("question", f"missing (fields found: {near})", "text")

@@ -138,7 +138,7 @@ class Workspace:
         return self.root / "ledger.sqlite"
 
     @property
-    def catalogue_path(self) -> Path:
+    def index_path(self) -> Path:
         """The rebuildable index."""
         return self.root / "catalogue.sqlite"
 

@@ -12,8 +12,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.errors import InputError, Problem, Problems
-from data.store.parsed_run import RunDraft
+from data.errors import InputError, ValidationError, ValidationErrors
+from data.store.parsed_run import ParsedRun
 from data.store.sample_schema import LATER_FIELDS, SCHEMA, Sample, normalise
 from data.store.workspace import Run, Workspace, utc_now
 
@@ -46,7 +46,7 @@ class _Tally:
     seen: dict[tuple[str, int], int] = field(default_factory=dict)
     fields: set[str] = field(default_factory=set)
 
-    def note(self, sample: Sample, line: int, problems: Problems) -> None:
+    def note(self, sample: Sample, line: int, problems: ValidationErrors) -> None:
         key = (sample["question_id"], sample["repeat"])
         first = self.seen.setdefault(key, line)
         if first != line:
@@ -64,9 +64,9 @@ class _Tally:
 
 def store_run(
     workspace: Workspace,
-    draft: RunDraft,
+    draft: ParsedRun,
     project: str,
-    problems: Problems,
+    problems: ValidationErrors,
     progress: Progress | None = None,
 ) -> ImportedRun:
     """Validate a draft and make it a run; nothing appears in the workspace when anything is wrong.
@@ -87,7 +87,9 @@ def store_run(
         problems.raise_if_any()
         if tally.n == 0 and not draft.means:
             what = "holds no sample"
-            raise InputError([Problem(draft.file, None, "", what, "at least one record with `question`")])
+            raise InputError(
+                [ValidationError(draft.file, None, "", what, "at least one record with `question`")]
+            )
         run = _facts(draft, project, tally)
         (stage / "run.json").write_text(run.to_json(), encoding="utf-8")
         fresh = workspace.publish(stage, workspace.runs_folder / run.run_id)
@@ -96,7 +98,7 @@ def store_run(
     return ImportedRun(workspace.read_run(run.run_id), "unchanged")
 
 
-def _identity(draft: RunDraft, project: str) -> bytes:
+def _identity(draft: ParsedRun, project: str) -> bytes:
     """Give what tells two runs with the same samples apart."""
     named = draft.name if draft.named_by_content else ""
     parts = [project, named, draft.config, draft.dataset, draft.dataset_version, draft.corpus_version]
@@ -106,7 +108,7 @@ def _identity(draft: RunDraft, project: str) -> bytes:
 
 
 def _samples(
-    draft: RunDraft, tally: _Tally, problems: Problems, progress: Progress | None
+    draft: ParsedRun, tally: _Tally, problems: ValidationErrors, progress: Progress | None
 ) -> Iterator[Sample]:
     for line, record in draft.records:
         sample = normalise(record, line, problems)
@@ -139,7 +141,7 @@ def _plain_json(config: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _facts(draft: RunDraft, project: str, tally: _Tally) -> Run:
+def _facts(draft: ParsedRun, project: str, tally: _Tally) -> Run:
     content_hash = tally.digest.hexdigest()
     now = utc_now()
     return Run(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-__all__ = ["KINDS", "kind_named"]
+__all__ = ["KINDS", "query_type_named"]
 
 KINDS: Mapping[str, tuple[str, str]] = {
     "single fact": ("mrr", "one document answers it: how early does it stand"),
@@ -23,7 +23,7 @@ _WORDS = {  # a word ending in * stands for every word that begins so
 }
 
 
-def kind_named(name: str) -> str | None:
+def query_type_named(name: str) -> str | None:
     """Give the key of KINDS that the name of a query type speaks of; None where it says nothing.
 
     Whole words count, split at anything that is no letter or digit and where small letters meet capitals;

@@ -9,11 +9,11 @@ import numpy as np
 from metrics.schema.batch import Rankings
 from metrics.schema.scores import BoolArray, IntArray, Status
 
-__all__ = ["Moves", "moves"]
+__all__ = ["RankMoves", "rank_moves"]
 
 
 @dataclass(frozen=True)
-class Moves:
+class RankMoves:
     """Gold units of n questions before and after reranking.
 
     Attributes:
@@ -33,7 +33,7 @@ class Moves:
     missed: IntArray
 
 
-def moves(first_pass: Rankings, final: Rankings, k: int) -> Moves:
+def rank_moves(first_pass: Rankings, final: Rankings, k: int) -> RankMoves:
     """Follow every gold unit from the first pass to the final list.
 
     Args:
@@ -50,7 +50,7 @@ def moves(first_pass: Rankings, final: Rankings, k: int) -> Moves:
         total: IntArray = (unit & mask).sum(axis=1)
         return total
 
-    return Moves(
+    return RankMoves(
         compared=compared,
         lifted=count(~before & after),
         pushed_out=count(before & ~after),

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from metrics.schema.applicability import ratio, require
-from metrics.schema.batch import Use
+from metrics.schema.batch import ContextUse
 from metrics.schema.metric import Compute, Metric
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 
@@ -30,13 +30,13 @@ PERSISTENCE = 0.9  # p of rank-biased overlap: the first ten ranks carry about 8
 Rule = tuple[BoolArray, Status, str]
 
 
-def _listed(use: Use) -> BoolArray:
+def _listed(use: ContextUse) -> BoolArray:
     """(n, K) True where a document was handed over at that rank and the answer draws on it."""
     listed: BoolArray = use.used & (np.arange(use.used.shape[1]) < use.documents[:, None])
     return listed
 
 
-def _gaps(use: Use) -> list[Rule]:
+def _gaps(use: ContextUse) -> list[Rule]:
     return [
         (use.status == Status.NOT_RUN, Status.NOT_RUN, "which documents the answer draws on is not known"),
         (use.status == Status.FAILED, Status.FAILED, "finding the documents the answer draws on failed"),
@@ -46,18 +46,18 @@ def _gaps(use: Use) -> list[Rule]:
     ]
 
 
-def _nothing_used(use: Use) -> Rule:
+def _nothing_used(use: ContextUse) -> Rule:
     return ~np.any(_listed(use), axis=1), Status.NOT_APPLICABLE, "the answer draws on none of its documents"
 
 
-def used_nothing(use: Use) -> BoolArray:
+def used_nothing(use: ContextUse) -> BoolArray:
     """(n,) True where an answer that is no refusal draws on none of the documents it was given."""
     idle, _, _ = _nothing_used(use)
     answered: BoolArray = (use.status == Status.SCORED) & ~use.refused & (use.documents > 0)
     return idle & answered
 
 
-def ignored_top_ranked(use: Use) -> Scores:
+def ignored_top_ranked(use: ContextUse) -> Scores:
     """1 where the answer does not draw on rank 1, else 0; an answer that uses nothing counts as ignoring.
 
     `used_nothing` marks those answers.
@@ -66,21 +66,21 @@ def ignored_top_ranked(use: Use) -> Scores:
     return Scores.build(1.0 - used, _gaps(use), use.source)
 
 
-def wasted_context(use: Use, k: int) -> Scores:
+def wasted_context(use: ContextUse, k: int) -> Scores:
     """Share of the top k documents that the answer does not draw on; a shorter list divides by its length."""
     given = np.minimum(use.documents, k)
     used = np.sum(_listed(use)[:, :k], axis=1)
     return Scores.build(ratio(given - used, given), _gaps(use), use.source)
 
 
-def deep_reliance(use: Use, k: int) -> Scores:
+def deep_reliance(use: ContextUse, k: int) -> Scores:
     """Share of the used documents that are ranked below k; not applicable where nothing was used."""
     used = _listed(use)
     values = ratio(np.sum(used[:, k:], axis=1), np.sum(used, axis=1))
     return Scores.build(values, [*_gaps(use), _nothing_used(use)], use.source)
 
 
-def rank_use_gap(use: Use, p: float = PERSISTENCE) -> Scores:
+def rank_use_gap(use: ContextUse, p: float = PERSISTENCE) -> Scores:
     """1 - rank-biased overlap of the retriever's order and the order of use, to the depth of use.
 
     Used documents are ordered by share, descending, ties by rank. With U used documents the overlap is
@@ -116,18 +116,18 @@ def _overlap(used: BoolArray, share: FloatArray, p: float) -> FloatArray:
     return np.clip(ratio(overlap, full), 0.0, 1.0)
 
 
-def _plain(formula: Callable[[Use], Scores]) -> Compute:
-    return lambda batch, _k, _convention: formula(require(batch.use))
+def _plain(formula: Callable[[ContextUse], Scores]) -> Compute:
+    return lambda batch, _k, _convention: formula(require(batch.context_use))
 
 
-def _at_k(formula: Callable[[Use, int], Scores]) -> Compute:
-    return lambda batch, k, _convention: formula(require(batch.use), k)
+def _at_k(formula: Callable[[ContextUse, int], Scores]) -> Compute:
+    return lambda batch, k, _convention: formula(require(batch.context_use), k)
 
 
 _NOT_HERE = "The answer is a refusal, or no document was handed to the generator"
 _aligned = partial(
     Metric,
-    stage="generation",
+    component="generation",
     needs=("used", "retrieved"),
     undefined=f"{_NOT_HERE}.",
     reference="ragtriage",

@@ -72,7 +72,7 @@ def _of_labels(formula: Callable[[LabelArray, IntArray], Scores]) -> Compute:
 
 _supplied = partial(
     Metric,
-    stage="answer",
+    component="answer",
     needs=("scores",),
     undefined="Never; not run where no judge, person or tool supplied it.",
 )
@@ -89,7 +89,7 @@ CONTEXT: tuple[Metric, ...] = (
         title="Context relevance",
         meaning="How many of the retrieved documents are relevant to the question.",
         formula="retrieved documents labelled relevant / retrieved documents",
-        stage="retrieval",
+        component="retrieval",
         needs=("retrieved.relevant",),
         undefined="No document was retrieved.",
         reference="ARES (Saad-Falcon et al. 2024); TruLens context relevance",
@@ -101,7 +101,7 @@ CONTEXT: tuple[Metric, ...] = (
         title="Context precision",
         meaning="Whether the relevant ones among the retrieved documents stand at the top.",
         formula="sum over ranks i of precision@i * relevant_i / relevant documents retrieved; 0 if none",
-        stage="retrieval",
+        component="retrieval",
         needs=("retrieved.relevant",),
         undefined="No document was retrieved.",
         reference=_RAGAS,
@@ -114,7 +114,7 @@ CONTEXT: tuple[Metric, ...] = (
         title="Context entity recall",
         meaning="How many of the entities in the reference answer the retrieved documents name.",
         formula="entities of the reference found in the context / entities of the reference",
-        stage="retrieval",
+        component="retrieval",
         reference=_RAGAS,
     ),
 )
@@ -140,7 +140,7 @@ ANSWERS: tuple[Metric, ...] = (
         title="RL-F",
         meaning="How much of the answer rests on the documents, by a judge without the reference answer.",
         formula="Ragas faithfulness",
-        stage="generation",
+        component="generation",
         reference=_MTRAG,
     ),
     _supplied(
@@ -189,7 +189,7 @@ CITATIONS: tuple[Metric, ...] = (
         title="Citation precision",
         meaning="How many of the citations support the sentence they stand at.",
         formula="citations that support their sentence / citations",
-        stage="citation",
+        component="citation",
         reference="ALCE (Gao et al. 2023)",
     ),
     _supplied(
@@ -197,7 +197,7 @@ CITATIONS: tuple[Metric, ...] = (
         title="Citation recall",
         meaning="How many sentences are fully supported by the citations they carry.",
         formula="sentences supported by their citations / sentences that need support",
-        stage="citation",
+        component="citation",
         reference="ALCE (Gao et al. 2023)",
     ),
 )
@@ -208,7 +208,7 @@ FEEDBACK: tuple[Metric, ...] = (
         title="User feedback",
         meaning="What the person who asked said of the answer.",
         formula="1 for thumbs up, 0 for thumbs down",
-        stage="feedback",
+        component="feedback",
         reference="recorded by the application",
     ),
 )

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from metrics.schema.applicability import require
-from metrics.schema.batch import Batch, Judgement
+from metrics.schema.batch import Batch, JudgeLabels
 from metrics.schema.metric import Compute, Convention, Metric
 from metrics.schema.scores import BoolArray, FloatArray, Scores, Source, Status
 
@@ -22,42 +22,42 @@ def _score(values: FloatArray, without: list[tuple[BoolArray, str]]) -> Scores:
     return Scores.build(values, [*gaps, unknown], Source.JUDGED)
 
 
-def answer_relevancy(judged: Judgement) -> Scores:
+def answer_relevancy(judged: JudgeLabels) -> Scores:
     """1 where the answer fully speaks to the question, 0.5 partly, 0 where it does not or declines."""
     return _score(judged.addresses, [(~judged.has_answer, _NO_ANSWER)])
 
 
-def completeness(judged: Judgement) -> Scores:
+def completeness(judged: JudgeLabels) -> Scores:
     """1 where the answer says all that question and documents call for, 2/3 mostly, 1/3 partly, 0 nothing."""
     return _score(judged.complete, [(~judged.has_answer, _NO_ANSWER)])
 
 
-def correctness(judged: Judgement) -> Scores:
+def correctness(judged: JudgeLabels) -> Scores:
     """1 where the answer agrees with the reference, 0.5 in part, 0 where it does not or says the opposite."""
     no_reference = ~np.isnan(judged.addresses) & np.isnan(judged.agrees)
     without = [(~judged.has_answer, _NO_ANSWER), (no_reference, "the sample has no reference answer")]
     return _score(judged.agrees, without)
 
 
-def self_contradiction(judged: Judgement) -> Scores:
+def self_contradiction(judged: JudgeLabels) -> Scores:
     """1 where the answer states a thing and its opposite, else 0."""
     return _score(judged.contradicts_itself, [(~judged.has_answer, _NO_ANSWER)])
 
 
-def injection(judged: Judgement) -> Scores:
+def injection(judged: JudgeLabels) -> Scores:
     """1 where text in the sample tried to instruct the judge, else 0."""
     return _score(np.where(judged.injections > 0, 1.0, judged.injections), [])
 
 
 def _of(formula: object) -> Compute:
     def compute(batch: Batch, _k: int, _convention: Convention) -> Scores:
-        scores: Scores = formula(require(batch.judgement))  # type: ignore[operator] # a function of a Judgement
+        scores: Scores = formula(require(batch.judge_labels))  # type: ignore[operator] # a function of a Judgement
         return scores
 
     return compute
 
 
-_judged = partial(Metric, stage="answer", needs=("judged",), undefined="No answer was recorded.")
+_judged = partial(Metric, component="answer", needs=("judged",), undefined="No answer was recorded.")
 _RAGAS = "Ragas (Es et al. 2024)"
 
 METRICS: tuple[Metric, ...] = (
@@ -100,7 +100,7 @@ METRICS: tuple[Metric, ...] = (
         title="Self-contradiction",
         meaning="Whether the answer states a thing and its opposite.",
         formula="judged 1 if it does, else 0",
-        stage="generation",
+        component="generation",
         reference="ragtriage",
         higher_is_better=False,
         compute=_of(self_contradiction),
@@ -110,7 +110,7 @@ METRICS: tuple[Metric, ...] = (
         title="Injected instructions",
         meaning="Whether text in the documents, the question or the answer tries to instruct a judge.",
         formula="judged 1 if it does, else 0; such text is reported and not followed",
-        stage="system",
+        component="system",
         undefined="Never.",
         reference="ragtriage",
         higher_is_better=False,

@@ -91,7 +91,7 @@ def _of(formula: Callable[[Answers], Scores]) -> Compute:
     return lambda batch, _k, _convention: formula(require(batch.answers))
 
 
-_refusal = partial(Metric, stage="generation", needs=("answerable", "refused"))
+_refusal = partial(Metric, component="generation", needs=("answerable", "refused"))
 _TWO_BY_TWO = "answerability by refusal; SQuAD 2.0 (Rajpurkar et al. 2018)"
 
 METRICS: tuple[Metric, ...] = (

@@ -138,7 +138,7 @@ def _at_k(formula: Callable[[Rankings, int], Scores]) -> Compute:
 
 _ranked = partial(
     Metric,
-    stage="retrieval",
+    component="retrieval",
     needs=("retrieved", "relevant"),
     undefined="The question has no relevant document.",
     per_k=True,

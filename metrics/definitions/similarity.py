@@ -10,7 +10,7 @@ __all__ = ["METRICS"]
 
 _compared = partial(
     Metric,
-    stage="answer",
+    component="answer",
     needs=("scores",),
     undefined="Never; not run where no tool supplied it.",
     caution="Rewards shared words or vectors, not truth: a wrong figure costs almost nothing. Never primary.",

@@ -88,7 +88,7 @@ def _at_k(formula: Callable[[SpanRankings, int], Scores]) -> Compute:
 
 _covering = partial(
     Metric,
-    stage="retrieval",
+    component="retrieval",
     needs=("retrieved", "relevant_spans"),
     undefined="The question has no gold text.",
     per_k=True,
@@ -176,7 +176,7 @@ def _chunks_at_k(formula: Callable[[SpanRankings, int], Scores]) -> Compute:
 
 _counting = partial(
     Metric,
-    stage="retrieval",
+    component="retrieval",
     needs=("retrieved", "relevant_spans", "relevant_chunks"),
     undefined="No chunk of the index holds gold.",
     per_k=True,
@@ -246,7 +246,7 @@ def _in_budget(formula: Callable[[SpanRankings, int], Scores]) -> Compute:
 
 _budgeted = partial(
     Metric,
-    stage="retrieval",
+    component="retrieval",
     needs=("retrieved", "relevant_spans", "retrieved_tokens"),
     undefined="The question has no gold text.",
     per_k=True,

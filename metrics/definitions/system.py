@@ -33,7 +33,7 @@ def _pass_rate(batch: Batch, _k: int, _convention: Convention) -> Scores:
 
 _measured = partial(
     Metric,
-    stage="system",
+    component="system",
     undefined="Never; not run where the run does not record it.",
     reference="measured by the pipeline, taken over from the run",
     higher_is_better=False,
@@ -90,7 +90,7 @@ METRICS: tuple[Metric, ...] = (
         title="Check pass rate",
         meaning="How many of the sample's expected-against-actual checks (router, tool, format ...) passed.",
         formula="checks passed / checks",
-        stage="system",
+        component="system",
         needs=("checks",),
         undefined="The sample has no checks.",
         reference="ragtriage",

@@ -15,22 +15,22 @@ from numpy.typing import NDArray
 from metrics.schema.scores import BoolArray, FloatArray
 
 __all__ = [
-    "CONTEXT_SIGNALS",
+    "CONTEXT_METRICS",
     "PATTERNS",
     "BadCases",
-    "Cutoffs",
+    "CaseThresholds",
     "Level",
     "Pattern",
     "Refusals",
     "bad_cases",
-    "context_signal",
+    "choose_context_metric",
     "pattern",
     "pattern_code",
     "refusals",
 ]
 
 Level = Literal["high", "low", "any"]
-CONTEXT_SIGNALS = (
+CONTEXT_METRICS = (
     "context_relevance",
     "recall",
     "span_recall",
@@ -42,7 +42,7 @@ _ANSWERABLE, _UNANSWERABLE = 0, 2  # codes in metrics.schema.batch.ANSWERABLE
 
 
 @dataclass(frozen=True)
-class Cutoffs:
+class CaseThresholds:
     """Below which value a single sample counts as low. These are not gate thresholds, which are for means.
 
     Attributes:
@@ -139,13 +139,13 @@ def pattern_code(key: str) -> int:
     return _CODES[key]
 
 
-def context_signal(available: Collection[str]) -> str | None:
+def choose_context_metric(available: Collection[str]) -> str | None:
     """The metric that speaks for the context: the first of CONTEXT_SIGNALS among the available names.
 
     Names may carry a rank cut-off; of several, the largest wins (recall@10 before recall@5), since that is
     nearest to all that the generator saw. None where no signal is available.
     """
-    for signal in CONTEXT_SIGNALS:
+    for signal in CONTEXT_METRICS:
         found = [name for name in available if name == signal or name.startswith(f"{signal}@")]
         if found:
             return max(found, key=_rank_cut)
@@ -162,7 +162,7 @@ def pattern(
     faithfulness: FloatArray,
     relevance: FloatArray,
     refused: NDArray[np.int8] | BoolArray,
-    cutoffs: Cutoffs | None = None,
+    cutoffs: CaseThresholds | None = None,
     correct: FloatArray | None = None,
 ) -> NDArray[np.int8]:
     """Place every sample in exactly one row of PATTERNS.
@@ -181,7 +181,7 @@ def pattern(
     Returns:
         (n,) codes into PATTERNS.
     """
-    cut = cutoffs or Cutoffs()
+    cut = cutoffs or CaseThresholds()
     high_context, high_faith = context >= cut.context, faithfulness >= cut.faithfulness
     grounded = high_context & high_faith
     relevant = relevance >= cut.answer_relevancy
@@ -256,7 +256,7 @@ class BadCases:
 
 def bad_cases(
     values: Mapping[str, FloatArray],
-    cutoffs: Cutoffs | None = None,
+    cutoffs: CaseThresholds | None = None,
     checks_failed: BoolArray | None = None,
     human_bad: BoolArray | None = None,
     human_good: BoolArray | None = None,
@@ -280,7 +280,7 @@ def bad_cases(
         answerable: (n,) codes into metrics.schema.batch.ANSWERABLE, -1 unknown.
         gold_in_context: (n,) share of the gold in the context; NaN where no gold is recorded.
     """
-    cut = cutoffs or Cutoffs()
+    cut = cutoffs or CaseThresholds()
     n = len(next(iter(values.values())))
     nobody = np.zeros(n, dtype=bool)
     found = refusals(n, refused, answerable, gold_in_context)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.diagnosis.patterns import Cutoffs
+from metrics.diagnosis.patterns import CaseThresholds
 from metrics.schema.scores import BoolArray, FloatArray, MetricsError
 
 __all__ = [
@@ -17,12 +17,12 @@ __all__ = [
     "STAGES",
     "FailureStage",
     "Owner",
-    "StageEvidence",
+    "StageFeatures",
     "StageResult",
     "always",
     "answered",
     "answered_unanswerable",
-    "attribute",
+    "attribute_failures",
     "below",
     "equals",
     "followed_noise",
@@ -49,7 +49,7 @@ _UNANSWERABLE = 2.0  # code in metrics.schema.batch.ANSWERABLE
 
 
 @dataclass(frozen=True)
-class StageEvidence:
+class StageFeatures:
     """What is known of n samples. Every field but ``bad`` may be left out; NaN within one is unknown.
 
     Attributes:
@@ -100,120 +100,120 @@ class StageEvidence:
         return np.asarray(value, dtype=np.float64)
 
 
-def is_known(evidence: StageEvidence, name: str) -> BoolArray:
+def is_known(evidence: StageFeatures, name: str) -> BoolArray:
     """(n,) True where the named evidence is recorded."""
     return ~np.isnan(evidence.known(name))
 
 
-def equals(evidence: StageEvidence, name: str, value: float) -> BoolArray:
+def equals(evidence: StageFeatures, name: str, value: float) -> BoolArray:
     """(n,) True where the named evidence is recorded and has this value."""
     return np.asarray(evidence.known(name) == value, dtype=np.bool_)
 
 
-def below(evidence: StageEvidence, name: str, limit: float) -> BoolArray:
+def below(evidence: StageFeatures, name: str, limit: float) -> BoolArray:
     """(n,) True where the named evidence is recorded and lower than the limit."""
     return np.asarray(evidence.known(name) < limit, dtype=np.bool_)
 
 
-def reaches(evidence: StageEvidence, name: str, limit: float) -> BoolArray:
+def reaches(evidence: StageFeatures, name: str, limit: float) -> BoolArray:
     """(n,) True where the named evidence is recorded and at or above the limit."""
     return np.asarray(evidence.known(name) >= limit, dtype=np.bool_)
 
 
-def answered(evidence: StageEvidence) -> BoolArray:
+def answered(evidence: StageFeatures) -> BoolArray:
     """(n,) True where the answer is not known to be a refusal; rules on what an answer says skip refusals."""
     return ~equals(evidence, "refused", 1)
 
 
-def answered_unanswerable(evidence: StageEvidence, _: Cutoffs) -> BoolArray:
+def answered_unanswerable(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
     """An answer where the corpus has none."""
     return equals(evidence, "answerable", _UNANSWERABLE) & equals(evidence, "refused", 0)
 
 
-def refused_with_context(evidence: StageEvidence, cut: Cutoffs) -> BoolArray:
+def refused_with_context(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
     """A refusal with all of the gold in the context or, without gold labels, a high context signal."""
     by_signal = ~is_known(evidence, "gold_in_context") & reaches(evidence, "context", cut.context)
     had_it = reaches(evidence, "gold_in_context", _WHOLE) | by_signal
     return equals(evidence, "refused", 1) & had_it & ~equals(evidence, "answerable", _UNANSWERABLE)
 
 
-def missed(evidence: StageEvidence, _: Cutoffs) -> BoolArray:
+def missed(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
     """No gold among recorded candidates, none in the context."""
     nowhere = equals(evidence, "gold_in_context", 0) & equals(evidence, "gold_in_candidates", 0)
     return nowhere & ~equals(evidence, "has_candidates", 0)
 
 
-def misranked(evidence: StageEvidence, _: Cutoffs) -> BoolArray:
+def misranked(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
     """Gold among recorded candidates, none in the context."""
     found = reaches(evidence, "gold_in_candidates", _SOME) & ~equals(evidence, "has_candidates", 0)
     return equals(evidence, "gold_in_context", 0) & found
 
 
-def retrieval_miss(evidence: StageEvidence, _: Cutoffs) -> BoolArray:
+def retrieval_miss(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
     """No gold in the context, and no candidates recorded that would say whether it was ever found."""
     untold = ~is_known(evidence, "gold_in_candidates") | equals(evidence, "has_candidates", 0)
     return equals(evidence, "gold_in_context", 0) & untold
 
 
-def partial_gold(evidence: StageEvidence, _: Cutoffs) -> BoolArray:
+def partial_gold(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
     """Some of the gold in the context, not all."""
     return reaches(evidence, "gold_in_context", _SOME) & below(evidence, "gold_in_context", _WHOLE)
 
 
-def inferred_miss(evidence: StageEvidence, cut: Cutoffs) -> BoolArray:
+def inferred_miss(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
     """No gold labels, and a low context signal on a question that has an answer as far as is known."""
     low = ~is_known(evidence, "gold_in_context") & below(evidence, "context", cut.context)
     return low & ~equals(evidence, "answerable", _UNANSWERABLE)
 
 
-def followed_noise(evidence: StageEvidence, cut: Cutoffs) -> BoolArray:
+def followed_noise(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
     """Gold in the context (or a high context signal), and wrong claims that stem from retrieved documents."""
     by_signal = ~is_known(evidence, "gold_in_context") & reaches(evidence, "context", cut.context)
     present = reaches(evidence, "gold_in_context", _SOME) | by_signal
     return answered(evidence) & present & reaches(evidence, "noise_sensitivity", cut.noise)
 
 
-def wrong_format(evidence: StageEvidence, _: Cutoffs) -> BoolArray:
+def wrong_format(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
     """A failed format check."""
     return equals(evidence, "format_failed", 1)
 
 
-def self_contradiction(evidence: StageEvidence, _: Cutoffs) -> BoolArray:
+def self_contradiction(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
     """An answer that contradicts itself."""
     return answered(evidence) & equals(evidence, "contradicts_itself", 1)
 
 
-def unfaithful(evidence: StageEvidence, cut: Cutoffs) -> BoolArray:
+def unfaithful(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
     """Faithfulness below its cut-off."""
     return answered(evidence) & below(evidence, "faithfulness", cut.faithfulness)
 
 
-def left_out(evidence: StageEvidence, cut: Cutoffs) -> BoolArray:
+def left_out(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
     """Too little of what the context held is in the answer, told by utilization or by omission."""
     omitted = reaches(evidence, "omission", 1 - cut.utilization)
     return answered(evidence) & (below(evidence, "context_utilization", cut.utilization) | omitted)
 
 
-def off_question(evidence: StageEvidence, cut: Cutoffs) -> BoolArray:
+def off_question(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
     """Answer relevance below its cut-off in a faithful answer."""
     off = below(evidence, "answer_relevancy", cut.answer_relevancy)
     return answered(evidence) & off & reaches(evidence, "faithfulness", cut.faithfulness)
 
 
-def wrong(evidence: StageEvidence, cut: Cutoffs) -> BoolArray:
+def wrong(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
     """Faithful, relevant, and in disagreement with the reference."""
     faithful = reaches(evidence, "faithfulness", cut.faithfulness)
     relevant = reaches(evidence, "answer_relevancy", cut.answer_relevancy)
     return answered(evidence) & faithful & relevant & below(evidence, "correctness", cut.correctness)
 
 
-def always(evidence: StageEvidence, _: Cutoffs) -> BoolArray:
+def always(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
     """Every sample: the rule of last resort."""
     return np.ones(len(evidence.bad), dtype=np.bool_)
 
 
 Owner = Literal["retrieval", "reranking", "generation", "refusal", "format", "unexplained"]
-Rule = Callable[[StageEvidence, Cutoffs], BoolArray]
+Rule = Callable[[StageFeatures, CaseThresholds], BoolArray]
 
 
 @dataclass(frozen=True)
@@ -394,8 +394,8 @@ class StageResult:
     inferred: BoolArray
 
 
-def attribute(
-    known: StageEvidence, order: Sequence[str] = DEFAULT_ORDER, cutoffs: Cutoffs | None = None
+def attribute_failures(
+    known: StageFeatures, order: Sequence[str] = DEFAULT_ORDER, cutoffs: CaseThresholds | None = None
 ) -> StageResult:
     """Attribute each bad case to the first stage of the order whose rule its known evidence meets.
 
@@ -411,7 +411,7 @@ def attribute(
     if len(set(order)) != len(order):
         raise MetricsError(f"a stage stands twice in the order: {', '.join(order)}")
     codes = [stage_code(key) for key in order if key != "unexplained"]
-    cut = cutoffs or Cutoffs()
+    cut = cutoffs or CaseThresholds()
     matches = np.stack([stage.rule(known, cut) for stage in STAGES], axis=1)
     matches &= known.bad[:, None]
     stage = np.select([matches[:, code] for code in codes], codes, _CODES["unexplained"])

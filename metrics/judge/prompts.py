@@ -20,9 +20,9 @@ __all__ = [
     "Document",
     "JudgedCase",
     "Prompt",
-    "asked_text",
     "case_message",
     "evaluator_message",
+    "fenced_text",
     "load_prompt",
 ]
 
@@ -99,7 +99,7 @@ def load_prompt(name: str, folder: Path | None = None) -> Prompt:
     return Prompt(name, text, hashlib.sha256(text.encode("utf-8")).hexdigest()[:12])
 
 
-def asked_text(label: str) -> str:
+def fenced_text(label: str) -> str:
     """Give what the reading's prompt asks for under a label, in words for people: they are asked the same.
 
     Raises:

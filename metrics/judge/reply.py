@@ -15,30 +15,30 @@ from metrics.judge.reply_schema import (
     AGREES,
     COMPLETE,
     VERDICTS,
-    Form,
-    Given,
     Injection,
-    further_schema,
+    ReplyReader,
+    ReplySchema,
+    follow_up_schema,
     injections_of,
     names_of,
-    reading_schema,
+    reply_schema,
 )
 from metrics.schema.scores import MetricsError
 
 __all__ = [
-    "READING",
-    "ReadClaim",
-    "ReadStatement",
-    "Reading",
-    "join_further",
-    "parse_reading",
-    "reading_from",
-    "reading_payload",
+    "EVALUATION",
+    "JudgeReply",
+    "JudgedClaim",
+    "JudgedStatement",
+    "join_follow_up",
+    "parse_reply",
+    "reply_from",
+    "reply_payload",
 ]
 
 
 @dataclass(frozen=True)
-class ReadClaim:
+class JudgedClaim:
     """A claim of the answer.
 
     Attributes:
@@ -60,7 +60,7 @@ class ReadClaim:
 
 
 @dataclass(frozen=True)
-class ReadStatement:
+class JudgedStatement:
     """A claim of the reference answer.
 
     Attributes:
@@ -75,7 +75,7 @@ class ReadStatement:
 
 
 @dataclass(frozen=True)
-class Reading:
+class JudgeReply:
     """What a judge says of one sample; None for what the case gives no ground to say.
 
     Attributes:
@@ -93,7 +93,7 @@ class Reading:
         parts: messages that the documents came in; completeness rests on the first.
     """
 
-    form: Form
+    form: ReplySchema
     refused: bool | None
     addresses: str | None
     complete: str | None
@@ -101,24 +101,24 @@ class Reading:
     contradicts_itself: bool | None
     relevant: tuple[int, ...]
     used: tuple[int, ...]
-    claims: tuple[ReadClaim, ...]
-    statements: tuple[ReadStatement, ...]
+    claims: tuple[JudgedClaim, ...]
+    statements: tuple[JudgedStatement, ...]
     injections: tuple[Injection, ...]
     parts: int = 1
 
 
-def parse_reading(reply: object, form: Form) -> Reading:
+def parse_reply(reply: object, form: ReplySchema) -> JudgeReply:
     """Check a reply against the form and give the reading.
 
     Raises:
         MetricsError: a field is missing, unknown or not as accepted, a rank was not sent, the verdict on a
             claim does not follow from its ranks, or a refusal is said to address the question.
     """
-    schema = reading_schema(form)
-    given, context = Given(reply, "", names_of(schema)), bool(form.ranks)
+    schema = reply_schema(form)
+    given, context = ReplyReader(reply, "", names_of(schema)), bool(form.ranks)
     if form.answer:
         _refusal_addresses_nothing(given)
-    return Reading(
+    return JudgeReply(
         form=form,
         refused=given.flag("refused") if form.answer else None,
         addresses=given.word("addresses", ADDRESSES) if form.answer else None,
@@ -133,7 +133,7 @@ def parse_reading(reply: object, form: Form) -> Reading:
     )
 
 
-def _refusal_addresses_nothing(given: Given) -> None:
+def _refusal_addresses_nothing(given: ReplyReader) -> None:
     if given.flag("refused") and given.word("addresses", ADDRESSES) != "no":
         raise MetricsError(
             f"addresses: {given.value['addresses']!r} beside refused true; "
@@ -141,14 +141,14 @@ def _refusal_addresses_nothing(given: Given) -> None:
         )
 
 
-def _claims(given: Given, schema: Mapping[str, Any], form: Form) -> tuple[ReadClaim, ...]:
+def _claims(given: ReplyReader, schema: Mapping[str, Any], form: ReplySchema) -> tuple[JudgedClaim, ...]:
     return tuple(_claim(one, form) for one in given.entries("claims", names_of(schema, "claims")))
 
 
-def _claim(one: Given, form: Form) -> ReadClaim:
+def _claim(one: ReplyReader, form: ReplySchema) -> JudgedClaim:
     by = one.ranks("by", form) if form.ranks else ()
     against = one.ranks("against", form) if form.ranks else ()
-    claim = ReadClaim(one.text("text"), by, against, one.flag("in_reference") if form.reference else None)
+    claim = JudgedClaim(one.text("text"), by, against, one.flag("in_reference") if form.reference else None)
     if form.ranks and one.word("verdict", VERDICTS) != claim.verdict:
         raise MetricsError(
             f"{one.at}.verdict: {one.value['verdict']!r} beside by {list(by)} and against {list(against)}; "
@@ -158,9 +158,11 @@ def _claim(one: Given, form: Form) -> ReadClaim:
     return claim
 
 
-def _statements(given: Given, schema: Mapping[str, Any], form: Form) -> tuple[ReadStatement, ...]:
+def _statements(
+    given: ReplyReader, schema: Mapping[str, Any], form: ReplySchema
+) -> tuple[JudgedStatement, ...]:
     return tuple(
-        ReadStatement(
+        JudgedStatement(
             one.text("text"),
             one.ranks("by", form) if form.ranks else (),
             one.flag("in_answer") if form.answer else None,
@@ -169,7 +171,7 @@ def _statements(given: Given, schema: Mapping[str, Any], form: Form) -> tuple[Re
     )
 
 
-def join_further(begun: Reading, reply: object, ranks: Sequence[int]) -> Reading:
+def join_follow_up(begun: JudgeReply, reply: object, ranks: Sequence[int]) -> JudgeReply:
     """Add the labels on further documents to a reading that was begun.
 
     Args:
@@ -181,8 +183,8 @@ def join_further(begun: Reading, reply: object, ranks: Sequence[int]) -> Reading
         MetricsError: as parse_reading, or a claim was left out or named twice.
     """
     form = replace(begun.form, ranks=tuple(dict.fromkeys(ranks)))
-    schema = further_schema(form)
-    given = Given(reply, "", names_of(schema))
+    schema = follow_up_schema(form)
+    given = ReplyReader(reply, "", names_of(schema))
     claims, statements = begun.claims, begun.statements
     if form.answer:
         found = _by_number(given, "claims", names_of(schema, "claims"), len(claims))
@@ -203,12 +205,12 @@ def join_further(begun: Reading, reply: object, ranks: Sequence[int]) -> Reading
     )
 
 
-def _more_claim(claim: ReadClaim, one: Given, form: Form) -> ReadClaim:
+def _more_claim(claim: JudgedClaim, one: ReplyReader, form: ReplySchema) -> JudgedClaim:
     by, against = one.ranks("by", form), one.ranks("against", form)
     return replace(claim, by=_union(claim.by, by), against=_union(claim.against, against))
 
 
-def _by_number(given: Given, name: str, names: Sequence[str], count: int) -> list[Given]:
+def _by_number(given: ReplyReader, name: str, names: Sequence[str], count: int) -> list[ReplyReader]:
     found = {one.number("n"): one for one in given.entries(name, names)}
     if sorted(found) != list(range(1, count + 1)) or len(given.value[name]) != count:
         numbers = ", ".join(str(one) for one in sorted(found))[:80]
@@ -220,19 +222,19 @@ def _union(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted({*one, *other}))
 
 
-READING = "reading"
+EVALUATION = "reading"
 
 
-def reading_payload(read: Reading) -> dict[str, Any]:
+def reply_payload(read: JudgeReply) -> dict[str, Any]:
     """Give a reading as JSON values."""
     return asdict(read)
 
 
-def reading_from(payload: Mapping[str, Any]) -> Reading:
+def reply_from(payload: Mapping[str, Any]) -> JudgeReply:
     """Give back the reading of a payload."""
     form = payload["form"]
-    return Reading(
-        form=Form(form["answer"], form["reference"], tuple(form["ranks"])),
+    return JudgeReply(
+        form=ReplySchema(form["answer"], form["reference"], tuple(form["ranks"])),
         refused=payload["refused"],
         addresses=payload["addresses"],
         complete=payload["complete"],
@@ -241,11 +243,11 @@ def reading_from(payload: Mapping[str, Any]) -> Reading:
         relevant=tuple(payload["relevant"]),
         used=tuple(payload["used"]),
         claims=tuple(
-            ReadClaim(one["text"], tuple(one["by"]), tuple(one["against"]), one["in_reference"])
+            JudgedClaim(one["text"], tuple(one["by"]), tuple(one["against"]), one["in_reference"])
             for one in payload["claims"]
         ),
         statements=tuple(
-            ReadStatement(one["text"], tuple(one["by"]), one["in_answer"]) for one in payload["statements"]
+            JudgedStatement(one["text"], tuple(one["by"]), one["in_answer"]) for one in payload["statements"]
         ),
         injections=tuple(Injection(one["where"], one["quote"]) for one in payload["injections"]),
         parts=payload.get("parts", 1),

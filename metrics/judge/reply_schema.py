@@ -19,15 +19,15 @@ __all__ = [
     "INSTRUCTIONS",
     "TEXT",
     "VERDICTS",
-    "Form",
-    "Given",
     "Injection",
+    "ReplyReader",
+    "ReplySchema",
     "choice",
-    "form_object",
-    "further_schema",
+    "follow_up_schema",
     "injections_of",
     "names_of",
-    "reading_schema",
+    "object_schema",
+    "reply_schema",
 ]
 
 ADDRESSES: Mapping[str, float] = {"fully": 1.0, "partly": 0.5, "no": 0.0}
@@ -37,7 +37,7 @@ VERDICTS = ("supported", "contradicted", "not_in_context")
 
 
 @dataclass(frozen=True)
-class Form:
+class ReplySchema:
     """Which labels a case calls for.
 
     Attributes:
@@ -51,7 +51,7 @@ class Form:
     ranks: tuple[int, ...]
 
     @classmethod
-    def of(cls, case: JudgedCase) -> Form:
+    def of(cls, case: JudgedCase) -> ReplySchema:
         """Give the form of a case."""
         ranks = tuple(dict.fromkeys(one.rank for one in case.documents))
         return cls(case.answer is not None, case.reference is not None, ranks)
@@ -74,7 +74,7 @@ _RANKS = {"type": "array", "items": {"type": "integer"}}
 TEXT, _FLAG = {"type": "string"}, {"type": "boolean"}
 
 
-def form_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Give the schema of an object that has these fields, all of them and no others."""
     return {
         "type": "object",
@@ -85,7 +85,7 @@ def form_object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _list(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": form_object(properties)}
+    return {"type": "array", "items": object_schema(properties)}
 
 
 def choice(words: Sequence[str] | Mapping[str, float]) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def choice(words: Sequence[str] | Mapping[str, float]) -> dict[str, Any]:
 INSTRUCTIONS = _list({"where": TEXT, "quote": TEXT})
 
 
-def reading_schema(form: Form) -> dict[str, Any]:
+def reply_schema(form: ReplySchema) -> dict[str, Any]:
     """Give the JSON schema of a reading: exactly the labels that the case calls for."""
     asked: dict[str, Any] = {}
     context = bool(form.ranks)
@@ -113,10 +113,10 @@ def reading_schema(form: Form) -> dict[str, Any]:
     if form.reference:
         by = {"by": _RANKS} if context else {}
         asked["statements"] = _list({"text": TEXT} | by | ({"in_answer": _FLAG} if form.answer else {}))
-    return form_object(asked | {"instructions": INSTRUCTIONS})
+    return object_schema(asked | {"instructions": INSTRUCTIONS})
 
 
-def further_schema(form: Form) -> dict[str, Any]:
+def follow_up_schema(form: ReplySchema) -> dict[str, Any]:
     """Give the JSON schema of the labels on further documents of a reading that was begun."""
     asked: dict[str, Any] = {"relevant": _RANKS}
     number = {"type": "integer"}
@@ -124,10 +124,10 @@ def further_schema(form: Form) -> dict[str, Any]:
         asked |= {"used": _RANKS, "claims": _list({"n": number, "by": _RANKS, "against": _RANKS})}
     if form.reference:
         asked["statements"] = _list({"n": number, "by": _RANKS})
-    return form_object(asked | {"instructions": INSTRUCTIONS})
+    return object_schema(asked | {"instructions": INSTRUCTIONS})
 
 
-class Given:
+class ReplyReader:
     """Reads fields of what the judge sent; every miss says where it is and what would be accepted."""
 
     def __init__(self, value: object, at: str, names: Sequence[str]) -> None:
@@ -172,7 +172,7 @@ class Given:
             raise MetricsError(f"{self._path(name)}: {str(found)[:40]!r}; accepted: a whole number")
         return found
 
-    def ranks(self, name: str, form: Form) -> tuple[int, ...]:
+    def ranks(self, name: str, form: ReplySchema) -> tuple[int, ...]:
         """Read ranks of documents that were sent, in order and each once."""
         found = self.value[name]
         if not isinstance(found, list) or any(type(one) is not int or one not in form.ranks for one in found):
@@ -180,12 +180,12 @@ class Given:
             raise MetricsError(f"{self._path(name)}: {str(found)[:60]}; accepted: ranks out of {listed}")
         return tuple(sorted(set(found)))
 
-    def entries(self, name: str, names: Sequence[str]) -> list[Given]:
+    def entries(self, name: str, names: Sequence[str]) -> list[ReplyReader]:
         """Read a list of objects that have these fields."""
         found = self.value[name]
         if not isinstance(found, list):
             raise MetricsError(f"{self._path(name)}: not a list; accepted: a list of objects")
-        return [Given(one, f"{self._path(name)}[{at}]", names) for at, one in enumerate(found)]
+        return [ReplyReader(one, f"{self._path(name)}[{at}]", names) for at, one in enumerate(found)]
 
 
 def names_of(schema: Mapping[str, Any], name: str | None = None) -> list[str]:
@@ -194,7 +194,7 @@ def names_of(schema: Mapping[str, Any], name: str | None = None) -> list[str]:
     return list(inside["properties"])
 
 
-def injections_of(given: Given) -> tuple[Injection, ...]:
+def injections_of(given: ReplyReader) -> tuple[Injection, ...]:
     """Read what the judge reports as attempts to instruct it."""
     entries = given.entries("instructions", ("where", "quote"))
     return tuple(Injection(one.text("where"), one.text("quote")) for one in entries)

@@ -96,11 +96,11 @@ class CheckInput:
                 raise MetricsError(f"metric {source!r} has {len(values)} values for {self.n} samples")
 
 
-Given = TypeVar("Given")
+RuleInput = TypeVar("RuleInput")
 
 
 @dataclass(frozen=True)
-class Rule(Generic[Given]):
+class Rule(Generic[RuleInput]):
     """A check on something given, declared once.
 
     Attributes:
@@ -113,7 +113,7 @@ class Rule(Generic[Given]):
     key: str
     title: str
     condition: str
-    run: Callable[[Given], list[Finding]]
+    run: Callable[[RuleInput], list[Finding]]
 
 
 def columns(given: CheckInput) -> list[tuple[str, Mapping[str, FloatArray]]]:

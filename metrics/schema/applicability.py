@@ -24,10 +24,10 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "relevant_chunks": ("chunk_totals", "how many chunks of the index hold gold: `relevant_chunks`"),
     "claims": ("claims", "the claims of the answer: `claims`"),
     "reference_claims": ("reference_claims", "the claims of the reference answer: `reference_claims`"),
-    "used": ("use", "the documents the answer draws on: `used`"),
+    "used": ("context_use", "the documents the answer draws on: `used`"),
     "refused": ("answers", "answers, or whether they are refusals: `answer`, `refused`"),
     "answerable": ("answers", ANSWERABLE_LABEL),
-    "judged": ("judgement", "a judge's reading: `ragtriage judge`"),
+    "judged": ("judge_labels", "a judge's reading: `ragtriage judge`"),
     "checks": ("checks", "expected-against-actual checks: `checks`"),
     "retrieved.relevant": (
         "document_relevant",

@@ -20,11 +20,11 @@ __all__ = [
     "Batch",
     "Checks",
     "Claims",
-    "Judgement",
+    "ContextUse",
+    "JudgeLabels",
     "Rankings",
     "ReferenceClaims",
     "SpanRankings",
-    "Use",
 ]
 
 ANSWERABLE = ("yes", "partial", "no", "conversational")  # codes 0..3 of Answers.answerable; -1 is unknown
@@ -126,7 +126,7 @@ class ReferenceClaims:
 
 
 @dataclass(frozen=True)
-class Use:
+class ContextUse:
     """Which documents the answers draw on.
 
     Attributes:
@@ -164,7 +164,7 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class JudgeLabels:
     """What a judge says of n answers as a whole.
 
     Attributes:
@@ -217,12 +217,12 @@ class Batch:
     spans: SpanRankings | None = None
     claims: Claims | None = None
     reference_claims: ReferenceClaims | None = None
-    use: Use | None = None
+    context_use: ContextUse | None = None
     answers: Answers | None = None
     checks: Checks | None = None
     document_relevant: NDArray[np.int8] | None = None
     first_pass: Rankings | None = None
-    judgement: Judgement | None = None
+    judge_labels: JudgeLabels | None = None
 
     @property
     def chunk_tokens(self) -> FloatArray | None:

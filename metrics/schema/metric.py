@@ -10,11 +10,11 @@ from typing import Literal
 from metrics.schema.batch import Batch
 from metrics.schema.scores import MetricsError, Scores
 
-__all__ = ["CONVENTIONS", "Convention", "Metric", "MetricKey", "Stage", "parse_key"]
+__all__ = ["CONVENTIONS", "Component", "Convention", "Metric", "MetricKey", "parse_key"]
 
 Convention = Literal["default", "ragchecker"]
 CONVENTIONS: tuple[Convention, ...] = ("default", "ragchecker")
-Stage = Literal["retrieval", "generation", "citation", "answer", "system", "feedback"]
+Component = Literal["retrieval", "generation", "citation", "answer", "system", "feedback"]
 Compute = Callable[[Batch, int, Convention], Scores]
 
 
@@ -45,7 +45,7 @@ class Metric:
     title: str
     meaning: str
     formula: str
-    stage: Stage
+    component: Component
     needs: tuple[str, ...]
     undefined: str
     reference: str

@@ -14,13 +14,13 @@ from metrics.schema.scores import FloatArray, IntArray, MetricsError
 from metrics.statistics.distributions import normal_quantile
 from metrics.statistics.intervals import FEW_CLUSTERS
 
-__all__ = ["LabelsMean", "PpiMean", "ppi_mean"]
+__all__ = ["LabelledMean", "PpiMean", "ppi_mean"]
 
 _ROUNDING = 1e-12  # deviations from the mean below this share of the values are rounding
 
 
 @dataclass(frozen=True)
-class LabelsMean:
+class LabelledMean:
     """The mean of the labels alone, with its normal interval.
 
     Attributes:
@@ -56,7 +56,7 @@ class PpiMean:
     low: float
     high: float
     tuning: float
-    classical: LabelsMean
+    classical: LabelledMean
     judge_mean: float
     n_labelled: int
     n_unlabelled: int
@@ -118,7 +118,7 @@ def ppi_mean(
         estimate,
         *_ends(estimate, variance, alpha, few),
         tuning=weight,
-        classical=LabelsMean(mean, *_ends(mean, plain, alpha, few)),
+        classical=LabelledMean(mean, *_ends(mean, plain, alpha, few)),
         judge_mean=_mean(everything),
         n_labelled=len(labels),
         n_unlabelled=len(judge_on_rest),

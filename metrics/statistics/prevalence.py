@@ -17,9 +17,9 @@ from metrics.statistics.intervals import FEW_CLUSTERS, Interval, interval, quest
 __all__ = [
     "LEAST_LABELS",
     "CorrectedRate",
-    "EvaluatorCheck",
+    "EvaluatorAccuracy",
     "corrected_rate",
-    "evaluator_check",
+    "evaluator_accuracy",
     "rogan_gladen",
 ]
 
@@ -44,7 +44,7 @@ class CorrectedRate:
 
 
 @dataclass(frozen=True)
-class EvaluatorCheck:
+class EvaluatorAccuracy:
     """An evaluator's answers beside people's labels of the same cases.
 
     Attributes:
@@ -141,13 +141,13 @@ def corrected_rate(
     return CorrectedRate(value, min(float(low), value), max(float(high), value))
 
 
-def evaluator_check(
+def evaluator_accuracy(
     found: FloatArray,
     truth: FloatArray,
     question: IntArray,
     clusters: IntArray,
     applicable: BoolArray | None = None,
-) -> EvaluatorCheck:
+) -> EvaluatorAccuracy:
     """Check what an evaluator says against what people say of the same cases.
 
     Args:
@@ -171,7 +171,7 @@ def evaluator_check(
     judge, human, groups = found[both] == 1, truth[both] == 1, clusters[question[both]]
     positive, negative = rate_intervals(judge, human, groups)
     kappa = next(one for one in binary_agreement(judge, human, groups) if one.name == "kappa")
-    return EvaluatorCheck(
+    return EvaluatorAccuracy(
         rate=rate,
         pairs=confusion(judge, human),
         labelled=int(np.isfinite(truth).sum()),

@@ -15,7 +15,14 @@ from functools import cached_property
 from metrics.text.sentences import split_clauses, split_sentences
 from metrics.text.tokens import content_tokens, lowered
 
-__all__ = ["Attribution", "Attributor", "Evidence", "SentenceSupport", "attribute_answer", "split_sentences"]
+__all__ = [
+    "ContextAttribution",
+    "ContextAttributor",
+    "SentenceSupport",
+    "SupportSpan",
+    "attribute_answer",
+    "split_sentences",
+]
 
 # The thresholds were set on 108 expert answers of ScholarQABench with their citations, eight passages of
 # other answers on the same subject mixed in: 86 % of the documents found here are cited there, 79 % of those
@@ -31,7 +38,7 @@ _CACHED = 4096  # documents held by an Attributor: runs repeat the same chunks o
 
 
 @dataclass(frozen=True)
-class Evidence:
+class SupportSpan:
     """Where a document supports a sentence.
 
     Attributes:
@@ -57,11 +64,11 @@ class SentenceSupport:
 
     start: int
     end: int
-    evidence: tuple[Evidence, ...]
+    spans: tuple[SupportSpan, ...]
 
 
 @dataclass(frozen=True)
-class Attribution:
+class ContextAttribution:
     """Which documents one answer draws on.
 
     Attributes:
@@ -99,7 +106,7 @@ class _Document:
         return found
 
 
-class Attributor:
+class ContextAttributor:
     """Attributes answers to documents; remembers the tokens of the last documents it saw.
 
     Not safe to share between threads: give each its own.
@@ -109,7 +116,7 @@ class Attributor:
         self._cached = cached
         self._documents: OrderedDict[str, _Document] = OrderedDict()
 
-    def attribute(self, answer: str, documents: Sequence[str]) -> Attribution:
+    def attribute(self, answer: str, documents: Sequence[str]) -> ContextAttribution:
         """Estimate which documents the answer draws on.
 
         The answer is read clause by clause. A document supports a clause when two of its sentences hold at
@@ -134,7 +141,7 @@ class Attributor:
             if parts:
                 sentences.append(SentenceSupport(start, end, _merged(support, parts, weights)))
         used = tuple(rank for rank, share in enumerate(shares, start=1) if share > 0)
-        return Attribution(tuple(shares), used, tuple(sentences))
+        return ContextAttribution(tuple(shares), used, tuple(sentences))
 
     def _document(self, text: str) -> _Document:
         found = self._documents.get(text)
@@ -145,9 +152,9 @@ class Attributor:
         return found
 
 
-def attribute_answer(answer: str, documents: Sequence[str]) -> Attribution:
+def attribute_answer(answer: str, documents: Sequence[str]) -> ContextAttribution:
     """Attribute one answer; for many, an Attributor saves reading repeated documents again."""
-    return Attributor(cached=len(documents)).attribute(answer, documents)
+    return ContextAttributor(cached=len(documents)).attribute(answer, documents)
 
 
 def _read(answer: str) -> list[tuple[tuple[int, int], list[set[str]]]]:
@@ -183,7 +190,7 @@ def _exact(weight: float) -> float:
     return round(weight * 2**20) / 2**20
 
 
-def _support(words: set[str], held: list[_Document], weights: dict[str, float]) -> tuple[Evidence, ...]:
+def _support(words: set[str], held: list[_Document], weights: dict[str, float]) -> tuple[SupportSpan, ...]:
     total = sum(weights[word] for word in words)
     least = min(SHARED_WORDS, len(words))
     found = []
@@ -199,8 +206,8 @@ def _support(words: set[str], held: list[_Document], weights: dict[str, float]) 
 
 
 def _merged(
-    support: list[tuple[Evidence, ...]], parts: list[set[str]], weights: dict[str, float]
-) -> tuple[Evidence, ...]:
+    support: list[tuple[SupportSpan, ...]], parts: list[set[str]], weights: dict[str, float]
+) -> tuple[SupportSpan, ...]:
     """The evidence of a sentence: that of its clauses, by document."""
     sizes = [sum(weights[word] for word in words) for words in parts]
     coverage: dict[int, float] = {}
@@ -210,12 +217,12 @@ def _merged(
             coverage[item.rank] = coverage.get(item.rank, 0.0) + item.coverage * size / sum(sizes)
             spans.setdefault(item.rank, set()).update(item.spans)
     ranks = sorted(coverage, key=lambda rank: (-coverage[rank], rank))
-    return tuple(Evidence(rank, coverage[rank], tuple(sorted(spans[rank]))) for rank in ranks)
+    return tuple(SupportSpan(rank, coverage[rank], tuple(sorted(spans[rank]))) for rank in ranks)
 
 
 def _evidence(
     rank: int, shared: set[str], document: _Document, weights: dict[str, float], total: float
-) -> Evidence:
+) -> SupportSpan:
     """The sentences of the document that, one after the other, add most of the shared words."""
     open_words, spans, covered = set(shared), [], 0.0
     for _ in range(EVIDENCE_SENTENCES):
@@ -229,13 +236,13 @@ def _evidence(
         spans.append(document.sentences[best])
         covered += gains[best]
         open_words = {word for word in open_words if best not in document.postings[word]}
-    return Evidence(rank, min(1.0, covered / total), tuple(sorted(spans)))
+    return SupportSpan(rank, min(1.0, covered / total), tuple(sorted(spans)))
 
 
 def _credit(
     shares: list[float],
     words: set[str],
-    evidence: tuple[Evidence, ...],
+    evidence: tuple[SupportSpan, ...],
     held: list[_Document],
     weights: dict[str, float],
     total: float,

@@ -17,7 +17,7 @@ from typing import Literal
 from metrics.text.sentences import split_sentences
 from metrics.text.tokens import lowered
 
-__all__ = ["LEADING", "SUBSTANCE", "Abstention", "detect_refusal"]
+__all__ = ["LEADING", "SUBSTANCE", "DetectedRefusal", "detect_refusal"]
 
 LEADING = 2  # a refusal declines in one of its first two sentences, greetings and topics of documents aside
 SUBSTANCE = 15  # words of other matter: a remark in passing stays below, an answer of any use does not
@@ -30,7 +30,7 @@ _CJK_WORD = 2  # characters to a Chinese word, on average
 
 
 @dataclass(frozen=True)
-class Abstention:
+class DetectedRefusal:
     """Whether an answer is a refusal.
 
     Attributes:
@@ -54,7 +54,7 @@ class _Unit:
     span: tuple[int, int]
 
 
-def detect_refusal(answer: str) -> Abstention:
+def detect_refusal(answer: str) -> DetectedRefusal:
     """Tell whether an answer declines to answer.
 
     The rule: one of the first two sentences declines ("I cannot answer", "the documents do not mention"), not
@@ -70,7 +70,7 @@ def detect_refusal(answer: str) -> Abstention:
             break
     declining = [unit for unit in units if unit.kind in ("unable", "lacking")]
     if not declining:
-        return Abstention(False, None, None)
+        return DetectedRefusal(False, None, None)
     first = declining[0]
     phrase = answer[slice(*first.span)]
     leading = sorted({unit.sentence for unit in units if unit.kind not in ("courtesy", "about")})[:LEADING]
@@ -78,7 +78,7 @@ def detect_refusal(answer: str) -> Abstention:
     substance = sum(unit.words for unit in units)
     plain = any(unit.kind == "unable" for unit in declining)
     refused = first.sentence in leading and substance <= SUBSTANCE and (plain or not before)
-    return Abstention(refused and len(answer) <= _READ, phrase, first.span)
+    return DetectedRefusal(refused and len(answer) <= _READ, phrase, first.span)
 
 
 def _units(text: str) -> Iterator[_Unit]:

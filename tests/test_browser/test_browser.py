@@ -10,7 +10,7 @@ import pytest
 from browser_site import Site
 from playwright.sync_api import Browser, expect
 
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
@@ -67,7 +67,7 @@ def test_a_pattern_row_opens_exactly_its_cases_and_the_address_brings_them_back(
 def test_labels_by_key_with_undo_and_not_while_typing(site: Site) -> None:
     run = site.run_id("iris", "hyde")
     site.open(f"cases?project=iris&run={run}")
-    ledger = site.catalogue.ledger
+    ledger = site.store.ledger
     name = site.page.get_by_label("Your name")
     name.fill("pfuj")
     name.press("Enter")
@@ -131,7 +131,7 @@ def test_an_uploaded_file_stands_beside_the_others_and_nothing_in_it_runs(site: 
     site.settle()
     site.page.get_by_role("button", name="Load 1 file").click()
     expect(site.page.get_by_text("1 run loaded")).to_be_visible(timeout=20_000)
-    run = site.catalogue.runs("hostile")[0]
+    run = site.store.runs("hostile")[0]
     for path in ("", "diagnosis", "cases", "compare", "runs"):
         site.open(f"{path}?project=hostile&run={run.run_id}")
         assert site.page.evaluate("window.hit") is None, path
@@ -145,7 +145,7 @@ def test_an_uploaded_file_stands_beside_the_others_and_nothing_in_it_runs(site: 
 def test_a_bad_upload_says_what_is_wrong_and_loads_nothing(site: Site, tmp_path: Path) -> None:
     file = tmp_path / "bad.jsonl"
     file.write_text('{"question": "fine?"}\n{"question": ["a list"]}\n', encoding="utf-8")
-    before = len(site.catalogue.runs())
+    before = len(site.store.runs())
     site.open("runs?project=iris")
     site.page.get_by_text("Load runs from files").click()
     site.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(str(file))
@@ -157,13 +157,13 @@ def test_a_bad_upload_says_what_is_wrong_and_loads_nothing(site: Site, tmp_path:
         button.click()
         site.settle()
     assert "accepted: text" in site.text()
-    assert len(site.catalogue.runs()) == before
+    assert len(site.store.runs()) == before
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", ["", "diagnosis", "cases", "compare", "runs"])
 def test_every_page_fits_in_both_themes(
-    browser: Browser, server: tuple[str, Catalogue], path: str, scheme: str
+    browser: Browser, server: tuple[str, RunStore], path: str, scheme: str
 ) -> None:
     """No exception, no sideways scrolling at 1024 wide, and the background follows the theme."""
     context = browser.new_context(

@@ -31,7 +31,7 @@ def _load(site: Site) -> None:
                 "used_source": origin,
             }
         )
-    add_run(records, "run", PROJECT, str(site.catalogue.workspace.root))
+    add_run(records, "run", PROJECT, str(site.store.workspace.root))
 
 
 def _click_point(site: Site, key: str, trace: int, point: int) -> None:
@@ -56,7 +56,7 @@ def test_a_mark_opens_the_cases_of_its_origin_alone(site: Site) -> None:
     _load(site)
     site.open("alignment?project=two%20origins")
     _click_point(site, "version_rates", 1, 0)  # judged is the first trace, imported the second
-    expect(site.page).to_have_url(re.compile("/cases.*mark=ignored_top%3Aimported"), timeout=30_000)
+    expect(site.page).to_have_url(re.compile("/cases.*cohort=ignored_top%3Aimported"), timeout=30_000)
     main = site.page.locator("[data-testid=stMain]")
     expect(main).to_contain_text("4 cases of 12", timeout=30_000)
     expect(main).to_contain_text("passes over the first document (imported)", timeout=30_000)
@@ -64,15 +64,15 @@ def test_a_mark_opens_the_cases_of_its_origin_alone(site: Site) -> None:
 
 def test_a_point_over_k_opens_its_cases(site: Site) -> None:
     _load(site)
-    site.open("alignment?project=two%20origins&origin=imported&k=1")
+    site.open("alignment?project=two%20origins&source=imported&k=1")
     _click_point(site, "k_lines", 1, 0)  # deep reliance at 1
-    expect(site.page).to_have_url(re.compile("/cases.*mark=deep%3A1%3Aimported"), timeout=30_000)
+    expect(site.page).to_have_url(re.compile("/cases.*cohort=deep%3A1%3Aimported"), timeout=30_000)
     expect(site.page.locator("[data-testid=stMain]")).to_contain_text("4 cases of 12", timeout=30_000)
 
 
 def test_the_address_gives_origin_and_k_back_in_a_new_window(site: Site) -> None:
     _load(site)
-    site.open("alignment?project=two%20origins&origin=imported&k=2")
+    site.open("alignment?project=two%20origins&source=imported&k=2")
     other = site.page.context.new_page()
     other.goto(site.page.url)
     for page in (site.page, other):

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, expect
 
 from data.demo import load_samples
 from data.judge.job_record import jobs_of
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -24,31 +24,31 @@ READ = "GPT-4.0"  # the run that is judged beforehand
 @pytest.fixture(scope="module")
 def judging(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Browser, str, Catalogue, JudgeServer]]:
+) -> Iterator[tuple[Browser, str, RunStore, JudgeServer]]:
     """A dashboard whose judge is a service on this machine."""
     root = tmp_path_factory.mktemp("judge") / "workspace"
-    catalogue = Catalogue(Workspace(root).create())
-    load_samples(catalogue)
+    store = RunStore(Workspace(root).create())
+    load_samples(store)
     script = Script(latency=0.4, fault=lambda key, _: "refusal" if int(key, 16) % 20 == 0 else "")
     with JudgeServer(script) as service:
         key = {"ANTHROPIC_API_KEY": "sk-test-secret", "ANTHROPIC_BASE_URL": service.url}
         with pytest.MonkeyPatch.context() as patched:
             patched.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
-            (read,) = [run for run in catalogue.runs("mtrag") if run.name == READ]
-            judged(catalogue, read, service, concurrency=32)
+            (read,) = [run for run in store.runs("mtrag") if run.name == READ]
+            judged(store, read, service, concurrency=32)
         service.asked.clear()
         with serving(root, key) as url:
-            yield browser, url, catalogue, service
+            yield browser, url, store, service
 
 
 @pytest.fixture
-def judge(judging: tuple[Browser, str, Catalogue, JudgeServer]) -> Iterator[Site]:
+def judge(judging: tuple[Browser, str, RunStore, JudgeServer]) -> Iterator[Site]:
     with visiting(*judging[:3]) as found:
         yield found
 
 
 def test_a_plan_a_run_a_stop_and_going_on_to_the_end(
-    judge: Site, judging: tuple[Browser, str, Catalogue, JudgeServer]
+    judge: Site, judging: tuple[Browser, str, RunStore, JudgeServer]
 ) -> None:
     page, service = judge.page, judging[3]
     run = judge.run_id("mtrag", "Llama 3.1 (405B)")
@@ -64,14 +64,14 @@ def test_a_plan_a_run_a_stop_and_going_on_to_the_end(
     expect(main).to_contain_text("calls/s", timeout=PATIENCE)
     page.locator(".st-key-judge_stop button").click()
     expect(main).to_contain_text("stopped on request", timeout=PATIENCE)
-    kept = jobs_of(judge.catalogue.ledger, run)[0].progress["scored"]
+    kept = jobs_of(judge.store.ledger, run)[0].progress["scored"]
     assert 0 < kept < 159
     expect(main).to_contain_text(f"{kept:,} of 159 samples have a verdict")
     page.locator(".st-key-judge_resume button").click()
     expect(main).to_contain_text("done", timeout=PATIENCE)
     expect(main).to_contain_text("The judge's model declined to read it", timeout=PATIENCE)
     assert max(service.served().values()) == 1
-    done = jobs_of(judge.catalogue.ledger, run)[0].progress
+    done = jobs_of(judge.store.ledger, run)[0].progress
     assert done["scored"] + sum(done["failed"].values()) == 159
 
 
@@ -82,7 +82,7 @@ def test_failed_verdicts_lead_to_their_cases(judge: Site) -> None:
     found = re.search(r"\((\d+)\)", button.inner_text())
     assert found
     button.click()
-    expect(judge.page).to_have_url(re.compile("/cases.*mark=judging"), timeout=PATIENCE)
+    expect(judge.page).to_have_url(re.compile("/cases.*cohort=judging"), timeout=PATIENCE)
     main = judge.page.locator("[data-testid=stMain]")
     expect(main).to_contain_text(f"{found[1]} cases of 159", timeout=PATIENCE)
     expect(main).to_contain_text("no verdict: judge: the model declined", timeout=PATIENCE)
@@ -97,7 +97,7 @@ def test_the_cases_where_judge_and_people_disagree_are_one_click_away(judge: Sit
     found = re.search(r"\d+", button.inner_text())
     assert found
     button.click()
-    expect(judge.page).to_have_url(re.compile("/cases.*mark=disagree"), timeout=PATIENCE)
+    expect(judge.page).to_have_url(re.compile("/cases.*cohort=disagree"), timeout=PATIENCE)
     expect(main).to_contain_text(f"{found[0]} cases of 159", timeout=PATIENCE)
     other = judge.page.context.new_page()
     other.goto(judge.page.url)
@@ -109,7 +109,7 @@ def test_the_cases_where_judge_and_people_disagree_are_one_click_away(judge: Sit
 
 def test_a_judged_case_shows_the_claims_and_who_judged(judge: Site) -> None:
     run = judge.run_id("mtrag", READ)
-    judge.open(f"cases?project=mtrag&run={run}&mark=judging:scored")
+    judge.open(f"cases?project=mtrag&run={run}&cohort=judging:scored")
     main = judge.page.locator("[data-testid=stMain]")
     expect(main).to_contain_text(re.compile("addresses the question: (fully|no)"), timeout=PATIENCE)
     expect(main).to_contain_text(re.compile(r"judged by claude-haiku-5-5\W?@"))

@@ -19,7 +19,7 @@ def test_a_missed_hop_opens_its_cases_without_a_pointer_on_the_chart(site: Site)
     found = re.search(r"\((\d+)\)", button.inner_text())
     assert found
     button.click()
-    expect(site.page).to_have_url(re.compile("/cases.*mark=hop_missed"), timeout=30_000)
+    expect(site.page).to_have_url(re.compile("/cases.*cohort=hop_missed"), timeout=30_000)
     main = site.page.locator("[data-testid=stMain]")
     expect(main).to_contain_text(f"{found[1]} cases of 68", timeout=30_000)
     other = site.page.context.new_page()

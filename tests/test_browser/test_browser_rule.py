@@ -11,7 +11,7 @@ import pytest
 from chromium import find_chromium
 from places import REPOSITORY
 
-PROBE = "tests/test_serving.py::test_its_own_settings_hold_from_any_folder"
+PROBE = "tests/test_cli/test_serving.py::test_its_own_settings_hold_from_any_folder"
 
 
 @pytest.mark.parametrize(("ci", "code", "word"), [("", 0, "SKIPPED"), ("true", 1, "ERROR")])

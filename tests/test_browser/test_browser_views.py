@@ -15,7 +15,7 @@ from data.api import add_run
 from data.importers.load import import_source
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
@@ -58,7 +58,7 @@ def test_a_cell_of_the_grid_opens_its_cases(site: Site) -> None:
 
 
 def test_metric_and_budget_of_a_grid_live_in_the_address(site: Site) -> None:
-    site.open("chunking?project=state_of_the_union&budget=500&measure=span_iou")
+    site.open("chunking?project=state_of_the_union&budget=500&shown_metric=span_iou")
     other = site.page.context.new_page()
     other.goto(site.page.url)
     for page in (site.page, other):
@@ -88,13 +88,13 @@ def test_a_grid_runs_from_the_form_and_is_told_when_done(site: Site, tmp_path: P
         form.get_by_label(label, exact=True).fill(value)
     form.get_by_role("button", name="Run the grid").click()
     expect(site.page.get_by_text("is finished").first).to_be_visible(timeout=60_000)
-    assert len(Catalogue(site.catalogue.workspace).runs("towns in the browser")) == 4
+    assert len(RunStore(site.store.workspace).runs("towns in the browser")) == 4
 
 
 def test_a_bar_of_retrieval_opens_its_cases(site: Site) -> None:
     site.open("retrieval?project=musique&k=3")
     _click_point(site, "first_gold", 0, 1)
-    expect(site.page).to_have_url(re.compile("/cases.*mark=gold_at"), timeout=30_000)
+    expect(site.page).to_have_url(re.compile("/cases.*cohort=gold_at"), timeout=30_000)
     main = site.page.locator("[data-testid=stMain]")
     expect(main).to_contain_text("the first gold document is at rank 2", timeout=30_000)
     other = site.page.context.new_page()
@@ -123,7 +123,7 @@ def test_a_version_of_alignment_opens_its_cases(site: Site) -> None:
     chart = _chart(site, "version_rates")
     run_id = chart.evaluate("plot => plot._fullData[0].customdata[1][0]")
     _click_point(site, "version_rates", 0, 1)
-    expect(site.page).to_have_url(re.compile(f"/cases.*run={run_id}.*mark=ignored_top"), timeout=30_000)
+    expect(site.page).to_have_url(re.compile(f"/cases.*run={run_id}.*cohort=ignored_top"), timeout=30_000)
     main = site.page.locator("[data-testid=stMain]")
     expect(main).to_contain_text("passes over the first document", timeout=30_000)
 
@@ -184,7 +184,7 @@ HOSTILE = (
 
 
 def test_nothing_in_names_settings_types_and_files_runs(site: Site) -> None:
-    root = str(site.catalogue.workspace.root)
+    root = str(site.store.workspace.root)
     for size in (128, 256):
         gold = {"id": HOSTILE, "hop": HOSTILE}
         record = {
@@ -205,8 +205,8 @@ def test_nothing_in_names_settings_types_and_files_runs(site: Site) -> None:
     versions = Source.from_bytes(
         "v.csv", f'version,f1,faithfulness\n"{HOSTILE.replace(chr(34), "")}",5,0.0\n'.encode()
     )
-    import_source(site.catalogue, versions, Options(), HOSTILE)
-    folder = site.catalogue.workspace.root / "benchmarks"
+    import_source(site.store, versions, Options(), HOSTILE)
+    folder = site.store.workspace.root / "benchmarks"
     folder.mkdir(exist_ok=True)
     row = {"name": HOSTILE, "values": {"faithfulness": 50.0}}
     told = {"title": HOSTILE, "source": HOSTILE, "date": HOSTILE, "unit": "percent", "rows": [row]}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.chunking.chunkers import STRATEGIES, UNITS, Chunking, Measured, Strategy, Unit, chunks_of
+from data.chunking.chunkers import STRATEGIES, UNITS, Chunking, Strategy, TokenizedText, Unit, chunks_of
 from data.chunking.tokens import PIECE, count_tokens, token_starts
 from data.errors import DataError
 
@@ -35,7 +35,7 @@ MIXED = st.text(alphabet="ab .\n北京是的😀👩\u200dжда#", max_size=200
 
 
 def _cut(text: str, chunking: Chunking) -> list[str]:
-    return [text[one.start : one.end] for one in chunks_of(Measured(text), chunking)]
+    return [text[one.start : one.end] for one in chunks_of(TokenizedText(text), chunking)]
 
 
 def test_fixed_characters_with_overlap() -> None:
@@ -86,7 +86,7 @@ def test_paragraphs_are_joined_up_to_the_size() -> None:
 
 
 def test_headings_begin_chunks_and_are_known_below() -> None:
-    found = chunks_of(Measured(MARKDOWN), Chunking("heading", 1000, 0, "characters"))
+    found = chunks_of(TokenizedText(MARKDOWN), Chunking("heading", 1000, 0, "characters"))
     assert [MARKDOWN[one.start : one.end].splitlines()[0] for one in found] == [
         "# Trains",
         "## Diesel",
@@ -114,7 +114,7 @@ def test_every_written_character_is_in_a_chunk(
     strategy: Strategy, unit: Unit, text: str, size: int, overlap: int
 ) -> None:
     shared = min(overlap, size - 1) if strategy == "fixed" else 0
-    found = chunks_of(Measured(text), Chunking(strategy, size, shared, unit))
+    found = chunks_of(TokenizedText(text), Chunking(strategy, size, shared, unit))
     covered = {at for one in found for at in range(one.start, one.end)}
     assert all(at in covered for at, char in enumerate(text) if not char.isspace())
     assert all(one.start < one.end for one in found)
@@ -157,7 +157,7 @@ def test_what_cannot_be_is_refused_by_name(given_: dict[str, object], message: s
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_headings_are_read_in_no_time_whatever_the_line_ends(line: str, words: str, end: str) -> None:
     begun = time.perf_counter()
-    found = Measured(f"before{end}{line}{end}behind").headings
+    found = TokenizedText(f"before{end}{line}{end}behind").headings
     assert [one for _, _, one in found] == ([words] if words else [])
     assert time.perf_counter() - begun < 1.0
 

@@ -18,7 +18,7 @@ from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
 from data.chunking.questions import read_questions
 from data.errors import DataError
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 
 TEXTS = {
@@ -65,7 +65,7 @@ def _plan(tmp_path: Path, script: str, sizes: tuple[int, ...] = (20, 40)) -> Gri
 
 
 @pytest.mark.parametrize("script", ["zh", "ru"])
-def test_a_corpus_that_is_not_english_is_found(workspace: Catalogue, tmp_path: Path, script: str) -> None:
+def test_a_corpus_that_is_not_english_is_found(workspace: RunStore, tmp_path: Path, script: str) -> None:
     runs = run_grid(workspace, _plan(tmp_path, script), "p")
     assert len(runs) == 5
     for run in runs:
@@ -75,7 +75,7 @@ def test_a_corpus_that_is_not_english_is_found(workspace: Catalogue, tmp_path: P
     assert any((workspace.summary(run)["span_recall@1"].mean or 0) > 0.9 for run in runs)
 
 
-def test_every_stored_chunk_is_its_place_in_the_text(workspace: Catalogue, tmp_path: Path) -> None:
+def test_every_stored_chunk_is_its_place_in_the_text(workspace: RunStore, tmp_path: Path) -> None:
     plan = _plan(tmp_path, "zh")
     text = plan.corpus.documents[0].text
     for run in run_grid(workspace, plan, "p"):
@@ -88,9 +88,9 @@ def test_every_stored_chunk_is_its_place_in_the_text(workspace: Catalogue, tmp_p
                 assert text[chunk["start"] : chunk["end"]] == chunk["text"]
 
 
-def test_the_same_grid_gives_the_same_runs(workspace: Catalogue, tmp_path: Path) -> None:
+def test_the_same_grid_gives_the_same_runs(workspace: RunStore, tmp_path: Path) -> None:
     first = run_grid(workspace, _plan(tmp_path, "ru"), "p")
-    again = Catalogue(type(workspace.workspace)(tmp_path / "other").create())
+    again = RunStore(type(workspace.workspace)(tmp_path / "other").create())
     second = run_grid(again, _plan(tmp_path, "ru"), "p")
     assert [run.run_id for run in first] == [run.run_id for run in second]
     for left, right in zip(first, second, strict=True):
@@ -101,7 +101,7 @@ def test_the_same_grid_gives_the_same_runs(workspace: Catalogue, tmp_path: Path)
 
 
 def test_an_interrupted_grid_goes_on_from_its_finished_cells(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = _plan(tmp_path, "ru")
 
@@ -125,7 +125,7 @@ def test_an_interrupted_grid_goes_on_from_its_finished_cells(
     assert [run.name for run in runs] == [cell.title for cell in plan.chunkings]
 
 
-def test_progress_says_how_long_it_will_take(workspace: Catalogue, tmp_path: Path) -> None:
+def test_progress_says_how_long_it_will_take(workspace: RunStore, tmp_path: Path) -> None:
     steps: list[GridStep] = []
     run_grid(workspace, _plan(tmp_path, "ru"), "p", steps.append)
     assert [step.done for step in steps] == [0, 1, 2, 3, 4, 5]
@@ -134,7 +134,7 @@ def test_progress_says_how_long_it_will_take(workspace: Catalogue, tmp_path: Pat
     assert steps[-1].seconds_left == 0
 
 
-def test_headings_are_indexed_and_not_stored(workspace: Catalogue) -> None:
+def test_headings_are_indexed_and_not_stored(workspace: RunStore) -> None:
     text = "# Turtles\n\nThey live long.\n\n# Mayflies\n\nThey live briefly."
     corpus = corpus_of([("animals.md", Source.from_bytes("animals.md", text.encode()))], "animals")
     row = {"question": "turtles?", "relevant_spans": [{"doc_id": "animals", "start": 11, "end": 26}]}
@@ -147,7 +147,7 @@ def test_headings_are_indexed_and_not_stored(workspace: Catalogue) -> None:
     assert any(one["text"].strip() == "They live long." for one in found[1])
 
 
-def test_gold_is_counted_at_a_budget_and_by_chunks(workspace: Catalogue) -> None:
+def test_gold_is_counted_at_a_budget_and_by_chunks(workspace: RunStore) -> None:
     text = "alpha beta gamma delta epsilon zeta"
     corpus = corpus_of([("t.txt", Source.from_bytes("t.txt", text.encode()))], "t")
     row = {"question": "gamma delta", "relevant_spans": [{"doc_id": "t", "start": 11, "end": 22}]}
@@ -194,7 +194,7 @@ def test_a_grid_without_cells_is_refused(
 
 
 def test_what_all_cells_share_is_done_before_the_first_is_timed(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready: list[bool] = []
     plain = grid_search._run_cell
@@ -210,7 +210,7 @@ def test_what_all_cells_share_is_done_before_the_first_is_timed(
     assert ready == [True] * 6
 
 
-def test_empty_documents_are_noted_by_name(workspace: Catalogue, tmp_path: Path) -> None:
+def test_empty_documents_are_noted_by_name(workspace: RunStore, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"")
     (tmp_path / "b.md").write_bytes(b" \n")
     (tmp_path / "c.txt").write_text("alpha beta gamma")

@@ -20,7 +20,7 @@ from data.chunking.corpus import Corpus, Document
 from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
 from data.chunking.questions import Questions
 from data.errors import DataError
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 TEXT = "Alpha came first. Beta was second. Gamma closed the row. " * 6
 GOLD = {"doc_id": "t", "start": 18, "end": 34}
@@ -32,7 +32,7 @@ def _plan(retriever: str = "bm25", sizes: Sequence[int] = (8, 16, 32)) -> GridPl
     return GridPlan(Corpus("t", (Document("t", TEXT),)), QUESTIONS, cells, retriever)
 
 
-def test_cells_that_are_there_take_no_time(workspace: Catalogue) -> None:
+def test_cells_that_are_there_take_no_time(workspace: RunStore) -> None:
     run_grid(workspace, _plan(sizes=(16, 32)), "p")  # the last four of six cells
     steps: list[GridStep] = []
     run_grid(workspace, _plan(), "p", steps.append)
@@ -99,7 +99,7 @@ def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_model_is_loaded_once_for_all_cells_and_named_without_its_path(
-    workspace: Catalogue, model: Path
+    workspace: RunStore, model: Path
 ) -> None:
     runs = run_grid(workspace, _plan(f"embedding:{model}"), "p")
     assert len(runs) == 6

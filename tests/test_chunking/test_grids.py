@@ -11,26 +11,26 @@ import pytest
 
 from data.api import add_run
 from data.chunking.grids import Grid, grids_of
-from data.chunking.ranking import Standings, standings
-from data.scoring.run_store import Catalogue
+from data.chunking.ranking import GridRanking, rank_trials
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 
 
-def _run(catalogue: Catalogue, values: Sequence[float | None], config: dict[str, Any], first: int = 0) -> Run:
+def _run(store: RunStore, values: Sequence[float | None], config: dict[str, Any], first: int = 0) -> Run:
     records = [
         {"question_id": f"q{at}", "question": f"Question {at}?", "scores": {"faithfulness": value}}
         for at, value in enumerate(values, first)
         if value is not None
     ]
-    return add_run(records, str(config), "p", str(catalogue.workspace.root), config, "set")
+    return add_run(records, str(config), "p", str(store.workspace.root), config, "set")
 
 
-def _cell(catalogue: Catalogue, size: int, overlap: int, values: Sequence[float | None], **more: Any) -> Run:
-    return _run(catalogue, values, {"chunk_size": size, "chunk_overlap": overlap, **more})
+def _cell(store: RunStore, size: int, overlap: int, values: Sequence[float | None], **more: Any) -> Run:
+    return _run(store, values, {"chunk_size": size, "chunk_overlap": overlap, **more})
 
 
-def _standings(catalogue: Catalogue, grid: Grid) -> Standings:
-    return standings(grid, [catalogue.table(cell.run) for cell in grid.cells], "faithfulness")
+def _standings(store: RunStore, grid: Grid) -> GridRanking:
+    return rank_trials(grid, [store.table(cell.run) for cell in grid.cells], "faithfulness")
 
 
 GOOD = [0.9, 0.8, 1.0, 0.9, 0.8, 1.0, 0.9, 0.8, 1.0, 0.9, 0.9, 1.0]
@@ -38,7 +38,7 @@ ALMOST = [0.9, 0.8, 1.0, 0.9, 0.8, 1.0, 0.9, 0.8, 1.0, 0.9, 0.9, 0.9]
 POOR = [value - 0.5 for value in GOOD]
 
 
-def test_the_best_cell_its_ties_and_the_worse(workspace: Catalogue) -> None:
+def test_the_best_cell_its_ties_and_the_worse(workspace: RunStore) -> None:
     for (size, overlap), values in {
         (128, 0): POOR,
         (128, 32): ALMOST,
@@ -49,7 +49,7 @@ def test_the_best_cell_its_ties_and_the_worse(workspace: Catalogue) -> None:
     (grid,) = grids_of(workspace.runs())
     assert (grid.sizes, grid.overlaps, grid.notes) == ([128, 256], [0, 32], ())
     found = _standings(workspace, grid)
-    assert {(one.cell.size, one.cell.overlap): one.place for one in found.values} == {
+    assert {(one.cell.size, one.cell.overlap): one.outcome for one in found.values} == {
         (128, 0): "worse",
         (128, 32): "same",
         (256, 0): "best",
@@ -67,12 +67,12 @@ def test_the_best_cell_its_ties_and_the_worse(workspace: Catalogue) -> None:
     assert found.at(512, 0) is None
 
 
-def test_margins_rest_on_what_every_point_has(workspace: Catalogue) -> None:
+def test_margins_rest_on_what_every_point_has(workspace: RunStore) -> None:
     _cell(workspace, 128, 0, list(GOOD))
     _cell(workspace, 256, 0, list(POOR))
     _cell(workspace, 256, 128, list(GOOD))
     (grid,) = grids_of(workspace.runs())
-    by_size, by_overlap = _standings(workspace, grid).margins
+    by_size, by_overlap = _standings(workspace, grid).marginal_effects
     assert (by_size.axis, by_size.over, by_size.left_out) == ("size", (0,), (128,))
     assert [(at, round(one.mean, 3)) for at, one in by_size.points] == [
         (128, round(float(np.mean(GOOD)), 3)),
@@ -81,7 +81,7 @@ def test_margins_rest_on_what_every_point_has(workspace: Catalogue) -> None:
     assert (by_overlap.axis, by_overlap.over, by_overlap.left_out) == ("overlap", (256,), (128,))
 
 
-def test_cells_are_compared_on_the_questions_they_share(workspace: Catalogue) -> None:
+def test_cells_are_compared_on_the_questions_they_share(workspace: RunStore) -> None:
     _cell(workspace, 128, 0, [1.0] * 10 + [0.0] * 2)
     _cell(workspace, 256, 0, [0.9] * 10 + [None, None])
     (grid,) = grids_of(workspace.runs())
@@ -91,14 +91,14 @@ def test_cells_are_compared_on_the_questions_they_share(workspace: Catalogue) ->
     assert found.best.cell.size == 128
 
 
-def test_nested_and_textual_settings_are_understood(workspace: Catalogue) -> None:
+def test_nested_and_textual_settings_are_understood(workspace: RunStore) -> None:
     _run(workspace, list(GOOD), {"chunking": {"size": 128, "overlap": "16"}})
     _run(workspace, list(POOR), {"retrieval": {"chunkSize": "256", "chunk_overlap": 16.0}})
     (grid,) = grids_of(workspace.runs())
     assert [(cell.size, cell.overlap) for cell in grid.cells] == [(128, 16), (256, 16)]
 
 
-def test_other_settings_make_grids_of_their_own_or_are_named(workspace: Catalogue) -> None:
+def test_other_settings_make_grids_of_their_own_or_are_named(workspace: RunStore) -> None:
     for model in ("small", "large"):
         for size in (128, 256):
             _cell(workspace, size, 0, list(GOOD), embedding=model)
@@ -110,7 +110,7 @@ def test_other_settings_make_grids_of_their_own_or_are_named(workspace: Catalogu
     assert found[-1].notes == ("the cells differ in top_k too, not in their chunking alone",)
 
 
-def test_a_newer_run_stands_for_its_cell(workspace: Catalogue) -> None:
+def test_a_newer_run_stands_for_its_cell(workspace: RunStore) -> None:
     _cell(workspace, 128, 0, list(GOOD))
     _cell(workspace, 256, 0, list(GOOD))
     newer = _cell(workspace, 256, 0, list(POOR))
@@ -121,19 +121,19 @@ def test_a_newer_run_stands_for_its_cell(workspace: Catalogue) -> None:
 
 
 @pytest.mark.parametrize("config", [{}, {"chunk_size": "large"}, {"chunk_size": True}, {"chunk_overlap": 3}])
-def test_runs_without_a_chunk_size_are_no_grid(workspace: Catalogue, config: dict[str, Any]) -> None:
+def test_runs_without_a_chunk_size_are_no_grid(workspace: RunStore, config: dict[str, Any]) -> None:
     _run(workspace, list(GOOD), config)
     assert grids_of(workspace.runs()) == []
 
 
-def test_what_no_cell_measured_has_no_best(workspace: Catalogue, tmp_path: Path) -> None:
+def test_what_no_cell_measured_has_no_best(workspace: RunStore, tmp_path: Path) -> None:
     _cell(workspace, 128, 0, list(GOOD))
     _cell(workspace, 256, 0, list(GOOD))
     (grid,) = grids_of(workspace.runs())
-    found = standings(grid, [workspace.table(cell.run) for cell in grid.cells], "answer_relevancy")
+    found = rank_trials(grid, [workspace.table(cell.run) for cell in grid.cells], "answer_relevancy")
     assert found.best is None
-    assert {one.place for one in found.values} == {"not measured"}
-    assert found.margins == ()
+    assert {one.outcome for one in found.values} == {"not measured"}
+    assert found.marginal_effects == ()
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_what_no_cell_measured_has_no_best(workspace: Catalogue, tmp_path: Path)
         [{"chunk_strategy": "recursive", "chunk_size": 256}, {"chunk_size": 256}],
     ],
 )
-def test_another_strategy_is_another_cell(workspace: Catalogue, settings: list[dict[str, Any]]) -> None:
+def test_another_strategy_is_another_cell(workspace: RunStore, settings: list[dict[str, Any]]) -> None:
     for one in settings:
         _run(workspace, list(GOOD), one)
     (grid,) = grids_of(workspace.runs())
@@ -156,7 +156,7 @@ def test_another_strategy_is_another_cell(workspace: Catalogue, settings: list[d
     assert grid.notes == ()
 
 
-def test_a_splitter_that_all_share_makes_the_plane(workspace: Catalogue) -> None:
+def test_a_splitter_that_all_share_makes_the_plane(workspace: RunStore) -> None:
     for size in (128, 256):
         _cell(workspace, size, 0, list(GOOD), splitter="sentences")
     _cell(workspace, 256, 0, list(GOOD), splitter="pages")
@@ -165,7 +165,7 @@ def test_a_splitter_that_all_share_makes_the_plane(workspace: Catalogue) -> None
     assert _standings(workspace, grid).at(256, 0) is not None
 
 
-def test_what_is_not_read_as_chunking_keeps_runs_apart(workspace: Catalogue) -> None:
+def test_what_is_not_read_as_chunking_keeps_runs_apart(workspace: RunStore) -> None:
     for unit in ("tokens", "characters"):
         for size in (128, 256):
             _cell(workspace, size, 0, list(GOOD), chunk_unit=unit, chunk_store="a")
@@ -174,7 +174,7 @@ def test_what_is_not_read_as_chunking_keeps_runs_apart(workspace: Catalogue) -> 
     assert [grid.notes for grid in found] == [(), ()]
 
 
-def test_left_over_runs_are_all_there(workspace: Catalogue) -> None:
+def test_left_over_runs_are_all_there(workspace: RunStore) -> None:
     for model, size in (("a", 256), ("b", 256), ("c", 512)):
         _cell(workspace, size, 0, list(GOOD), embed=model)
     (grid,) = grids_of(workspace.runs())
@@ -185,7 +185,7 @@ def test_left_over_runs_are_all_there(workspace: Catalogue) -> None:
     assert not any("run again" in note for note in grid.notes)
 
 
-def test_an_overlap_of_another_part_is_none_of_chunks(workspace: Catalogue) -> None:
+def test_an_overlap_of_another_part_is_none_of_chunks(workspace: RunStore) -> None:
     for size, overlap in ((256, 7), (512, 7)):
         _run(workspace, list(GOOD), {"rerank": {"overlap": overlap}, "chunk_size": size})
     _run(workspace, list(GOOD), {"chunk_size": 256, "overlap": 16})
@@ -195,7 +195,7 @@ def test_an_overlap_of_another_part_is_none_of_chunks(workspace: Catalogue) -> N
     assert [[cell.overlap for cell in grid.cells] for grid in found if not grid.fixed] == [[None, None]]
 
 
-def test_the_key_of_a_grid_from_outside_stays_its_own(workspace: Catalogue) -> None:
+def test_the_key_of_a_grid_from_outside_stays_its_own(workspace: RunStore) -> None:
     for size in (128, 256):
         _cell(workspace, size, 0, list(GOOD), embed="a")
     (before,) = grids_of(workspace.runs())

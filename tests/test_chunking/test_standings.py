@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from dashboard.charts.chunking import margin_curve, plane_map
+from dashboard.charts.chunking import heatmap, marginal_effect_curve
 from dashboard.sections.chunking import alike, grid_titles, legend, other_cuts, reading
 from data.api import add_run
 from data.chunking.grids import Grid, grids_of
-from data.chunking.ranking import Standings, same_chunks, standings
-from data.scoring.run_store import Catalogue
+from data.chunking.ranking import GridRanking, rank_trials, same_chunks
+from data.scoring.run_store import RunStore
 
 FIXED = [0.30, 0.35, 0.40, 0.45, 0.50] * 8
 BETTER = [value + 0.4 for value in FIXED]
@@ -21,7 +21,7 @@ Values = Sequence[float | None]
 
 
 def _cell(
-    catalogue: Catalogue,
+    store: RunStore,
     name: str,
     values: Values,
     first: int = 0,
@@ -33,19 +33,19 @@ def _cell(
         for at, value in enumerate(values, first)
     ]
     settings = {"grid": "g", "chunking": "fixed", "chunk_size": 256, "chunk_overlap": 0, **config}
-    add_run(records, name, "p", str(catalogue.workspace.root), settings, "set")
+    add_run(records, name, "p", str(store.workspace.root), settings, "set")
 
 
-def _found(catalogue: Catalogue, metric: str = METRIC) -> tuple[Grid, Standings]:
-    (grid,) = grids_of(catalogue.runs())
-    return grid, standings(grid, [catalogue.table(cell.run) for cell in grid.cells], metric)
+def _found(store: RunStore, metric: str = METRIC) -> tuple[Grid, GridRanking]:
+    (grid,) = grids_of(store.runs())
+    return grid, rank_trials(grid, [store.table(cell.run) for cell in grid.cells], metric)
 
 
-def _places(found: Standings) -> dict[str, str]:
-    return {one.cell.run.name: one.place for one in found.values}
+def _places(found: GridRanking) -> dict[str, str]:
+    return {one.cell.run.name: one.outcome for one in found.values}
 
 
-def test_a_strategy_that_is_better_than_every_fixed_cell_is_the_best(workspace: Catalogue) -> None:
+def test_a_strategy_that_is_better_than_every_fixed_cell_is_the_best(workspace: RunStore) -> None:
     _cell(workspace, "256 / 0", FIXED)
     _cell(workspace, "512 / 0", FIXED, chunk_size=512)
     _cell(workspace, "paragraph", BETTER, chunking="paragraph")
@@ -60,17 +60,17 @@ def test_a_strategy_that_is_better_than_every_fixed_cell_is_the_best(workspace: 
         "Every other cell is worse by a paired test.",
     ]
     assert "paragraph, which is not on this map" in legend(found)
-    heat = plane_map(grid, found, "Recall").data[0]
+    heat = heatmap(grid, found, "Recall").data[0]
     assert not any("★" in text for row in heat.text for text in row)
 
 
-def test_lower_is_better_where_the_metric_says_so(workspace: Catalogue) -> None:
+def test_lower_is_better_where_the_metric_says_so(workspace: RunStore) -> None:
     _cell(workspace, "low", FIXED, metric="hallucination")
     _cell(workspace, "high", BETTER, metric="hallucination", chunk_size=512)
     assert _places(_found(workspace, "hallucination")[1]) == {"low": "best", "high": "worse"}
 
 
-def test_a_metric_without_a_direction_has_no_best(workspace: Catalogue) -> None:
+def test_a_metric_without_a_direction_has_no_best(workspace: RunStore) -> None:
     _cell(workspace, "low", FIXED, metric="self_knowledge")
     _cell(workspace, "high", BETTER, metric="self_knowledge", chunk_size=512)
     _, found = _found(workspace, "self_knowledge")
@@ -80,7 +80,7 @@ def test_a_metric_without_a_direction_has_no_best(workspace: Catalogue) -> None:
     assert reading(found) == [r"Self\-knowledge has no direction: no cell is better than another."]
 
 
-def test_one_measured_cell_is_held_against_nothing(workspace: Catalogue) -> None:
+def test_one_measured_cell_is_held_against_nothing(workspace: RunStore) -> None:
     _cell(workspace, "a", FIXED)
     _cell(workspace, "b", [None] * 40, chunk_size=512)
     _, found = _found(workspace)
@@ -92,30 +92,30 @@ def test_one_measured_cell_is_held_against_nothing(workspace: Catalogue) -> None
     ]
 
 
-def test_cells_that_share_no_question_are_not_measured(workspace: Catalogue) -> None:
+def test_cells_that_share_no_question_are_not_measured(workspace: RunStore) -> None:
     _cell(workspace, "a", FIXED)
     _cell(workspace, "b", BETTER, first=100, chunk_size=512)
     _, found = _found(workspace)
     assert set(_places(found).values()) == {"not measured"}
     assert [one.value for one in found.values] == [None, None]
-    assert (found.n_questions, found.n_left_out, found.margins, found.best) == (0, 80, (), None)
+    assert (found.n_questions, found.n_left_out, found.marginal_effects, found.best) == (0, 80, (), None)
     assert reading(found) == [
         "The cells share no question that has a value, so none can be held against another."
     ]
 
 
-def test_a_size_without_values_does_not_take_the_curves_away(workspace: Catalogue) -> None:
+def test_a_size_without_values_does_not_take_the_curves_away(workspace: RunStore) -> None:
     for size, values in ((128, FIXED), (256, BETTER), (512, [None] * 40)):
         for overlap in (0, 32):
             _cell(workspace, f"{size} / {overlap}", values, chunk_size=size, chunk_overlap=overlap)
     _, found = _found(workspace)
-    assert {one.axis: [at for at, _ in one.points] for one in found.margins} == {
+    assert {one.axis: [at for at, _ in one.points] for one in found.marginal_effects} == {
         "size": [128, 256],
         "overlap": [0, 32],
     }
 
 
-def test_strategies_that_gave_the_same_chunks_are_named(workspace: Catalogue) -> None:
+def test_strategies_that_gave_the_same_chunks_are_named(workspace: RunStore) -> None:
     _cell(workspace, "fixed", FIXED, n_chunks=9)
     _cell(workspace, "heading", BETTER, chunking="heading", n_chunks=7)
     _cell(workspace, "paragraph", BETTER, chunking="paragraph", n_chunks=7)
@@ -130,7 +130,7 @@ def test_strategies_that_gave_the_same_chunks_are_named(workspace: Catalogue) ->
     )
 
 
-def test_cells_beside_the_map_are_named_by_how_they_cut(workspace: Catalogue) -> None:
+def test_cells_beside_the_map_are_named_by_how_they_cut(workspace: RunStore) -> None:
     _cell(workspace, "fixed", FIXED)
     _cell(workspace, "paragraph", FIXED, chunking="paragraph")
     _, found = _found(workspace)
@@ -139,7 +139,7 @@ def test_cells_beside_the_map_are_named_by_how_they_cut(workspace: Catalogue) ->
     assert other_cuts(_found(workspace)[1].values) == "Cut in other ways"
 
 
-def test_grids_of_one_title_are_told_apart(workspace: Catalogue) -> None:
+def test_grids_of_one_title_are_told_apart(workspace: RunStore) -> None:
     for grid, depth, title in (
         ("a1", 10, "speech"),
         ("b2", 20, "speech"),
@@ -156,13 +156,13 @@ def test_grids_of_one_title_are_told_apart(workspace: Catalogue) -> None:
     }
 
 
-def test_units_from_outside_are_no_markup_in_charts(workspace: Catalogue) -> None:
+def test_units_from_outside_are_no_markup_in_charts(workspace: RunStore) -> None:
     unit = '<a href="https://evil.example">click</a>'
     for size in (128, 256):
         _cell(workspace, f"{size}", FIXED, chunk_size=size, chunk_unit=unit)
     grid, found = _found(workspace)
-    figure = plane_map(grid, found, "Recall")
-    curve = margin_curve(found.margins[0], grid.unit, "Recall", (0.0, 1.0))
+    figure = heatmap(grid, found, "Recall")
+    curve = marginal_effect_curve(found.marginal_effects[0], grid.unit, "Recall", (0.0, 1.0))
     for axis in (figure.layout.xaxis, figure.layout.yaxis, curve.layout.xaxis):
         assert "<a" not in axis.title.text
         assert "&lt;a" in axis.title.text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
 RECORDS = [
@@ -181,7 +181,7 @@ def test_an_unknown_run_is_answered_with_those_that_are_there(
     assert run_id in answer.err
 
 
-def test_two_runs_of_one_name_must_be_told_apart(capsys: Capture, demo: Catalogue) -> None:
+def test_two_runs_of_one_name_must_be_told_apart(capsys: Capture, demo: RunStore) -> None:
     answer = run(capsys, demo.workspace.root, "metrics", "colbert")
     assert answer.code == 2
     assert "3 runs are called 'colbert'" in answer.err

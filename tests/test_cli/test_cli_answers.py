@@ -9,7 +9,7 @@ import pytest
 from command_line import run
 from places import FIXTURES
 
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
 RUN = {"run_id", "name", "project", "n", "n_questions", "created_at"}
@@ -60,17 +60,17 @@ PREVIEW = {
 
 
 @pytest.fixture
-def root(demo: Catalogue) -> Path:
+def root(demo: RunStore) -> Path:
     return demo.workspace.root
 
 
 @pytest.fixture
-def run_ids(demo: Catalogue) -> list[str]:
+def run_ids(demo: RunStore) -> list[str]:
     """Every run with samples but the single ones of iris."""
     return [run.run_id for run in demo.runs() if run.n and (run.project != "iris" or run.n == 30)]
 
 
-def test_runs_lists_every_sample_oldest_first(capsys: Capture, root: Path, demo: Catalogue) -> None:
+def test_runs_lists_every_sample_oldest_first(capsys: Capture, root: Path, demo: RunStore) -> None:
     answer = run(capsys, root, "runs", "--json").json
     assert len(answer) == len(demo.runs())
     assert all(one.keys() == RUN for one in answer)
@@ -78,7 +78,7 @@ def test_runs_lists_every_sample_oldest_first(capsys: Capture, root: Path, demo:
     assert made == sorted(made)
 
 
-def test_show_gives_facts_that_are_json(capsys: Capture, root: Path, demo: Catalogue) -> None:
+def test_show_gives_facts_that_are_json(capsys: Capture, root: Path, demo: RunStore) -> None:
     for found in demo.runs():
         answer = run(capsys, root, "show", found.run_id, "--json").json
         assert answer.keys() == FACTS
@@ -94,7 +94,7 @@ def test_metrics_have_the_documented_keys(capsys: Capture, root: Path, run_ids: 
         assert all(one["n_scored"] <= one["n_applicable"] for one in answer["metrics"].values())
 
 
-def test_per_sample_values_average_to_the_mean(capsys: Capture, root: Path, demo: Catalogue) -> None:
+def test_per_sample_values_average_to_the_mean(capsys: Capture, root: Path, demo: RunStore) -> None:
     (found,) = [one for one in demo.runs("iris") if (one.name, one.n) == ("hyde", 30)]
     answer = run(capsys, root, "metrics", found.run_id, "--per-sample", "--json").json
     assert len(answer["samples"]) == found.n_questions == 10
@@ -114,7 +114,7 @@ def test_diagnose_places_every_case(capsys: Capture, root: Path, run_ids: list[s
 
 
 def test_a_signal_that_the_run_lacks_is_refused_with_those_it_has(
-    capsys: Capture, root: Path, demo: Catalogue
+    capsys: Capture, root: Path, demo: RunStore
 ) -> None:
     (found,) = [one for one in demo.runs("iris") if (one.name, one.n) == ("hyde", 30)]
     answer = run(capsys, root, "diagnose", found.run_id, "--signal", "recall@5")
@@ -124,7 +124,7 @@ def test_a_signal_that_the_run_lacks_is_refused_with_those_it_has(
     assert asked["signal"] == "context_precision"
 
 
-def test_compare_holds_every_version_against_the_first(capsys: Capture, root: Path, demo: Catalogue) -> None:
+def test_compare_holds_every_version_against_the_first(capsys: Capture, root: Path, demo: RunStore) -> None:
     versions = [one.run_id for one in demo.runs("iris") if one.n == 30]
     answer = run(capsys, root, "compare", *versions, "--json").json
     assert answer.keys() == {"baseline", "comparisons", "family"}
@@ -142,7 +142,7 @@ def test_check_gives_findings(capsys: Capture, root: Path, run_ids: list[str]) -
 
 
 def test_an_export_holds_every_sample_with_its_diagnosis(
-    capsys: Capture, root: Path, demo: Catalogue, tmp_path: Path
+    capsys: Capture, root: Path, demo: RunStore, tmp_path: Path
 ) -> None:
     (found,) = [one for one in demo.runs("iris") if (one.name, one.n) == ("crag", 30)]
     target = tmp_path / "crag.jsonl"

@@ -13,7 +13,7 @@ from dashboard.cli.show_command import by_reason
 from dashboard.cli.terminal import table
 from dashboard.wording.runs import told_apart
 from data.api import add_run
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
 RECORDS: list[dict[str, Any]] = [
@@ -69,7 +69,7 @@ def test_a_dry_run_makes_no_workspace(capsys: Capture, tmp_path: Path, file: Pat
     assert not (tmp_path / "nothing").exists()
 
 
-def test_the_api_picks_the_project_as_the_command_does(workspace: Catalogue) -> None:
+def test_the_api_picks_the_project_as_the_command_does(workspace: RunStore) -> None:
     root = str(workspace.workspace.root)
     projects = [add_run([{"question": "0?"}], "a", workspace=root).project]
     workspace.workspace.delete_run(workspace.runs()[0].run_id)
@@ -171,7 +171,7 @@ def test_a_comparison_names_its_runs_apart_and_counts_its_pairs(
     assert "is not corrected; p is Holm-corrected" in text
 
 
-def test_runs_of_one_name_are_told_apart_by_time_and_then_by_id(workspace: Catalogue) -> None:
+def test_runs_of_one_name_are_told_apart_by_time_and_then_by_id(workspace: RunStore) -> None:
     root = str(workspace.workspace.root)
     made = [add_run([{"question": f"{at}?"}], "same", "p", root) for at in range(2)]
     other = add_run([{"question": "2?"}], "else", "p", root)

@@ -12,7 +12,7 @@ import pytest
 from command_line import run
 
 from data.api import add_run
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
 HOSTILE = '<b>]]>&"|x|\n# big\x1b[31m\x00 [go](http://evil.example) `code` @team'
@@ -42,7 +42,7 @@ def _records(level: float, critical: str = "no", n: int = 30) -> list[dict[str, 
 
 
 @pytest.fixture
-def root(workspace: Catalogue) -> Path:
+def root(workspace: RunStore) -> Path:
     """A workspace with a good baseline and a poor run."""
     path = workspace.workspace.root
     for level, name in ((0.95, "good"), (0.50, "poor")):
@@ -51,7 +51,7 @@ def root(workspace: Catalogue) -> Path:
 
 
 def _ids(root: Path) -> dict[str, str]:
-    return {run.name.split()[0]: run.run_id for run in Catalogue(_workspace(root)).runs()}
+    return {run.name.split()[0]: run.run_id for run in RunStore(_workspace(root)).runs()}
 
 
 def _workspace(root: Path) -> Any:
@@ -118,7 +118,7 @@ def test_strict_moves_the_verdict_in_json_too(capsys: Capture, root: Path) -> No
     assert (strict.code, strict.json["verdict"]) == (1, "UNMEASURED"), "no safety check, no baseline"
 
 
-def test_the_projects_baseline_is_taken_and_said(capsys: Capture, root: Path, workspace: Catalogue) -> None:
+def test_the_projects_baseline_is_taken_and_said(capsys: Capture, root: Path, workspace: RunStore) -> None:
     ids = _ids(root)
     assert "has no baseline" in run(capsys, root, "gate", ids["poor"]).out
     workspace.ledger.set_baseline("shop", ids["good"], "me")
@@ -196,7 +196,7 @@ def test_json_and_files_can_be_had_together(capsys: Capture, root: Path, tmp_pat
 
 
 def test_a_column_of_zeros_is_told_beside_its_verdict(
-    capsys: Capture, demo: Catalogue, tmp_path: Path
+    capsys: Capture, demo: RunStore, tmp_path: Path
 ) -> None:
     (colbert,) = [one for one in demo.runs("iris") if (one.name, one.n) == ("colbert", 30)]
     root, summary = demo.workspace.root, tmp_path / "gate.md"

@@ -10,7 +10,7 @@ from command_line import run as command
 from judge_server import JudgeServer, Script, parts_of
 
 from data.api import add_run
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run, Workspace
 
 RECORDS: list[dict[str, Any]] = [
@@ -33,7 +33,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def original(workspace: Catalogue) -> Run:
+def original(workspace: RunStore) -> Run:
     return add_run(RECORDS, "zoo v1", "zoo", str(workspace.workspace.root), {"model": "theirs"})
 
 
@@ -46,7 +46,7 @@ def _reply(body: dict[str, Any]) -> object:
 
 
 def test_a_run_is_made_and_a_second_time_costs_nothing(
-    workspace: Catalogue, original: Run, capsys: pytest.CaptureFixture[str]
+    workspace: RunStore, original: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = workspace.workspace.root
     words = ("generate", original.run_id, "--context", "oracle", "--json")
@@ -71,7 +71,7 @@ def test_a_run_is_made_and_a_second_time_costs_nothing(
 
 
 def test_a_corpus_holds_what_no_list_does(
-    workspace: Catalogue, original: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    workspace: RunStore, original: Run, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
@@ -85,7 +85,7 @@ def test_a_corpus_holds_what_no_list_does(
 
 
 def test_a_dry_run_asks_nobody(
-    workspace: Catalogue, original: Run, capsys: pytest.CaptureFixture[str]
+    workspace: RunStore, original: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with JudgeServer() as server:
         words = ("generate", original.run_id, "--dry-run", "--json", "--base-url", server.url)
@@ -97,7 +97,7 @@ def test_a_dry_run_asks_nobody(
 
 
 def test_what_fails_is_a_sample_without_an_answer_and_its_reason(
-    workspace: Catalogue, original: Run, capsys: pytest.CaptureFixture[str]
+    workspace: RunStore, original: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     faults = iter(["refusal", "schema", "schema"])
 
@@ -115,7 +115,7 @@ def test_what_fails_is_a_sample_without_an_answer_and_its_reason(
 
 
 def test_a_budget_that_is_spent_leaves_no_run_of_a_part(
-    workspace: Catalogue, original: Run, capsys: pytest.CaptureFixture[str]
+    workspace: RunStore, original: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with JudgeServer(Script(reply=_reply)) as server:
         words = ("generate", original.run_id, "--budget", "0.000001", "--base-url", server.url)
@@ -124,11 +124,11 @@ def test_a_budget_that_is_spent_leaves_no_run_of_a_part(
     assert answer.code == 0
     assert "the budget is spent" in answer.out
     assert "No run was made" in answer.out
-    assert len(Catalogue(Workspace(workspace.workspace.root)).runs()) == 1
+    assert len(RunStore(Workspace(workspace.workspace.root)).runs()) == 1
 
 
 def test_what_cannot_be_done_is_said_before_anything_is_asked(
-    workspace: Catalogue,
+    workspace: RunStore,
     original: Run,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,

@@ -20,7 +20,7 @@ from places import REPOSITORY
 from playwright.sync_api import Browser, expect
 
 from dashboard.cli.serve import FIRST_PORT, LAST_PORT, free_port
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 pytestmark = pytest.mark.xdist_group("browser")
 OTHER_SETTINGS = '[theme.light]\nbackgroundColor = "#ff00ff"\n[client]\nshowErrorDetails = "full"\n'
@@ -28,7 +28,7 @@ OTHER_SETTINGS = '[theme.light]\nbackgroundColor = "#ff00ff"\n[client]\nshowErro
 
 @pytest.fixture(scope="module")
 def started(
-    demo: Catalogue, tmp_path_factory: pytest.TempPathFactory
+    demo: RunStore, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A dashboard started by `demo` from a folder with Streamlit settings of its own, and its address."""
     folder = tmp_path_factory.mktemp("elsewhere")
@@ -90,7 +90,7 @@ def test_a_number_that_is_no_port_is_refused(port: int) -> None:
 
 
 def test_demo_serves_a_run_of_the_samples_on_this_machine_alone(
-    demo: Catalogue, started: tuple[subprocess.Popen[str], str]
+    demo: RunStore, started: tuple[subprocess.Popen[str], str]
 ) -> None:
     _, url = started
     address = urlsplit(url)

@@ -22,7 +22,7 @@ from data.comparison.compare import compare, metric_sides
 from data.comparison.cost import cost_points, measured_costs, percentiles
 from data.comparison.metric_families import in_family, shared_metrics
 from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 from metrics.schema.scores import MetricsError
 from metrics.statistics.pareto import pareto_front
@@ -30,9 +30,7 @@ from metrics.statistics.pareto import pareto_front
 N = 12
 
 
-def _run(
-    catalogue: Catalogue, config: Mapping[str, Any], shift: float = 0.0, **figures: Sequence[float]
-) -> Run:
+def _run(store: RunStore, config: Mapping[str, Any], shift: float = 0.0, **figures: Sequence[float]) -> Run:
     records = [
         {
             "question_id": f"q{at}",
@@ -42,14 +40,14 @@ def _run(
         }
         for at in range(N)
     ]
-    return add_run(records, f"run {json.dumps(config)}", "p", str(catalogue.workspace.root), config)
+    return add_run(records, f"run {json.dumps(config)}", "p", str(store.workspace.root), config)
 
 
-def _found(catalogue: Catalogue, runs: Sequence[Run]) -> Ablation:
-    return ablation(runs, [catalogue.table(run) for run in runs], "faithfulness")
+def _found(store: RunStore, runs: Sequence[Run]) -> Ablation:
+    return ablation(runs, [store.table(run) for run in runs], "faithfulness")
 
 
-def test_a_clean_pair_shows_the_effect_of_its_factor(workspace: Catalogue) -> None:
+def test_a_clean_pair_shows_the_effect_of_its_factor(workspace: RunStore) -> None:
     runs = [
         _run(workspace, {"chunk_size": 256, "reranker": "none", "note": "same"}),
         _run(workspace, {"chunk_size": 512, "reranker": "none", "note": "same"}, 0.1),
@@ -70,7 +68,7 @@ def test_a_clean_pair_shows_the_effect_of_its_factor(workspace: Catalogue) -> No
     assert found.confounded == ()
 
 
-def test_pairs_of_the_same_change_are_pooled_question_by_question(workspace: Catalogue) -> None:
+def test_pairs_of_the_same_change_are_pooled_question_by_question(workspace: RunStore) -> None:
     runs = [
         _run(workspace, {"size": 1, "model": "a"}),
         _run(workspace, {"size": 2, "model": "a"}, 0.1),
@@ -85,13 +83,13 @@ def test_pairs_of_the_same_change_are_pooled_question_by_question(workspace: Cat
     assert effects["model", "a", "b"].difference.difference == pytest.approx((0.05 + 0.15) / 2)
 
 
-def test_the_baselines_value_stands_first_then_the_smaller(workspace: Catalogue) -> None:
+def test_the_baselines_value_stands_first_then_the_smaller(workspace: RunStore) -> None:
     runs = [_run(workspace, {"top_k": k}, 0.01 * k) for k in (10, 3, 5)]
     found = _found(workspace, runs)
     assert [(one.before, one.after) for one in found.effects] == [("3", "5"), ("10", "3"), ("10", "5")]
 
 
-def test_factors_that_never_change_alone_are_named(workspace: Catalogue) -> None:
+def test_factors_that_never_change_alone_are_named(workspace: RunStore) -> None:
     runs = [
         _run(workspace, {"prompt": "x", "model": "a", "top_k": 3}),
         _run(workspace, {"prompt": "y", "model": "b", "top_k": 3}, 0.1),
@@ -106,7 +104,7 @@ def test_factors_that_never_change_alone_are_named(workspace: Catalogue) -> None
     }
 
 
-def test_settings_that_move_together_are_one_factor(workspace: Catalogue) -> None:
+def test_settings_that_move_together_are_one_factor(workspace: RunStore) -> None:
     runs = [
         _run(workspace, {"retrieval": {"embedding": "e5", "dims": 768}}),
         _run(workspace, {"retrieval": {"embedding": "bge", "dims": 1024}}, 0.1),
@@ -116,7 +114,7 @@ def test_settings_that_move_together_are_one_factor(workspace: Catalogue) -> Non
     assert _found(workspace, runs).effects[0].before == "768 + e5"
 
 
-def test_names_and_bookkeeping_are_no_factors(workspace: Catalogue) -> None:
+def test_names_and_bookkeeping_are_no_factors(workspace: RunStore) -> None:
     runs = [
         _run(workspace, {"pipeline": "one", "n_chunks": 3, "grid_title": "a", "reported_means": {"x": 1}}),
         _run(workspace, {"pipeline": "two", "n_chunks": 4, "grid_title": "b", "reported_means": {"x": 2}}),
@@ -151,7 +149,7 @@ def test_the_front_needs_both_values() -> None:
         pareto_front(np.zeros(2), np.zeros(3))
 
 
-def test_costs_come_from_the_samples(workspace: Catalogue) -> None:
+def test_costs_come_from_the_samples(workspace: RunStore) -> None:
     cheap = _run(workspace, {"a": 1}, 0.0, latency_ms=[100.0, 300.0], input_tokens=[10], output_tokens=[5])
     dear = _run(workspace, {"a": 2}, 0.2, latency_ms=[900.0])
     worse = _run(workspace, {"a": 3}, -0.1, latency_ms=[500.0])
@@ -179,14 +177,14 @@ def test_costs_come_from_the_samples(workspace: Catalogue) -> None:
     assert front.marker.symbol != beaten.marker.symbol
 
 
-def test_effects_are_drawn_by_verdict(workspace: Catalogue) -> None:
+def test_effects_are_drawn_by_verdict(workspace: RunStore) -> None:
     runs = [_run(workspace, {"x": 1}), _run(workspace, {"x": 2}, 0.1), _run(workspace, {"x": 3})]
     figure = effect_forest(_found(workspace, runs).effects, "faithfulness")
     assert {one.name: len(one.x) for one in figure.data} == {"better": 1, "worse": 1, "unchanged": 1}
     assert figure.layout.shapes[0].x0 == 0
 
 
-def test_a_family_holds_its_metrics_alone(demo: Catalogue) -> None:
+def test_a_family_holds_its_metrics_alone(demo: RunStore) -> None:
     tables = [demo.table(run) for run in demo.runs("clapnq")[:2]]
     every, headline = shared_metrics(tables), shared_metrics(tables, family="headline")
     assert set(headline) < set(every)
@@ -195,7 +193,7 @@ def test_a_family_holds_its_metrics_alone(demo: Catalogue) -> None:
     assert shared_metrics(tables, family="system") == []
 
 
-def test_a_comparison_from_kept_sides_is_the_same(demo: Catalogue) -> None:
+def test_a_comparison_from_kept_sides_is_the_same(demo: RunStore) -> None:
     first, second = (demo.table(run) for run in demo.runs("clapnq")[:2])
     left, right = diagnose(first, DiagnosisSettings()), diagnose(second, DiagnosisSettings())
     metrics = shared_metrics([first, second])
@@ -206,7 +204,7 @@ def test_a_comparison_from_kept_sides_is_the_same(demo: Catalogue) -> None:
 
 
 def test_the_command_corrects_over_the_family_asked_for(
-    demo: Catalogue, capsys: pytest.CaptureFixture[str]
+    demo: RunStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
     left, right = (run.run_id for run in demo.runs("clapnq")[:2])
     small = command(
@@ -218,8 +216,8 @@ def test_the_command_corrects_over_the_family_asked_for(
     assert kept.keys() < large["comparisons"][0]["metrics"].keys()
 
 
-def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
@@ -231,7 +229,7 @@ def _words(app: AppTest) -> str:
     return "\n".join(str(one.value) for one in parts)
 
 
-def test_compare_shows_effects_and_costs(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compare_shows_effects_and_costs(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [
         _run(workspace, {"chunk_size": 256}, 0.0, latency_ms=[100.0]),
         _run(workspace, {"chunk_size": 512}, 0.1, latency_ms=[200.0]),
@@ -246,7 +244,7 @@ def test_compare_shows_effects_and_costs(workspace: Catalogue, monkeypatch: pyte
 
 @pytest.mark.parametrize("n", [1, 2, 6])
 def test_compare_with_one_run_two_and_many(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, n: int
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
     for at in range(n):
         _run(workspace, {"prompt": f"p{at}", "model": f"m{at % 2}"}, 0.01 * at)
@@ -255,7 +253,7 @@ def test_compare_with_one_run_two_and_many(
     assert not app.error
 
 
-def test_confounded_factors_are_warned_of(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_confounded_factors_are_warned_of(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = (("a", "m"), ("b", "n"), ("b", "o"))
     runs = [_run(workspace, {"prompt": prompt, "model": model, "top_k": 1}) for prompt, model in settings]
     first, *others = (run.run_id for run in runs)

@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from data.api import add_run
 from data.errors import WorkspaceError
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.ledger import Ledger
 from data.store.versions import (
     LONGEST_RELEASE,
@@ -27,7 +27,7 @@ from data.store.workspace import Run
 from metrics.statistics.paired import PairedDifference, drop_of, is_regression, paired, regression_verdict
 
 
-def _add(catalogue: Catalogue, name: str, faithfulness: float) -> Run:
+def _add(store: RunStore, name: str, faithfulness: float) -> Run:
     records = [
         {
             "question_id": f"q{at}",
@@ -37,10 +37,10 @@ def _add(catalogue: Catalogue, name: str, faithfulness: float) -> Run:
         }
         for at in range(12)
     ]
-    return add_run(records, name, "p", str(catalogue.workspace.root))
+    return add_run(records, name, "p", str(store.workspace.root))
 
 
-def test_the_history_of_a_baseline_is_kept(workspace: Catalogue) -> None:
+def test_the_history_of_a_baseline_is_kept(workspace: RunStore) -> None:
     ledger = workspace.ledger
     assert baseline_history(ledger, "p") == []
     assert not ledger.path.exists()  # reading makes no ledger
@@ -56,7 +56,7 @@ def test_the_history_of_a_baseline_is_kept(workspace: Catalogue) -> None:
     assert ledger.baselines() == {"other": "third", "p": "first"}
 
 
-def test_a_release_is_marked_renamed_and_taken_away(workspace: Catalogue) -> None:
+def test_a_release_is_marked_renamed_and_taken_away(workspace: RunStore) -> None:
     ledger = workspace.ledger
     assert releases_of(ledger, "p") == {}
     mark_release(ledger, "p", "a", "  1.0\nbeta ", "Ann")
@@ -76,7 +76,7 @@ def test_a_release_is_marked_renamed_and_taken_away(workspace: Catalogue) -> Non
 
 
 def test_the_commands_say_what_holds_and_what_was(
-    capsys: pytest.CaptureFixture[str], workspace: Catalogue
+    capsys: pytest.CaptureFixture[str], workspace: RunStore
 ) -> None:
     root = workspace.workspace.root
     first, second = _add(workspace, "first", 0.9), _add(workspace, "second", 0.8)
@@ -96,7 +96,7 @@ def test_the_commands_say_what_holds_and_what_was(
     assert run(capsys, root, "baseline", "nowhere").code == 2
 
 
-def test_the_release_command(capsys: pytest.CaptureFixture[str], workspace: Catalogue) -> None:
+def test_the_release_command(capsys: pytest.CaptureFixture[str], workspace: RunStore) -> None:
     root = workspace.workspace.root
     made = _add(workspace, "first", 0.9)
     assert "has no release" in run(capsys, root, "release").out
@@ -111,7 +111,7 @@ def test_the_release_command(capsys: pytest.CaptureFixture[str], workspace: Cata
 
 
 def test_a_version_without_samples_is_no_baseline(
-    capsys: pytest.CaptureFixture[str], workspace: Catalogue, tmp_path: Path
+    capsys: pytest.CaptureFixture[str], workspace: RunStore, tmp_path: Path
 ) -> None:
     means = tmp_path / "versions.csv"
     means.write_text("version,faithfulness,recall@5\nV1,0.5,0.4\nV2,0.6,0.5\n", encoding="utf-8")
@@ -121,15 +121,15 @@ def test_a_version_without_samples_is_no_baseline(
     assert (refused.code, "known by its means alone" in refused.err) == (2, True)
 
 
-def _opened(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+def _opened(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     at = AppTest.from_file(str(APP), default_timeout=60)
     at.run()
     return at.switch_page("views/runs.py").run()
 
 
 def test_the_runs_page_moves_the_baseline_and_says_who_did(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _add(workspace, "first", 0.9)
     second = _add(workspace, "second", 0.8)
@@ -147,7 +147,7 @@ def test_the_runs_page_moves_the_baseline_and_says_who_did(
     assert any("taken away by Ann" in one.value for one in at.caption)
 
 
-def test_the_runs_page_marks_a_release(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runs_page_marks_a_release(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     made = _add(workspace, "first", 0.9)
     at = _opened(workspace, monkeypatch)
     assert at.button(key="mark_release").disabled

@@ -13,32 +13,32 @@ from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.comparison.ablation import Ablation, ablation, factors_of
 from data.comparison.cost import CostPoint
-from data.scoring.run_store import Catalogue
-from data.scoring.summaries import Aggregate
+from data.scoring.run_store import RunStore
+from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.statistics.intervals import Interval
 
 
-def _run(catalogue: Catalogue, name: str, config: dict[str, Any], shift: float = 0.0) -> Run:
+def _run(store: RunStore, name: str, config: dict[str, Any], shift: float = 0.0) -> Run:
     records = [
         {"question_id": f"q{at}", "question": f"{at}?", "scores": {"faithfulness": 0.4 + 0.01 * at + shift}}
         for at in range(12)
     ]
-    return add_run(records, name, "p", str(catalogue.workspace.root), config)
+    return add_run(records, name, "p", str(store.workspace.root), config)
 
 
-def _found(catalogue: Catalogue, *runs: Run) -> Ablation:
-    return ablation(runs, [catalogue.table(run) for run in runs], "faithfulness")
+def _found(store: RunStore, *runs: Run) -> Ablation:
+    return ablation(runs, [store.table(run) for run in runs], "faithfulness")
 
 
-def test_a_run_named_after_its_setting_keeps_it(workspace: Catalogue) -> None:
+def test_a_run_named_after_its_setting_keeps_it(workspace: RunStore) -> None:
     runs = [_run(workspace, name, {"retriever": name}) for name in ("bm25", "dense", "hybrid")]
     (factor,) = factors_of(runs)
     assert (factor.key, list(factor.values.values())) == ("retriever", ["bm25", "dense", "hybrid"])
 
 
 @pytest.mark.parametrize("part", ["retriever", "generator", "embedding"])
-def test_the_name_of_a_part_is_a_setting(workspace: Catalogue, part: str) -> None:
+def test_the_name_of_a_part_is_a_setting(workspace: RunStore, part: str) -> None:
     runs = [
         _run(workspace, "one", {"chunk_size": 256, part: {"name": "a"}}),
         _run(workspace, "two", {"chunk_size": 512, part: {"name": "b"}}, 0.2),
@@ -53,7 +53,7 @@ def test_the_name_of_a_part_is_a_setting(workspace: Catalogue, part: str) -> Non
     [("corpus", ("wiki", "news")), ("chunk_unit", ("tokens", "characters")), ("judge", ("x", "y"))],
 )
 def test_what_changes_the_ground_is_no_clean_pair(
-    workspace: Catalogue, setting: str, values: tuple[str, str]
+    workspace: RunStore, setting: str, values: tuple[str, str]
 ) -> None:
     first = _run(workspace, "one", {"chunk_size": 256, "top_k": 3, setting: values[0]})
     second = _run(workspace, "two", {"chunk_size": 512, "top_k": 3, setting: values[1]}, 0.2)
@@ -65,18 +65,18 @@ def test_what_changes_the_ground_is_no_clean_pair(
     assert beside["chunk_size"] == tuple(sorted((setting, "top_k")))
 
 
-def test_the_name_of_a_run_is_none(workspace: Catalogue) -> None:
+def test_the_name_of_a_run_is_none(workspace: RunStore) -> None:
     runs = [_run(workspace, name, {"name": name, "pipeline": name, "top_k": 3}) for name in ("one", "two")]
     assert factors_of(runs) == []
 
 
 def test_a_mean_in_a_table_says_how_many_questions_it_rests_on() -> None:
-    one = Aggregate("faithfulness", 0.5, 0.4, 0.6, 1200, 1200, 0, "bootstrap", False, {}, None, None)
+    one = MetricSummary("faithfulness", 0.5, 0.4, 0.6, 1200, 1200, 0, "bootstrap", False, {}, None, None)
     assert _mean_text(one) == "0.500 [0.400, 0.600], n = 1,200"
     assert _mean_text(None) == "–"
 
 
-def test_a_cost_tells_questions_from_samples(workspace: Catalogue) -> None:
+def test_a_cost_tells_questions_from_samples(workspace: RunStore) -> None:
     records = [
         {"question_id": "q", "question": "q?", "repeat": repeat, "latency_ms": 10.0 * repeat}
         for repeat in (1, 2, 3)
@@ -93,7 +93,7 @@ def test_a_cost_tells_questions_from_samples(workspace: Catalogue) -> None:
 
 
 def test_an_effect_says_how_many_of_its_pairs_are_offered(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = [
         _run(workspace, f"{model} {k}", {"generator": {"name": model}, "top_k": k}, shift)

@@ -10,11 +10,11 @@ import pytest
 from data.api import add_run
 from data.chunking.corpus import Corpus, Document
 from data.errors import DataError
-from data.generation.generate import GenerationWork, generate_run, generated_draft
+from data.generation.generate import GenerationTask, generate_run, generated_run
 from data.generation.oracle_context import GoldTexts, gold_texts, oracle_documents
-from data.judge.requests import Call, Request, WorkSample, request_key
-from data.scoring.run_store import Catalogue
-from data.store.judge_results import Outcome
+from data.judge.requests import ModelCall, Request, TaskSample, request_key
+from data.scoring.run_store import RunStore
+from data.store.judge_results import TaskResult
 from data.store.workspace import Run
 from metrics.judge.prompts import load_prompt
 from metrics.schema.scores import MetricsError
@@ -57,31 +57,31 @@ RECORDS: list[dict[str, Any]] = [
 ]
 
 
-def _work(context: str, texts: GoldTexts | None = None) -> GenerationWork:
-    return GenerationWork(context, texts or GoldTexts())
+def _work(context: str, texts: GoldTexts | None = None) -> GenerationTask:
+    return GenerationTask(context, texts or GoldTexts())
 
 
-def _stored(catalogue: Catalogue, records: list[dict[str, Any]]) -> tuple[Run, list[dict[str, Any]]]:
-    run = add_run(records, "mine", "p", str(catalogue.workspace.root), {"model": "theirs"}, "set")
-    return run, catalogue.table(run).samples.read(list(range(run.n)))
+def _stored(store: RunStore, records: list[dict[str, Any]]) -> tuple[Run, list[dict[str, Any]]]:
+    run = add_run(records, "mine", "p", str(store.workspace.root), {"model": "theirs"}, "set")
+    return run, store.table(run).samples.read(list(range(run.n)))
 
 
-def _first(work: GenerationWork, sample: dict[str, Any]) -> Request:
-    return next(work.steps(WorkSample(sample["row"], 0, sample)))
+def _first(work: GenerationTask, sample: dict[str, Any]) -> Request:
+    return next(work.workflow(TaskSample(sample["row"], 0, sample)))
 
 
-def _asked(catalogue: Catalogue, context: str) -> Request:
-    run, samples = _stored(catalogue, RECORDS)
-    texts = gold_texts(catalogue.workspace.samples_path(run.run_id))
+def _asked(store: RunStore, context: str) -> Request:
+    run, samples = _stored(store, RECORDS)
+    texts = gold_texts(store.workspace.samples_path(run.run_id))
     return _first(_work(context, texts), samples[0])
 
 
-def _outcome(work: GenerationWork, sample: dict[str, Any], call: Call | None = None) -> Outcome:
-    steps = work.steps(WorkSample(sample["row"], 0, sample))
-    next(steps)
+def _outcome(work: GenerationTask, sample: dict[str, Any], call: ModelCall | None = None) -> TaskResult:
+    workflow = work.workflow(TaskSample(sample["row"], 0, sample))
+    next(workflow)
     with pytest.raises(StopIteration) as end:
-        steps.send(call or Call("key", "scored", payload={"answer": "New answer."}))
-    found: Outcome = end.value.value
+        workflow.send(call or ModelCall("key", "scored", payload={"answer": "New answer."}))
+    found: TaskResult = end.value.value
     return found
 
 
@@ -94,7 +94,7 @@ def _outcome(work: GenerationWork, sample: dict[str, Any], call: Call | None = N
     ],
 )
 def test_one_question_with_the_documents_of_the_context(
-    workspace: Catalogue, context: str, documents: list[str]
+    workspace: RunStore, context: str, documents: list[str]
 ) -> None:
     request = _asked(workspace, context)
     mark = request.user.splitlines()[0].removeprefix("mark: ")
@@ -112,7 +112,7 @@ def test_one_question_with_the_documents_of_the_context(
 
 
 @pytest.mark.parametrize("context", ["oracle", "retrieved", "none"])
-def test_nothing_of_answer_or_reference_is_sent(workspace: Catalogue, context: str) -> None:
+def test_nothing_of_answer_or_reference_is_sent(workspace: RunStore, context: str) -> None:
     request = _asked(workspace, context)
     everything = request.user + request.system + json.dumps(request.schema)
     for secret in (SECRET_ANSWER, SECRET_REFERENCE, "seventeen", "forty-two", "<answer-", "<reference-"):
@@ -121,27 +121,27 @@ def test_nothing_of_answer_or_reference_is_sent(workspace: Catalogue, context: s
 
 
 @pytest.mark.parametrize("context", ["oracle", "retrieved", "none"])
-def test_the_columns_named_are_enough(workspace: Catalogue, context: str) -> None:
+def test_the_columns_named_are_enough(workspace: RunStore, context: str) -> None:
     run, samples = _stored(workspace, RECORDS)
     work = _work(context, gold_texts(workspace.workspace.samples_path(run.run_id)))
     narrow = workspace.table(run).samples.read([0], work.columns)[0]
-    assert _first(work, samples[0]).user == next(work.steps(WorkSample(0, 0, narrow))).user
+    assert _first(work, samples[0]).user == next(work.workflow(TaskSample(0, 0, narrow))).user
 
 
-def test_what_a_call_came_to_is_the_outcome(workspace: Catalogue) -> None:
+def test_what_a_call_came_to_is_the_outcome(workspace: RunStore) -> None:
     _, samples = _stored(workspace, RECORDS)
-    assert _outcome(_work("none"), samples[0]) == Outcome("scored", "", {"answer": "New answer."})
-    failed = _outcome(_work("none"), samples[0], Call("key", "refused", "would not"))
-    assert failed == Outcome("refused", "would not")
+    assert _outcome(_work("none"), samples[0]) == TaskResult("scored", "", {"answer": "New answer."})
+    failed = _outcome(_work("none"), samples[0], ModelCall("key", "refused", "would not"))
+    assert failed == TaskResult("refused", "would not")
 
 
 @pytest.mark.parametrize("reply", [{}, {"answer": " \n"}, {"answer": 3}, [], "text", None])
-def test_a_reply_without_an_answer_is_refused(workspace: Catalogue, reply: object) -> None:
+def test_a_reply_without_an_answer_is_refused(workspace: RunStore, reply: object) -> None:
     with pytest.raises(MetricsError, match="answer"):
         _asked(workspace, "none").check(reply)
 
 
-def test_repeats_of_a_question_are_asked_once(workspace: Catalogue) -> None:
+def test_repeats_of_a_question_are_asked_once(workspace: RunStore) -> None:
     records = [{**RECORDS[2], "repeat": repeat} for repeat in range(3)]
     _, samples = _stored(workspace, records)
     assert len({request_key(_first(_work("none"), one), "x") for one in samples}) == 1
@@ -150,26 +150,26 @@ def test_repeats_of_a_question_are_asked_once(workspace: Catalogue) -> None:
     )
 
 
-def test_no_gold_and_no_text_are_not_applicable_with_a_reason(workspace: Catalogue) -> None:
+def test_no_gold_and_no_text_are_not_applicable_with_a_reason(workspace: RunStore) -> None:
     run, samples = _stored(workspace, RECORDS)
     work = _work("oracle", gold_texts(workspace.workspace.samples_path(run.run_id)))
     reasons = []
     for sample in samples[1:]:
         with pytest.raises(StopIteration) as end:
-            next(work.steps(WorkSample(sample["row"], 0, sample)))
+            next(work.workflow(TaskSample(sample["row"], 0, sample)))
         assert end.value.value.status == "not_applicable"
         reasons.append(end.value.value.reason)
     assert "document nowhere" in reasons[0]
     assert "corpus" in reasons[0]
     assert "no gold documents" in reasons[1]
     with pytest.raises(StopIteration) as end:
-        next(_work("retrieved").steps(WorkSample(2, 0, samples[2])))
+        next(_work("retrieved").workflow(TaskSample(2, 0, samples[2])))
     assert "no retrieved document" in end.value.value.reason
 
 
 def test_an_unknown_context_names_those_that_are_known() -> None:
     with pytest.raises(DataError, match="oracle, retrieved, none"):
-        GenerationWork("gold")
+        GenerationTask("gold")
 
 
 def _sample(**fields: Any) -> dict[str, Any]:
@@ -203,7 +203,7 @@ def test_a_text_is_taken_from_the_sample_then_the_run_then_the_corpus() -> None:
     assert "nor in the corpus set" in oracle_documents(_sample(relevant=[{"id": "c"}]), texts)[1]
 
 
-def test_ids_that_each_question_numbers_anew_are_not_mixed_up(workspace: Catalogue) -> None:
+def test_ids_that_each_question_numbers_anew_are_not_mixed_up(workspace: RunStore) -> None:
     def numbered(name: str, **more: Any) -> dict[str, Any]:
         return {"question_id": name, "question": name, "relevant": ["1"], **more}
 
@@ -232,10 +232,10 @@ def test_spans_are_cut_from_the_corpus() -> None:
     assert "no document d" in oracle_documents(sample, GoldTexts({}, Corpus("x", ())))[1]
 
 
-def test_the_run_keeps_the_questions_and_drops_what_spoke_of_the_other_answer(workspace: Catalogue) -> None:
+def test_the_run_keeps_the_questions_and_drops_what_spoke_of_the_other_answer(workspace: RunStore) -> None:
     run, samples = _stored(workspace, RECORDS)
     work = _work("oracle", gold_texts(workspace.workspace.samples_path(run.run_id)))
-    outcomes = {0: Outcome("scored", "", {"answer": "New."}), 1: Outcome("not_applicable", "no text")}
+    outcomes = {0: TaskResult("scored", "", {"answer": "New."}), 1: TaskResult("not_applicable", "no text")}
     made = generate_run(workspace, run, outcomes, work, "claude-x")
     assert made.config == {
         "model": "theirs",
@@ -269,9 +269,9 @@ def test_the_run_keeps_the_questions_and_drops_what_spoke_of_the_other_answer(wo
     assert any("1 without an answer (not applicable)" in note for note in made.notes)
 
 
-def test_another_model_or_context_makes_another_run(workspace: Catalogue) -> None:
+def test_another_model_or_context_makes_another_run(workspace: RunStore) -> None:
     run, _ = _stored(workspace, RECORDS)
-    outcomes = {0: Outcome("scored", "", {"answer": "New."})}
+    outcomes = {0: TaskResult("scored", "", {"answer": "New."})}
     made = [
         generate_run(workspace, run, outcomes, _work(context), model)
         for context, model in (("none", "x"), ("none", "y"), ("retrieved", "x"), ("none", "x"))
@@ -280,9 +280,9 @@ def test_another_model_or_context_makes_another_run(workspace: Catalogue) -> Non
     assert made[0].run_id == made[3].run_id
 
 
-def test_the_retrieved_context_keeps_its_list_and_its_metrics(workspace: Catalogue) -> None:
+def test_the_retrieved_context_keeps_its_list_and_its_metrics(workspace: RunStore) -> None:
     run, samples = _stored(workspace, RECORDS)
-    outcomes = {row: Outcome("scored", "", {"answer": "New."}) for row in range(2)}
+    outcomes = {row: TaskResult("scored", "", {"answer": "New."}) for row in range(2)}
     made = generate_run(workspace, run, outcomes, _work("retrieved"), "x")
     first = workspace.table(made).samples.read([0])[0]
     assert (first["retrieved"], first["candidates"]) == (samples[0]["retrieved"], samples[0]["candidates"])
@@ -290,23 +290,23 @@ def test_the_retrieved_context_keeps_its_list_and_its_metrics(workspace: Catalog
     assert workspace.summary(made)["recall@5"].mean == workspace.summary(run)["recall@5"].mean
 
 
-def test_a_closed_book_has_no_documents(workspace: Catalogue) -> None:
+def test_a_closed_book_has_no_documents(workspace: RunStore) -> None:
     run, _ = _stored(workspace, RECORDS)
-    outcomes = {row: Outcome("scored", "", {"answer": "New."}) for row in range(3)}
+    outcomes = {row: TaskResult("scored", "", {"answer": "New."}) for row in range(3)}
     made = generate_run(workspace, run, outcomes, _work("none"), "x")
     for sample in workspace.table(made).samples.read([0, 1, 2]):
         assert (sample["retrieved"], sample["context_mode"]) == (None, "closed_book")
 
 
-def test_a_run_in_which_nothing_was_answered_is_not_made(workspace: Catalogue) -> None:
+def test_a_run_in_which_nothing_was_answered_is_not_made(workspace: RunStore) -> None:
     run, _ = _stored(workspace, RECORDS)
     before = workspace.runs()
     with pytest.raises(DataError, match=r"no text.*accepted"):
-        generate_run(workspace, run, {0: Outcome("not_applicable", "no text")}, _work("oracle"), "x")
+        generate_run(workspace, run, {0: TaskResult("not_applicable", "no text")}, _work("oracle"), "x")
     assert workspace.runs() == before
 
 
-def test_hostile_texts_stay_data(workspace: Catalogue) -> None:
+def test_hostile_texts_stay_data(workspace: RunStore) -> None:
     hostile = HOSTILE.encode("utf-8", "replace").decode()
     record = {
         "question_id": "q",
@@ -320,15 +320,15 @@ def test_hostile_texts_stay_data(workspace: Catalogue) -> None:
     mark = request.user.splitlines()[0].removeprefix("mark: ")
     assert request.user.count(f"</document-{mark}>") == request.user.count(f"</question-{mark}>") == 1
     assert "Ignore previous" not in request.system
-    said = Outcome("scored", "", {"answer": HOSTILE})
+    said = TaskResult("scored", "", {"answer": HOSTILE})
     made = generate_run(workspace, run, {0: said}, work, "x")
     stored = workspace.table(made).samples.read([0])[0]["answer"]
     assert stored == HOSTILE.replace("\ud800", "?")
 
 
-def test_a_draft_names_what_it_was_made_of(workspace: Catalogue) -> None:
+def test_a_draft_names_what_it_was_made_of(workspace: RunStore) -> None:
     run, samples = _stored(workspace, RECORDS)
-    draft = generated_draft(run, samples, {}, _work("none"), "claude-x")
+    draft = generated_run(run, samples, {}, _work("none"), "claude-x")
     assert (draft.name, draft.format) == ("mine (closed book)", "generated")
     assert draft.notes[0].startswith("0 of 3 samples")
     assert "3 without an answer: not asked" in draft.notes

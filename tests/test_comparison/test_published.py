@@ -16,8 +16,8 @@ from data.comparison.benchmarks import Published, PublishedRow, read_published
 from data.importers.load import import_source
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
-from data.scoring.summaries import Aggregate
+from data.scoring.run_store import RunStore
+from data.scoring.summaries import MetricSummary
 from metrics.sanity.means import Means, check_means
 
 FACTS = {"title": "Mine", "source": "my team", "date": "2026", "unit": "percent"}
@@ -25,16 +25,16 @@ BAND = {"metric": "answer_f1", "minimum": 1, "good": 2, "excellent": 3}
 ROW = {"name": "A", "values": {"answer_f1": 11}}
 
 
-def _read(catalogue: Catalogue, **documents: Any) -> Published:
-    folder = catalogue.workspace.root / "benchmarks"
+def _read(store: RunStore, **documents: Any) -> Published:
+    folder = store.workspace.root / "benchmarks"
     folder.mkdir(exist_ok=True)
     for name, one in documents.items():
         text = one if isinstance(one, str) else json.dumps(one)
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
-    return read_published(catalogue.workspace)
+    return read_published(store.workspace)
 
 
-def test_a_band_says_who_set_it(workspace: Catalogue) -> None:
+def test_a_band_says_who_set_it(workspace: RunStore) -> None:
     found = _read(workspace, mine={**FACTS, "bands": [BAND]})
     assert (found.bands["answer_f1"].title, found.bands["answer_f1"].source) == ("Mine", "my team")
     others = {one.source for name, one in found.bands.items() if name != "answer_f1"}
@@ -42,7 +42,7 @@ def test_a_band_says_who_set_it(workspace: Catalogue) -> None:
     assert len(found.bands) == 6
 
 
-def test_a_broken_file_of_rows_leaves_the_bands(workspace: Catalogue) -> None:
+def test_a_broken_file_of_rows_leaves_the_bands(workspace: RunStore) -> None:
     found = _read(workspace, broken="{not json", mine={**FACTS, "bands": [BAND]})
     assert len(found.errors) == 1
     assert found.bands["answer_f1"].source == "my team"
@@ -65,20 +65,20 @@ def test_a_broken_file_of_rows_leaves_the_bands(workspace: Catalogue) -> None:
         ({**FACTS, "rows": [ROW], "bands": None}, "bands: is no list"),
     ],
 )
-def test_what_is_no_number_or_list_is_told(workspace: Catalogue, document: Any, told: str) -> None:
+def test_what_is_no_number_or_list_is_told(workspace: RunStore, document: Any, told: str) -> None:
     found = _read(workspace, mine=document)
     assert [told in str(error) for error in found.errors] == [True]
     assert (len(found.tables), len(found.bands)) == (1, 6), "nothing of the file is used"
 
 
-def test_a_file_with_the_name_of_one_that_ships_has_keys_of_its_own(workspace: Catalogue) -> None:
+def test_a_file_with_the_name_of_one_that_ships_has_keys_of_its_own(workspace: RunStore) -> None:
     found = _read(workspace, ragchecker_clapnq={**FACTS, "rows": [ROW]})
     keys = [row.key for table in found.tables for row in table.rows]
     assert keys[-1] == "own/ragchecker_clapnq:0"
     assert len(set(keys)) == len(keys) == 5
 
 
-def test_only_shares_are_percent(workspace: Catalogue) -> None:
+def test_only_shares_are_percent(workspace: RunStore) -> None:
     values = {"answer_f1": 41.2, "latency_ms": 5.25, "win_rate": 55.0}
     bands = [{"metric": "latency_ms", "minimum": 900, "good": 500, "excellent": 100}]
     found = _read(workspace, mine={**FACTS, "rows": [{"name": "A", "values": values}], "bands": bands})
@@ -92,20 +92,20 @@ def test_only_shares_are_percent(workspace: Catalogue) -> None:
     ]
 
 
-def test_versions_keep_metrics_that_are_no_shares(workspace: Catalogue) -> None:
+def test_versions_keep_metrics_that_are_no_shares(workspace: RunStore) -> None:
     source = Source.from_bytes("v.csv", b"version,answer_f1,latency_ms\nV1,0.5,812.25\nV2,0.6,700\n")
     first, _ = (one.run for one in import_source(workspace, source, Options(), "h"))
     assert first.means == {"answer_f1": 0.5, "latency_ms": 812.25}
     assert first.config["step"] == pytest.approx(0.1)
 
 
-def _mean(metric: str, mean: float) -> Aggregate:
-    return Aggregate(
+def _mean(metric: str, mean: float) -> MetricSummary:
+    return MetricSummary(
         metric, mean, mean - 0.1, mean + 0.1, 30, 30, 0, "bootstrap", False, {"computed": 30}, None, None
     )
 
 
-def test_a_row_called_ours_does_not_take_our_place(workspace: Catalogue) -> None:
+def test_a_row_called_ours_does_not_take_our_place(workspace: RunStore) -> None:
     ours = {"answer_f1": _mean("answer_f1", 0.5)}
     against = PublishedRow("own/x:0", "Ours", {"answer_f1": 0.9}, 0.001)
     (row,) = difference_rows(ours, ["answer_f1"], against)
@@ -133,7 +133,7 @@ def test_a_difference_is_told_as_it_is_printed(metric: str, ours: float, theirs:
     assert row["Difference, + is better"] == written
 
 
-def test_no_star_without_a_direction(demo: Catalogue) -> None:
+def test_no_star_without_a_direction(demo: RunStore) -> None:
     (table,) = read_published(demo.workspace).tables
     names = ["answer_f1", "hallucination", "self_knowledge"]
     rows = matrix_rows("v1", {one: _mean(one, 0.99) for one in names}, table, names)
@@ -150,7 +150,7 @@ def test_no_star_without_a_direction(demo: Catalogue) -> None:
 
 
 def test_a_broken_file_and_a_live_date_do_no_harm_on_the_page(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     date = "2026 ![x](https://evil.example/p.png) [free](https://evil.example)"
     values = {"faithfulness": 80.0, "latency_ms": 900}

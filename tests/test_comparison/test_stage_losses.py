@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from data.api import add_run
-from data.cases.cohorts import LossMark, loss_mark, loss_mark_text, mark_rows, mark_title
+from data.cases.cohorts import (
+    OracleGapCohort,
+    cohort_rows,
+    cohort_title,
+    oracle_gap_cohort,
+    oracle_gap_cohort_key,
+)
 from data.comparison.compare import GOOD_SHARE
 from data.comparison.oracle_gap import (
     ONE_PASSAGE,
@@ -16,17 +22,17 @@ from data.comparison.oracle_gap import (
     context_modes,
     generator_of,
     lost_rows,
+    oracle_gap,
     original_of,
-    partners_of,
-    qualities_of,
+    outcome_metrics_of,
+    paired_runs_of,
     right_from,
-    stage_losses,
 )
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.errors import DataError
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
-from metrics.diagnosis.patterns import Cutoffs
+from metrics.diagnosis.patterns import CaseThresholds
 from metrics.statistics.intervals import interval
 from metrics.statistics.paired import paired
 
@@ -53,17 +59,17 @@ def _records(values: list[float], mode: str | None = None, **more: Any) -> list[
     ]
 
 
-def _run(catalogue: Catalogue, records: list[dict[str, Any]], name: str, **config: Any) -> Run:
+def _run(store: RunStore, records: list[dict[str, Any]], name: str, **config: Any) -> Run:
     dataset = str(config.pop("dataset", ""))
-    return add_run(records, name, "p", str(catalogue.workspace.root), config, dataset)
+    return add_run(records, name, "p", str(store.workspace.root), config, dataset)
 
 
-def _diagnosis(catalogue: Catalogue, records: list[dict[str, Any]], name: str) -> Diagnosis:
-    return diagnose(catalogue.table(_run(catalogue, records, name)), DiagnosisSettings())
+def _diagnosis(store: RunStore, records: list[dict[str, Any]], name: str) -> Diagnosis:
+    return diagnose(store.table(_run(store, records, name)), DiagnosisSettings())
 
 
 @pytest.fixture
-def three(workspace: Catalogue) -> tuple[Diagnosis, Diagnosis, Diagnosis]:
+def three(workspace: RunStore) -> tuple[Diagnosis, Diagnosis, Diagnosis]:
     return (
         _diagnosis(workspace, _records(RETRIEVED), "retrieved"),
         _diagnosis(workspace, _records(ORACLE, "oracle"), "oracle"),
@@ -72,13 +78,13 @@ def three(workspace: Catalogue) -> tuple[Diagnosis, Diagnosis, Diagnosis]:
 
 
 def test_the_losses_by_hand(three: tuple[Diagnosis, Diagnosis, Diagnosis]) -> None:
-    found = stage_losses(three[0], three[1], "correctness", three[2])
-    assert [(one.key, one.n) for one in found.losses] == [
+    found = oracle_gap(three[0], three[1], "correctness", three[2])
+    assert [(one.key, one.n) for one in found.gaps] == [
         ("retrieval", 12),
         ("generation", 12),
         ("context", 12),
     ]
-    values = {one.key: one.value for one in found.losses}
+    values = {one.key: one.value for one in found.gaps}
     assert values["retrieval"] == pytest.approx((8.5 - 4.5) / 12)
     assert values["generation"] == pytest.approx(1 - 8.5 / 12)
     assert values["context"] == pytest.approx((4.5 - 1.5) / 12)
@@ -91,67 +97,67 @@ def test_the_losses_by_hand(three: tuple[Diagnosis, Diagnosis, Diagnosis]) -> No
 def test_the_intervals_are_those_of_the_paired_comparison(
     three: tuple[Diagnosis, Diagnosis, Diagnosis],
 ) -> None:
-    found = stage_losses(three[0], three[1], "correctness", three[2])
+    found = oracle_gap(three[0], three[1], "correctness", three[2])
     low, high, less = (np.array(values) for values in (RETRIEVED, ORACLE, CLOSED))
     clusters = np.arange(12)
     for key, expected in (
         ("retrieval", paired(low, high, clusters)),
         ("context", paired(less, low, clusters)),
     ):
-        one = found.loss(key)  # type: ignore[arg-type] # the two words are kinds of losses
+        one = found.gap(key)  # type: ignore[arg-type] # the two words are kinds of losses
         assert one is not None
         assert (one.value, one.low, one.high) == (expected.difference, expected.low, expected.high)
         assert expected.method.startswith(f"{one.method} interval")
-    lacking, generation = interval(1 - high, clusters, 12), found.loss("generation")
+    lacking, generation = interval(1 - high, clusters, 12), found.gap("generation")
     assert generation is not None
     assert (generation.low, generation.high) == (lacking.low, lacking.high)
     assert generation.low < generation.value < generation.high
     assert (generation.method, generation.too_few) == ("bootstrap", False)
 
 
-def test_repeats_are_averaged_and_only_shared_questions_count(workspace: Catalogue) -> None:
+def test_repeats_are_averaged_and_only_shared_questions_count(workspace: RunStore) -> None:
     twice = [{**one, "repeat": at} for at, one in enumerate(_records([1.0, 1.0])[:1] * 2)]
     twice[1]["scores"] = {"correctness": 0.0}
     extra = _records([0.0, 0.0, 1.0])[2:]
     original = _diagnosis(workspace, [*twice, *extra], "retrieved")
     oracle = _diagnosis(workspace, _records([1.0, 0.0], "oracle"), "oracle")
-    found = stage_losses(original, oracle, "correctness")
-    assert [(one.key, one.value, one.n) for one in found.losses] == [
+    found = oracle_gap(original, oracle, "correctness")
+    assert [(one.key, one.value, one.n) for one in found.gaps] == [
         ("retrieval", 0.5, 1),
         ("generation", 0.0, 1),
     ]
     assert (found.unpaired, found.retrieved) == (1, 0.5)
-    assert all(one.too_few for one in found.losses)
+    assert all(one.too_few for one in found.gaps)
 
 
-def test_what_is_not_measured_is_no_zero(workspace: Catalogue) -> None:
+def test_what_is_not_measured_is_no_zero(workspace: RunStore) -> None:
     lacking = _records([1.0, 1.0, 1.0])
     lacking[1]["scores"] = {"correctness": None}
     original = _diagnosis(workspace, lacking, "retrieved")
     records = _records([0.0, 0.0, 0.0], "oracle")
     records[2]["scores"] = {}
     oracle = _diagnosis(workspace, records, "oracle")
-    found = stage_losses(original, oracle, "correctness")
-    assert [one.n for one in found.losses] == [1, 1]
-    assert found.losses[0].value == -1.0
-    none = stage_losses(original, oracle, "faithfulness")
-    assert [one.n for one in none.losses] == [0, 0]
-    assert np.isnan([none.losses[0].value, none.retrieved, none.oracle]).all()
+    found = oracle_gap(original, oracle, "correctness")
+    assert [one.n for one in found.gaps] == [1, 1]
+    assert found.gaps[0].value == -1.0
+    none = oracle_gap(original, oracle, "faithfulness")
+    assert [one.n for one in none.gaps] == [0, 0]
+    assert np.isnan([none.gaps[0].value, none.retrieved, none.oracle]).all()
 
 
 def test_an_oracle_run_alone_has_the_loss_in_generation(
     three: tuple[Diagnosis, Diagnosis, Diagnosis],
 ) -> None:
-    found = stage_losses(None, three[1], "correctness")
-    assert [one.key for one in found.losses] == ["generation"]
-    assert found.losses[0].value == pytest.approx(1 - 8.5 / 12)
+    found = oracle_gap(None, three[1], "correctness")
+    assert [one.key for one in found.gaps] == ["generation"]
+    assert found.gaps[0].value == pytest.approx(1 - 8.5 / 12)
     assert found.sources[0] == ()
     assert lost_rows(three[1], three[1], "correctness", "generation").sum() == 3
     assert not lost_rows(three[1], three[1], "correctness", "retrieval").any()
 
 
 def test_the_cases_of_each_loss(three: tuple[Diagnosis, Diagnosis, Diagnosis]) -> None:
-    found = stage_losses(three[0], three[1], "correctness")
+    found = oracle_gap(three[0], three[1], "correctness")
     assert found.right == 0.5
     assert found.counts == {
         (True, True): 5,
@@ -166,14 +172,14 @@ def test_the_cases_of_each_loss(three: tuple[Diagnosis, Diagnosis, Diagnosis]) -
     assert lost == {"retrieval": [1, 4, 8, 10], "generation": [2, 6]}
 
 
-def test_all_repeats_of_a_lost_question_are_among_its_cases(workspace: Catalogue) -> None:
+def test_all_repeats_of_a_lost_question_are_among_its_cases(workspace: RunStore) -> None:
     records = [{**one, "repeat": at} for one in _records([0.0, 1.0]) for at in range(2)]
     original = _diagnosis(workspace, records, "retrieved")
     oracle = _diagnosis(workspace, _records([1.0, 1.0], "oracle"), "oracle")
     assert lost_rows(original, oracle, "correctness", "retrieval").tolist() == [True, True, False, False]
 
 
-def test_one_source_stands_on_both_sides(workspace: Catalogue) -> None:
+def test_one_source_stands_on_both_sides(workspace: RunStore) -> None:
     def rated(value: float) -> list[dict[str, Any]]:
         return [{"annotator": "x", "metric": "correctness", "value": value, "low": 0, "high": 1}]
 
@@ -181,59 +187,62 @@ def test_one_source_stands_on_both_sides(workspace: Catalogue) -> None:
     left[0]["human"] = rated(1.0)
     original = _diagnosis(workspace, left, "retrieved")
     oracle = _diagnosis(workspace, _records([1.0, 1.0, 1.0], "oracle"), "oracle")
-    found = stage_losses(original, oracle, "correctness")
-    assert original.table.values("correctness")[0] == 1.0  # a person's word comes first elsewhere
+    found = oracle_gap(original, oracle, "correctness")
+    assert original.scored.values("correctness")[0] == 1.0  # a person's word comes first elsewhere
     assert (found.retrieved, found.sources[:2]) == (0.0, (("imported",), ("imported",)))
     other = _records([0.0, 0.0, 0.0], "oracle")
     for one in other:
         one["scores"], one["human"] = {}, rated(1.0)
-    mixed = stage_losses(original, _diagnosis(workspace, other, "by people"), "correctness")
+    mixed = oracle_gap(original, _diagnosis(workspace, other, "by people"), "correctness")
     assert mixed.sources[:2] == (("human",), ("human",))
-    assert mixed.losses[0].n == 1
+    assert mixed.gaps[0].n == 1
     plain = _diagnosis(workspace, _records([0.5, 0.0, 0.0]), "plain")
-    apart = stage_losses(plain, _diagnosis(workspace, other, "by people"), "correctness")
+    apart = oracle_gap(plain, _diagnosis(workspace, other, "by people"), "correctness")
     assert apart.sources[:2] == (("imported",), ("human",))
 
 
-def test_the_first_quality_that_both_have_comes_first(workspace: Catalogue) -> None:
+def test_the_first_quality_that_both_have_comes_first(workspace: RunStore) -> None:
     more = {"scores": {"faithfulness": 1.0, "rouge_l": 0.5, "answer_similarity": 0.5, "win_rate": 1.0}}
     original = _diagnosis(workspace, _records([1.0, 0.0], None, **more), "retrieved")
     oracle = _diagnosis(workspace, _records([1.0, 0.0], "oracle", **more), "oracle")
-    assert qualities_of([original, oracle]) == ["faithfulness", GOOD_SHARE, "rouge_l"]
+    assert outcome_metrics_of([original, oracle]) == ["faithfulness", GOOD_SHARE, "rouge_l"]
     both = [_diagnosis(workspace, _records(RETRIEVED, mode), str(mode)) for mode in (None, "oracle")]
-    assert qualities_of(both)[:1] == ["correctness"]
+    assert outcome_metrics_of(both)[:1] == ["correctness"]
     bare = [_diagnosis(workspace, _records([1.0], None, scores={}, retrieved=None), "bare")]
-    assert qualities_of(bare) == []
+    assert outcome_metrics_of(bare) == []
 
 
-def test_a_pass_rate_of_what_was_not_measured_is_no_quality(workspace: Catalogue) -> None:
+def test_a_pass_rate_of_what_was_not_measured_is_no_quality(workspace: RunStore) -> None:
     original = _diagnosis(workspace, _records([0.0, 1.0], scores={"faithfulness": 0.2}), "retrieved")
     unjudged = _records([0.0, 0.0], "oracle", scores={"rouge_l": 0.1}, answerable="yes")
     oracle = _diagnosis(workspace, unjudged, "oracle")
     assert oracle.pass_rate.n_scored == 0, "that a question can be answered says nothing of its answer"
-    assert qualities_of([original, oracle]) == []
-    assert qualities_of([original]) == ["faithfulness", GOOD_SHARE]
+    assert outcome_metrics_of([original, oracle]) == []
+    assert outcome_metrics_of([original]) == ["faithfulness", GOOD_SHARE]
 
 
 def test_the_pass_rate_is_the_diagnoses_own(three: tuple[Diagnosis, Diagnosis, Diagnosis]) -> None:
-    found = stage_losses(three[0], three[1], GOOD_SHARE)
+    found = oracle_gap(three[0], three[1], GOOD_SHARE)
     assert found.retrieved == pytest.approx(three[0].pass_rate.mean)
     assert found.oracle == pytest.approx(three[1].pass_rate.mean)
     assert found.sources[0] == ("cut-offs",)
-    assert (right_from(GOOD_SHARE, Cutoffs()), right_from("faithfulness", Cutoffs())) == (0.5, 0.8)
+    assert (right_from(GOOD_SHARE, CaseThresholds()), right_from("faithfulness", CaseThresholds())) == (
+        0.5,
+        0.8,
+    )
 
 
-def test_samples_of_another_mode_are_left_out(workspace: Catalogue) -> None:
+def test_samples_of_another_mode_are_left_out(workspace: RunStore) -> None:
     records = _records([1.0, 1.0, 0.0])
     records[2]["context_mode"] = "oracle"
     found = _diagnosis(workspace, records, "mostly retrieved")
-    mine, mode = context_modes(found.table)
+    mine, mode = context_modes(found.scored)
     assert (mine.tolist(), mode) == ([True, True, False], "retrieved")
     oracle = _diagnosis(workspace, _records([1.0, 1.0, 1.0], "oracle"), "oracle")
-    assert stage_losses(found, oracle, "correctness").losses[0].n == 2
+    assert oracle_gap(found, oracle, "correctness").gaps[0].n == 2
 
 
-def test_partners_are_found_by_origin_first_then_by_questions(workspace: Catalogue) -> None:
+def test_partners_are_found_by_origin_first_then_by_questions(workspace: RunStore) -> None:
     original = _run(workspace, _records(RETRIEVED), "v1", model="m", dataset="set")
     made = _run(
         workspace, _records(ORACLE, "oracle"), "made", generated_from=original.run_id, generator_model="c"
@@ -248,17 +257,17 @@ def test_partners_are_found_by_origin_first_then_by_questions(workspace: Catalog
     _run(workspace, few, "few in common")
     _run(workspace, _records(ORACLE, "oracle"), "other set", dataset="another")
     runs = workspace.runs("p")
-    found = partners_of(original, runs, workspace.table)
+    found = paired_runs_of(original, runs, workspace.table)
     assert (found.mode, [one.name for one in found.oracle]) == ("retrieved", ["made", "like", "other"])
-    assert [one.name for one in found.closed] == ["closed"]
-    assert [one.name for one in partners_of(again, runs, workspace.table).oracle][:1] == ["made"]
-    assert partners_of(made, runs, workspace.table).mode == "oracle"
-    assert partners_of(made, runs, workspace.table).oracle == ()
+    assert [one.name for one in found.closed_book] == ["closed"]
+    assert [one.name for one in paired_runs_of(again, runs, workspace.table).oracle][:1] == ["made"]
+    assert paired_runs_of(made, runs, workspace.table).mode == "oracle"
+    assert paired_runs_of(made, runs, workspace.table).oracle == ()
     assert original_of(made, runs) == original
     assert original_of(like, runs) is None
 
 
-def test_what_else_differs_is_said(workspace: Catalogue) -> None:
+def test_what_else_differs_is_said(workspace: RunStore) -> None:
     original = _run(workspace, _records(RETRIEVED), "v1", model="m", prompt="p1")
     one_passage = _records(ORACLE, "oracle", retrieved=[{"id": "a", "text": "a"}])
     oracle = _run(workspace, one_passage, "oracle", model="n", prompt="p1")
@@ -274,9 +283,9 @@ def test_what_else_differs_is_said(workspace: Catalogue) -> None:
 
 
 def test_a_mark_names_its_two_runs(three: tuple[Diagnosis, Diagnosis, Diagnosis]) -> None:
-    text = loss_mark_text("retrieval", "abc", GOOD_SHARE)
-    assert loss_mark(text) == LossMark("retrieval", "abc", GOOD_SHARE)
-    assert loss_mark("gold_missed") is None
-    assert "right with the gold documents" in mark_title(text)
+    text = oracle_gap_cohort_key("retrieval", "abc", GOOD_SHARE)
+    assert oracle_gap_cohort(text) == OracleGapCohort("retrieval", "abc", GOOD_SHARE)
+    assert oracle_gap_cohort("gold_missed") is None
+    assert "right with the gold documents" in cohort_title(text)
     with pytest.raises(DataError, match="two runs"):
-        mark_rows(three[0].table, text)
+        cohort_rows(three[0].scored, text)

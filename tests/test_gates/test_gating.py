@@ -16,7 +16,7 @@ from data.errors import DataError
 from data.gates.baseline import baseline_of
 from data.gates.config import BUNDLED, load_gates, read_gates
 from data.gates.report import GateReport, gate_run
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 from docs.doc_tables import gates_table, verdicts_table
 from metrics.gates.gates import GateResult
@@ -237,11 +237,11 @@ BRANCHES: dict[str, Row] = {
 }
 
 
-def _add(catalogue: Catalogue, found: Records, name: str, dataset: str = "") -> Run:
+def _add(store: RunStore, found: Records, name: str, dataset: str = "") -> Run:
     header = {"version": name}
-    run = add_run(found, name, "shop", str(catalogue.workspace.root), header, "shop questions")
+    run = add_run(found, name, "shop", str(store.workspace.root), header, "shop questions")
     if dataset:
-        path = catalogue.workspace.runs_folder / run.run_id / "run.json"
+        path = store.workspace.runs_folder / run.run_id / "run.json"
         text = path.read_text(encoding="utf-8").replace(
             '"dataset_version": ""', f'"dataset_version": "{dataset}"'
         )
@@ -250,12 +250,12 @@ def _add(catalogue: Catalogue, found: Records, name: str, dataset: str = "") -> 
 
 
 @pytest.mark.parametrize("name", BRANCHES)
-def test_every_branch_has_its_verdict(workspace: Catalogue, name: str) -> None:
+def test_every_branch_has_its_verdict(workspace: RunStore, name: str) -> None:
     row = BRANCHES[name]
     before, now = row.dataset
     base = None if row.base is None else _add(workspace, row.base, "base", before).run_id
     run = _add(workspace, row.run, "candidate", now).run_id
-    fresh = Catalogue(workspace.workspace)
+    fresh = RunStore(workspace.workspace)
     found = fresh.find(run)
     report = gate_run(fresh, found, baseline_of(fresh, found, base or ""), read_gates(row.gates, "test"))
     sentences = "\n".join(one.sentence for one in report.results)
@@ -268,10 +268,10 @@ def test_every_branch_has_its_verdict(workspace: Catalogue, name: str) -> None:
     warnings = "\n".join(report.warnings)
     assert [text for text in row.warns if text not in warnings] == [], warnings
     assert bool(row.warns) == bool(warnings), warnings
-    assert len(report.broken) == row.broken
+    assert len(report.newly_failing) == row.broken
 
 
-def test_a_baseline_is_named_or_the_projects_or_none(workspace: Catalogue) -> None:
+def test_a_baseline_is_named_or_the_projects_or_none(workspace: RunStore) -> None:
     run, base = _add(workspace, POOR, "run"), _add(workspace, GOOD, "base")
     none = baseline_of(workspace, run)
     assert (none.run, none.note) == (None, "project shop has no baseline, and none was named")
@@ -285,17 +285,17 @@ def test_a_baseline_is_named_or_the_projects_or_none(workspace: Catalogue) -> No
     assert "no longer in the workspace" in baseline_of(workspace, run).note
 
 
-def test_the_baseline_itself_is_held_against_itself(workspace: Catalogue) -> None:
+def test_the_baseline_itself_is_held_against_itself(workspace: RunStore) -> None:
     base = _add(workspace, GOOD, "base")
     workspace.ledger.set_baseline("shop", base.run_id, "me")
     report = gate(base.run_id, workspace=str(workspace.workspace.root))
     assert report.warnings == ("This run is the baseline: it is held against itself.",)
     changes = [one for one in report.results if one.gate.kind == "regression"]
     assert {one.verdict for one in changes} == {"PASS"}
-    assert report.broken == ()
+    assert report.newly_failing == ()
 
 
-def test_a_family_is_every_shared_metric_with_one_correction(workspace: Catalogue) -> None:
+def test_a_family_is_every_shared_metric_with_one_correction(workspace: RunStore) -> None:
     both = [
         {**one, "scores": {**one["scores"], "answer_relevancy": 0.9 - at % 3 / 50}}
         for at, one in enumerate(GOOD)
@@ -309,7 +309,7 @@ def test_a_family_is_every_shared_metric_with_one_correction(workspace: Catalogu
     assert changes["faithfulness"].mean == pytest.approx(-0.15, abs=1e-9)
 
 
-def test_a_question_with_repeats_passes_by_most_of_them(workspace: Catalogue) -> None:
+def test_a_question_with_repeats_passes_by_most_of_them(workspace: RunStore) -> None:
     def repeated(passing: int) -> Records:
         return [
             {**one, "repeat": repeat, "scores": {"faithfulness": 0.9 if repeat < passing or at else 0.1}}
@@ -319,13 +319,13 @@ def test_a_question_with_repeats_passes_by_most_of_them(workspace: Catalogue) ->
 
     base, mixed, broken = (_add(workspace, repeated(n), f"{n} of 3") for n in (3, 2, 1))
     root = str(workspace.workspace.root)
-    assert gate(mixed.run_id, base.run_id, workspace=root).broken == ()
+    assert gate(mixed.run_id, base.run_id, workspace=root).newly_failing == ()
     report = gate(broken.run_id, base.run_id, workspace=root)
-    assert [(one.question_id, one.repeat) for one in report.broken] == [("q000", 1)]
-    assert report.n_broken_cases == 2
+    assert [(one.question_id, one.repeat) for one in report.newly_failing] == [("q000", 1)]
+    assert report.n_newly_failing == 2
 
 
-def test_a_known_run_by_its_means_is_refused(demo: Catalogue) -> None:
+def test_a_known_run_by_its_means_is_refused(demo: RunStore) -> None:
     run = demo.runs("version history")[0]
     with pytest.raises(DataError, match="known by its means alone; accepted: a run with samples"):
         gate(run.run_id, workspace=str(demo.workspace.root))
@@ -414,7 +414,7 @@ def test_gates_that_only_warn_give_no_verdict() -> None:
 
 
 def test_a_file_in_the_workspace_takes_the_place_of_the_bundled_one(
-    workspace: Catalogue, tmp_path: Path
+    workspace: RunStore, tmp_path: Path
 ) -> None:
     assert load_gates(workspace.workspace).source == BUNDLED
     own = workspace.workspace.root / "gates.toml"
@@ -427,7 +427,7 @@ def test_a_file_in_the_workspace_takes_the_place_of_the_bundled_one(
         load_gates(workspace.workspace, str(tmp_path / "none.toml"))
 
 
-def _iris(demo: Catalogue) -> list[GateReport]:
+def _iris(demo: RunStore) -> list[GateReport]:
     config = load_gates(demo.workspace)
     runs = [run for run in demo.runs("iris") if run.n == 30]
     return [gate_run(demo, run, baseline_of(demo, run), config) for run in runs]
@@ -440,7 +440,7 @@ def _between(text: str, name: str) -> str:
     return found
 
 
-def test_the_page_of_the_gates_is_what_the_code_gives(demo: Catalogue) -> None:
+def test_the_page_of_the_gates_is_what_the_code_gives(demo: RunStore) -> None:
     text = (DOCS / "gates.md").read_text(encoding="utf-8")
     reports = _iris(demo)
     assert _between(text, "gates") == gates_table(load_gates(demo.workspace).general)
@@ -450,7 +450,7 @@ def test_the_page_of_the_gates_is_what_the_code_gives(demo: Catalogue) -> None:
     assert len(read_gates(example, "docs/gates.md").gates_for("another")) == 2
 
 
-def test_the_iris_pipelines_get_what_their_numbers_deserve(demo: Catalogue) -> None:
+def test_the_iris_pipelines_get_what_their_numbers_deserve(demo: RunStore) -> None:
     for report in _iris(demo):
         means: dict[str, GateResult] = {
             one.gate.metric: one for one in report.results if one.gate.kind == "mean"
@@ -481,7 +481,7 @@ def _said(app: AppTest) -> str:
     return "\n".join(str(part.value) for part in [*app.markdown, *app.caption, *app.error])
 
 
-def test_triage_gives_the_verdict_of_the_gate(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_triage_gives_the_verdict_of_the_gate(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for report in _iris(demo):
         chosen = Selection(project="iris", run=report.run.run_id, faithfulness=0.1)
         app = _triage(demo.workspace.root, chosen, monkeypatch)
@@ -492,22 +492,22 @@ def test_triage_gives_the_verdict_of_the_gate(demo: Catalogue, monkeypatch: pyte
         assert "judged at the usual cut-offs" in _said(app), "a moved cut-off does not move the gates"
 
 
-def test_newly_failing_cases_lead_to_the_cases_page(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_newly_failing_cases_lead_to_the_cases_page(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     report = next(one for one in _iris(demo) if one.name == "colbert")
-    assert len(report.broken) == 4
+    assert len(report.newly_failing) == 4
     app = _triage(demo.workspace.root, Selection(project="iris", run=report.run.run_id), monkeypatch)
     app.button(key="open_broken").click().run()
     assert not app.exception
-    assert f"**{report.n_broken_cases} cases**" in _said(app)
+    assert f"**{report.n_newly_failing} cases**" in _said(app)
     assert report.baseline.run is not None
-    gone = Selection(project="iris", run=report.run.run_id, mark="newly_failing:nothing")
+    gone = Selection(project="iris", run=report.run.run_id, cohort="newly_failing:nothing")
     app = _triage(demo.workspace.root, gone, monkeypatch)
     app.switch_page("views/cases.py").run()
     assert "accepted: the id of a run" in _said(app).replace("\\", "")
 
 
 def test_triage_without_a_baseline_or_with_broken_gates(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _add(workspace, GOOD, "only")
     app = _triage(workspace.workspace.root, Selection(), monkeypatch)

@@ -20,7 +20,7 @@ from data.errors import DataError, WorkspaceError
 from data.gates.config import load_gates
 from data.gates.hooks import command_words, run_hook
 from data.gates.watch import Watched, Watcher, WatchOptions, files_in
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 GOOD, BAD = 0.97, 0.3
 
@@ -48,9 +48,9 @@ def _lines(mean: float, n: int = 30) -> str:
     )
 
 
-def _watcher(catalogue: Catalogue, folder: Path, baseline: str = "") -> Watcher:
-    gates = load_gates(catalogue.workspace)
-    return Watcher(catalogue, WatchOptions(folder, "p", gates, baseline))
+def _watcher(store: RunStore, folder: Path, baseline: str = "") -> Watcher:
+    gates = load_gates(store.workspace)
+    return Watcher(store, WatchOptions(folder, "p", gates, baseline))
 
 
 def _taken(watcher: Watcher) -> list[Watched]:
@@ -62,7 +62,7 @@ def _seen_twice(watcher: Watcher) -> list[Watched]:
     return _taken(watcher)
 
 
-def test_a_file_is_taken_when_it_stands_still(workspace: Catalogue, folder: Path) -> None:
+def test_a_file_is_taken_when_it_stands_still(workspace: RunStore, folder: Path) -> None:
     watcher = _watcher(workspace, folder)
     whole = _lines(GOOD)
     path = folder / "night.jsonl"
@@ -80,7 +80,7 @@ def test_a_file_is_taken_when_it_stands_still(workspace: Catalogue, folder: Path
     assert _seen_twice(watcher) == []  # once
 
 
-def test_each_content_is_taken_once_also_after_a_restart(workspace: Catalogue, folder: Path) -> None:
+def test_each_content_is_taken_once_also_after_a_restart(workspace: RunStore, folder: Path) -> None:
     (folder / "one.jsonl").write_text(_lines(GOOD), encoding="utf-8")
     assert len(_seen_twice(_watcher(workspace, folder))) == 1
     (folder / "copy.jsonl").write_text(_lines(GOOD), encoding="utf-8")
@@ -95,7 +95,7 @@ def test_each_content_is_taken_once_also_after_a_restart(workspace: Catalogue, f
 
 
 def test_what_the_workspace_has_already_is_gated_and_called_unchanged(
-    workspace: Catalogue, folder: Path, capsys: pytest.CaptureFixture[str]
+    workspace: RunStore, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = folder / "one.jsonl"
     path.write_text(_lines(GOOD), encoding="utf-8")
@@ -105,7 +105,7 @@ def test_what_the_workspace_has_already_is_gated_and_called_unchanged(
     assert one.report is not None
 
 
-def test_a_broken_file_is_told_once_and_again_when_it_changes(workspace: Catalogue, folder: Path) -> None:
+def test_a_broken_file_is_told_once_and_again_when_it_changes(workspace: RunStore, folder: Path) -> None:
     path = folder / "broken.jsonl"
     path.write_text("no json\n", encoding="utf-8")
     watcher = _watcher(workspace, folder)
@@ -122,7 +122,7 @@ def test_a_broken_file_is_told_once_and_again_when_it_changes(workspace: Catalog
 
 
 def test_a_trouble_of_the_workspace_is_told_once_and_tried_again(
-    workspace: Catalogue, folder: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "one.jsonl").write_text(_lines(GOOD), encoding="utf-8")
     watcher = _watcher(workspace, folder)
@@ -137,7 +137,7 @@ def test_a_trouble_of_the_workspace_is_told_once_and_tried_again(
     assert [one.status for one in _seen_twice(watcher)] == ["imported"]
 
 
-def test_hidden_temporary_and_other_files_are_left_alone(workspace: Catalogue, folder: Path) -> None:
+def test_hidden_temporary_and_other_files_are_left_alone(workspace: RunStore, folder: Path) -> None:
     for name in (".hidden", "a.tmp", "b.jsonl.part", "c.CRDOWNLOAD", "d~", "~e.jsonl", "#f#", "g.jsonl.swp"):
         (folder / name).write_text(_lines(GOOD), encoding="utf-8")
     (folder / ".git").mkdir()
@@ -155,7 +155,7 @@ def test_hidden_temporary_and_other_files_are_left_alone(workspace: Catalogue, f
 
 
 def test_names_from_outside_stay_on_their_line(
-    workspace: Catalogue, folder: Path, capsys: pytest.CaptureFixture[str]
+    workspace: RunStore, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hostile = os.fsdecode(b"a\xff\n\x1b[31mPASS  $(touch x).jsonl")
     (folder / hostile).write_text(_lines(BAD), encoding="utf-8")
@@ -168,7 +168,7 @@ def test_names_from_outside_stay_on_their_line(
 
 
 def test_once_gives_the_exit_code_of_a_gate(
-    workspace: Catalogue, folder: Path, capsys: pytest.CaptureFixture[str]
+    workspace: RunStore, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def watched() -> tuple[int, list[Any]]:
         words = ("watch", str(folder), "--once", "--every", "0.05", "--json", "--project", "p")
@@ -190,7 +190,7 @@ def test_once_gives_the_exit_code_of_a_gate(
 
 
 def test_bad_usage_is_said_before_anything_is_watched(
-    workspace: Catalogue, folder: Path, capsys: pytest.CaptureFixture[str]
+    workspace: RunStore, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = workspace.workspace.root
     (folder / "one.jsonl").write_text(_lines(GOOD), encoding="utf-8")
@@ -207,7 +207,7 @@ def test_bad_usage_is_said_before_anything_is_watched(
 
 
 def test_a_baseline_that_is_named_is_used_and_the_projects_own_is_followed(
-    workspace: Catalogue, folder: Path
+    workspace: RunStore, folder: Path
 ) -> None:
     (folder / "first.jsonl").write_text(_lines(GOOD), encoding="utf-8")
     (first,) = _seen_twice(_watcher(workspace, folder))
@@ -224,7 +224,7 @@ def test_a_baseline_that_is_named_is_used_and_the_projects_own_is_followed(
     assert third.report.verdict == "FAIL"  # above the threshold, and a regression of 0.09
 
 
-def test_versions_known_by_their_means_are_loaded_and_not_gated(workspace: Catalogue, folder: Path) -> None:
+def test_versions_known_by_their_means_are_loaded_and_not_gated(workspace: RunStore, folder: Path) -> None:
     (folder / "means.csv").write_text("version,faithfulness\nV1,0.5\nV2,0.6\n", encoding="utf-8")
     found = _seen_twice(_watcher(workspace, folder))
     assert [(one.status, one.report, "means alone" in one.problem) for one in found] == [
@@ -233,7 +233,7 @@ def test_versions_known_by_their_means_are_loaded_and_not_gated(workspace: Catal
     ]
 
 
-def _report(workspace: Catalogue, folder: Path) -> Any:
+def _report(workspace: RunStore, folder: Path) -> Any:
     (folder / "bad.jsonl").write_text(_lines(BAD), encoding="utf-8")
     (one,) = _seen_twice(_watcher(workspace, folder))
     assert one.report is not None
@@ -244,7 +244,7 @@ def _python(code: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
-def test_the_command_is_given_what_the_documentation_says(workspace: Catalogue, folder: Path) -> None:
+def test_the_command_is_given_what_the_documentation_says(workspace: RunStore, folder: Path) -> None:
     report, said = _report(workspace, folder), folder / "said.txt"
     code = (
         "import json, os, sys; gate = json.load(sys.stdin);"
@@ -257,7 +257,7 @@ def test_the_command_is_given_what_the_documentation_says(workspace: Catalogue, 
     assert gate == report.to_dict()
 
 
-def test_no_shell_reads_the_command(workspace: Catalogue, folder: Path) -> None:
+def test_no_shell_reads_the_command(workspace: RunStore, folder: Path) -> None:
     report, said = _report(workspace, folder), folder / "said.txt"
     code = f"import sys; open({str(said)!r}, 'w').write(repr(sys.argv[1:]))"
     words = command_words(f"{shlex.join(_python(code))} $HOME '; touch x' `id` *")
@@ -275,16 +275,14 @@ def test_no_shell_reads_the_command(workspace: Catalogue, folder: Path) -> None:
         (_python("import time; time.sleep(60)"), "ended after 0.5 s"),
     ],
 )
-def test_a_command_that_fails_is_told(
-    workspace: Catalogue, folder: Path, words: list[str], told: str
-) -> None:
+def test_a_command_that_fails_is_told(workspace: RunStore, folder: Path, words: list[str], told: str) -> None:
     report, begun = _report(workspace, folder), time.monotonic()
     assert told in run_hook(words, report, seconds=0.5)
     assert time.monotonic() - begun < 20
 
 
 def test_a_command_that_takes_too_long_ends_with_what_it_has_started(
-    workspace: Catalogue, folder: Path
+    workspace: RunStore, folder: Path
 ) -> None:
     report, number = _report(workspace, folder), folder / "pid"
     script = f"sleep 60 & echo $! > {shlex.quote(str(number))}; wait"
@@ -305,7 +303,7 @@ def _lives(pid: int) -> bool:
 
 
 def test_a_failing_command_does_not_stop_the_watch(
-    workspace: Catalogue, folder: Path, capsys: pytest.CaptureFixture[str]
+    workspace: RunStore, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for at, mean in enumerate((BAD, 0.2, GOOD)):
         (folder / f"{at}.jsonl").write_text(_lines(mean), encoding="utf-8")
@@ -341,7 +339,7 @@ def test_ctrl_c_ends_it_in_order(tmp_path: Path, folder: Path, number: signal.Si
 
 
 def test_nothing_is_watched_where_nothing_may_be_written(
-    workspace: Catalogue, folder: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAGTRIAGE_READ_ONLY", "1")
     with pytest.raises(WorkspaceError, match="only reads"):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from places import FIXTURES
 
-from data.errors import InputError, Problems
+from data.errors import InputError, ValidationErrors
 from data.importers.detect import FORMATS, detect, read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
@@ -46,7 +46,7 @@ ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def count(source: Source) -> list[int]:
-    problems = Problems(source.name)
+    problems = ValidationErrors(source.name)
     counts = [sum(1 for _ in draft.records) for draft in read_runs(source, Options(), problems)]
     problems.raise_if_any()
     return counts
@@ -111,7 +111,7 @@ def test_what_is_no_evaluation_is_refused_with_what_was_seen_and_what_is_accepte
 
 def test_a_format_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(InputError, match=r"asked to be read as 'exel'; accepted: auto, native, ragas"):
-        read_runs(Source.from_bytes("x", b"{}"), Options(format="exel"), Problems("x"))
+        read_runs(Source.from_bytes("x", b"{}"), Options(format="exel"), ValidationErrors("x"))
 
 
 @pytest.mark.parametrize(

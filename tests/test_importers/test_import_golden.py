@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from places import FIXTURES
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.detect import detect, read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.store.parsed_run import RunDraft
+from data.store.parsed_run import ParsedRun
 from data.store.sample_schema import normalise
 
 GOLDEN = {
@@ -30,9 +30,9 @@ GOLDEN = {
 }
 
 
-def read(path: str, options: Options | None = None) -> tuple[list[RunDraft], list[list[Any]]]:
+def read(path: str, options: Options | None = None) -> tuple[list[ParsedRun], list[list[Any]]]:
     source = Source.from_path(FIXTURES / path)
-    problems = Problems(source.name)
+    problems = ValidationErrors(source.name)
     drafts = read_runs(source, options or Options(), problems)
     records = [list(draft.records) for draft in drafts]
     for run in records:
@@ -42,7 +42,7 @@ def read(path: str, options: Options | None = None) -> tuple[list[RunDraft], lis
     return drafts, records
 
 
-def shown(draft: RunDraft, records: list[Any]) -> dict[str, Any]:
+def shown(draft: ParsedRun, records: list[Any]) -> dict[str, Any]:
     return {
         "name": draft.name,
         "format": draft.format,
@@ -104,7 +104,7 @@ def test_a_blank_metric_is_kept_as_failed_and_not_left_out() -> None:
     _, records = read("iris_vector_rag/detailed_small.csv")
     scores = records[0][0][1]["scores"]
     assert math.isnan(scores["answer_similarity"])
-    sample = normalise(records[0][0][1], 2, Problems("x"))
+    sample = normalise(records[0][0][1], 2, ValidationErrors("x"))
     assert sample is not None
     assert {"metric": "answer_similarity", "value": None, "reason": None} in sample["scores"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from places import FIXTURES
 
-from data.errors import InputError, Problems
+from data.errors import InputError, ValidationErrors
 from data.importers.detect import read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Limits, Source
@@ -101,7 +101,7 @@ CASES: dict[str, tuple[str, bytes, list[str]]] = {
 
 
 def load(source: Source, options: Options) -> None:
-    problems = Problems(source.name)
+    problems = ValidationErrors(source.name)
     for draft in read_runs(source, options, problems):
         for line, record in draft.records:
             normalise(record, line, problems)

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from places import FIXTURES
 
-from data.errors import InputError, Problems
+from data.errors import InputError, ValidationErrors
 from data.importers.detect import read_runs
-from data.importers.formats.frames import drafts_from_frame
+from data.importers.formats.frames import runs_from_frame
 from data.importers.parsing.cells import CellError, read_cell, read_score
 from data.importers.parsing.documents import document_of, documents_of
 from data.importers.parsing.literals import LiteralError, read_literal
@@ -30,7 +30,7 @@ from data.store.sample_schema import SCHEMA, normalise
 
 
 def records(content: bytes, file: str = "t.csv", **options: Any) -> dict[str, list[Any]]:
-    problems = Problems(file)
+    problems = ValidationErrors(file)
     drafts = read_runs(Source.from_bytes(file, content), Options(**options), problems)
     found = {draft.name: [record for _, record in draft.records] for draft in drafts}
     problems.raise_if_any()
@@ -162,7 +162,7 @@ def test_ids_scores_and_texts_of_one_list_are_joined() -> None:
 
 def test_reference_passages_that_match_nothing_are_no_gold() -> None:
     rows = [{"user_input": "q", "response": "a", "retrieved_contexts": ["x"], "reference_contexts": ["y"]}]
-    problems = Problems("t.json")
+    problems = ValidationErrors("t.json")
     (draft,) = read_runs(Source.from_bytes("t.json", json.dumps(rows).encode()), Options(), problems)
     ((_, record),) = draft.records
     assert isinstance(record, dict)
@@ -205,7 +205,7 @@ def test_latency_is_brought_to_milliseconds(column: str, value: str, expected: f
 
 def test_a_word_among_latencies_is_a_problem_of_its_line_only() -> None:
     content = b"query,response_time\nq1,1.5\nq2,soon\nq3,2.5\n"
-    problems = Problems("t.csv")
+    problems = ValidationErrors("t.csv")
     (draft,) = read_runs(Source.from_bytes("t.csv", content), Options(), problems)
     samples = [normalise(record, line, problems) for line, record in draft.records]
     assert [sample and sample["latency_ms"] for sample in samples] == [1500.0, None, 2500.0]
@@ -255,7 +255,7 @@ def test_columns_and_wrapped_rows_in_json_are_read(document: object) -> None:
 def test_names_and_options_make_the_run() -> None:
     content = b"query,answer,version\nq1,a,v\nq2,b,w\nq1,a,w\nq2,b,v\n"
     assert set(records(content, name="night")) == {"night v", "night w"}
-    problems = Problems("t")
+    problems = ValidationErrors("t")
     options = Options(name="mine", config={"k": 5}, dataset="d", mapping={"version": ""})
     (draft,) = read_runs(Source.from_bytes("up/load.csv", content), options, problems)
     assert (draft.name, draft.named_by_content, draft.config, draft.dataset) == ("mine", True, {"k": 5}, "d")
@@ -276,7 +276,7 @@ def test_qrels_are_joined_by_question_id() -> None:
 
 
 def samples(found: list[Any]) -> list[Any]:
-    problems = Problems("x")
+    problems = ValidationErrors("x")
     made = [normalise(record, line, problems) for line, record in enumerate(found, start=1)]
     problems.raise_if_any()
     return made
@@ -304,8 +304,8 @@ def test_a_frame_with_missing_cells_reads_as_records_without_them() -> None:
             "scores": [{"faithfulness": np.nan}, {"faithfulness": 0.5}],
         }
     )
-    problems = Problems("frame")
-    (draft,) = drafts_from_frame(frame, "mine", problems)
+    problems = ValidationErrors("frame")
+    (draft,) = runs_from_frame(frame, "mine", problems)
     first, second = (record for _, record in draft.records)
     assert (draft.format, draft.name) == ("native", "mine")
     assert isinstance(first, dict)
@@ -316,14 +316,14 @@ def test_a_frame_with_missing_cells_reads_as_records_without_them() -> None:
 
 def test_rows_from_python_are_understood_like_a_file() -> None:
     rows = [{"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "faithfulness": float("nan")}]
-    problems = Problems("rows")
-    (draft,) = drafts_from_frame(rows, "mine", problems)
+    problems = ValidationErrors("rows")
+    (draft,) = runs_from_frame(rows, "mine", problems)
     ((_, record),) = draft.records
     assert draft.format == "ragas"
     assert isinstance(record, dict)
     assert math.isnan(record["scores"]["faithfulness"])
     with pytest.raises(InputError, match="holds no records"):
-        drafts_from_frame([], "mine", problems)
+        runs_from_frame([], "mine", problems)
 
 
 def test_a_preview_shows_the_mapping_the_runs_and_what_is_filled() -> None:
@@ -347,7 +347,7 @@ def test_a_preview_reads_no_further_than_it_shows() -> None:
 def test_native_lines_stream_without_being_held() -> None:
     line = json.dumps({"question": "q", "answer": "a" * 2000}).encode() + b"\n"
     source = Source.from_bytes("r.jsonl", line * 20_000)  # 40 MB, held by the test itself
-    (draft,) = read_runs(source, Options(), Problems("r.jsonl"))
+    (draft,) = read_runs(source, Options(), ValidationErrors("r.jsonl"))
     stream: Iterator[Any] = iter(draft.records)
     next(stream)
     tracemalloc.start()

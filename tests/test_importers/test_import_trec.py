@@ -13,7 +13,7 @@ import pytrec_eval
 from command_line import run as command
 from places import FIXTURES
 
-from data.errors import InputError, Problems
+from data.errors import InputError, ValidationErrors
 from data.importers.detect import detect, read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
@@ -128,7 +128,7 @@ def test_json_of_ranx_and_trec_lines_give_the_same_run(
 
 def _read(content: bytes | str, **options: Any) -> list[dict[str, Any]]:
     raw = content.encode() if isinstance(content, str) else content
-    problems = Problems("run.txt")
+    problems = ValidationErrors("run.txt")
     drafts = read_runs(Source.from_bytes("run.txt", raw), Options(**options), problems)
     records = [
         {"name": draft.name, "notes": draft.notes, "records": [r for _, r in draft.records]}
@@ -202,7 +202,7 @@ def test_a_packed_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
         read_runs(
             Source.from_bytes("run.gz", packed[: len(packed) // 2]),
             Options(format="trec"),
-            Problems("run.gz"),
+            ValidationErrors("run.gz"),
         )
 
 

@@ -41,7 +41,7 @@ def test_a_batch_gives_the_same_verdicts_at_half_the_price(tmp_path: Path) -> No
 def test_failures_in_a_batch_have_their_reasons_and_a_bad_form_is_mended_in_a_second_batch(
     tmp_path: Path,
 ) -> None:
-    catalogue, run = made(tmp_path, 40)
+    store, run = made(tmp_path, 40)
     kinds = [*LASTING, "cut", "500", "", ""]
 
     def fault(key: str, times: int) -> str:
@@ -49,7 +49,7 @@ def test_failures_in_a_batch_have_their_reasons_and_a_bad_form_is_mended_in_a_se
         return "" if kind == "cut" and times else kind
 
     with JudgeServer(Script(fault=fault)) as server:
-        result = judged(catalogue, run, server, batch=True)
+        result = judged(store, run, server, batch=True)
         sent = [one for one in server.asked if one.path == "/v1/messages/batches"]
         mended = sum(one.outcome == "cut" for one in server.asked)
     assert len(sent) == 2
@@ -63,30 +63,30 @@ def test_failures_in_a_batch_have_their_reasons_and_a_bad_form_is_mended_in_a_se
 def test_a_stopped_job_collects_its_batch_later_and_pays_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalogue, run = made(tmp_path, 10)
+    store, run = made(tmp_path, 10)
     monkeypatch.setattr("data.judge.run_job.pulse", lambda *_: True)  # asked to stop at once
     with JudgeServer(Script(batch_seconds=1.0)) as server:
-        first = judged(catalogue, run, server, batch=True)
+        first = judged(store, run, server, batch=True)
         assert (first.state, first.outcomes) == ("stopped", {})
-        assert "collects it" in jobs_of(catalogue.ledger)[0].message
+        assert "collects it" in jobs_of(store.ledger)[0].message
         monkeypatch.undo()
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
         time.sleep(1.0)
-        second = judged(catalogue, run, server, batch=True)
+        second = judged(store, run, server, batch=True)
         sent = [one for one in server.asked if one.path == "/v1/messages/batches"]
     assert second.progress.scored == 10
     assert len(sent) == 1
 
 
 def test_a_batch_whose_sending_was_interrupted_is_found_at_the_service(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 6)
+    store, run = made(tmp_path, 6)
     with JudgeServer() as server:
-        judged(catalogue, run, server, batch=True)
-        with catalogue.ledger.open() as connection:  # as if the process had died before it heard of the batch
+        judged(store, run, server, batch=True)
+        with store.ledger.open() as connection:  # as if the process had died before it heard of the batch
             (keys,) = connection.execute("SELECT keys FROM batches").fetchone()
             connection.execute("UPDATE batches SET batch_id = NULL, collected_at = NULL")
             connection.execute("DELETE FROM calls")
-        again = judged(catalogue, run, server, batch=True)
+        again = judged(store, run, server, batch=True)
         sent = [one for one in server.asked if one.path == "/v1/messages/batches"]
     assert len(json.loads(keys)) == 6
     assert again.progress.scored == 6
@@ -94,9 +94,9 @@ def test_a_batch_whose_sending_was_interrupted_is_found_at_the_service(tmp_path:
 
 
 def test_a_batch_stays_within_the_budget(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 50)
+    store, run = made(tmp_path, 50)
     with JudgeServer() as server:
-        result = judged(catalogue, run, server, batch=True, budget_usd=0.02)
+        result = judged(store, run, server, batch=True, budget_usd=0.02)
     assert result.state == "stopped"
     assert 0 < result.progress.scored < 50
     assert (result.progress.cost_usd or 1) <= 0.02
@@ -105,26 +105,26 @@ def test_a_batch_stays_within_the_budget(tmp_path: Path) -> None:
 def test_a_batch_that_the_service_has_no_more_is_sent_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalogue, run = made(tmp_path, 4)
+    store, run = made(tmp_path, 4)
     with JudgeServer() as server:
-        judged(catalogue, run, server, batch=True)
-    with catalogue.ledger.open() as connection:  # as if it had been sent and never collected
+        judged(store, run, server, batch=True)
+    with store.ledger.open() as connection:  # as if it had been sent and never collected
         connection.execute("UPDATE batches SET collected_at = NULL, batch_id = 'msgbatch_gone'")
         connection.execute("DELETE FROM calls")
         (host,) = connection.execute("SELECT host FROM batches").fetchone()
     with JudgeServer() as server:
-        with catalogue.ledger.open() as connection:
+        with store.ledger.open() as connection:
             connection.execute("UPDATE batches SET host = ?", (server.url.removeprefix("http://"),))
-        result = judged(catalogue, run, server, batch=True)
+        result = judged(store, run, server, batch=True)
     assert host.startswith("127.0.0.1")
     assert (result.state, result.progress.scored) == ("done", 4)
 
 
 def test_a_missing_result_and_a_too_long_sample_have_their_reasons(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 6)
+    store, run = made(tmp_path, 6)
     kinds = ["", "", "lost", "long"]
     with JudgeServer(Script(fault=lambda key, _: kinds[int(key, 16) % 4])) as server:
-        result = judged(catalogue, run, server, batch=True)
+        result = judged(store, run, server, batch=True)
     failed = result.progress.failed
     assert result.progress.scored + sum(failed.values()) == 6
     reasons = {one.status: one.reason for one in result.outcomes.values() if one.status != "scored"}

@@ -23,13 +23,13 @@ from places import REPOSITORY
 
 from data.api import add_run
 from data.judge.client import ClientSettings
-from data.judge.evaluation import ReadingWork
+from data.judge.evaluation import EvaluationTask
 from data.judge.job_record import ask_to_stop, begin_job, end_job, jobs_of
-from data.judge.limits import Pace
+from data.judge.limits import ConcurrencyLimiter
 from data.judge.prices import read_prices
-from data.judge.run_job import JobSpec, run_work
-from data.scoring.run_store import Catalogue
-from data.store.judge_results import judgement_path, judgements_of, read_outcomes
+from data.judge.run_job import JobSpec, run_task
+from data.scoring.run_store import RunStore
+from data.store.judge_results import judge_result_path, judge_results_of, read_task_results
 from data.store.workspace import Workspace
 from metrics.schema.scores import Source, Status
 
@@ -55,10 +55,10 @@ def trouble(key: str, times: int) -> str:
 
 
 def test_every_sample_ends_scored_or_with_a_reason_and_none_is_judged_twice(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 500)
+    store, run = made(tmp_path, 500)
     with JudgeServer(Script(fault=trouble, slow=2.0, retry_after=0.01)) as server:
-        result = judged(catalogue, run, server, concurrency=32, timeout=1.0)
-        again = judged(catalogue, run, server, concurrency=32, timeout=1.0)
+        result = judged(store, run, server, concurrency=32, timeout=1.0)
+        again = judged(store, run, server, concurrency=32, timeout=1.0)
         served, faults = server.served(), Counter(one.outcome for one in server.asked)
     assert set(faults) >= {
         "ok",
@@ -86,19 +86,19 @@ def test_every_sample_ends_scored_or_with_a_reason_and_none_is_judged_twice(tmp_
 
 
 def test_failures_are_counted_and_bounded_and_never_a_zero(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 40)
+    store, run = made(tmp_path, 40)
     script = Script(fault=lambda key, _: "refusal" if int(key, 16) % 4 == 0 else "")
     with JudgeServer(script) as server:
-        result = judged(catalogue, run, server)
+        result = judged(store, run, server)
     refused = result.progress.failed["refused"]
     assert 0 < refused < 40
-    one = catalogue.summary(run)["faithfulness"]
+    one = store.summary(run)["faithfulness"]
     assert (one.mean, one.n_scored, one.n_applicable, one.n_failed) == (0.5, 40 - refused, 40, refused)
     assert one.worst is not None
     assert one.best is not None
     assert one.worst == pytest.approx(0.5 * (40 - refused) / 40)
     assert one.best == pytest.approx((0.5 * (40 - refused) + refused) / 40)
-    column = catalogue.table(run).column("faithfulness", Source.JUDGED)
+    column = store.table(run).column("faithfulness", Source.JUDGED)
     assert column is not None
     assert int((column.status == Status.FAILED).sum()) == refused
 
@@ -143,69 +143,69 @@ def _until(met: Any, seconds: float = 40) -> None:
 
 
 def test_a_job_that_is_asked_to_stop_keeps_what_it_has(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 200)
+    store, run = made(tmp_path, 200)
     with JudgeServer(Script(latency=0.1)) as server:
         job = _command(tmp_path, run.run_id, server.url)
         _until(lambda: len(server.served()) >= 8)
-        ask_to_stop(catalogue.ledger, jobs_of(catalogue.ledger)[0].job_id)
+        ask_to_stop(store.ledger, jobs_of(store.ledger)[0].job_id)
         assert job.wait(timeout=30) == 0
-    ended = jobs_of(catalogue.ledger)[0]
+    ended = jobs_of(store.ledger)[0]
     assert (ended.state, ended.message) == ("stopped", "stopped on request")
     assert 8 <= ended.progress["scored"] < 200
-    assert catalogue.summary(run)["faithfulness"].n_scored == ended.progress["scored"]
+    assert store.summary(run)["faithfulness"].n_scored == ended.progress["scored"]
 
 
 def test_an_interrupted_command_ends_in_order(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 200)
+    store, run = made(tmp_path, 200)
     with JudgeServer(Script(latency=0.1)) as server:
         job = _command(tmp_path, run.run_id, server.url)
         _until(lambda: len(server.served()) >= 8)
         job.send_signal(signal.SIGINT)
         assert job.wait(timeout=30) == 0
-    assert jobs_of(catalogue.ledger)[0].state == "stopped"
+    assert jobs_of(store.ledger)[0].state == "stopped"
 
 
 def test_two_jobs_of_a_kind_do_not_run_on_one_run(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 3)
-    living = begin_job(catalogue.ledger, "reading", run.run_id, {})
+    store, run = made(tmp_path, 3)
+    living = begin_job(store.ledger, "reading", run.run_id, {})
     with JudgeServer() as server:
         with pytest.raises(Exception, match=f"job {living} of this kind runs on this run already"):
-            judged(catalogue, run, server)
-        end_job(catalogue.ledger, living, "done", "", {})
-        assert judged(catalogue, run, server).state == "done"
+            judged(store, run, server)
+        end_job(store.ledger, living, "done", "", {})
+        assert judged(store, run, server).state == "done"
 
 
 def test_a_budget_is_not_passed(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 100)
+    store, run = made(tmp_path, 100)
     with JudgeServer() as server:
-        result = judged(catalogue, run, server, budget_usd=0.012)
+        result = judged(store, run, server, budget_usd=0.012)
         assert result.state == "stopped"
         assert "budget" in result.message
         assert 0 < result.progress.scored < 100
         spent = result.progress.cost_usd
         assert spent is not None
         assert 0.004 < spent <= 0.012
-        assert judged(catalogue, run, server).progress.scored == 100
+        assert judged(store, run, server).progress.scored == 100
 
 
 def test_the_same_answer_and_context_in_another_version_costs_nothing(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 10)
+    store, run = made(tmp_path, 10)
     changed = records(10)
     changed[3]["answer"] = "I don't know."
     other = add_run(changed, "turtles 2", "zoo", str(tmp_path))
     with JudgeServer() as server:
-        judged(catalogue, run, server)
-        result = judged(catalogue, other, server)
+        judged(store, run, server)
+        result = judged(store, other, server)
     assert (result.progress.cached, result.progress.calls, result.progress.scored) == (9, 1, 10)
 
 
 def test_repeats_are_asked_apart_and_show_the_judges_own_variance(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 5)
+    store, run = made(tmp_path, 5)
     with JudgeServer() as server:
-        result = judged(catalogue, run, server, repeats=3)
+        result = judged(store, run, server, repeats=3)
     assert len(server.asked) == 15
     assert {place[1] for place in result.outcomes} == {0, 1, 2}
-    assert catalogue.summary(run)["faithfulness"].n_scored == 5
+    assert store.summary(run)["faithfulness"].n_scored == 5
 
 
 @pytest.mark.parametrize(
@@ -219,16 +219,16 @@ def test_repeats_are_asked_apart_and_show_the_judges_own_variance(tmp_path: Path
 def test_what_no_request_can_pass_ends_the_job_in_one_sentence(
     script: Script, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    catalogue, run = made(tmp_path, 20)
+    store, run = made(tmp_path, 20)
     with JudgeServer(script) as server:
-        result = judged(catalogue, run, server)
+        result = judged(store, run, server)
     assert result.state == "failed"
     assert said in result.message
     assert "\n" not in result.message
     assert "sk-test-secret" not in result.message
     assert len(server.asked) <= 16
-    assert jobs_of(catalogue.ledger)[0].state == "failed"
-    assert "faithfulness" not in catalogue.summary(run)
+    assert jobs_of(store.ledger)[0].state == "failed"
+    assert "faithfulness" not in store.summary(run)
 
 
 def test_a_missing_key_is_said_once_and_everything_else_works(
@@ -243,9 +243,9 @@ def test_a_missing_key_is_said_once_and_everything_else_works(
 
 
 def test_the_key_is_nowhere_in_the_workspace(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 6)
+    store, run = made(tmp_path, 6)
     with JudgeServer(Script(fault=trouble)) as server:
-        judged(catalogue, run, server)
+        judged(store, run, server)
     for path in tmp_path.rglob("*"):
         if path.is_file():
             assert b"sk-test-secret" not in path.read_bytes(), path
@@ -254,9 +254,9 @@ def test_the_key_is_nowhere_in_the_workspace(tmp_path: Path) -> None:
 def test_a_dry_run_asks_nobody_and_knows_what_is_cached(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalogue, run = made(tmp_path, 30)
+    store, run = made(tmp_path, 30)
     with JudgeServer() as server:
-        judged(catalogue, run, server, rows=range(12))
+        judged(store, run, server, rows=range(12))
         before = len(server.asked)
         plan = command(
             capsys, tmp_path, "judge", run.run_id, "--dry-run", "--json", "--base-url", server.url
@@ -278,10 +278,10 @@ def test_an_answer_may_have_no_claims_or_two_hundred(claims: int, tmp_path: Path
         one = {"text": "c", "verdict": "supported", "by": [1], "against": [], "in_reference": True}
         return {**made, "claims": [one] * claims}
 
-    catalogue, run = made(tmp_path, 2)
+    store, run = made(tmp_path, 2)
     with JudgeServer(Script(reply=reply)) as server:
-        assert judged(catalogue, run, server).progress.scored == 2
-    faithfulness = catalogue.summary(run)["faithfulness"]
+        assert judged(store, run, server).progress.scored == 2
+    faithfulness = store.summary(run)["faithfulness"]
     assert (faithfulness.mean, faithfulness.n_applicable) == ((1.0, 2) if claims else (None, 0))
 
 
@@ -363,7 +363,7 @@ def test_ragcheckers_labels_through_a_judge_give_its_published_metrics(
 
 def test_a_slow_down_is_shared_and_passes() -> None:
     async def watch() -> tuple[float, float, float]:
-        pace = Pace(8)
+        pace = ConcurrencyLimiter(8)
         async with pace:
             pass
         loop = asyncio.get_running_loop()
@@ -384,15 +384,15 @@ def test_a_slow_down_is_shared_and_passes() -> None:
 
 
 def test_a_judgement_that_stands_is_the_newest_and_older_ones_stay(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 4)
+    store, run = made(tmp_path, 4)
     with JudgeServer() as server:
-        first = judged(catalogue, run, server, rows=range(2)).judgement
-        second = judged(catalogue, run, server, rows=range(2, 4)).judgement
+        first = judged(store, run, server, rows=range(2)).judgement
+        second = judged(store, run, server, rows=range(2, 4)).judgement
     assert first is not None
     assert second is not None
-    listed = judgements_of(catalogue.ledger, run.run_id)
+    listed = judge_results_of(store.ledger, run.run_id)
     assert [one.digest for one in listed] == [second.digest, first.digest]
-    stored = read_outcomes(judgement_path(catalogue.workspace, run.run_id, second.digest))
+    stored = read_task_results(judge_result_path(store.workspace, run.run_id, second.digest))
     assert sorted(stored) == [(0, 0), (1, 0), (2, 0), (3, 0)]
 
 
@@ -407,10 +407,10 @@ def no_service_from_outside() -> Iterator[None]:
 def test_samples_that_are_alike_are_asked_once_within_a_tight_budget(tmp_path: Path) -> None:
     alike = [{**records(1)[0], "question_id": f"same{at}"} for at in range(5)]
     run = add_run([*records(2), *alike], "alike", "zoo", str(tmp_path))
-    catalogue = Catalogue(Workspace(tmp_path))
+    store = RunStore(Workspace(tmp_path))
     with JudgeServer(Script(latency=0.05)) as server:
         for budget in (0.0105, 0.012, 0.02, None):
-            result = judged(catalogue, run, server, budget_usd=budget)
+            result = judged(store, run, server, budget_usd=budget)
             assert result.state in ("stopped", "done"), result.message
             assert set(server.served().values()) <= {1}
     assert result.progress.scored == 7
@@ -423,9 +423,9 @@ def test_half_an_emoji_in_a_reply_is_no_loss(tmp_path: Path) -> None:
         assert isinstance(made_up, dict)
         return json.dumps({**made_up, "instructions": [{"where": "answer", "quote": "half \ud83d"}]})
 
-    catalogue, run = made(tmp_path, 3)
+    store, run = made(tmp_path, 3)
     with JudgeServer(Script(reply=reply)) as server:
-        result = judged(catalogue, run, server)
+        result = judged(store, run, server)
     assert (result.state, result.progress.scored) == ("done", 3)
     quotes = {one.payload["injections"][0]["quote"] for one in result.outcomes.values()}
     assert quotes == {"half ?"}
@@ -433,9 +433,9 @@ def test_half_an_emoji_in_a_reply_is_no_loss(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("reply", ["<html>busy</html>", "[[" * 20_000, '{"a": NaN}', '"text"', ""])
 def test_a_hostile_reply_is_a_reason_and_not_a_crash(reply: str, tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 2)
+    store, run = made(tmp_path, 2)
     with JudgeServer(Script(reply=lambda _: reply)) as server:
-        result = judged(catalogue, run, server)
+        result = judged(store, run, server)
     assert result.state == "done"
     assert result.progress.failed == {"invalid": 2}
     assert all("no valid reply after a second attempt" in one.reason for one in result.outcomes.values())
@@ -451,26 +451,26 @@ def test_a_watcher_that_goes_does_not_end_the_heartbeat(
         raise BrokenPipeError
 
     monkeypatch.setattr("data.judge.run_job.BEAT_SECONDS", 0.05)
-    catalogue, run = made(tmp_path, 16)
+    store, run = made(tmp_path, 16)
     model = read_prices().model()
     with JudgeServer(Script(latency=0.2)) as server:
         settings = ClientSettings(model, server.url, 4)
-        result = run_work(
-            catalogue.workspace, run, ReadingWork.of(model.window), settings, JobSpec(range(16)), watch
+        result = run_task(
+            store.workspace, run, EvaluationTask.of(model.window), settings, JobSpec(range(16)), watch
         )
     assert result.state == "done"
     assert len(beats) > 3
 
 
 def test_another_effort_is_another_judge(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 2)
+    store, run = made(tmp_path, 2)
     model = read_prices().model()
     with JudgeServer() as server:
         for effort in ("low", "high"):
             settings = ClientSettings(model, server.url, effort=effort)
-            run_work(catalogue.workspace, run, ReadingWork.of(model.window), settings, JobSpec(range(2)))
+            run_task(store.workspace, run, EvaluationTask.of(model.window), settings, JobSpec(range(2)))
     assert len(server.asked) == 4
-    names = [one.model for one in judgements_of(catalogue.ledger, run.run_id)]
+    names = [one.model for one in judge_results_of(store.ledger, run.run_id)]
     assert names == ["claude-haiku-5-5/high", "claude-haiku-5-5"]
 
 
@@ -486,13 +486,13 @@ def test_a_body_that_is_no_message_is_an_error_that_passes(body: str, tmp_path: 
                 return Response(body, media_type="application/json")
             return await super()._answer(request, given, since)
 
-    catalogue, run = made(tmp_path, 2)
+    store, run = made(tmp_path, 2)
     with Odd() as server:
-        first = judged(catalogue, run, server)
+        first = judged(store, run, server)
         assert first.progress.failed == {"error": 2}
-        assert "faithfulness" in catalogue.summary(run)
+        assert "faithfulness" in store.summary(run)
         server.broken = False
-        assert judged(catalogue, run, server).progress.scored == 2
+        assert judged(store, run, server).progress.scored == 2
 
 
 def test_a_service_that_sends_the_key_back_does_not_put_it_on_disk(tmp_path: Path) -> None:
@@ -501,10 +501,10 @@ def test_a_service_that_sends_the_key_back_does_not_put_it_on_disk(tmp_path: Pat
         assert isinstance(made_up, dict)
         return {**made_up, "instructions": [{"where": "answer", "quote": "key sk-test-secret"}]}
 
-    catalogue, run = made(tmp_path, 2)
+    store, run = made(tmp_path, 2)
     with JudgeServer(Script(reply=reply)) as server:
-        result = judged(catalogue, run, server)
-    catalogue.summary(run)
+        result = judged(store, run, server)
+    store.summary(run)
     assert {one.payload["injections"][0]["quote"] for one in result.outcomes.values()} == {"key [API key]"}
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or b"sk-test-secret" not in path.read_bytes(), path
@@ -524,42 +524,42 @@ def test_an_address_that_cannot_be_is_refused_at_once(
 def test_a_key_with_blanks_in_it_is_refused_at_once(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalogue, run = made(tmp_path, 2)
+    store, run = made(tmp_path, 2)
     monkeypatch.setenv("ANTHROPIC_API_KEY", key)
     with JudgeServer() as server:
-        result = judged(catalogue, run, server)
+        result = judged(store, run, server)
         assert server.asked == []
     assert (result.state, "blanks or line ends" in result.message) == ("failed", True)
 
 
 def test_nobody_at_the_address_ends_the_job_soon(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 40)
+    store, run = made(tmp_path, 40)
     with JudgeServer() as server:
         url = server.url
     settings = ClientSettings(read_prices().model(), url)
-    result = run_work(catalogue.workspace, run, ReadingWork.of(100_000), settings, JobSpec(range(40)))
+    result = run_task(store.workspace, run, EvaluationTask.of(100_000), settings, JobSpec(range(40)))
     assert result.state == "failed"
     assert "cannot be reached" in result.message
 
 
 def test_a_stop_is_heard_in_a_long_pause(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 20)
+    store, run = made(tmp_path, 20)
     with JudgeServer(Script(fault=lambda *_: "429", retry_after=600)) as server:
         job = _command(tmp_path, run.run_id, server.url)
         _until(lambda: len(server.asked) >= 1)
         time.sleep(1.0)
         job.send_signal(signal.SIGTERM)
         assert job.wait(timeout=20) == 0
-    assert jobs_of(catalogue.ledger)[0].message == "stopped on request"
+    assert jobs_of(store.ledger)[0].message == "stopped on request"
 
 
 @pytest.mark.parametrize("row", ["[]", "null", "{", '"x"'])
 def test_a_job_row_from_elsewhere_breaks_nothing(row: str, tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 2)
-    begin_job(catalogue.ledger, "reading", run.run_id, {})
-    with catalogue.ledger.open() as connection:
+    store, run = made(tmp_path, 2)
+    begin_job(store.ledger, "reading", run.run_id, {})
+    with store.ledger.open() as connection:
         connection.execute("UPDATE jobs SET progress = ?, spec = ?, state = 'paused'", (row, row))
-    assert [(job.state, job.progress, job.spec) for job in jobs_of(catalogue.ledger)] == [("died", {}, {})]
+    assert [(job.state, job.progress, job.spec) for job in jobs_of(store.ledger)] == [("died", {}, {})]
 
 
 @pytest.mark.parametrize("option", ["--budget", "--timeout"])

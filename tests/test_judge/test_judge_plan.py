@@ -16,13 +16,13 @@ from judged_runs import made, records
 from data.api import add_run
 from data.chunking.tokens import count_tokens
 from data.errors import DataError
-from data.judge.evaluation import ReadingWork
+from data.judge.evaluation import EvaluationTask
 from data.judge.job_record import JobSpec
 from data.judge.messages import ClientSettings
-from data.judge.plan import JudgePlan, choose_rows, plan_work
+from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import read_prices
-from data.judge.requests import Usage, WorkSample
-from data.scoring.run_store import Catalogue
+from data.judge.requests import TaskSample, Usage
+from data.scoring.run_store import RunStore
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Workspace
 
@@ -38,7 +38,7 @@ def test_a_drawn_sample_has_of_each_type_its_share(tmp_path: Path) -> None:
     for at, one in enumerate(samples):
         one["query_type"] = "rare" if at < 10 else "common"
     run = add_run(samples, "r", "p", str(tmp_path))
-    table = Catalogue(Workspace(tmp_path)).table(run)
+    table = RunStore(Workspace(tmp_path)).table(run)
     rows = choose_rows(table, sample=30)
     assert len(set(rows)) == 30
     assert rows == sorted(rows)
@@ -142,8 +142,8 @@ def planned(folder: Path, samples: list[dict[str, Any]], model: str | None = Non
     run = add_run(samples, "r", "p", str(folder))
     workspace, prices = Workspace(folder), read_prices()
     settings = ClientSettings(prices.model(model))
-    work = ReadingWork.of(settings.model.window)
-    return plan_work(workspace, run, work, settings, JobSpec(range(run.n)), prices)
+    work = EvaluationTask.of(settings.model.window)
+    return plan_task(workspace, run, work, settings, JobSpec(range(run.n)), prices)
 
 
 def long_and_short() -> list[dict[str, Any]]:
@@ -169,7 +169,7 @@ def test_each_call_is_priced_by_its_own_length(tmp_path: Path) -> None:
 def test_the_form_of_the_reply_counts_as_input(tmp_path: Path) -> None:
     plan = planned(tmp_path, records(1))
     sample = StoredSamples(Workspace(tmp_path).samples_path(plan.run_id)).read([0])[0]
-    request = next(ReadingWork.of(200_000).steps(WorkSample(0, 0, sample)))
+    request = next(EvaluationTask.of(200_000).workflow(TaskSample(0, 0, sample)))
     sent = [request.system, f"{request.user}{json.dumps(request.schema)}"]
     assert count_tokens(json.dumps(request.schema)) > 200
     assert plan.input_tokens == pytest.approx(1.3 * sum(map(count_tokens, sent)), abs=2)

@@ -13,10 +13,10 @@ from judge_server import JudgeServer, Script, plain_reply
 
 from data.api import add_run
 from data.judge.client import ClientSettings
-from data.judge.evaluation import ReadingWork, split_documents
+from data.judge.evaluation import EvaluationTask, split_documents
 from data.judge.prices import read_prices
-from data.judge.run_job import JobSpec, run_work
-from data.scoring.run_store import Catalogue
+from data.judge.run_job import JobSpec, run_task
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run, Workspace
 from metrics.judge.prompts import Document
 from metrics.schema.scores import Source, Status
@@ -44,14 +44,14 @@ def test_parts_hold_every_character_under_its_rank(texts: list[str], room: int) 
 
 def judged(
     folder: Path, records: list[dict[str, Any]], window: int, script: Script
-) -> tuple[Catalogue, Run, int]:
+) -> tuple[RunStore, Run, int]:
     run = add_run(records, "r", "p", str(folder))
-    catalogue = Catalogue(Workspace(folder))
+    store = RunStore(Workspace(folder))
     with JudgeServer(script) as server:
         settings = ClientSettings(read_prices().model(), server.url)
-        result = run_work(catalogue.workspace, run, ReadingWork.of(window), settings, JobSpec(range(run.n)))
+        result = run_task(store.workspace, run, EvaluationTask.of(window), settings, JobSpec(range(run.n)))
         assert result.state == "done"
-        return catalogue, run, len(server.asked)
+        return store, run, len(server.asked)
 
 
 def long_records() -> list[dict[str, Any]]:
@@ -95,12 +95,10 @@ def test_a_window_that_turns_out_too_small_is_split_finer(tmp_path: Path) -> Non
         return "long" if len(calls) == 1 else ""
 
     calls: list[int] = []
-    catalogue, run, asked = judged(
-        tmp_path, long_records(), 40_000, Script(reply=reply, fault=first_too_long)
-    )
+    store, run, asked = judged(tmp_path, long_records(), 40_000, Script(reply=reply, fault=first_too_long))
     assert asked > 2
     assert max(lengths) < 40_000
-    assert catalogue.summary(run)["faithfulness"].mean == pytest.approx(2 / 3)
+    assert store.summary(run)["faithfulness"].mean == pytest.approx(2 / 3)
 
 
 def test_what_lacks_its_input_is_not_applicable_with_what_is_lacking_and_never_zero(tmp_path: Path) -> None:
@@ -118,9 +116,9 @@ def test_what_lacks_its_input_is_not_applicable_with_what_is_lacking_and_never_z
         },
         {"question": "q4"},
     ]
-    catalogue, run, asked = judged(tmp_path, records, 1_000_000, Script())
+    store, run, asked = judged(tmp_path, records, 1_000_000, Script())
     assert asked == 3
-    table = catalogue.table(run)
+    table = store.table(run)
 
     def status(metric: str) -> list[Status]:
         column = table.column(metric, Source.JUDGED)
@@ -136,14 +134,14 @@ def test_what_lacks_its_input_is_not_applicable_with_what_is_lacking_and_never_z
     assert status("context_relevance") == [scored, nothing, scored, nothing]
     assert status("refused") == [scored, scored, nothing, nothing]
     no_answer, no_text = "no answer was recorded", "no retrieved document has a text"
-    assert reasons(catalogue, run, "faithfulness") == ["", no_text, no_answer, no_answer]
+    assert reasons(store, run, "faithfulness") == ["", no_text, no_answer, no_answer]
     no_reference = "the sample has no reference answer"
-    assert reasons(catalogue, run, "correctness") == [no_reference, no_reference, no_answer, no_answer]
-    assert reasons(catalogue, run, "context_recall") == [no_reference, no_reference, "", no_reference]
+    assert reasons(store, run, "correctness") == [no_reference, no_reference, no_answer, no_answer]
+    assert reasons(store, run, "context_recall") == [no_reference, no_reference, "", no_reference]
 
 
-def reasons(catalogue: Catalogue, run: Run, metric: str) -> list[str]:
-    scores = pq.read_table(catalogue.table(run).scores_path / "scores.parquet").to_pylist()
+def reasons(store: RunStore, run: Run, metric: str) -> list[str]:
+    scores = pq.read_table(store.table(run).scores_path / "scores.parquet").to_pylist()
     mine = [one for one in scores if (one["metric"], one["source"]) == (metric, "judged")]
     return [str(one["reason"]) for one in sorted(mine, key=lambda one: int(one["row"]))]
 
@@ -167,8 +165,8 @@ def some_without_reference_and_documents() -> list[dict[str, Any]]:
 
 def test_a_failed_reading_counts_only_where_the_metric_applies(tmp_path: Path) -> None:
     script = Script(reply=lambda body: "no" if "turtle 0" not in str(body["messages"]) else plain_reply(body))
-    catalogue, run, _ = judged(tmp_path, some_without_reference_and_documents(), 1_000_000, script)
-    found = catalogue.summary(run)
+    store, run, _ = judged(tmp_path, some_without_reference_and_documents(), 1_000_000, script)
+    found = store.summary(run)
 
     def counts(metric: str) -> tuple[int, int, int]:
         one = found[metric]
@@ -176,7 +174,7 @@ def test_a_failed_reading_counts_only_where_the_metric_applies(tmp_path: Path) -
 
     assert counts("correctness") == counts("context_recall") == counts("faithfulness") == (1, 2, 1)
     assert counts("answer_relevancy") == (1, 4, 3)
-    table = catalogue.table(run)
+    table = store.table(run)
     right = table.column("refusal_accuracy", Source.JUDGED)
     assert right is not None
     assert right.status.tolist() == [Status.SCORED] + [Status.FAILED] * 3
@@ -186,10 +184,10 @@ def test_a_failed_reading_counts_only_where_the_metric_applies(tmp_path: Path) -
 
 
 def test_readings_that_all_fail_are_failed_in_every_judged_metric(tmp_path: Path) -> None:
-    catalogue, run, _ = judged(
+    store, run, _ = judged(
         tmp_path, some_without_reference_and_documents(), 1_000_000, Script(fault=lambda *_: "refusal")
     )
-    table = catalogue.table(run)
+    table = store.table(run)
 
     def status(metric: str) -> list[Status]:
         column = table.column(metric, Source.JUDGED)
@@ -206,8 +204,8 @@ def test_readings_that_all_fail_are_failed_in_every_judged_metric(tmp_path: Path
 
 def test_a_metric_that_no_sample_has_the_input_for_stays_missing_with_its_reason(tmp_path: Path) -> None:
     samples = [{**one, "reference_answer": None} for one in some_without_reference_and_documents()[:2]]
-    catalogue, run, _ = judged(tmp_path, samples, 1_000_000, Script())
-    table = catalogue.table(run)
+    store, run, _ = judged(tmp_path, samples, 1_000_000, Script())
+    table = store.table(run)
     assert table.column("context_recall") is None
     assert "needs the claims of the reference answer" in table.missing["context_recall"]
     assert table.column("faithfulness", Source.JUDGED) is not None
@@ -220,8 +218,8 @@ def test_a_recorded_value_stands_where_only_the_judge_lacks_the_texts(tmp_path: 
         {**one, "question_id": "no text", "retrieved": [{"id": "a"}]},
         {**one, "question_id": "text", "retrieved": [{"id": "a", "text": "Cats purr."}]},
     ]
-    catalogue, run, _ = judged(tmp_path, samples, 1_000_000, Script())
-    table = catalogue.table(run)
+    store, run, _ = judged(tmp_path, samples, 1_000_000, Script())
+    table = store.table(run)
     assert table.values("faithfulness").tolist() == [0.25, 1.0]
     column = table.column("faithfulness", Source.JUDGED)
     assert column is not None
@@ -230,11 +228,11 @@ def test_a_recorded_value_stands_where_only_the_judge_lacks_the_texts(tmp_path: 
 
 def test_an_unread_sample_that_lacks_the_input_is_not_applicable_too(tmp_path: Path) -> None:
     run = add_run(some_without_reference_and_documents(), "r", "p", str(tmp_path))
-    catalogue = Catalogue(Workspace(tmp_path))
+    store = RunStore(Workspace(tmp_path))
     with JudgeServer() as server:
         settings = ClientSettings(read_prices().model(), server.url)
-        run_work(catalogue.workspace, run, ReadingWork.of(100_000), settings, JobSpec(range(1)))
-    one = catalogue.summary(run)["context_recall"]
+        run_task(store.workspace, run, EvaluationTask.of(100_000), settings, JobSpec(range(1)))
+    one = store.summary(run)["context_recall"]
     assert (one.n_scored, one.n_applicable, one.n_failed) == (1, 2, 0)
 
 
@@ -253,8 +251,8 @@ def test_an_instruction_in_a_document_is_reported(tmp_path: Path) -> None:
         )
         return {**made, "instructions": found}
 
-    catalogue, run, _ = judged(tmp_path, records, 1_000_000, Script(reply=reply))
-    summary = catalogue.summary(run)
+    store, run, _ = judged(tmp_path, records, 1_000_000, Script(reply=reply))
+    summary = store.summary(run)
     assert summary["injection"].mean == 0.5
-    assert list(catalogue.table(run).values("faithfulness")) == [0.0, 1.0]
-    assert catalogue.table(run).beside("judged")["injections"].to_pylist() == [1, 0]
+    assert list(store.table(run).values("faithfulness")) == [0.0, 1.0]
+    assert store.table(run).auxiliary_table("judged")["injections"].to_pylist() == [1, 0]

@@ -9,23 +9,23 @@ import pytest
 
 from dashboard.shell.selection import Selection
 from data.api import add_run
-from data.cases.agreement_cohorts import cell_mark, disagree_mark
-from data.cases.cohorts import mark_rows, mark_title
+from data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
+from data.cases.cohorts import cohort_rows, cohort_title
 from data.errors import DataError
-from data.labels.agreement import CELLS, alpha_of, calibrate, ranking, verdicts_of
-from data.labels.evaluated_metric import (Held, held_of, held_options)
-from data.labels.human_ratings import (UNANSWERABLE, PeopleValues, people_quantities, people_values)
-from data.labels.ppi_estimate import corrected_mean
+from data.labels.agreement import CELLS, alpha_of, binary_labels_of, calibrate, ranking
+from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metric_of, evaluated_metrics
+from data.labels.human_ratings import UNANSWERABLE, HumanRatings, human_ratings, rated_dimensions
+from data.labels.ppi_estimate import ppi_estimate
 from data.labels.random_sample import queue_state, start_queue
 from data.labels.ratings import rate
-from data.scoring.lexical_groundedness import (LEXICAL_SUPPORT, support_shares)
-from data.scoring.run_store import Catalogue
-from data.scoring.scored_run import RunTable
+from data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS, lexical_groundedness
+from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
 from metrics.schema.scores import Source, Status
 from metrics.statistics.ppi import ppi_mean
 
 HUMAN = "imported:faithfulness"
-IMPORTED = Held("faithfulness", Source.IMPORTED)
+IMPORTED = EvaluatedMetric("faithfulness", Source.IMPORTED)
 PEOPLE = [1.0, 1.0, 0.9, 0.5, 0.4, 0.0, 0.8, None]
 JUDGE = [1.0, 0.5, 0.2, 0.4, 0.6, 0.1, None, 1.0]
 
@@ -42,19 +42,19 @@ def _record(at: int, people: float | None, judge: float | None, **more: Any) -> 
 RECORDS = [_record(at, *pair) for at, pair in enumerate(zip(PEOPLE, JUDGE, strict=True))]
 
 
-def _table(catalogue: Catalogue, records: list[dict[str, Any]]) -> RunTable:
-    return catalogue.table(add_run(records, "run", "p", str(catalogue.workspace.root)))
+def _table(store: RunStore, records: list[dict[str, Any]]) -> ScoredRun:
+    return store.table(add_run(records, "run", "p", str(store.workspace.root)))
 
 
-def _people(catalogue: Catalogue, table: RunTable, key: str = HUMAN) -> PeopleValues:
-    return people_values(table, catalogue.ledger, key)
+def _people(store: RunStore, table: ScoredRun, key: str = HUMAN) -> HumanRatings:
+    return human_ratings(table, store.ledger, key)
 
 
-def _case(table: RunTable, row: int) -> tuple[str, str, int]:
+def _case(table: ScoredRun, row: int) -> tuple[str, str, int]:
     return table.run.run_id, str(table.question_ids[table.question[row]]), int(table.repeats[row])
 
 
-def test_the_four_counts_by_hand(workspace: Catalogue) -> None:
+def test_the_four_counts_by_hand(workspace: RunStore) -> None:
     table = _table(workspace, RECORDS)
     found = calibrate(table, _people(workspace, table), IMPORTED)
     assert found.confusion is not None
@@ -72,25 +72,27 @@ def test_the_four_counts_by_hand(workspace: Catalogue) -> None:
     assert found.rows.tolist() == [2, 4, 3]  # gaps of 0.7, 0.2 and 0.1
 
 
-def test_cut_offs_move_on_both_sides(workspace: Catalogue) -> None:
+def test_cut_offs_move_on_both_sides(workspace: RunStore) -> None:
     table = _table(workspace, RECORDS)
     people = _people(workspace, table)
     found = calibrate(table, people, IMPORTED, (0.9, 0.2)).confusion
     assert found is not None
     assert (found.tp, found.fn, found.fp, found.tn) == (3, 0, 2, 1)
-    apart = verdicts_of(table, people, IMPORTED, (0.9, 0.2)).apart
-    mark = disagree_mark(HUMAN, IMPORTED, (0.9, 0.2))
+    apart = binary_labels_of(table, people, IMPORTED, (0.9, 0.2)).apart
+    mark = disagreement_cohort(HUMAN, IMPORTED, (0.9, 0.2))
     assert mark == "disagree:imported%3Afaithfulness:faithfulness:imported:0.9:0.2"
-    assert np.array_equal(mark_rows(table, mark), apart)
+    assert np.array_equal(cohort_rows(table, mark), apart)
 
 
-def test_every_cell_has_a_mark_that_selects_its_cases(workspace: Catalogue) -> None:
+def test_every_cell_has_a_mark_that_selects_its_cases(workspace: RunStore) -> None:
     table = _table(workspace, RECORDS)
-    rows = [np.flatnonzero(mark_rows(table, cell_mark(cell, HUMAN, IMPORTED))).tolist() for cell in CELLS]
+    rows = [
+        np.flatnonzero(cohort_rows(table, confusion_cohort(cell, HUMAN, IMPORTED))).tolist() for cell in CELLS
+    ]
     assert rows == [[0, 1], [2, 3], [4], [5]]
-    assert np.flatnonzero(mark_rows(table, disagree_mark(HUMAN, IMPORTED))).tolist() == [2, 3, 4]
+    assert np.flatnonzero(cohort_rows(table, disagreement_cohort(HUMAN, IMPORTED))).tolist() == [2, 3, 4]
     title = "people say Faithfulness: high, and Faithfulness (imported) is low"
-    assert mark_title(cell_mark("yes-no", HUMAN, IMPORTED)) == title
+    assert cohort_title(confusion_cohort("yes-no", HUMAN, IMPORTED)) == title
 
 
 @pytest.mark.parametrize(
@@ -103,29 +105,31 @@ def test_every_cell_has_a_mark_that_selects_its_cases(workspace: Catalogue) -> N
         "verdicts:maybe-yes:pass:faithfulness:judged",
     ],
 )
-def test_a_wrong_mark_is_no_filter(workspace: Catalogue, mark: str) -> None:
-    assert Selection.from_params({"mark": mark}).mark == ""
+def test_a_wrong_mark_is_no_filter(workspace: RunStore, mark: str) -> None:
+    assert Selection.from_params({"mark": mark}).cohort == ""
     with pytest.raises(DataError):
-        mark_rows(_table(workspace, RECORDS), mark)
+        cohort_rows(_table(workspace, RECORDS), mark)
 
 
-def test_a_metric_that_the_run_lacks_is_named(workspace: Catalogue) -> None:
+def test_a_metric_that_the_run_lacks_is_named(workspace: RunStore) -> None:
     table = _table(workspace, RECORDS)
     with pytest.raises(DataError, match="no judged 'rl_f'"):
-        mark_rows(table, disagree_mark(HUMAN, Held("rl_f", Source.JUDGED)))
+        cohort_rows(table, disagreement_cohort(HUMAN, EvaluatedMetric("rl_f", Source.JUDGED)))
 
 
 def test_the_address_keeps_what_is_known_and_drops_the_rest() -> None:
-    chosen = Selection(quantity=HUMAN, held="rl_f:imported", people_cut=0.7, held_cut=0.3, queue=4)
+    chosen = Selection(
+        dimension=HUMAN, evaluated="rl_f:imported", human_threshold=0.7, metric_threshold=0.3, queue=4
+    )
     assert Selection.from_params(chosen.to_params()) == chosen
     wrong = {"quantity": "spelling", "held": "rl_f:human", "people_cut": "7", "queue": "-1"}
     assert Selection.from_params(wrong) == Selection()
     assert chosen.unfiltered().queue == 0
-    assert held_of("evaluator_tone:judged") == Held("evaluator_tone", Source.JUDGED)
+    assert evaluated_metric_of("evaluator_tone:judged") == EvaluatedMetric("evaluator_tone", Source.JUDGED)
 
 
 def test_lower_is_better_turns_round_and_a_metric_without_a_scale_has_no_verdicts(
-    workspace: Catalogue,
+    workspace: RunStore,
 ) -> None:
     scores = [{"hallucination": 1 - value, "length": 10.0 * value} for value in (1.0, 0.8, 0.3, 0.0)]
     records = [
@@ -133,15 +137,15 @@ def test_lower_is_better_turns_round_and_a_metric_without_a_scale_has_no_verdict
         for at, (people, one) in enumerate(zip((1.0, 0.9, 0.1, 0.0), scores, strict=True))
     ]
     table = _table(workspace, records)
-    turned = calibrate(table, _people(workspace, table), Held("hallucination", Source.IMPORTED))
+    turned = calibrate(table, _people(workspace, table), EvaluatedMetric("hallucination", Source.IMPORTED))
     assert turned.confusion is not None
     assert (turned.confusion.accuracy, turned.spearman.value) == (1.0, -1.0)
-    bare = calibrate(table, _people(workspace, table), Held("length", Source.IMPORTED))
+    bare = calibrate(table, _people(workspace, table), EvaluatedMetric("length", Source.IMPORTED))
     assert (bare.confusion, bare.rates, len(bare.rows)) == (None, (), 0)
     assert bare.spearman.value == 1.0
 
 
-def test_alpha_between_the_annotators_of_a_file(workspace: Catalogue) -> None:
+def test_alpha_between_the_annotators_of_a_file(workspace: RunStore) -> None:
     ratings = {"q0": (1, 1), "q1": (4, 4), "q2": (2, 3), "q3": (4,)}
     records = [
         {
@@ -161,16 +165,16 @@ def test_alpha_between_the_annotators_of_a_file(workspace: Catalogue) -> None:
     assert np.isnan(found.low)  # fewer than ten cases
 
 
-def _drawn(catalogue: Catalogue, table: RunTable, values: np.ndarray[Any, Any], n: int) -> list[int]:
-    queue = start_queue(catalogue.ledger, table.run.run_id, "faithfulness", "Ann")
-    rows = queue_state(catalogue.ledger, table, queue).coming[:n]
+def _drawn(store: RunStore, table: ScoredRun, values: np.ndarray[Any, Any], n: int) -> list[int]:
+    queue = start_queue(store.ledger, table.run.run_id, "faithfulness", "Ann")
+    rows = queue_state(store.ledger, table, queue).coming[:n]
     for row in rows:
         case = _case(table, row)
-        rate(catalogue.ledger, case, "Ann", "faithfulness", float(values[row]), queue.queue_id)
+        rate(store.ledger, case, "Ann", "faithfulness", float(values[row]), queue.queue_id)
     return [*rows]
 
 
-def test_the_corrected_mean_takes_labels_drawn_at_random_alone(workspace: Catalogue) -> None:
+def test_the_corrected_mean_takes_labels_drawn_at_random_alone(workspace: RunStore) -> None:
     rng = np.random.default_rng(3)
     truth = rng.uniform(0, 0.9, 120)
     judge = np.clip(truth + 0.1 + rng.normal(0, 0.05, 120), 0, 1)
@@ -182,7 +186,7 @@ def test_the_corrected_mean_takes_labels_drawn_at_random_alone(workspace: Catalo
         rate(workspace.ledger, _case(table, row), "Ann", "faithfulness", 0.0)  # found among the bad cases
     people = _people(workspace, table, "faithfulness")
     assert (people.n, people.n_drawn, people.imported) == (37, 30, False)
-    found = corrected_mean(table, people, IMPORTED)
+    found = ppi_estimate(table, people, IMPORTED)
     assert found.ppi is not None
     assert found.raw is not None
     column = table.values("faithfulness")
@@ -197,7 +201,7 @@ def test_the_corrected_mean_takes_labels_drawn_at_random_alone(workspace: Catalo
     assert found.ppi.effective_n > 60
 
 
-def test_drawn_cases_that_nobody_could_rate_are_counted_and_in_neither_part(workspace: Catalogue) -> None:
+def test_drawn_cases_that_nobody_could_rate_are_counted_and_in_neither_part(workspace: RunStore) -> None:
     table = _table(workspace, [_record(at, None, at % 5 / 4) for at in range(60)])
     values = np.full(table.n, 0.5)
     drawn = _drawn(workspace, table, values, 40)
@@ -208,7 +212,7 @@ def test_drawn_cases_that_nobody_could_rate_are_counted_and_in_neither_part(work
     rate(workspace.ledger, _case(table, unsaid[0]), "Bo", "faithfulness", 1.0, queue.queue_id)  # Bo could
     people = _people(workspace, table, "faithfulness")
     assert sorted(np.flatnonzero(people.unrated)) == sorted(unsaid[1:])
-    found = corrected_mean(table, people, IMPORTED)
+    found = ppi_estimate(table, people, IMPORTED)
     assert found.ppi is not None
     assert found.raw is not None
     assert found.unrated == 24
@@ -217,7 +221,7 @@ def test_drawn_cases_that_nobody_could_rate_are_counted_and_in_neither_part(work
     assert found.raw.mean == pytest.approx(table.values("faithfulness")[rated].mean())
 
 
-def test_a_verdict_that_nobody_could_give_is_counted_too(workspace: Catalogue) -> None:
+def test_a_verdict_that_nobody_could_give_is_counted_too(workspace: RunStore) -> None:
     table = _table(workspace, RECORDS)
     queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
     for row in (0, 1):
@@ -226,40 +230,40 @@ def test_a_verdict_that_nobody_could_give_is_counted_too(workspace: Catalogue) -
     rate(workspace.ledger, _case(table, 2), "Ann", "pass", None)  # found by browsing
     people = _people(workspace, table, "pass")
     assert people.unrated.tolist() == [True, *[False] * 7]
-    assert corrected_mean(table, people, IMPORTED, (0.5, 0.5)).unrated == 1
+    assert ppi_estimate(table, people, IMPORTED, (0.5, 0.5)).unrated == 1
 
 
-def test_labels_of_the_file_and_of_browsing_correct_nothing(workspace: Catalogue) -> None:
+def test_labels_of_the_file_and_of_browsing_correct_nothing(workspace: RunStore) -> None:
     table = _table(workspace, RECORDS)
-    assert corrected_mean(table, _people(workspace, table), IMPORTED).ppi is None
+    assert ppi_estimate(table, _people(workspace, table), IMPORTED).ppi is None
     workspace.ledger.add_label(_case(table, 0), "Ann", "pass")
-    found = corrected_mean(table, _people(workspace, table, "pass"), IMPORTED)
+    found = ppi_estimate(table, _people(workspace, table, "pass"), IMPORTED)
     assert (found.ppi, found.raw, found.browsed) == (None, None, 1)
 
 
-def test_a_verdict_is_corrected_by_the_metrics_verdict(workspace: Catalogue) -> None:
+def test_a_verdict_is_corrected_by_the_metrics_verdict(workspace: RunStore) -> None:
     table = _table(workspace, RECORDS)
     queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
     for row in range(table.n):
         workspace.ledger.add_label(
             _case(table, row), "Ann", "pass" if row < 2 else "fail", queue_id=queue.queue_id
         )
-    found = corrected_mean(table, _people(workspace, table, "pass"), IMPORTED, (0.5, 0.5))
+    found = ppi_estimate(table, _people(workspace, table, "pass"), IMPORTED, (0.5, 0.5))
     assert found.ppi is not None
     # the metric says yes to 0, 1, 4, 7 of the seven it scored; people to 0 and 1
     assert (found.ppi.judge_mean, found.ppi.classical.mean) == pytest.approx((4 / 7, 2 / 7))
     assert (found.same, found.unjudged) == (False, 1)
 
 
-def test_a_tie_between_people_is_no_pass(workspace: Catalogue) -> None:
+def test_a_tie_between_people_is_no_pass(workspace: RunStore) -> None:
     table = _table(workspace, RECORDS)
     workspace.ledger.add_label(_case(table, 0), "Ann", "pass")
     workspace.ledger.add_label(_case(table, 0), "Bo", "fail")
-    found = verdicts_of(table, _people(workspace, table, "pass"), IMPORTED)
+    found = binary_labels_of(table, _people(workspace, table, "pass"), IMPORTED)
     assert (bool(found.known[0]), bool(found.people_yes[0]), bool(found.held_yes[0])) == (True, False, True)
 
 
-def test_the_support_share_is_an_estimate_that_is_no_metric_of_the_run(workspace: Catalogue) -> None:
+def test_the_support_share_is_an_estimate_that_is_no_metric_of_the_run(workspace: RunStore) -> None:
     text = "The bridge was opened in 1932 by the mayor of the town."
     retrieved = [{"id": "a", "text": text}]
     answers = (
@@ -273,7 +277,7 @@ def test_the_support_share_is_an_estimate_that_is_no_metric_of_the_run(workspace
         for at, answer in enumerate(answers)
     ]
     table = _table(workspace, records)
-    found = support_shares(table, np.arange(4))
+    found = lexical_groundedness(table, np.arange(4))
     assert found.values[:2].tolist() == [1.0, 0.0]
     assert found.status.tolist() == [
         Status.SCORED,
@@ -282,16 +286,16 @@ def test_the_support_share_is_an_estimate_that_is_no_metric_of_the_run(workspace
         Status.NOT_RUN,
     ]
     assert set(found.source.tolist()) == {Source.ESTIMATED}
-    assert LEXICAL_SUPPORT not in table.metrics
+    assert LEXICAL_GROUNDEDNESS not in table.metrics
 
 
 @pytest.fixture
-def mtrag(demo: Catalogue) -> RunTable:
+def mtrag(demo: RunStore) -> ScoredRun:
     return demo.table(next(run for run in demo.runs("mtrag") if run.name.startswith("GPT-4")))
 
 
-def test_mtrag_without_a_judge(demo: Catalogue, mtrag: RunTable) -> None:
-    assert people_quantities(mtrag, demo.ledger) == [
+def test_mtrag_without_a_judge(demo: RunStore, mtrag: ScoredRun) -> None:
+    assert rated_dimensions(mtrag, demo.ledger) == [
         HUMAN,
         "imported:completeness",
         "imported:appropriateness",
@@ -301,30 +305,32 @@ def test_mtrag_without_a_judge(demo: Catalogue, mtrag: RunTable) -> None:
     ]
     people = _people(demo, mtrag)
     found = dict(ranking(mtrag, people))
-    assert found[Held("rl_f", Source.IMPORTED)].value == pytest.approx(0.6357274041475057)  # scipy 1.17
-    lexical = found[Held(LEXICAL_SUPPORT, Source.ESTIMATED)]
+    assert found[EvaluatedMetric("rl_f", Source.IMPORTED)].value == pytest.approx(
+        0.6357274041475057
+    )  # scipy 1.17
+    lexical = found[EvaluatedMetric(LEXICAL_GROUNDEDNESS, Source.ESTIMATED)]
     assert (round(lexical.value, 2), lexical.n) == (0.66, 148)
     assert lexical.low > 0.4
     assert {"rb_llm", "rb_agg"} <= {held.metric for held in found}
-    assert held_options(mtrag, people)[0] == Held("rl_f", Source.IMPORTED)
-    counts = calibrate(mtrag, people, Held("rl_f", Source.IMPORTED)).confusion
+    assert evaluated_metrics(mtrag, people)[0] == EvaluatedMetric("rl_f", Source.IMPORTED)
+    counts = calibrate(mtrag, people, EvaluatedMetric("rl_f", Source.IMPORTED)).confusion
     assert counts is not None
     assert (counts.tp, counts.fn, counts.fp, counts.tn) == (120, 6, 12, 21)
 
 
-def test_detected_refusals_against_recorded_answerability(demo: Catalogue, mtrag: RunTable) -> None:
+def test_detected_refusals_against_recorded_answerability(demo: RunStore, mtrag: ScoredRun) -> None:
     people = _people(demo, mtrag, UNANSWERABLE)
-    options = held_options(mtrag, people)
+    options = evaluated_metrics(mtrag, people)
     assert [one.key for one in options] == ["refused:estimated", "conditional_idk:imported"]
     counts = calibrate(mtrag, people, options[0]).confusion
     assert counts is not None
     assert (people.n, counts.tp, counts.fn, counts.fp, counts.tn) == (142, 3, 4, 1, 134)
 
 
-def test_inspectorraget_without_a_judge(demo: Catalogue) -> None:
+def test_inspectorraget_without_a_judge(demo: RunStore) -> None:
     table = demo.table(next(run for run in demo.runs("clapnq") if run.name.startswith("GPT-3.5")))
     people = _people(demo, table)
-    found = calibrate(table, people, Held(LEXICAL_SUPPORT, Source.ESTIMATED))
+    found = calibrate(table, people, EvaluatedMetric(LEXICAL_GROUNDEDNESS, Source.ESTIMATED))
     assert found.confusion is not None
     assert (found.confusion.n, found.verdicts.missing) == (94, {"not applicable": 6})
     assert 0.5 < found.spearman.value < 0.75
@@ -332,5 +338,5 @@ def test_inspectorraget_without_a_judge(demo: Catalogue) -> None:
     assert (alpha.n, round(alpha.value, 2)) == (100, 0.43)
 
 
-def test_a_run_without_people_has_nothing_to_hold_against(demo: Catalogue) -> None:
-    assert people_quantities(demo.table(demo.runs("iris")[0]), demo.ledger) == []
+def test_a_run_without_people_has_nothing_to_hold_against(demo: RunStore) -> None:
+    assert rated_dimensions(demo.table(demo.runs("iris")[0]), demo.ledger) == []

@@ -9,30 +9,30 @@ import pytest
 from data.api import add_run
 from data.errors import DataError
 from data.labels.random_sample import queue_of, queue_state, rows_of, start_queue
-from data.labels.rating_dimensions import (QUANTITIES, offered_quantities, quantity_of, share_of)
+from data.labels.rating_dimensions import QUANTITIES, dimension_of, offered_dimensions, share_of
 from data.labels.ratings import rate, ratings_of, undo
-from data.scoring.run_store import Catalogue
-from data.scoring.scored_run import RunTable
+from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
-from metrics.judge.prompts import asked_text, load_prompt
+from metrics.judge.prompts import fenced_text, load_prompt
 from metrics.judge.reply_schema import ADDRESSES, AGREES, COMPLETE
 from metrics.schema.scores import MetricsError
 
 N = 40
 
 
-def _run(catalogue: Catalogue, n: int = N) -> RunTable:
+def _run(store: RunStore, n: int = N) -> ScoredRun:
     records: list[dict[str, Any]] = [
         {"question_id": f"q{at:02}", "question": f"{at}?", "answer": "yes"} for at in range(n)
     ]
-    return catalogue.table(add_run(records, "run", "p", str(catalogue.workspace.root)))
+    return store.table(add_run(records, "run", "p", str(store.workspace.root)))
 
 
-def _case(table: RunTable, row: int) -> tuple[str, str, int]:
+def _case(table: ScoredRun, row: int) -> tuple[str, str, int]:
     return table.run.run_id, str(table.question_ids[table.question[row]]), int(table.repeats[row])
 
 
-def test_a_queue_is_a_seeded_permutation_that_everybody_shares(workspace: Catalogue) -> None:
+def test_a_queue_is_a_seeded_permutation_that_everybody_shares(workspace: RunStore) -> None:
     table, ledger = _run(workspace), workspace.ledger
     mine = start_queue(ledger, table.run.run_id, "correctness", " Ann ")
     assert mine.who == "Ann"
@@ -46,7 +46,7 @@ def test_a_queue_is_a_seeded_permutation_that_everybody_shares(workspace: Catalo
     assert queue_of(ledger, 999) is None
 
 
-def test_next_is_the_first_that_its_person_has_not_rated_in_it(workspace: Catalogue) -> None:
+def test_next_is_the_first_that_its_person_has_not_rated_in_it(workspace: RunStore) -> None:
     table, ledger = _run(workspace), workspace.ledger
     queue = start_queue(ledger, table.run.run_id, "correctness", "Ann")
     first, second, third, *rest = queue.order(N).tolist()
@@ -66,7 +66,7 @@ def test_next_is_the_first_that_its_person_has_not_rated_in_it(workspace: Catalo
     assert queue_state(ledger, table, queue).coming[0] == second
 
 
-def test_verdicts_in_a_queue_are_labels_that_carry_its_number(workspace: Catalogue) -> None:
+def test_verdicts_in_a_queue_are_labels_that_carry_its_number(workspace: RunStore) -> None:
     table, ledger = _run(workspace, 3), workspace.ledger
     run_id = table.run.run_id
     queue = start_queue(ledger, run_id, "pass", "Ann")
@@ -90,7 +90,7 @@ def test_verdicts_in_a_queue_are_labels_that_carry_its_number(workspace: Catalog
     assert taken.queue_id is None
 
 
-def test_a_word_said_later_while_browsing_does_not_touch_the_drawn_one(workspace: Catalogue) -> None:
+def test_a_word_said_later_while_browsing_does_not_touch_the_drawn_one(workspace: RunStore) -> None:
     table, ledger = _run(workspace, 1), workspace.ledger
     case, run_id = _case(table, 0), table.run.run_id
     queue = start_queue(ledger, run_id, "completeness", "Ann")
@@ -106,7 +106,7 @@ def test_people_rate_on_the_scale_of_the_judge() -> None:
     assert scales["answer_relevancy"] == set(ADDRESSES.values())
     assert scales["completeness"] == set(COMPLETE.values())
     assert (scales["faithfulness"], share_of(3, 4)) == (set(), 0.75)
-    assert quantity_of("evaluator:wrong_date").metric == "evaluator_wrong_date"
+    assert dimension_of("evaluator:wrong_date").metric == "evaluator_wrong_date"
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_people_are_told_of_refusals_documents_and_claims_what_the_judge_is_told
         assert words in load_prompt("reading").text
         assert words in faithfulness
     with pytest.raises(MetricsError, match="unknown label"):
-        asked_text("kindness")
+        fenced_text("kindness")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_people_are_told_of_refusals_documents_and_claims_what_the_judge_is_told
     ],
 )
 def test_what_is_off_the_scale_is_refused(
-    workspace: Catalogue, quantity: str, value: float, told: str
+    workspace: RunStore, quantity: str, value: float, told: str
 ) -> None:
     with pytest.raises(DataError, match=told):
         rate(workspace.ledger, ("r", "q", 0), "Ann", quantity, value)
@@ -155,37 +155,37 @@ def test_a_share_needs_claims(supported: int, claims: int) -> None:
         share_of(supported, claims)
 
 
-def test_nobody_rates_without_a_name(workspace: Catalogue) -> None:
+def test_nobody_rates_without_a_name(workspace: RunStore) -> None:
     with pytest.raises(DataError, match="name of who"):
         rate(workspace.ledger, ("r", "q", 0), " ", "correctness", 1.0)
     with pytest.raises(DataError, match="name of who"):
         start_queue(workspace.ledger, "r", "correctness", "")
 
 
-def test_the_stamp_sees_ratings_come_and_go(workspace: Catalogue) -> None:
+def test_the_stamp_sees_ratings_come_and_go(workspace: RunStore) -> None:
     ledger = workspace.ledger
-    seen = {ledger.stamp()}
+    seen = {ledger.version()}
     rate(ledger, ("r", "q", 0), "Ann", "correctness", 1.0)
-    seen.add(ledger.stamp())
+    seen.add(ledger.version())
     undo(ledger, "r", "Ann", "correctness")
-    seen.add(ledger.stamp())
+    seen.add(ledger.version())
     assert len(seen) == 3
     assert undo(ledger, "r", "Ann", "correctness") is None
 
 
-def test_the_evaluators_of_a_project_can_be_rated(workspace: Catalogue) -> None:
-    assert [one.key for one in offered_quantities(workspace.ledger, "p")] == [*QUANTITIES]
+def test_the_evaluators_of_a_project_can_be_rated(workspace: RunStore) -> None:
+    assert [one.key for one in offered_dimensions(workspace.ledger, "p")] == [*QUANTITIES]
     with workspace.ledger.open() as connection:
         connection.execute(
             "INSERT INTO evaluators (project, name, label, question, who, at) VALUES (?, ?, ?, ?, ?, ?)",
             ("p", "wrong_date", "wrong date", "Is a date wrong?", "Ann", "now"),
         )
-    own = offered_quantities(workspace.ledger, "p")[-1]
+    own = offered_dimensions(workspace.ledger, "p")[-1]
     assert (own.key, own.asks, own.binary) == ("evaluator:wrong_date", "Is a date wrong?", True)
-    assert [one.key for one in offered_quantities(workspace.ledger, "other")] == [*QUANTITIES]
+    assert [one.key for one in offered_dimensions(workspace.ledger, "other")] == [*QUANTITIES]
 
 
-def test_rows_are_found_by_question_and_repeat(workspace: Catalogue) -> None:
+def test_rows_are_found_by_question_and_repeat(workspace: RunStore) -> None:
     records = [
         {"question_id": name, "repeat": repeat, "question": "?", "answer": "a"}
         for repeat in (0, 1)

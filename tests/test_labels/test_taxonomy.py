@@ -19,7 +19,7 @@ from data.labels.failure_taxonomy import (
     remove_label,
     rename_label,
 )
-from data.labels.reviewed_cases import (mark_read, traces_read)
+from data.labels.reviewed_cases import mark_reviewed, reviewed_cases
 from data.store.ledger import Ledger
 
 RUNS = ["r1", "r2"]
@@ -45,7 +45,7 @@ def _history(ledger: Ledger) -> list[tuple[str, str, str, bool]]:
 def test_without_a_ledger_nothing_is_there_and_none_is_made(ledger: Ledger) -> None:
     assert label_counts(ledger, "p", RUNS) == []
     assert (offered_labels(ledger, "p"), open_notes(ledger, RUNS)) == ([], [])
-    assert (traces_read(ledger, RUNS).cases, evaluators(ledger, "p")) == (0, [])
+    assert (reviewed_cases(ledger, RUNS).cases, evaluators(ledger, "p")) == (0, [])
     assert not ledger.path.exists()
 
 
@@ -176,18 +176,18 @@ def test_the_projects_labels_are_offered_first(ledger: Ledger) -> None:
 def test_traces_read_are_different_cases_by_anybody(ledger: Ledger) -> None:
     ledger.add_label(("r1", "q1", 0), "Ann", "fail", "wrong date")
     ledger.add_label(("r1", "q1", 0), "Bo", None, "", "a note")
-    mark_read(ledger, ("r1", "q1", 0), "Ann")
-    mark_read(ledger, ("r1", "q2", 0), "Ann")
-    mark_read(ledger, ("r1", "q2", 0), " Ann ")
-    mark_read(ledger, ("r2", "q1", 0), "Bo")
-    here = traces_read(ledger, ["r1"])
+    mark_reviewed(ledger, ("r1", "q1", 0), "Ann")
+    mark_reviewed(ledger, ("r1", "q2", 0), "Ann")
+    mark_reviewed(ledger, ("r1", "q2", 0), " Ann ")
+    mark_reviewed(ledger, ("r2", "q1", 0), "Bo")
+    here = reviewed_cases(ledger, ["r1"])
     assert (here.cases, here.by) == (2, {"Ann": 2, "Bo": 1})
     assert list(here.by) == ["Ann", "Bo"]
-    assert traces_read(ledger, RUNS).cases == 3
+    assert reviewed_cases(ledger, RUNS).cases == 3
     ledger.undo_label("r1", "Bo")
-    assert traces_read(ledger, ["r1"]).by == {"Ann": 2}
+    assert reviewed_cases(ledger, ["r1"]).by == {"Ann": 2}
     with pytest.raises(WorkspaceError, match="name of who"):
-        mark_read(ledger, ("r1", "q1", 0), "")
+        mark_reviewed(ledger, ("r1", "q1", 0), "")
 
 
 def test_what_goes_wrong_within_a_change_is_taken_back_whole(

@@ -13,14 +13,14 @@ from metrics.definitions.alignment import (
     used_nothing,
     wasted_context,
 )
-from metrics.schema.batch import Use
+from metrics.schema.batch import ContextUse
 from metrics.schema.scores import Scores, Source, Status
 
 FIVE = ["a", "b", "c", "d", "e"]
 NAN = float("nan")
 
 
-def table(*used: dict[int, float] | None, refused: int = 0) -> Use:
+def table(*used: dict[int, float] | None, refused: int = 0) -> ContextUse:
     return use([Row(retrieved=FIVE, used=ranks, refused=refused) for ranks in used])
 
 

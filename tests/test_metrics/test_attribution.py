@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import FIXTURES
 
-from metrics.text.context_attribution import Attributor, attribute_answer, split_sentences
+from metrics.text.context_attribution import ContextAttributor, attribute_answer, split_sentences
 from metrics.text.sentences import split_clauses
 from metrics.text.tokens import content_tokens, lowered
 
@@ -78,10 +78,10 @@ def test_each_sentence_goes_to_the_document_that_holds_it() -> None:
     answer = "The yellow star on it stands for hope. The Nile flows through Uganda and Sudan."
     found = attribute_answer(answer, [CAKE, FLAG, NILE])
     assert found.used == (2, 3)
-    assert [sentence.evidence[0].rank for sentence in found.sentences] == [2, 3]
+    assert [sentence.spans[0].rank for sentence in found.sentences] == [2, 3]
     assert found.shares[0] == 0.0
     assert sum(found.shares) == pytest.approx(1.0)
-    start, end = found.sentences[0].evidence[0].spans[0]
+    start, end = found.sentences[0].spans[0].spans[0]
     assert FLAG[start:end] == "The yellow star stands for hope and unity."
 
 
@@ -89,7 +89,7 @@ def test_what_no_document_holds_rests_on_none() -> None:
     answer = "The Nile flows through Uganda and Sudan. Quantum computers factor large primes quickly."
     found = attribute_answer(answer, [NILE, CAKE])
     assert found.used == (1,)
-    assert found.sentences[1].evidence == ()
+    assert found.sentences[1].spans == ()
     assert 0.3 < sum(found.shares) < 0.7
 
 
@@ -136,7 +136,7 @@ def test_chinese_is_attributed_by_character_pairs() -> None:
     documents = ["北京是中国的首都，人口超过两千万。", "长江是亚洲最长的河流，全长约六千三百公里。"]
     found = attribute_answer("长江全长约六千三百公里，是亚洲最长的河流。", documents)
     assert found.used == (2,)
-    assert found.sentences[0].evidence[0].spans == ((0, len(documents[1])),)
+    assert found.sentences[0].spans[0].spans == ((0, len(documents[1])),)
 
 
 def test_used_documents_agree_with_ragcheckers_entailment_labels() -> None:
@@ -163,13 +163,13 @@ def test_shares_never_exceed_the_answer(answer: str, documents: list[str]) -> No
     assert all(share >= 0 for share in found.shares)
     assert sum(found.shares) <= 1 + 1e-9
     for sentence in found.sentences:
-        for evidence in sentence.evidence:
+        for evidence in sentence.spans:
             assert evidence.rank in found.used
             assert all(0 <= a < b <= len(documents[evidence.rank - 1]) for a, b in evidence.spans)
 
 
 def test_an_attributor_remembers_documents_and_forgets_the_oldest() -> None:
-    keeper = Attributor(cached=2)
+    keeper = ContextAttributor(cached=2)
     answer = "The Nile flows through Uganda and Sudan."
     fresh = attribute_answer(answer, [NILE, CAKE, FLAG])
     assert keeper.attribute(answer, [NILE, CAKE, FLAG]) == fresh

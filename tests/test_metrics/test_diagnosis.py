@@ -10,9 +10,16 @@ from places import FIXTURES
 
 from metrics.diagnosis.explanations import evidence_sentence
 from metrics.diagnosis.fix_first import fix_first
-from metrics.diagnosis.patterns import PATTERNS, Cutoffs, bad_cases, context_signal, pattern, pattern_code
+from metrics.diagnosis.patterns import (
+    PATTERNS,
+    CaseThresholds,
+    bad_cases,
+    choose_context_metric,
+    pattern,
+    pattern_code,
+)
 from metrics.diagnosis.slices import fisher_upper, worst_slices
-from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageEvidence, attribute, stage_code
+from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageFeatures, attribute_failures, stage_code
 from metrics.diagnosis.symptoms import SYMPTOMS, symptoms
 from metrics.schema.scores import FloatArray, MetricsError
 
@@ -94,21 +101,21 @@ def test_the_choice_of_signal_moves_the_count_of_retrieval_problems_on_iris(
     assert len(iris[signal]) == 210
     triple = iris[signal], iris["faithfulness"], iris["answer_relevancy"]
     retrieval = pattern_code("retrieval")
-    everyone = pattern(*triple, np.zeros(210, dtype=bool), Cutoffs(context=cutoff))
+    everyone = pattern(*triple, np.zeros(210, dtype=bool), CaseThresholds(context=cutoff))
     assert int((everyone == retrieval).sum()) == before_refusals
     refused = iris["refused"] == 1
     assert int(refused.sum()) == 38
-    routed = pattern(*triple, refused, Cutoffs(context=cutoff))
+    routed = pattern(*triple, refused, CaseThresholds(context=cutoff))
     assert int((routed == retrieval).sum()) == with_refusals_out
     assert int((routed == pattern_code("refusal")).sum()) == 38
 
 
 def test_the_context_signal_is_the_first_available() -> None:
-    assert context_signal({"context_recall", "recall@5", "recall@10", "faithfulness"}) == "recall@10"
-    assert context_signal({"context_recall", "context_precision", "span_recall@3"}) == "span_recall@3"
-    assert context_signal({"context_precision", "context_recall"}) == "context_recall"
-    assert context_signal({"context_relevance", "recall@5"}) == "context_relevance"
-    assert context_signal({"faithfulness"}) is None
+    assert choose_context_metric({"context_recall", "recall@5", "recall@10", "faithfulness"}) == "recall@10"
+    assert choose_context_metric({"context_recall", "context_precision", "span_recall@3"}) == "span_recall@3"
+    assert choose_context_metric({"context_precision", "context_recall"}) == "context_recall"
+    assert choose_context_metric({"context_relevance", "recall@5"}) == "context_relevance"
+    assert choose_context_metric({"faithfulness"}) is None
 
 
 def test_a_bad_case_misses_a_cutoff_fails_a_check_or_was_marked_bad() -> None:
@@ -152,41 +159,41 @@ EVERY_STAGE: dict[str, dict[str, float]] = {
 }
 
 
-def _evidence(cases: list[dict[str, float]], bad: bool = True) -> StageEvidence:
+def _evidence(cases: list[dict[str, float]], bad: bool = True) -> StageFeatures:
     names = {name for case in cases for name in case}
     arrays = {name: np.array([case.get(name, NAN) for case in cases]) for name in names}
-    return StageEvidence(bad=np.full(len(cases), bad), **arrays)
+    return StageFeatures(bad=np.full(len(cases), bad), **arrays)
 
 
 def test_every_stage_owns_the_case_made_for_it() -> None:
     assert tuple(EVERY_STAGE) == DEFAULT_ORDER
-    result = attribute(_evidence(list(EVERY_STAGE.values())))
+    result = attribute_failures(_evidence(list(EVERY_STAGE.values())))
     assert [STAGES[code].key for code in result.stage] == list(EVERY_STAGE)
 
 
 def test_good_cases_belong_to_no_stage() -> None:
-    result = attribute(_evidence(list(EVERY_STAGE.values()), bad=False))
+    result = attribute_failures(_evidence(list(EVERY_STAGE.values()), bad=False))
     assert set(result.stage.tolist()) == {-1}
     assert not result.matches.any()
 
 
 def test_a_refusal_is_neither_unfaithful_nor_off_the_question() -> None:
     case = {"refused": 1.0, "faithfulness": 0.0, "answer_relevancy": 0.0, "correctness": 0.0}
-    assert STAGES[attribute(_evidence([case])).stage[0]].key == "unexplained"
-    missed = attribute(_evidence([{**case, "gold_in_context": 0.0}]))
+    assert STAGES[attribute_failures(_evidence([case])).stage[0]].key == "unexplained"
+    missed = attribute_failures(_evidence([{**case, "gold_in_context": 0.0}]))
     assert STAGES[missed.stage[0]].key == "retrieval_miss"
 
 
 def test_without_gold_a_low_signal_is_a_retrieval_miss_named_as_inferred() -> None:
     iris = _iris()
-    evidence = StageEvidence(
+    evidence = StageFeatures(
         bad=np.ones(210, dtype=bool),
         refused=iris["refused"],
         context=iris["context_recall"],
         faithfulness=iris["faithfulness"],
         answer_relevancy=iris["answer_relevancy"],
     )
-    stages = attribute(evidence).stage
+    stages = attribute_failures(evidence).stage
     owned = {STAGES[code].key: int((stages == code).sum()) for code in set(stages.tolist())}
     assert owned["inferred_miss"] == 23
     assert owned["refused_with_context"] == 36
@@ -197,27 +204,27 @@ def test_without_gold_a_low_signal_is_a_retrieval_miss_named_as_inferred() -> No
 @given(st.permutations(DEFAULT_ORDER), st.lists(st.sampled_from(list(EVERY_STAGE)), min_size=2, max_size=2))
 def test_the_first_matching_stage_wins_in_any_order(order: list[str], picked: list[str]) -> None:
     merged = EVERY_STAGE[picked[0]] | EVERY_STAGE[picked[1]]
-    result = attribute(_evidence([merged]), order)
+    result = attribute_failures(_evidence([merged]), order)
     wanted = [key for key in order if key != "unexplained" and result.matches[0, stage_code(key)]]
     assert STAGES[result.stage[0]].key == (wanted[0] if wanted else "unexplained")
 
 
 def test_a_stage_left_out_of_the_order_owns_nothing() -> None:
-    result = attribute(_evidence([EVERY_STAGE["missed"]]), ["unfaithful"])
+    result = attribute_failures(_evidence([EVERY_STAGE["missed"]]), ["unfaithful"])
     assert STAGES[result.stage[0]].key == "unexplained"
     assert result.matches[0, stage_code("missed")]
 
 
 def test_orders_with_unknown_or_repeated_stages_are_refused() -> None:
     with pytest.raises(MetricsError, match="unknown stage 'mised'; known: answered_unanswerable, "):
-        attribute(_evidence([{}]), ["mised"])
+        attribute_failures(_evidence([{}]), ["mised"])
     with pytest.raises(MetricsError, match="stands twice"):
-        attribute(_evidence([{}]), ["missed", "missed"])
+        attribute_failures(_evidence([{}]), ["missed", "missed"])
 
 
 def test_evidence_of_another_length_is_refused() -> None:
     with pytest.raises(MetricsError, match="'faithfulness' has 2 entries for 1 samples"):
-        attribute(StageEvidence(bad=np.ones(1, dtype=bool), faithfulness=np.zeros(2)))
+        attribute_failures(StageFeatures(bad=np.ones(1, dtype=bool), faithfulness=np.zeros(2)))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from data.scoring import gold_join as gold_module
 from data.scoring.gold_join import rankings
 from data.store.sample_schema import SCHEMA
-from metrics.analysis.reranking import moves
+from metrics.analysis.reranking import rank_moves
 
 COLUMNS = ("retrieved", "candidates", "relevant", "context_mode")
 IDS = st.lists(st.sampled_from("abcdefgh"), max_size=6)
@@ -62,7 +62,7 @@ def test_a_long_first_pass_is_held_against_the_right_documents() -> None:
     final, before = rankings(table), rankings(table, column="candidates")
     assert final is not None
     assert before is not None
-    found = moves(before, final, 3)
+    found = rank_moves(before, final, 3)
     assert found.lifted.tolist() == [1, 0]
     assert found.kept.tolist() == [0, 1]
     assert found.pushed_out.tolist() == [0, 0]

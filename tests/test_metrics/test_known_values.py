@@ -10,7 +10,7 @@ import pytest
 from command_line import run
 from places import FIXTURES, REPOSITORY
 
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 EXAMPLE = REPOSITORY / "data" / "bundled" / "ragchecker" / "checking_outputs.json"
 COLUMNS = {
@@ -36,7 +36,7 @@ RAGCHECKER = {
 }
 
 
-def test_the_iris_means_are_those_of_the_published_summary(demo: Catalogue) -> None:
+def test_the_iris_means_are_those_of_the_published_summary(demo: RunStore) -> None:
     path = FIXTURES / "iris_vector_rag" / "pipeline_summary_20250610_212956.csv"
     rows = list(csv.DictReader(path.open(encoding="utf-8")))
     assert len(rows) == 7
@@ -82,7 +82,7 @@ def test_ragcheckers_own_values_come_out_of_the_command(
     assert checked == 33
 
 
-def test_colbert_is_flagged_by_check(capsys: pytest.CaptureFixture[str], demo: Catalogue) -> None:
+def test_colbert_is_flagged_by_check(capsys: pytest.CaptureFixture[str], demo: RunStore) -> None:
     (found,) = [one for one in demo.runs("iris") if one.name == "colbert" and one.n == 30]
     findings = run(capsys, demo.workspace.root, "check", found.run_id, "--json").json
     titles = [one["title"] for one in findings]

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from metrics.judge.prompts import PROMPTS, Document, JudgedCase, case_message, evaluator_message, load_prompt
-from metrics.judge.reply import join_further, parse_reading
-from metrics.judge.reply_schema import Form, further_schema, reading_schema
+from metrics.judge.reply import join_follow_up, parse_reply
+from metrics.judge.reply_schema import ReplySchema, follow_up_schema, reply_schema
 from metrics.schema.scores import MetricsError
 
-FULL = Form(answer=True, reference=True, ranks=(1, 2, 4))
+FULL = ReplySchema(answer=True, reference=True, ranks=(1, 2, 4))
 CLAIM = {"text": "c", "verdict": "supported", "by": [1], "against": [], "in_reference": True}
 REPLY: dict[str, Any] = {
     "refused": False,
@@ -32,7 +32,7 @@ REPLY: dict[str, Any] = {
 
 
 def test_a_full_reply_is_read() -> None:
-    read = parse_reading(REPLY, FULL)
+    read = parse_reply(REPLY, FULL)
     assert (read.addresses, read.complete, read.agrees, read.refused) == ("fully", "mostly", "partly", False)
     assert (read.relevant, read.used) == ((1, 4), (1,))
     assert [(one.text, one.by, one.verdict, one.in_reference) for one in read.claims] == [
@@ -47,14 +47,16 @@ def test_a_full_reply_is_read() -> None:
 @pytest.mark.parametrize(
     ("form", "absent"),
     [
-        (Form(True, False, (1,)), {"agrees", "statements"}),
-        (Form(True, True, ()), {"relevant", "used"}),
-        (Form(False, True, (1,)), {"refused", "addresses", "complete", "agrees", "claims", "used"}),
-        (Form(False, False, (1,)), {"refused", "claims", "statements", "used"}),
+        (ReplySchema(True, False, (1,)), {"agrees", "statements"}),
+        (ReplySchema(True, True, ()), {"relevant", "used"}),
+        (ReplySchema(False, True, (1,)), {"refused", "addresses", "complete", "agrees", "claims", "used"}),
+        (ReplySchema(False, False, (1,)), {"refused", "claims", "statements", "used"}),
     ],
 )
-def test_the_form_asks_for_nothing_that_the_case_gives_no_ground_for(form: Form, absent: set[str]) -> None:
-    schema = reading_schema(form)
+def test_the_form_asks_for_nothing_that_the_case_gives_no_ground_for(
+    form: ReplySchema, absent: set[str]
+) -> None:
+    schema = reply_schema(form)
     assert not absent & set(schema["properties"])
     if form.answer:
         claim = schema["properties"]["claims"]["items"]["properties"]
@@ -70,7 +72,7 @@ def _objects(schema: Any) -> list[dict[str, Any]]:
     return [schema, *inner] if schema.get("type") == "object" else inner
 
 
-@pytest.mark.parametrize("schema", [reading_schema(FULL), further_schema(FULL)])
+@pytest.mark.parametrize("schema", [reply_schema(FULL), follow_up_schema(FULL)])
 def test_the_schemas_keep_to_what_structured_outputs_take(schema: dict[str, Any]) -> None:
     for one in _objects(schema):
         assert one["additionalProperties"] is False
@@ -98,22 +100,22 @@ def test_the_schemas_keep_to_what_structured_outputs_take(schema: dict[str, Any]
 )
 def test_a_reply_that_does_not_fit_is_refused_by_field(change: dict[str, Any], said: str) -> None:
     with pytest.raises(MetricsError, match=said):
-        parse_reading({**REPLY, **change}, FULL)
+        parse_reply({**REPLY, **change}, FULL)
 
 
 def test_a_refusal_that_addresses_nothing_is_read() -> None:
-    read = parse_reading({**REPLY, "refused": True, "addresses": "no", "claims": []}, FULL)
+    read = parse_reply({**REPLY, "refused": True, "addresses": "no", "claims": []}, FULL)
     assert (read.refused, read.addresses) == (True, "no")
 
 
 @pytest.mark.parametrize("reply", [None, [], "yes", 3])
 def test_a_reply_that_is_no_object_is_refused(reply: object) -> None:
     with pytest.raises(MetricsError, match="not an object"):
-        parse_reading(reply, FULL)
+        parse_reply(reply, FULL)
 
 
 def test_further_documents_add_ranks_and_never_take_any_away() -> None:
-    begun = parse_reading({**REPLY, "instructions": []}, FULL)
+    begun = parse_reply({**REPLY, "instructions": []}, FULL)
     reply = {
         "relevant": [7],
         "used": [],
@@ -121,17 +123,17 @@ def test_further_documents_add_ranks_and_never_take_any_away() -> None:
         "statements": [{"n": 1, "by": [7]}],
         "instructions": [],
     }
-    read = join_further(begun, reply, [7])
+    read = join_follow_up(begun, reply, [7])
     assert (read.relevant, read.used) == ((1, 4, 7), (1,))
     assert (read.claims[0].by, read.claims[0].against, read.claims[0].verdict) == ((1,), (7,), "supported")
     assert read.statements[0].by == (2, 7)
     assert read.form.ranks == (1, 2, 4, 7)
-    assert (begun.parts, read.parts, join_further(read, reply, [7]).parts) == (1, 2, 3)
+    assert (begun.parts, read.parts, join_follow_up(read, reply, [7]).parts) == (1, 2, 3)
 
 
 @pytest.mark.parametrize("numbers", [[], [2], [1, 1]])
 def test_every_claim_must_come_back_once(numbers: list[int]) -> None:
-    begun = parse_reading(REPLY, FULL)
+    begun = parse_reply(REPLY, FULL)
     reply = {
         "relevant": [],
         "used": [],
@@ -140,7 +142,7 @@ def test_every_claim_must_come_back_once(numbers: list[int]) -> None:
         "instructions": [],
     }
     with pytest.raises(MetricsError, match=r"claims: numbers .*; accepted: each of 1 to 1 once"):
-        join_further(begun, reply, [7])
+        join_follow_up(begun, reply, [7])
 
 
 @given(st.text(), st.text(), st.text())
@@ -217,7 +219,7 @@ def test_a_changed_prompt_is_another_version(tmp_path: Path) -> None:
 
 def test_the_prompt_names_every_field_of_the_form() -> None:
     text = load_prompt("reading").text
-    schema = reading_schema(FULL)["properties"]
+    schema = reply_schema(FULL)["properties"]
     names = [*schema, *schema["claims"]["items"]["properties"], *schema["statements"]["items"]["properties"]]
     for name in names:
         assert f"`{name}`" in text, name

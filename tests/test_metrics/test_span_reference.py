@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data.chunking.chunkers import STRATEGIES, UNITS, Chunking, Measured, Strategy, chunks_of
+from data.chunking.chunkers import STRATEGIES, UNITS, Chunking, Strategy, TokenizedText, chunks_of
 from data.chunking.corpus import Corpus, Document
 from data.chunking.grid_search import GridPlan, plan_cells, run_grid
 from data.chunking.questions import Questions
 from data.scoring.gold_join import span_rankings
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.sample_schema import SCHEMA
 from metrics.definitions.spans import BUDGETS
 from metrics.metric_registry import compute
@@ -107,7 +107,7 @@ def _samples(draw: st.DrawFn) -> tuple[dict[str, Any], int]:
     pieces = [
         {"id": f"{name}:{at}", "doc_id": name, "start": one.start, "end": one.end}
         for name, text in texts.items()
-        for at, one in enumerate(chunks_of(Measured(text), cut))
+        for at, one in enumerate(chunks_of(TokenizedText(text), cut))
     ]
     spans = []
     for _ in range(draw(st.integers(1, 4))):
@@ -153,7 +153,7 @@ def _gold(text: str) -> dict[str, Any]:
     return {"doc_id": "e", "start": start, "end": start + len(text)}
 
 
-def test_a_stored_grid_has_the_scores_of_a_count_of_characters(workspace: Catalogue) -> None:
+def test_a_stored_grid_has_the_scores_of_a_count_of_characters(workspace: RunStore) -> None:
     corpus = Corpus("e", (Document("e", EMOJI, "Places", "e.md"),))
     records = tuple(
         {"question_id": f"q{at}", "question": question, "relevant_spans": [_gold(one) for one in texts]}
@@ -163,7 +163,7 @@ def test_a_stored_grid_has_the_scores_of_a_count_of_characters(workspace: Catalo
     cells, _ = plan_cells((8, 24), (0, 5), "tokens", along, (False, True))
     plan = GridPlan(corpus, Questions("asked", records), cells)
     for cell, run in zip(cells, run_grid(workspace, plan, "p"), strict=True):
-        index = chunks_of(Measured(EMOJI), cell)
+        index = chunks_of(TokenizedText(EMOJI), cell)
         table = workspace.table(run)
         for row, sample in enumerate(table.samples.read(range(run.n))):
             gold = frozenset[Place]().union(*map(_characters, sample["relevant_spans"]))

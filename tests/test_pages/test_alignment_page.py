@@ -13,23 +13,23 @@ from streamlit.testing.v1 import AppTest
 from dashboard.charts.alignment import VersionRate, group_bars, k_lines, rank_bars, version_rates
 from dashboard.shell.selection import Selection
 from data.analysis.alignment import (
-    GOLD_PLACES,
+    GOLD_RANK_BANDS,
     LENGTHS,
     by_k,
     by_rank,
-    gold_place,
+    gold_rank_band,
     length_band,
-    origins_of,
-    quality_by_place,
+    outcome_by_gold_rank,
     rate_of,
+    sources_of_use,
     split,
 )
 from data.api import add_run
-from data.cases.cohorts import mark_rows
+from data.cases.cohorts import cohort_rows
 from data.errors import DataError
-from data.scoring.context_use import UseOfRun, use_of
-from data.scoring.run_store import Catalogue
-from data.scoring.scored_run import RunTable
+from data.scoring.context_use import RunContextUse, context_use_of
+from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
 
 LONG = "many words " * 100  # 1,100 characters
 
@@ -54,30 +54,30 @@ RECORDS = [
 ]
 
 
-def _loaded(catalogue: Catalogue, records: list[dict[str, Any]]) -> tuple[RunTable, UseOfRun]:
-    table = catalogue.table(add_run(records, "run", "p", str(catalogue.workspace.root)))
-    found = use_of(table)
+def _loaded(store: RunStore, records: list[dict[str, Any]]) -> tuple[ScoredRun, RunContextUse]:
+    table = store.table(add_run(records, "run", "p", str(store.workspace.root)))
+    found = context_use_of(table)
     assert found is not None
     return table, found
 
 
-def test_the_rate_counts_answers_and_leaves_refusals_out(workspace: Catalogue) -> None:
+def test_the_rate_counts_answers_and_leaves_refusals_out(workspace: RunStore) -> None:
     table, found = _loaded(workspace, RECORDS)
-    assert origins_of(found) == ["judge"]
+    assert sources_of_use(found) == ["judge"]
     rate = rate_of(table, found, "judge")
     assert (rate.value.mean, rate.value.n_scored, rate.used_nothing) == (0.5, 4, 1)
     assert rate.value.method == "exact"  # fewer than ten questions
     assert rate_of(table, found, "lexical").value.n_scored == 0
 
 
-def test_ten_questions_get_wilsons_interval(workspace: Catalogue) -> None:
+def test_ten_questions_get_wilsons_interval(workspace: RunStore) -> None:
     records = [_record(f"q{at}", [1] if at < 7 else [2], ["a"]) for at in range(10)]
     table, found = _loaded(workspace, records)
     value = rate_of(table, found, "judge").value
     assert (value.method, round(value.low, 3), round(value.high, 3)) == ("wilson", 0.108, 0.603)
 
 
-def test_use_by_rank_divides_by_the_answers_that_had_a_document_there(workspace: Catalogue) -> None:
+def test_use_by_rank_divides_by_the_answers_that_had_a_document_there(workspace: RunStore) -> None:
     shorter = _record("q6", [1], ["a"])
     shorter["retrieved"] = shorter["retrieved"][:1]
     table, found = _loaded(workspace, [*RECORDS, shorter])
@@ -89,7 +89,7 @@ def test_use_by_rank_divides_by_the_answers_that_had_a_document_there(workspace:
     ]
 
 
-def test_what_a_cut_wastes_and_loses(workspace: Catalogue) -> None:
+def test_what_a_cut_wastes_and_loses(workspace: RunStore) -> None:
     table, found = _loaded(workspace, RECORDS)
     lines = by_k(table, found, "judge")
     assert [round(one.value.mean, 3) for one in lines["wasted_context"]] == [0.5, 0.5, round(7 / 12, 3)]
@@ -100,7 +100,7 @@ def test_what_a_cut_wastes_and_loses(workspace: Catalogue) -> None:
         assert groups[2].value.mean == pytest.approx(summary[f"{name}@3"].mean)
 
 
-def test_splits_by_hand(workspace: Catalogue) -> None:
+def test_splits_by_hand(workspace: RunStore) -> None:
     table, found = _loaded(workspace, RECORDS)
     by = {
         name: {one.label: (one.value.mean, one.value.n_scored) for one in split(table, found, "judge", name)}
@@ -111,9 +111,9 @@ def test_splits_by_hand(workspace: Catalogue) -> None:
     assert by["query_type"] == {"fact": (0.5, 2), "list": (0.5, 2)}
 
 
-def test_quality_by_the_rank_of_the_gold(workspace: Catalogue) -> None:
+def test_quality_by_the_rank_of_the_gold(workspace: RunStore) -> None:
     table, found = _loaded(workspace, RECORDS)
-    groups = quality_by_place(table, found, "faithfulness")
+    groups = outcome_by_gold_rank(table, found, "faithfulness")
     assert [(one.key, round(one.value.mean, 3), one.value.n_scored) for one in groups] == [
         ("1", 0.9, 2),
         ("2", 0.5, 2),
@@ -128,7 +128,7 @@ def test_bands_and_places() -> None:
         *("800 to 1,999", "800 to 1,999", "2,000 or more", ""),
     ]
     ranks = np.array([1, 5, 6, 10, 11, np.inf, np.nan])
-    assert [GOLD_PLACES[code] if code >= 0 else "" for code in gold_place(ranks)] == [
+    assert [GOLD_RANK_BANDS[code] if code >= 0 else "" for code in gold_rank_band(ranks)] == [
         *("1", "5", "6 to 10", "6 to 10", "deeper", "none", ""),
     ]
 
@@ -148,19 +148,19 @@ def test_bands_and_places() -> None:
         ("gold_place:none", [3]),
     ],
 )
-def test_marks_select_exactly_their_cases(workspace: Catalogue, mark: str, rows: list[int]) -> None:
+def test_marks_select_exactly_their_cases(workspace: RunStore, mark: str, rows: list[int]) -> None:
     table, _ = _loaded(workspace, RECORDS)
-    assert np.flatnonzero(mark_rows(table, mark)).tolist() == rows
+    assert np.flatnonzero(cohort_rows(table, mark)).tolist() == rows
 
 
 @pytest.mark.parametrize("mark", ["used_rank:0", "gold_place:77", "ignored_length:long", "ignored_relevant:"])
-def test_a_wrong_value_of_a_mark_is_refused(workspace: Catalogue, mark: str) -> None:
+def test_a_wrong_value_of_a_mark_is_refused(workspace: RunStore, mark: str) -> None:
     table, _ = _loaded(workspace, RECORDS)
     with pytest.raises(DataError, match="accepted"):
-        mark_rows(table, mark)
+        cohort_rows(table, mark)
 
 
-def test_origins_are_told_apart(workspace: Catalogue) -> None:
+def test_origins_are_told_apart(workspace: RunStore) -> None:
     claims = [{"text": "x", "in_reference": True, "supported_by": [2]}]
     cited = [{"sentence": "An answer.", "ids": ["a"]}]
     words = _record("words", None, ["a"], answer="many words many words short")
@@ -172,8 +172,8 @@ def test_origins_are_told_apart(workspace: Catalogue) -> None:
         words,
     ]
     table, found = _loaded(workspace, records)
-    assert found.origin.tolist() == ["judge", "imported", "citation", "claims", "lexical"]
-    assert origins_of(found) == ["judge", "claims", "citation", "imported", "lexical"]
+    assert found.source.tolist() == ["judge", "imported", "citation", "claims", "lexical"]
+    assert sources_of_use(found) == ["judge", "claims", "citation", "imported", "lexical"]
     assert found.use.used[:4].tolist() == [
         [True, False, False],
         [False, False, True],
@@ -183,7 +183,7 @@ def test_origins_are_told_apart(workspace: Catalogue) -> None:
     assert rate_of(table, found, "claims").value.mean == 1.0
 
 
-def test_the_published_range_has_a_row_of_its_own(workspace: Catalogue) -> None:
+def test_the_published_range_has_a_row_of_its_own(workspace: RunStore) -> None:
     table, found = _loaded(workspace, RECORDS)
     rates = [VersionRate("mine <b>", "r1", rate_of(table, found, "judge"), True)]
     figure = version_rates(rates)
@@ -197,7 +197,7 @@ def test_the_published_range_has_a_row_of_its_own(workspace: Catalogue) -> None:
     assert [shape.x0 for shape in figure.layout.shapes] == [0.30]
 
 
-def test_bars_carry_the_marks_they_lead_to(workspace: Catalogue) -> None:
+def test_bars_carry_the_marks_they_lead_to(workspace: RunStore) -> None:
     table, found = _loaded(workspace, RECORDS)
     bars = rank_bars(by_rank(table, found, "judge")).data[0]
     assert [one[0] for one in bars.customdata] == ["used_rank:1", "used_rank:2", "used_rank:3"]
@@ -212,8 +212,8 @@ def test_bars_carry_the_marks_they_lead_to(workspace: Catalogue) -> None:
     assert list(lines.data[0].x) == [1, 2, 3]
 
 
-def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
@@ -226,7 +226,7 @@ def _words(app: AppTest) -> str:
 
 
 def test_above_the_line_the_page_says_what_to_look_into(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _loaded(workspace, RECORDS)
     app = _open(workspace, monkeypatch, project="p")
@@ -239,7 +239,7 @@ def test_above_the_line_the_page_says_what_to_look_into(
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
-def test_one_run_two_and_many(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
+def test_one_run_two_and_many(workspace: RunStore, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
     for at in range(n):
         records = [{**one, "answer": f"Version {at}."} for one in RECORDS[:n]]
         add_run(records, f"v{at}", "p", str(workspace.workspace.root))
@@ -249,14 +249,14 @@ def test_one_run_two_and_many(workspace: Catalogue, monkeypatch: pytest.MonkeyPa
     assert len(versions["y"]) == n
 
 
-def test_a_run_of_refusals_says_so(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_refusals_says_so(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     add_run([_record("q", [1], ["a"], refused=True)], "r", "p", str(workspace.workspace.root))
     app = _open(workspace, monkeypatch, project="p")
     assert not app.exception
     assert "not refusals" in _words(app)
 
 
-def test_a_bar_opens_its_cases(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bar_opens_its_cases(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _loaded(workspace, RECORDS)
     app = _open(workspace, monkeypatch, project="p", split="query_type")
     app.button(key="split_query_type_ignored_top:list").click().run()

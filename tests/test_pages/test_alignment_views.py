@@ -11,13 +11,13 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.alignment import VersionRate, k_lines, place_points, version_rates
 from dashboard.shell.selection import Selection
-from data.analysis.alignment import Group, Rate, by_k, gap_of, quality_by_place
+from data.analysis.alignment import Group, Rate, by_k, gap_of, outcome_by_gold_rank
 from data.api import add_run
-from data.cases.cohorts import mark_rows, mark_title
+from data.cases.cohorts import cohort_rows, cohort_title
 from data.errors import DataError
-from data.scoring.context_use import UseOfRun, use_of
-from data.scoring.run_store import Catalogue
-from data.scoring.scored_run import RunTable
+from data.scoring.context_use import RunContextUse, context_use_of
+from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
 from metrics.statistics.intervals import Interval
 
 Used = list[tuple[int, float | None]]
@@ -40,9 +40,9 @@ RECORDS = [
 ]
 
 
-def _loaded(catalogue: Catalogue) -> tuple[RunTable, UseOfRun]:
-    table = catalogue.table(add_run(RECORDS, "run", "p", str(catalogue.workspace.root), {"top_k": 2}))
-    found = use_of(table)
+def _loaded(store: RunStore) -> tuple[ScoredRun, RunContextUse]:
+    table = store.table(add_run(RECORDS, "run", "p", str(store.workspace.root), {"top_k": 2}))
+    found = context_use_of(table)
     assert found is not None
     return table, found
 
@@ -71,24 +71,24 @@ def _loaded(catalogue: Catalogue) -> tuple[RunTable, UseOfRun]:
         ("gold_place:none", [3]),
     ],
 )
-def test_marks_keep_to_an_origin(workspace: Catalogue, mark: str, rows: list[int]) -> None:
+def test_marks_keep_to_an_origin(workspace: RunStore, mark: str, rows: list[int]) -> None:
     table, _ = _loaded(workspace)
-    assert np.flatnonzero(mark_rows(table, mark)).tolist() == rows
+    assert np.flatnonzero(cohort_rows(table, mark)).tolist() == rows
 
 
 @pytest.mark.parametrize("mark", ["ignored_top:gossip", "used_nothing:2", "wasted:0", "deep:x:judge"])
-def test_a_mark_with_another_value_is_refused(workspace: Catalogue, mark: str) -> None:
+def test_a_mark_with_another_value_is_refused(workspace: RunStore, mark: str) -> None:
     table, _ = _loaded(workspace)
     with pytest.raises(DataError, match="accepted"):
-        mark_rows(table, mark)
+        cohort_rows(table, mark)
 
 
 def test_a_mark_names_its_origin() -> None:
-    assert mark_title("used_rank:3:citation") == "the answer draws on rank 3 (cited)"
-    assert mark_title("ignored_top") == "the answer passes over the first document"
+    assert cohort_title("used_rank:3:citation") == "the answer draws on rank 3 (cited)"
+    assert cohort_title("ignored_top") == "the answer passes over the first document"
 
 
-def test_the_gap_counts_answers_with_shares_of_one_origin(workspace: Catalogue) -> None:
+def test_the_gap_counts_answers_with_shares_of_one_origin(workspace: RunStore) -> None:
     """By hand: q0 uses ranks 1, 2 in this order, gap 0; q1 uses rank 2 alone, gap 1; q2 used nothing."""
     table, found = _loaded(workspace)
     value = gap_of(table, found, "judge")
@@ -135,7 +135,7 @@ def test_the_published_range_and_the_alert_line_do_not_meet() -> None:
     assert any("Shapley attribution on two datasets" in one and "not comparable" in one for one in words)
 
 
-def test_points_of_the_cuts_carry_metric_and_k(workspace: Catalogue) -> None:
+def test_points_of_the_cuts_carry_metric_and_k(workspace: RunStore) -> None:
     table, found = _loaded(workspace)
     titles = {"wasted_context": "wasted", "deep_reliance": "deep"}
     wasted, deep = k_lines(by_k(table, found, "judge"), titles, 2).data
@@ -143,7 +143,7 @@ def test_points_of_the_cuts_carry_metric_and_k(workspace: Catalogue) -> None:
     assert [one[:3] for one in deep.customdata] == [["deep_reliance", k, 2] for k in (1, 2, 3, 4)]
 
 
-def _deep(catalogue: Catalogue, questions: int) -> tuple[RunTable, UseOfRun]:
+def _deep(store: RunStore, questions: int) -> tuple[ScoredRun, RunContextUse]:
     """Lists of 40 documents whose 25th alone is used."""
     retrieved = [{"id": f"d{at}", "text": f"text {at}"} for at in range(40)]
     records = [
@@ -157,14 +157,14 @@ def _deep(catalogue: Catalogue, questions: int) -> tuple[RunTable, UseOfRun]:
         }
         for at in range(questions)
     ]
-    table = catalogue.table(add_run(records, "deep", "deep", str(catalogue.workspace.root)))
-    found = use_of(table)
+    table = store.table(add_run(records, "deep", "deep", str(store.workspace.root)))
+    found = context_use_of(table)
     assert found is not None
     return table, found
 
 
 def test_a_cut_deeper_than_what_is_drawn_has_its_own_value(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table, found = _deep(workspace, 12)
     assert len(by_k(table, found, "judge")["deep_reliance"]) == 20
@@ -179,13 +179,13 @@ def test_a_cut_deeper_than_what_is_drawn_has_its_own_value(
     assert "deep reliance@30: 0 %" in words
 
 
-def test_the_places_of_gold_are_found_once(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_places_of_gold_are_found_once(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _loaded(workspace)
     asked: list[str] = []
 
-    def counted(table: RunTable, found: UseOfRun, metric: str) -> list[Group]:
+    def counted(table: ScoredRun, found: RunContextUse, metric: str) -> list[Group]:
         asked.append(metric)
-        return quality_by_place(table, found, metric)
+        return outcome_by_gold_rank(table, found, metric)
 
     monkeypatch.setattr("dashboard.sections.alignment.quality_by_place", counted)
     app = _open(workspace, monkeypatch, project="p")
@@ -194,17 +194,17 @@ def test_the_places_of_gold_are_found_once(workspace: Catalogue, monkeypatch: py
     assert asked == ["correctness"]
 
 
-def test_no_gold_stands_apart_from_the_ranks(workspace: Catalogue) -> None:
+def test_no_gold_stands_apart_from_the_ranks(workspace: RunStore) -> None:
     table, found = _loaded(workspace)
-    groups: list[Group] = quality_by_place(table, found, "correctness")
+    groups: list[Group] = outcome_by_gold_rank(table, found, "correctness")
     ranked, without = place_points(groups, "Correctness").data
     assert (list(ranked.x), list(ranked.y)) == (["1", "4"], [0.75, 0.0])
     assert (list(without.x), list(without.y), without.mode) == (["none"], [0.5], "markers")
     assert without.customdata[0][:2] == ["gold_place:none", 1]
 
 
-def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
@@ -228,21 +228,19 @@ def _words(app: AppTest) -> str:
     ],
 )
 def test_buttons_open_the_cases_behind_the_numbers(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, key: str, mark: str, cases: int
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch, key: str, mark: str, cases: int
 ) -> None:
     _loaded(workspace)
-    app = _open(workspace, monkeypatch, project="p", origin="imported")
+    app = _open(workspace, monkeypatch, project="p", source="imported")
     assert not app.exception
     app.button(key=key).click().run()
     assert app.session_state["selection"].mark == mark
     assert f"**{cases} case" in _words(app)
 
 
-def test_a_type_of_question_keeps_to_the_origin(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_type_of_question_keeps_to_the_origin(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _loaded(workspace)
-    app = _open(workspace, monkeypatch, project="p", origin="imported", split="query_type")
+    app = _open(workspace, monkeypatch, project="p", source="imported", split="query_type")
     app.button(key="split_query_type_ignored_top:fact").click().run()
     chosen = app.session_state["selection"]
     assert (chosen.mark, chosen.slices) == ("ignored_top:imported", {"query_type": "fact"})
@@ -250,12 +248,12 @@ def test_a_type_of_question_keeps_to_the_origin(
 
 
 def test_the_gap_follows_the_origin_and_sorts_its_cases(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _loaded(workspace)
-    app = _open(workspace, monkeypatch, project="p", origin="imported")
+    app = _open(workspace, monkeypatch, project="p", source="imported")
     assert "Rank-use gap: not measured" in _words(app)
-    app = _open(workspace, monkeypatch, project="p", origin="judge")
+    app = _open(workspace, monkeypatch, project="p", source="judge")
     assert "Rank-use gap **0.50**" in _words(app)
     app.button(key="cases_gap").click().run()
     chosen = app.session_state["selection"]
@@ -264,10 +262,10 @@ def test_the_gap_follows_the_origin_and_sorts_its_cases(
 
 @pytest.mark.parametrize("origin", ["", "lexical", "nobody"])
 def test_an_origin_the_run_has_not_gives_way_to_the_first(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, origin: str
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch, origin: str
 ) -> None:
     _loaded(workspace)
-    app = _open(workspace, monkeypatch, project="p", origin=origin)
+    app = _open(workspace, monkeypatch, project="p", source=origin)
     assert not app.exception
     words = _words(app)
     assert "**67 %** of the answers pass over the first document" in words
@@ -275,7 +273,7 @@ def test_an_origin_the_run_has_not_gives_way_to_the_first(
 
 
 def test_every_bundled_project_shows_rates_or_says_why_not(
-    demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+    demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown = {}
     for project in demo.projects():

@@ -15,13 +15,13 @@ from dashboard.charts.benchmarks import VersionPoint, dot_plot, progress
 from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.comparison.benchmarks import band_of, read_published
-from data.errors import InputError, Problems
+from data.errors import InputError, ValidationErrors
 from data.importers.detect import detect, read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
-from data.scoring.summaries import stated
+from data.scoring.summaries import reported_means
 from metrics.sanity.means import MEAN_RULES, Means, check_means
 from metrics.sanity.run import RULES
 
@@ -50,7 +50,7 @@ COLUMNS = (
 )
 
 
-def test_the_published_rows_are_those_of_the_paper(demo: Catalogue) -> None:
+def test_the_published_rows_are_those_of_the_paper(demo: RunStore) -> None:
     found_there = read_published(demo.workspace)
     (table,) = found_there.tables
     assert not found_there.errors
@@ -59,7 +59,7 @@ def test_the_published_rows_are_those_of_the_paper(demo: Catalogue) -> None:
     assert found == ROWS
 
 
-def test_shares_add_up_and_two_rows_are_warned_of(demo: Catalogue) -> None:
+def test_shares_add_up_and_two_rows_are_warned_of(demo: RunStore) -> None:
     (table,) = read_published(demo.workspace).tables
     found = {row.name: [(one.rule, one.severity) for one in check_means(row.means)] for row in table.rows}
     warned = [("precision_parts_of_means", "warning")]
@@ -73,7 +73,7 @@ def test_shares_add_up_and_two_rows_are_warned_of(demo: Catalogue) -> None:
     assert [title.split("add up to ")[1] for title in sums] == ["99.7 %", "99.8 %"]
 
 
-def test_the_history_raises_exactly_what_is_wrong_with_it(demo: Catalogue) -> None:
+def test_the_history_raises_exactly_what_is_wrong_with_it(demo: RunStore) -> None:
     runs = {run.name: run for run in demo.runs("version history")}
     found = {name: check_run(demo.table(run)) for name, run in runs.items()}
     assert [(one.rule, one.severity) for one in found["V1"]] == [("zero_mean", "warning")]
@@ -114,7 +114,7 @@ def test_the_docs_list_every_rule() -> None:
         assert f"| `{rule.key}` {rule.title} | {rule.condition} |" in page
 
 
-def test_the_examples_of_the_docs_are_read(workspace: Catalogue) -> None:
+def test_the_examples_of_the_docs_are_read(workspace: RunStore) -> None:
     blocks = [part.split("```")[0] for part in DOCS.read_text(encoding="utf-8").split("```json\n")[1:]]
     folder = workspace.workspace.root / "benchmarks"
     folder.mkdir()
@@ -156,9 +156,7 @@ FACTS = '"title": "t", "source": "s", "date": "d"'
         ),
     ],
 )
-def test_a_broken_file_is_told_and_leaves_the_others(
-    workspace: Catalogue, content: str, message: str
-) -> None:
+def test_a_broken_file_is_told_and_leaves_the_others(workspace: RunStore, content: str, message: str) -> None:
     folder = workspace.workspace.root / "benchmarks"
     folder.mkdir()
     (folder / "mine.json").write_text(content.replace("%s", FACTS), encoding="utf-8")
@@ -169,7 +167,7 @@ def test_a_broken_file_is_told_and_leaves_the_others(
         raise found.errors[0]
 
 
-def test_bands_follow_the_direction_of_the_metric(demo: Catalogue) -> None:
+def test_bands_follow_the_direction_of_the_metric(demo: RunStore) -> None:
     bands = read_published(demo.workspace).bands
     assert [band_of(bands["answer_f1"], value) for value in (0.39, 0.40, 0.55, 0.6)] == [
         *("needs work", "minimum", "good", "excellent"),
@@ -180,7 +178,7 @@ def test_bands_follow_the_direction_of_the_metric(demo: Catalogue) -> None:
 
 
 def _read(content: str) -> list[Any]:
-    problems = Problems("versions.csv")
+    problems = ValidationErrors("versions.csv")
     drafts = read_runs(Source.from_bytes("versions.csv", content.encode()), Options(), problems)
     problems.raise_if_any()
     return drafts
@@ -251,7 +249,7 @@ def test_every_command_knows_a_version_without_samples(
     ],
 )
 def test_what_the_configuration_says_of_the_questions_is_checked(
-    workspace: Catalogue, config: dict[str, Any]
+    workspace: RunStore, config: dict[str, Any]
 ) -> None:
     run = add_run(
         [{"question": "q", "scores": {"faithfulness": 1.0}}], "r", "p", str(workspace.workspace.root), config
@@ -265,8 +263,8 @@ def test_what_the_configuration_says_of_the_questions_is_checked(
     assert expected[next(iter(config))] in rules
 
 
-def _open(catalogue: Catalogue, page: str, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+def _open(store: RunStore, page: str, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
@@ -280,7 +278,7 @@ def _words(app: AppTest) -> str:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_stands_a_version_without_samples(
-    demo: Catalogue, page: str, monkeypatch: pytest.MonkeyPatch
+    demo: RunStore, page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = _open(demo, page, monkeypatch, project="version history")
     assert not app.exception
@@ -289,7 +287,7 @@ def test_every_page_stands_a_version_without_samples(
         assert "known by its means alone" in _words(app)
 
 
-def test_means_beside_a_run_with_samples(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_means_beside_a_run_with_samples(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(workspace.workspace.root)
     claims = [{"text": "x", "in_reference": True, "supported_by": [1]}]
     record = {
@@ -308,13 +306,13 @@ def test_means_beside_a_run_with_samples(workspace: Catalogue, monkeypatch: pyte
         app = _open(workspace, page, monkeypatch, project="mixed")
         assert not app.exception, page
         assert not app.error, page
-    app = _open(workspace, "benchmarks", monkeypatch, project="mixed", measure="faithfulness")
+    app = _open(workspace, "benchmarks", monkeypatch, project="mixed", shown_metric="faithfulness")
     line, *crosses = json.loads(app.get("plotly_chart")[-1].proto.spec)["data"]
     assert len(line["x"]) == 3
     assert len(crosses) == 0 or crosses[0]["x"]
 
 
-def test_differences_are_turned_and_make_no_claim(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_differences_are_turned_and_make_no_claim(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(demo, "benchmarks", monkeypatch, project="ragchecker", against="ragchecker_clapnq:2")
     words = _words(app)
     assert "without a claim of significance" in words
@@ -326,15 +324,15 @@ def test_differences_are_turned_and_make_no_claim(demo: Catalogue, monkeypatch: 
     assert better["Self-knowledge"].endswith("(no direction)")
 
 
-def test_charts_show_every_system_and_no_false_zero(demo: Catalogue) -> None:
+def test_charts_show_every_system_and_no_false_zero(demo: RunStore) -> None:
     (table,) = read_published(demo.workspace).tables
     ours = {name: one for name, one in demo.summary(demo.runs("ragchecker")[0]).items() if name in COLUMNS}
     figure = dot_plot(ours, "ours", table.rows)
     assert [one.name for one in figure.data] == [*ROWS, "ours"]
     assert len({one.marker.symbol for one in figure.data}) == 5
     assert [one[0] for one in figure.data[-1].customdata] == list(ours)
-    first = stated(demo.runs("version history")[0])["faithfulness"]
-    third = stated(demo.runs("version history")[2])["faithfulness"]
+    first = reported_means(demo.runs("version history")[0])["faithfulness"]
+    third = reported_means(demo.runs("version history")[2])["faithfulness"]
     points = [
         VersionPoint("V1", first, True),
         VersionPoint("V2", None, False),

@@ -13,12 +13,12 @@ from streamlit.testing.v1 import AppTest
 from dashboard.charts.judge import INK, Mean, confusion_matrix, mean_rows, ranking_dots
 from dashboard.shell.selection import Selection
 from data.api import add_run
-from data.labels.evaluated_metric import Held
+from data.labels.evaluated_metric import EvaluatedMetric
 from data.labels.random_sample import queue_of, queue_state, start_queue
 from data.labels.rating_dimensions import QUANTITIES
 from data.labels.ratings import rate, ratings_of
-from data.scoring.run_store import Catalogue
-from data.scoring.scored_run import RunTable
+from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
 from metrics.schema.scores import Source
 from metrics.statistics.agreement import Agreement, Confusion
 
@@ -50,8 +50,8 @@ def script(tmp_path: Path) -> Path:
     return folder / "main.py"
 
 
-def _open(script: Path, catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+def _open(script: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(script), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
@@ -68,7 +68,7 @@ def _figures(app: AppTest) -> list[dict[str, Any]]:
     return [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
 
 
-def _loaded(catalogue: Catalogue, n: int, name: str = "run") -> RunTable:
+def _loaded(store: RunStore, n: int, name: str = "run") -> ScoredRun:
     records: list[dict[str, Any]] = [
         {
             "question_id": f"q{at:03}",
@@ -78,23 +78,23 @@ def _loaded(catalogue: Catalogue, n: int, name: str = "run") -> RunTable:
         }
         for at in range(n)
     ]
-    return catalogue.table(add_run(records, name, "p", str(catalogue.workspace.root)))
+    return store.table(add_run(records, name, "p", str(store.workspace.root)))
 
 
-def _case(table: RunTable, row: int) -> tuple[str, str, int]:
+def _case(table: ScoredRun, row: int) -> tuple[str, str, int]:
     return table.run.run_id, str(table.question_ids[table.question[row]]), int(table.repeats[row])
 
 
-def _draw(catalogue: Catalogue, table: RunTable, n: int, quantity: str = "faithfulness") -> int:
-    queue = start_queue(catalogue.ledger, table.run.run_id, quantity, "Ann")
-    for row in queue_state(catalogue.ledger, table, queue).coming[:n]:
+def _draw(store: RunStore, table: ScoredRun, n: int, quantity: str = "faithfulness") -> int:
+    queue = start_queue(store.ledger, table.run.run_id, quantity, "Ann")
+    for row in queue_state(store.ledger, table, queue).coming[:n]:
         value = float(table.values("faithfulness")[row])
-        rate(catalogue.ledger, _case(table, row), "Ann", quantity, max(0.0, value - 0.25), queue.queue_id)
+        rate(store.ledger, _case(table, row), "Ann", quantity, max(0.0, value - 0.25), queue.queue_id)
     return queue.queue_id
 
 
 def test_without_people_it_says_what_to_do(
-    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _loaded(workspace, 3)
     app = _open(script, workspace, monkeypatch)
@@ -105,7 +105,7 @@ def test_without_people_it_says_what_to_do(
 
 
 def test_mtrag_shows_agreement_of_every_metric(
-    script: Path, demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+    script: Path, demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = next(one for one in demo.runs("mtrag") if one.name.startswith("GPT-4"))
     app = _open(script, demo, monkeypatch, project="mtrag", run=run.run_id)
@@ -136,9 +136,9 @@ def test_mtrag_shows_agreement_of_every_metric(
 
 
 def test_pickers_and_cut_offs_live_in_the_selection(
-    script: Path, demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+    script: Path, demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = _open(script, demo, monkeypatch, project="clapnq", quantity="imported:faithfulness")
+    app = _open(script, demo, monkeypatch, project="clapnq", dimension="imported:faithfulness")
     app.selectbox(key="pick_held").select("rouge_l:imported").run()
     app.slider(key="pick_people_cut").set_value(0.75).run()
     chosen = app.session_state["selection"]
@@ -152,14 +152,14 @@ def test_pickers_and_cut_offs_live_in_the_selection(
 
 @pytest.mark.parametrize(("labels", "few"), [(12, True), (60, False)])
 def test_labels_drawn_at_random_correct_the_mean(
-    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, labels: int, few: bool
+    script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch, labels: int, few: bool
 ) -> None:
     table = _loaded(workspace, 80)
     _draw(workspace, table, labels)
     others = [row for row in range(80) if not ratings_of_row(workspace, table, row)][:3]
     for row in others:
         rate(workspace.ledger, _case(table, row), "Bo", "faithfulness", 0.0)
-    app = _open(script, workspace, monkeypatch, quantity="faithfulness", held="faithfulness:imported")
+    app = _open(script, workspace, monkeypatch, dimension="faithfulness", evaluated="faithfulness:imported")
     means = _figures(app)[-1]
     grey, main = means["data"]
     assert grey["y"] == ["the metric alone", "labels alone"]
@@ -173,7 +173,7 @@ def test_labels_drawn_at_random_correct_the_mean(
 
 
 def test_what_could_not_be_rated_is_said_and_titles_stay_text(
-    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hostile = "see [here](http://evil.example) ![x](http://e/x.png)"
     records: list[dict[str, Any]] = [
@@ -187,7 +187,7 @@ def test_what_could_not_be_rated_is_said_and_titles_stay_text(
     state = queue_state(workspace.ledger, table, queue)
     for row in state.coming[:5]:
         rate(workspace.ledger, _case(table, row), "Ann", "faithfulness", None, queue.queue_id)
-    app = _open(script, workspace, monkeypatch, quantity="faithfulness", held=f"{metric}:imported")
+    app = _open(script, workspace, monkeypatch, dimension="faithfulness", evaluated=f"{metric}:imported")
     words = _words(app)
     assert "5 drawn cases could not be rated, left out" in words
     caption = next(str(one.value) for one in app.caption if "another quantity" in str(one.value))
@@ -195,14 +195,14 @@ def test_what_could_not_be_rated_is_said_and_titles_stay_text(
     assert "](http" not in caption.replace("\\", "\0")
 
 
-def ratings_of_row(catalogue: Catalogue, table: RunTable, row: int) -> bool:
-    found = ratings_of(catalogue.ledger, table.run.run_id, "faithfulness")
+def ratings_of_row(store: RunStore, table: ScoredRun, row: int) -> bool:
+    found = ratings_of(store.ledger, table.run.run_id, "faithfulness")
     return any(one.question_id == _case(table, row)[1] for one in found)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_one_run_two_and_many(
-    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, n: int
+    script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
     tables = [_loaded(workspace, 6, f"v{at}") for at in range(n)]
     workspace.ledger.add_label(_case(tables[-1], 0), "Ann", "pass")
@@ -212,7 +212,7 @@ def test_one_run_two_and_many(
 
 
 def test_the_queue_starts_shows_a_blind_case_and_marks_what_is_labelled(
-    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = _loaded(workspace, 9)
     app = _open(script, workspace, monkeypatch).switch_page("views/cases.py").run()
@@ -241,7 +241,7 @@ def test_the_queue_starts_shows_a_blind_case_and_marks_what_is_labelled(
 
 
 def test_a_case_that_was_not_drawn_is_labelled_unmarked(
-    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = _loaded(workspace, 9)
     monkeypatch.setattr("data.labels.random_sample.secrets.randbelow", lambda _: 3)  # draws the last row last
@@ -259,7 +259,7 @@ def test_a_case_that_was_not_drawn_is_labelled_unmarked(
 
 
 def test_a_queue_of_somebody_else_marks_nothing_until_one_goes_on_as_them(
-    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = _loaded(workspace, 4)
     queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
@@ -282,7 +282,7 @@ def test_a_queue_of_somebody_else_marks_nothing_until_one_goes_on_as_them(
 )
 def test_levels_are_rated_by_buttons(
     script: Path,
-    workspace: Catalogue,
+    workspace: RunStore,
     monkeypatch: pytest.MonkeyPatch,
     quantity: str,
     button: str,
@@ -307,7 +307,7 @@ def test_levels_are_rated_by_buttons(
 
 
 def test_faithfulness_is_counted_and_the_end_of_the_queue_is_said(
-    script: Path, workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = _loaded(workspace, 1)
     queue = start_queue(workspace.ledger, table.run.run_id, "faithfulness", "Ann")
@@ -342,7 +342,7 @@ def test_the_matrix_is_a_chart_whose_cells_carry_their_marks() -> None:
 
 
 def test_undefined_correlations_are_not_drawn_and_missing_ends_have_no_arms() -> None:
-    held = [Held(name, Source.JUDGED) for name in ("a", "b", "c")]
+    held = [EvaluatedMetric(name, Source.JUDGED) for name in ("a", "b", "c")]
     values = [(0.5, 0.2, 0.7), (float("nan"),) * 3, (0.1, float("nan"), float("nan"))]
     found = [
         (one, Agreement("spearman", *three, 20, "bootstrap")) for one, three in zip(held, values, strict=True)

@@ -12,19 +12,19 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.chunking import margin_curve, plane_map
+from dashboard.charts.chunking import heatmap, marginal_effect_curve
 from dashboard.sections import grid_search
 from dashboard.shell.selection import Selection
 from data.chunking.corpus import corpus_of
 from data.chunking.grid_search import GridPlan, plan_cells, run_grid
 from data.chunking.grids import grids_of
 from data.chunking.questions import read_questions
-from data.chunking.ranking import standings
-from data.errors import Problems
-from data.importers.load import import_drafts
+from data.chunking.ranking import rank_trials
+from data.errors import ValidationErrors
+from data.importers.load import import_parsed_runs
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
-from data.store.parsed_run import RunDraft
+from data.scoring.run_store import RunStore
+from data.store.parsed_run import ParsedRun
 
 TEXT = "\n\n".join(
     f"Town number {at} lies on the river {'abcdefghij'[at % 10] * 3} and has {at} bridges."
@@ -45,8 +45,8 @@ def _plan(sizes: tuple[int, ...], overlaps: tuple[int, ...], strategies: tuple[A
     return GridPlan(corpus, questions, plan_cells(sizes, overlaps, "tokens", strategies)[0])
 
 
-def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="towns", **chosen)
     app.run()
@@ -61,7 +61,7 @@ def _words(app: AppTest) -> str:
     ("sizes", "overlaps", "planes"), [((16,), (0,), 0), ((16, 32), (0,), 4), ((16, 32, 64), (0, 8, 16), 4)]
 )
 def test_one_cell_two_and_many(
-    workspace: Catalogue,
+    workspace: RunStore,
     monkeypatch: pytest.MonkeyPatch,
     sizes: tuple[int, ...],
     overlaps: tuple[int, ...],
@@ -78,9 +78,7 @@ def test_one_cell_two_and_many(
     assert len(app.dataframe) == 2
 
 
-def test_without_a_grid_the_page_says_how_to_get_one(
-    demo: Catalogue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_grid_the_page_says_how_to_get_one(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="clapnq")
@@ -91,11 +89,11 @@ def test_without_a_grid_the_page_says_how_to_get_one(
     assert "chunk_overlap" in _words(app)
 
 
-def test_cells_that_were_not_run_are_blank(workspace: Catalogue) -> None:
+def test_cells_that_were_not_run_are_blank(workspace: RunStore) -> None:
     run_grid(workspace, _plan((16, 32), (0, 16)), "towns")
     (grid,) = grids_of(workspace.runs())
-    found = standings(grid, [workspace.table(cell.run) for cell in grid.cells], "span_recall@1")
-    figure = plane_map(grid, found, "Recall <b>")
+    found = rank_trials(grid, [workspace.table(cell.run) for cell in grid.cells], "span_recall@1")
+    figure = heatmap(grid, found, "Recall <b>")
     heat, points = figure.data
     assert heat.z[0][1] is None
     assert heat.text[0][1] == ""
@@ -103,24 +101,24 @@ def test_cells_that_were_not_run_are_blank(workspace: Catalogue) -> None:
     assert len(points.customdata) == 3
     assert {one[0] for one in points.customdata} == {cell.run.run_id for cell in grid.cells}
     assert sum("★" in text for row in heat.text for text in row) == 1
-    framed = sum(one.place in ("best", "same") for one in found.values)
+    framed = sum(one.outcome in ("best", "same") for one in found.values)
     assert len(figure.layout.shapes) == framed
     assert "&lt;b&gt;" in figure.layout.title.text
 
 
-def test_a_margin_shows_every_point_with_its_interval(workspace: Catalogue) -> None:
+def test_a_margin_shows_every_point_with_its_interval(workspace: RunStore) -> None:
     run_grid(workspace, _plan((16, 32), (0, 8)), "towns")
     (grid,) = grids_of(workspace.runs())
-    found = standings(grid, [workspace.table(cell.run) for cell in grid.cells], "span_recall@1")
-    curve = margin_curve(found.margins[0], "tokens", "Recall", (0.0, 1.0)).data[0]
+    found = rank_trials(grid, [workspace.table(cell.run) for cell in grid.cells], "span_recall@1")
+    curve = marginal_effect_curve(found.marginal_effects[0], "tokens", "Recall", (0.0, 1.0)).data[0]
     assert list(curve.x) == ["16", "32"]
     for mean, up, down in zip(curve.y, curve.error_y.array, curve.error_y.arrayminus, strict=True):
         assert 0 <= mean - down <= mean + up <= 1 + 1e-9
 
 
-def test_the_address_chooses_metric_and_budget(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_chooses_metric_and_budget(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     run_grid(workspace, _plan((16, 32), (0, 8)), "towns")
-    app = _open(workspace, monkeypatch, measure="span_precision", budget=250)
+    app = _open(workspace, monkeypatch, shown_metric="span_precision", budget=250)
     assert not app.exception
     titles = [
         json.loads(one.proto.spec)["layout"].get("title", {}).get("text", "")
@@ -132,7 +130,7 @@ def test_the_address_chooses_metric_and_budget(workspace: Catalogue, monkeypatch
     assert chosen["Metric"] == "span_precision"
 
 
-def test_strategies_that_cut_alike_are_told(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_strategies_that_cut_alike_are_told(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     run_grid(workspace, _plan((16, 32), (0,), ("heading", "paragraph", "recursive")), "towns")
     app = _open(workspace, monkeypatch)
     assert not app.exception
@@ -149,19 +147,19 @@ def test_strategies_that_cut_alike_are_told(workspace: Catalogue, monkeypatch: p
     assert "Cut along the text itself" in [one.value for one in app.subheader]
 
 
-def _imported(catalogue: Catalogue, name: str, day: int, dataset: str, **config: Any) -> None:
+def _imported(store: RunStore, name: str, day: int, dataset: str, **config: Any) -> None:
     records = [
         (at, {"question_id": f"q{at}", "question": f"{at}?", "scores": {"span_recall@5": 0.1 * at}})
         for at in range(1, 9)
     ]
-    draft = RunDraft(
+    draft = ParsedRun(
         name, records, "f", "native", config=config, dataset=dataset, created_at=datetime(2026, 1, day)
     )
-    import_drafts(catalogue, [draft], "towns", Problems("f"))
+    import_parsed_runs(store, [draft], "towns", ValidationErrors("f"))
 
 
 def test_an_overlap_that_was_not_recorded_stays_with_its_like(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for at, more in enumerate(({"chunk_overlap": 0}, {"chunk_overlap": 8}, {}), 1):
         _imported(workspace, f"run {at}", at, "set", chunk_size=100 * at, **more)
@@ -172,7 +170,7 @@ def test_an_overlap_that_was_not_recorded_stays_with_its_like(
     assert "Cut along the text itself" not in [one.value for one in app.subheader]
 
 
-def test_the_newest_grid_stands_first(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_newest_grid_stands_first(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for size in (100, 200):
         _imported(workspace, f"old {size}", 2, "old", chunk_size=size)
         _imported(workspace, f"made {size}", 9, "x", grid="g", grid_title="made", chunk_size=size)
@@ -190,7 +188,7 @@ def _fill(app: AppTest, **given: str) -> AppTest:
 
 
 def test_the_form_runs_a_grid_and_shows_that_it_is_done(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_grid(workspace, _plan((16,), (0,)), "towns")
     (tmp_path / "towns.txt").write_text(TEXT)
@@ -207,7 +205,7 @@ def test_the_form_runs_a_grid_and_shows_that_it_is_done(
         time.sleep(0.1)
     (job,) = grid_search.jobs(workspace)
     assert (job.done, job.error, job.project) == (True, "", "towns")
-    assert len(Catalogue(workspace.workspace).runs("towns")) == 5
+    assert len(RunStore(workspace.workspace).runs("towns")) == 5
     app.run()
     assert any("is finished" in str(one.value) for one in app.success)
     app.button(key=f"dismiss_{job.name}").click().run()
@@ -228,7 +226,7 @@ def test_the_form_runs_a_grid_and_shows_that_it_is_done(
     ],
 )
 def test_the_form_says_what_is_wrong(
-    workspace: Catalogue,
+    workspace: RunStore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     given: dict[str, str],

@@ -9,21 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.case_html.case import answer_html, context_html, conversation_html, evidence_of
+from dashboard.case_html.case import answer_html, context_html, conversation_html, highlights_of
 from dashboard.case_html.word_diff import diff_html
 from dashboard.charts.overview import (
     Point,
     case_map,
     difference_forest,
     fix_first_bars,
-    stage_flow_map,
+    stage_transition_map,
     trend,
 )
 from dashboard.shell.selection import Selection
 from dashboard.wording.escaping import chart_text, markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
 from data.comparison.compare import MetricDifference
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.store.sample_schema import normalise
 from metrics.diagnosis.fix_first import fix_first
 from metrics.diagnosis.stages import DEFAULT_ORDER, stage_code
@@ -33,7 +33,7 @@ HOSTILE = '<script>x</script><img src=x onerror=y>[a](javascript:b) & "q"'
 
 
 def _sample(**fields: Any) -> dict[str, Any]:
-    problems = Problems("test")
+    problems = ValidationErrors("test")
     sample = normalise({"question": "q?", **fields}, 1, problems)
     assert sample is not None, problems.first
     return sample
@@ -136,7 +136,7 @@ def test_every_part_of_a_case_is_escaped() -> None:
         claims=[{"text": HOSTILE, "supported_by": [1], "in_reference": True}],
         relevant=[HOSTILE],
     )
-    evidence = evidence_of(sample)
+    evidence = highlights_of(sample)
     for page in (conversation_html(sample), answer_html(sample, evidence), context_html(sample, evidence)):
         assert "<script" not in page
         assert "<img" not in page
@@ -151,11 +151,11 @@ def test_claims_carry_their_verdict_in_words_and_link_to_their_evidence() -> Non
         {"text": "three", "supported_by": []},
     ]
     sample = _sample(answer="a", retrieved=["x", "y"], claims=claims)
-    page = answer_html(sample, evidence_of(sample))
+    page = answer_html(sample, highlights_of(sample))
     for words in ("supported · right", "contradicted · wrong", "not in the context · not checked"):
         assert words in page
     assert 'href="#document-2"' in page
-    assert 'id="document-2"' in context_html(sample, evidence_of(sample))
+    assert 'id="document-2"' in context_html(sample, highlights_of(sample))
 
 
 def test_gold_used_and_ignored_documents_are_marked() -> None:
@@ -164,7 +164,7 @@ def test_gold_used_and_ignored_documents_are_marked() -> None:
     sample = _sample(
         answer="The Nile flows through eleven countries.", retrieved=retrieved, relevant=["nile"]
     )
-    evidence = evidence_of(sample)
+    evidence = highlights_of(sample)
     page = context_html(sample, evidence)
     assert (evidence.used, evidence.used_how) == (frozenset({1}), "estimated")
     first, second = page.split('id="document-2"')
@@ -176,10 +176,10 @@ def test_gold_used_and_ignored_documents_are_marked() -> None:
 
 def test_what_was_not_recorded_is_said() -> None:
     sample = _sample()
-    assert "No answer was recorded" in answer_html(sample, evidence_of(sample))
-    assert "No context was recorded" in context_html(sample, evidence_of(sample))
+    assert "No answer was recorded" in answer_html(sample, highlights_of(sample))
+    assert "No context was recorded" in context_html(sample, highlights_of(sample))
     empty = _sample(retrieved=[])
-    assert "Nothing was retrieved" in context_html(empty, evidence_of(empty))
+    assert "Nothing was retrieved" in context_html(empty, highlights_of(empty))
 
 
 def test_the_word_diff_marks_what_was_dropped_and_added() -> None:
@@ -223,7 +223,7 @@ def test_differences_are_signed_and_marked_by_verdict() -> None:
 
 
 def test_the_flow_map_counts_every_pair() -> None:
-    figure = stage_flow_map({("missed", "good"): 4, ("good", "good"): 6}, "a", "<b>")
+    figure = stage_transition_map({("missed", "good"): 4, ("good", "good"): 6}, "a", "<b>")
     cells = np.array(figure.data[0].z, dtype=float)
     assert cells.shape == (2, 1)
     assert np.nansum(cells) == 10
@@ -244,7 +244,7 @@ def test_gold_text_is_marked_inside_the_chunks_it_falls_into() -> None:
             {"doc_id": "d", "start": 110, "end": 120},
         ],
     }
-    found = evidence_of(sample)
+    found = highlights_of(sample)
     assert found.gold_text == {1: ((0, 3), (8, 10))}
     html = context_html(sample, found)
     assert "<mark>abc</mark>defgh<mark>ij</mark>" in html

@@ -14,15 +14,15 @@ from streamlit.testing.v1 import AppTest
 from dashboard.charts.judge import MOST_BARS, label_bars
 from dashboard.sections.judge.evaluators import check_rows, missing_text
 from dashboard.shell.selection import Selection
-from dashboard.shell.session import open_catalogue
+from dashboard.shell.session import open_store
 from data.api import add_run
-from data.judge.evaluators import Evaluator, EvaluatorWork, add_evaluator, evaluators
+from data.judge.evaluators import Evaluator, EvaluatorTask, add_evaluator, evaluators
 from data.labels.failure_taxonomy import LabelCount, define_label, label_counts, open_notes
-from data.labels.reviewed_cases import (mark_read, traces_read)
-from data.scoring.run_store import Catalogue
-from data.store.judge_results import Judgement, Outcome, publish
+from data.labels.reviewed_cases import mark_reviewed, reviewed_cases
+from data.scoring.run_store import RunStore
+from data.store.judge_results import JudgeResult, TaskResult, publish
 from data.store.workspace import Run
-from metrics.statistics.prevalence import evaluator_check
+from metrics.statistics.prevalence import evaluator_accuracy
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -50,23 +50,23 @@ st.navigation([st.Page(judge, default=True), st.Page("views/cases.py")]).run()
 """
 
 
-def _run(catalogue: Catalogue, n: int = 60, name: str = "run") -> Run:
+def _run(store: RunStore, n: int = 60, name: str = "run") -> Run:
     records = [
         {"question_id": f"q{at:03}", "question": f"{at}?", "answer": f"{name} {at}."} for at in range(n)
     ]
-    return add_run(records, name, "p", str(catalogue.workspace.root))
+    return add_run(records, name, "p", str(store.workspace.root))
 
 
-def _label(catalogue: Catalogue, run: Run, start: int, failures: list[str]) -> None:
+def _label(store: RunStore, run: Run, start: int, failures: list[str]) -> None:
     for at, failure in enumerate(failures, start=start):
         case = (run.run_id, f"q{at:03}", 0)
-        catalogue.ledger.add_label(case, "Ann", "fail" if failure else "pass", failure)
+        store.ledger.add_label(case, "Ann", "fail" if failure else "pass", failure)
 
 
 def _open(
-    catalogue: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, person: str = "Ann", **chosen: Any
+    store: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, person: str = "Ann", **chosen: Any
 ) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     (tmp_path / "views").mkdir(exist_ok=True)
     (tmp_path / "views" / "cases.py").write_text("import streamlit as st\nst.write('the cases')\n")
     (tmp_path / "page.py").write_text(SCRIPT)
@@ -93,13 +93,13 @@ def _bars(app: AppTest) -> Any:
     return json.loads(charts[0].proto.spec)["data"][0] if charts else None
 
 
-def _note(catalogue: Catalogue, run: Run, notes: list[str]) -> None:
+def _note(store: RunStore, run: Run, notes: list[str]) -> None:
     for at, note in enumerate(notes):
-        catalogue.ledger.add_label((run.run_id, f"q{at:03}", 0), "Ann", None, "", note)
+        store.ledger.add_label((run.run_id, f"q{at:03}", 0), "Ann", None, "", note)
 
 
 def test_with_nothing_read_the_page_says_where_to_begin(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _run(workspace)
     app = _open(workspace, tmp_path, monkeypatch, person="")
@@ -123,11 +123,11 @@ def test_with_nothing_read_the_page_says_where_to_begin(
     ],
 )
 def test_how_many_were_read_and_how_many_are_advised(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, read: int, told: str
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, read: int, told: str
 ) -> None:
     run = _run(workspace, n)
     for at in range(read):
-        mark_read(workspace.ledger, (run.run_id, f"q{at:03}", 0), "B*o*")
+        mark_reviewed(workspace.ledger, (run.run_id, f"q{at:03}", 0), "B*o*")
     app = _open(workspace, tmp_path, monkeypatch)
     assert told in _progress(app)[0]
     assert f"B\\*o\\* {read}" in _words(app)
@@ -135,7 +135,7 @@ def test_how_many_were_read_and_how_many_are_advised(
 
 @pytest.mark.parametrize("n", [1, 2, 130])
 def test_notes_are_listed_and_gathered(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
     run = _run(workspace, 140)
     _note(workspace, run, [f"note {at}" for at in range(n)])
@@ -160,7 +160,7 @@ def test_notes_are_listed_and_gathered(
 
 
 def test_hostile_notes_and_labels_stay_text(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _run(workspace)
     _note(workspace, run, HOSTILE)
@@ -180,7 +180,7 @@ def test_hostile_notes_and_labels_stay_text(
 
 
 def test_counts_are_of_the_run_on_display_and_of_the_project(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = _run(workspace, 10, "one"), _run(workspace, 10, "two")
     _label(workspace, first, 0, ["a", "a", "b"])
@@ -199,7 +199,7 @@ def test_counts_are_of_the_run_on_display_and_of_the_project(
 
 
 def test_a_label_opens_its_cases(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _run(workspace)
     _label(workspace, run, 0, ["b", "a", "a"])
@@ -209,7 +209,7 @@ def test_a_label_opens_its_cases(
 
 
 def test_the_taxonomy_is_edited_under_a_name(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _run(workspace)
     _label(workspace, run, 0, ["date", "year"])
@@ -235,7 +235,7 @@ def test_the_taxonomy_is_edited_under_a_name(
 
 
 def test_an_evaluator_is_made_from_a_label_and_says_how_to_run_it(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _run(workspace)
     define_label(workspace.ledger, "p", "wrong date", "It names a date that no document states.", "Ann")
@@ -251,18 +251,18 @@ def test_an_evaluator_is_made_from_a_label_and_says_how_to_run_it(
     assert evaluators(workspace.ledger, "p") == []
 
 
-def _judged(catalogue: Catalogue, run: Run, found: list[bool | None], prompt: str = "") -> Evaluator:
+def _judged(store: RunStore, run: Run, found: list[bool | None], prompt: str = "") -> Evaluator:
     made = Evaluator("date", "wrong date", "Is a date wrong?")
-    add_evaluator(catalogue.ledger, "p", made, "Ann")
-    prompt = prompt or EvaluatorWork.of(made).prompt
+    add_evaluator(store.ledger, "p", made, "Ann")
+    prompt = prompt or EvaluatorTask.of(made).prompt
     outcomes = {
-        (row, 0): Outcome("timeout", "no reply")
+        (row, 0): TaskResult("timeout", "no reply")
         if one is None
-        else Outcome("scored", "", {"answer": "yes" if one else "no", "reason": "So."})
+        else TaskResult("scored", "", {"answer": "yes" if one else "no", "reason": "So."})
         for row, one in enumerate(found)
     }
-    judgement = Judgement(run.run_id, made.kind, "model-1", prompt, "2", "", 0, 0, "")
-    publish(catalogue.workspace, catalogue.ledger, judgement, outcomes)
+    judgement = JudgeResult(run.run_id, made.kind, "model-1", prompt, "2", "", 0, 0, "")
+    publish(store.workspace, store.ledger, judgement, outcomes)
     return made
 
 
@@ -279,7 +279,7 @@ def _judged(catalogue: Catalogue, run: Run, found: list[bool | None], prompt: st
     ],
 )
 def test_a_rate_is_withheld_until_it_can_be_checked(
-    workspace: Catalogue,
+    workspace: RunStore,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     failures: list[str],
@@ -296,7 +296,7 @@ def test_a_rate_is_withheld_until_it_can_be_checked(
 
 
 def test_with_labels_enough_the_rate_stands_beside_its_check(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _run(workspace)
     _label(workspace, run, 0, ["wrong date"] * 10 + [""] * 15)
@@ -322,14 +322,14 @@ def test_with_labels_enough_the_rate_stands_beside_its_check(
 
 
 def test_prompts_of_the_workspace_are_no_change_of_the_question(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _run(workspace)
     _label(workspace, run, 0, ["wrong date"] * 10 + [""] * 15)
     folder = workspace.workspace.root / "prompts"
     folder.mkdir()
     (folder / "evaluator.md").write_text("Our own prompt.", encoding="utf-8")
-    asked = EvaluatorWork.of(Evaluator("date", "wrong date", "Is a date wrong?"), folder).prompt
+    asked = EvaluatorTask.of(Evaluator("date", "wrong date", "Is a date wrong?"), folder).prompt
     _judged(workspace, run, [at % 2 == 0 for at in range(60)], prompt=asked)
     app = _open(workspace, tmp_path, monkeypatch)
     assert "another question, or by another prompt" not in _words(app)
@@ -339,7 +339,7 @@ def test_prompts_of_the_workspace_are_no_change_of_the_question(
 
 
 def test_injections_and_what_cannot_be_told_stand_beside_an_evaluator(
-    workspace: Catalogue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _run(workspace)
     _label(workspace, run, 0, ["wrong date"] * 10 + [""] * 15)
@@ -347,11 +347,11 @@ def test_injections_and_what_cannot_be_told_stand_beside_an_evaluator(
     tried = [{"where": "answer", "quote": "say no"}]
     words = {0: ("yes", tried), 58: ("cannot_tell", []), 59: ("cannot_tell", [])}
     outcomes = {
-        (row, 0): Outcome("scored", "", {"answer": answer, "reason": "So.", "instructions": found})
+        (row, 0): TaskResult("scored", "", {"answer": answer, "reason": "So.", "instructions": found})
         for row, (answer, found) in words.items()
     }
-    prompt = EvaluatorWork.of(made).prompt
-    judgement = Judgement(run.run_id, made.kind, "model-1", prompt, "2", "", 0, 0, "")
+    prompt = EvaluatorTask.of(made).prompt
+    judgement = JudgeResult(run.run_id, made.kind, "model-1", prompt, "2", "", 0, 0, "")
     publish(workspace.workspace, workspace.ledger, judgement, outcomes)
     app = _open(workspace, tmp_path, monkeypatch)
     assert "In 1 sample some text tries to instruct the judge" in _words(app)
@@ -363,7 +363,7 @@ def test_injections_and_what_cannot_be_told_stand_beside_an_evaluator(
 
 def test_a_judge_no_better_than_chance_cannot_be_corrected() -> None:
     truth = np.repeat([1.0, 0.0], [10, 15])
-    check = evaluator_check(1 - truth, truth, np.arange(25), np.arange(25))
+    check = evaluator_accuracy(1 - truth, truth, np.arange(25), np.arange(25))
     first, *_ = check_rows(check)
     assert (first["Value"], first["95 %"]) == ("–", "–")
     assert "no better than chance" in first["How"]
@@ -371,7 +371,7 @@ def test_a_judge_no_better_than_chance_cannot_be_corrected() -> None:
 
 def test_labels_on_cases_not_judged_are_named() -> None:
     found = np.repeat([1.0, np.nan], [5, 20])
-    check = evaluator_check(found, np.ones(25), np.arange(25), np.arange(25))
+    check = evaluator_accuracy(found, np.ones(25), np.arange(25), np.arange(25))
     assert "20 labelled cases it has not judged" in missing_text(check, "wrong date")
 
 
@@ -385,7 +385,7 @@ def test_the_chart_keeps_to_the_most_frequent() -> None:
 
 
 def test_going_on_under_a_name_marks_a_case_as_read(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _run(workspace, 3)
     define_label(workspace.ledger, "p", "zebra", "", "Ann")
@@ -395,13 +395,13 @@ def test_going_on_under_a_name_marks_a_case_as_read(
     app.session_state["selection"] = Selection(project="p")
     app.run()
     app.switch_page("views/cases.py").run()
-    before = open_catalogue().ledger.stamp()
+    before = open_store().ledger.version()
     app.button(key="step_on").click().run()
-    assert traces_read(workspace.ledger, [run.run_id]).by == {"Ann": 1}  # the label alone
+    assert reviewed_cases(workspace.ledger, [run.run_id]).by == {"Ann": 1}  # the label alone
     app.text_input(key="annotator_name").set_value("Bo").run()
     assert app.selectbox(key="failure_label").options[0] == "zebra"
     app.button(key="step_on").click().run()
     assert not app.exception
     assert app.session_state["selection"].case == "q002~0"
-    assert traces_read(workspace.ledger, [run.run_id]).by == {"Ann": 1, "Bo": 1}
-    assert open_catalogue().ledger.stamp() == before  # reading on makes no diagnosis anew
+    assert reviewed_cases(workspace.ledger, [run.run_id]).by == {"Ann": 1, "Bo": 1}
+    assert open_store().ledger.version() == before  # reading on makes no diagnosis anew

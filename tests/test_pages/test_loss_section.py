@@ -10,12 +10,12 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.oracle_gap import loss_bars
+from dashboard.charts.oracle_gap import oracle_gap_bars
 from dashboard.shell.selection import Selection
 from data.api import add_run
-from data.cases.cohorts import loss_mark_text
-from data.comparison.oracle_gap import Loss, StageLosses
-from data.scoring.run_store import Catalogue
+from data.cases.cohorts import oracle_gap_cohort_key
+from data.comparison.oracle_gap import GapEstimate, OracleGap
+from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 
 HOSTILE = "<script>alert(1)</script> [x](javascript:y)"
@@ -41,14 +41,14 @@ def _records(values: list[float], mode: str | None = None, gold: bool = True) ->
     ]
 
 
-def _add(catalogue: Catalogue, records: list[dict[str, Any]], name: str, **config: Any) -> Run:
-    return add_run(records, name, "p", str(catalogue.workspace.root), config)
+def _add(store: RunStore, records: list[dict[str, Any]], name: str, **config: Any) -> Run:
+    return add_run(records, name, "p", str(store.workspace.root), config)
 
 
 def _open(
-    catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, page: str = "diagnosis", **chosen: Any
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, page: str = "diagnosis", **chosen: Any
 ) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project="p", **chosen)
     app.run()
@@ -75,7 +75,7 @@ def _keys(app: AppTest, kind: str) -> set[str]:
 
 
 def test_without_a_partner_a_run_with_gold_says_how_to_get_one(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _add(workspace, _records(LOW), "v1")
     app = _open(workspace, monkeypatch)
@@ -84,7 +84,7 @@ def test_without_a_partner_a_run_with_gold_says_how_to_get_one(
     assert _bars(app) is None
 
 
-def test_without_gold_there_is_one_line(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_gold_there_is_one_line(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _add(workspace, _records(LOW, gold=False), "v1")
     app = _open(workspace, monkeypatch)
     assert "names no gold" in _words(app)
@@ -93,7 +93,7 @@ def test_without_gold_there_is_one_line(workspace: Catalogue, monkeypatch: pytes
 
 
 def test_an_imported_partner_gives_two_bars_with_intervals(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _add(workspace, _records(LOW), "v1", model="m")
     oracle = _add(workspace, _records(HIGH, "oracle"), HOSTILE, model="m")
@@ -102,8 +102,8 @@ def test_an_imported_partner_gives_two_bars_with_intervals(
     assert bars is not None
     assert bars["y"] == ["Lost in retrieval", "Lost in generation"]
     assert [one[0] for one in bars["customdata"]] == [
-        loss_mark_text("retrieval", oracle.run_id, "correctness"),
-        loss_mark_text("generation", oracle.run_id, "correctness"),
+        oracle_gap_cohort_key("retrieval", oracle.run_id, "correctness"),
+        oracle_gap_cohort_key("generation", oracle.run_id, "correctness"),
     ]
     assert [one[3] for one in bars["customdata"]] == ["10", "10"]
     words = _words(app)
@@ -124,7 +124,7 @@ def test_an_imported_partner_gives_two_bars_with_intervals(
     ],
 )
 def test_each_bar_leads_to_its_cases(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, button: str, listed: set[str], title: str
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch, button: str, listed: set[str], title: str
 ) -> None:
     run = _add(workspace, _records(LOW), "v1", model="m")
     _add(workspace, _records(HIGH, "oracle"), "oracle", model="m")
@@ -134,19 +134,19 @@ def test_each_bar_leads_to_its_cases(
     assert f"**{len(listed)} cases** of 10" in _words(app)
     assert title in _words(app)
     mark = app.session_state["selection"].mark
-    again = _open(workspace, monkeypatch, "cases", run=run.run_id, mark=mark)
+    again = _open(workspace, monkeypatch, "cases", run=run.run_id, cohort=mark)
     assert f"**{len(listed)} cases** of 10" in _words(again)
-    assert Selection.from_params(Selection(mark=mark).to_params()).mark == mark
+    assert Selection.from_params(Selection(cohort=mark).to_params()).cohort == mark
 
 
-def test_a_mark_of_a_run_that_is_gone_says_so(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mark_of_a_run_that_is_gone_says_so(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     run = _add(workspace, _records(LOW), "v1")
-    app = _open(workspace, monkeypatch, "cases", run=run.run_id, mark="lost_retrieval:gone:correctness")
+    app = _open(workspace, monkeypatch, "cases", run=run.run_id, cohort="lost_retrieval:gone:correctness")
     assert "is not in p" in _words(app)
 
 
 def test_two_partners_and_a_closed_book_can_be_chosen_from(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _add(workspace, _records(LOW), "v1", model="m")
     made = _add(
@@ -173,7 +173,7 @@ def test_two_partners_and_a_closed_book_can_be_chosen_from(
 
 
 def test_the_quality_can_be_chosen_and_unmeasured_partners_ask_for_a_judge(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _add(workspace, _records(LOW), "v1")
     bare = [{**one, "scores": {}, "retrieved": None, "answer": None} for one in _records(HIGH, "oracle")]
@@ -189,7 +189,7 @@ def test_the_quality_can_be_chosen_and_unmeasured_partners_ask_for_a_judge(
 
 
 def test_a_generated_run_leads_back_and_an_imported_oracle_shows_its_one_bar(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = _add(workspace, _records(LOW), "v1")
     made = _add(workspace, _records(HIGH, "oracle"), "made", generated_from=run.run_id)
@@ -206,7 +206,7 @@ def test_a_generated_run_leads_back_and_an_imported_oracle_shows_its_one_bar(
 
 
 def test_a_run_given_one_passage_is_called_near_to_an_oracle(
-    demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+    demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
@@ -220,17 +220,17 @@ def test_a_run_given_one_passage_is_called_near_to_an_oracle(
     assert bars["y"] == ["Lost in generation"]
 
 
-def _found(**losses: tuple[float, float, float]) -> StageLosses:
+def _found(**losses: tuple[float, float, float]) -> OracleGap:
     made = tuple(
-        Loss(key, *values, n=1200, method="bootstrap", too_few=False)  # type: ignore[arg-type] # a kind of loss
+        GapEstimate(key, *values, n=1200, method="bootstrap", too_few=False)  # type: ignore[arg-type] # a kind of loss
         for key, values in losses.items()
     )
-    return StageLosses("correctness", 0.5, made, 0.5, 0.6, np.nan, 0, {}, ((), (), ()))
+    return OracleGap("correctness", 0.5, made, 0.5, 0.6, np.nan, 0, {}, ((), (), ()))
 
 
 def test_bars_have_arms_patterns_and_room_for_their_figures() -> None:
     found = _found(retrieval=(-0.1, -0.2, 0.05), generation=(0.4, 0.3, 0.5))
-    figure = loss_bars(found, {"retrieval": "lost_retrieval:x:y"}, "Correct<b>ness")
+    figure = oracle_gap_bars(found, {"retrieval": "lost_retrieval:x:y"}, "Correct<b>ness")
     bar = figure.data[0]
     assert list(bar.error_x.array) == pytest.approx([0.15, 0.1])
     assert list(bar.error_x.arrayminus) == pytest.approx([0.1, 0.1])

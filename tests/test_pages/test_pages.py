@@ -9,7 +9,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell.selection import Selection
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
 
 PAGES = ("triage", "diagnosis", "cases", "compare", "runs")
@@ -33,7 +33,7 @@ def _texts(app: AppTest) -> str:
 @pytest.mark.parametrize("project", ["clapnq", "iris", "mtrag", "ragchecker"])
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_shows_every_project(
-    demo: Catalogue, page: str, project: str, monkeypatch: pytest.MonkeyPatch
+    demo: RunStore, page: str, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = _open(demo.workspace.root, page, Selection(project=project), monkeypatch)
     assert not app.exception
@@ -52,21 +52,21 @@ def test_an_empty_workspace_says_what_to_do(
     assert "ragtriage demo" in _texts(app) + "".join(str(part.value) for part in app.markdown)
 
 
-def test_a_selection_of_what_is_gone_falls_back(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_selection_of_what_is_gone_falls_back(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = Selection(
-        project="nowhere", run="000000000000", case="nobody~0", signal="no_metric", versions=("x",)
+        project="nowhere", run="000000000000", case="nobody~0", context_metric="no_metric", versions=("x",)
     )
     for page in PAGES:
         assert not _open(demo.workspace.root, page, gone, monkeypatch).exception
 
 
-def test_filters_that_leave_nothing_say_so(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filters_that_leave_nothing_say_so(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(demo.workspace.root, "cases", Selection(project="iris", text="no such words"), monkeypatch)
     assert not app.exception
     assert "No case meets all of these filters" in _texts(app)
 
 
-def test_the_convention_changes_what_is_undefined(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_convention_changes_what_is_undefined(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(
         demo.workspace.root, "triage", Selection(project="ragchecker", convention="ragchecker"), monkeypatch
     )
@@ -79,7 +79,7 @@ def _read(app: AppTest) -> str:
 
 
 def test_an_address_of_what_is_not_there_says_so_once(
-    demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+    demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = Selection(project="no [where](x)", run="000000000000", baseline="111111111111")
     app = _open(demo.workspace.root, "triage", gone, monkeypatch)
@@ -92,7 +92,7 @@ def test_an_address_of_what_is_not_there_says_so_once(
     assert "What the workspace does hold" not in _texts(app)
 
 
-def test_a_run_of_another_project_is_named_as_such(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_of_another_project_is_named_as_such(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     other = demo.runs("mtrag")[0]
     app = _open(demo.workspace.root, "triage", Selection(project="iris", run=other.run_id), monkeypatch)
     assert f"Run '{other.run_id}' belongs to 'mtrag', not to 'iris'" in _read(app)
@@ -102,7 +102,7 @@ def test_a_run_of_another_project_is_named_as_such(demo: Catalogue, monkeypatch:
 
 
 def test_triage_says_what_its_pass_rate_and_its_priority_rest_on(
-    demo: Catalogue, monkeypatch: pytest.MonkeyPatch
+    demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (bm25,) = [one for one in demo.runs("musique") if one.name == "BM25"]
     chosen = Selection(project="musique", run=bm25.run_id)

@@ -11,14 +11,14 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell.selection import Selection
-from dashboard.stories.story import Story, StoryPiece, story_from_json
-from data.scoring.run_store import Catalogue
+from dashboard.stories.story import Story, StorySection, story_from_json
+from data.scoring.run_store import RunStore
 from data.store.stories import add_story, stories
 from data.store.workspace import Run
 
 
-def opened(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, run: Run, **chosen: Any) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+def opened(store: RunStore, monkeypatch: pytest.MonkeyPatch, run: Run, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(project=run.project, run=run.run_id, **chosen)
     app.run()
@@ -27,8 +27,8 @@ def opened(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, run: Run, **ch
     return app
 
 
-def kept(catalogue: Catalogue, run: Run) -> Story:
-    return story_from_json(stories(catalogue.ledger, run.project)[-1].body)
+def kept(store: RunStore, run: Run) -> Story:
+    return story_from_json(stories(store.ledger, run.project)[-1].body)
 
 
 def press(app: AppTest, key: str) -> None:
@@ -37,43 +37,48 @@ def press(app: AppTest, key: str) -> None:
 
 
 def test_a_story_is_made_changed_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    catalogue, run = made(tmp_path, 6)
-    app = opened(catalogue, monkeypatch, run)
+    store, run = made(tmp_path, 6)
+    app = opened(store, monkeypatch, run)
     assert "No story yet" in app.info[0].value
     press(app, "story_new")
-    assert [one.kind for one in kept(catalogue, run).pieces] == ["verdict", "headline", "change", "fix_first"]
+    assert [one.kind for one in kept(store, run).sections] == [
+        "verdict",
+        "headline",
+        "change",
+        "fix_first",
+    ]
     press(app, "piece_down_0")
-    assert [one.kind for one in kept(catalogue, run).pieces][:2] == ["headline", "verdict"]
+    assert [one.kind for one in kept(store, run).sections][:2] == ["headline", "verdict"]
     press(app, "piece_out_3")
     heading = next(one for one in app.text_input if one.key == "piece_heading_0_headline")
     heading.set_value("How we stand <b>").run()
     note = next(one for one in app.text_area if one.key == "piece_note_0_headline")
     note.set_value("Read [this](http://evil.example)").run()
-    story = kept(catalogue, run)
-    assert [one.kind for one in story.pieces] == ["headline", "verdict", "change"]
-    assert (story.pieces[0].heading, story.pieces[0].note) == (
+    story = kept(store, run)
+    assert [one.kind for one in story.sections] == ["headline", "verdict", "change"]
+    assert (story.sections[0].heading, story.sections[0].note) == (
         "How we stand <b>",
         "Read [this](http://evil.example)",
     )
     press(app, "story_add")
-    assert len(kept(catalogue, run).pieces) == 4
+    assert len(kept(store, run).sections) == 4
     press(app, "story_remove")
-    assert stories(catalogue.ledger, run.project) == []
+    assert stories(store.ledger, run.project) == []
 
 
 def test_a_presentation_goes_point_by_point_and_lives_in_the_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    catalogue, run = made(tmp_path, 6)
+    store, run = made(tmp_path, 6)
     pieces = (
-        StoryPiece("headline", "First point"),
-        StoryPiece("text", "Second point", "said <i>plainly</i>"),
+        StorySection("headline", "First point"),
+        StorySection("text", "Second point", "said <i>plainly</i>"),
     )
-    story = Story("A story", run.run_id, pieces=pieces)
-    number = add_story(catalogue.ledger, run.project, story.title, story.to_json())
+    story = Story("A story", run.run_id, sections=pieces)
+    number = add_story(store.ledger, run.project, story.title, story.to_json())
     there = Selection(story=number, slide=2)
     assert Selection.from_params(there.to_params()) == there
-    app = opened(catalogue, monkeypatch, run, story=number, slide=1)
+    app = opened(store, monkeypatch, run, story=number, slide=1)
     assert [one.value for one in app.title] == ["A story"]
     assert not app.selectbox  # no controls beside the three steps
     press(app, "slide_On")
@@ -88,8 +93,8 @@ def test_a_presentation_goes_point_by_point_and_lives_in_the_address(
 
 
 def test_a_story_whose_run_is_gone_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    catalogue, run = made(tmp_path, 3)
-    story = Story("Old", "000000000000", pieces=(StoryPiece("headline"),))
-    add_story(catalogue.ledger, run.project, story.title, story.to_json())
-    app = opened(catalogue, monkeypatch, run)
+    store, run = made(tmp_path, 3)
+    story = Story("Old", "000000000000", sections=(StorySection("headline"),))
+    add_story(store.ledger, run.project, story.title, story.to_json())
+    app = opened(store, monkeypatch, run)
     assert "not in the workspace any more" in app.warning[0].value

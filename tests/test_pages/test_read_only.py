@@ -17,11 +17,11 @@ from command_line import run
 from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
-from dashboard.cli.serve import EXPOSED, Door, free_port
+from dashboard.cli.serve import EXPOSED, BindAddress, free_port
 from dashboard.sections.grid_search import start
 from dashboard.sections.judge.start import start_job
 from dashboard.shell.user import may_write
-from dashboard.stories.points import default_pieces
+from dashboard.stories.points import default_sections
 from dashboard.stories.story import Story
 from data.api import add_run
 from data.errors import WorkspaceError
@@ -30,15 +30,15 @@ from data.judge.job_record import ask_to_stop, begin_job, end_job
 from data.labels.failure_taxonomy import define_label, merge_labels, remove_label
 from data.labels.random_sample import start_queue
 from data.labels.ratings import rate
-from data.labels.reviewed_cases import mark_read
-from data.scoring.run_store import Catalogue
+from data.labels.reviewed_cases import mark_reviewed
+from data.scoring.run_store import RunStore
 from data.store.ledger import Ledger
 from data.store.read_only import READ_ONLY
 from data.store.stories import add_story
 from data.store.versions import baseline_history, clear_baseline, mark_release, unmark_release
 from data.store.workspace import Workspace
 
-PAGES = sorted(path.name for path in (APP.parent / "views").glob("*.py"))
+PAGES = sorted(path.name for path in (APP.parent / "views").glob("[!_]*.py"))
 CASE = ("run", "q1", 0)
 WRITING = (
     *(
@@ -58,10 +58,10 @@ WRITING = (
 )
 
 
-def _digest(catalogue: Catalogue) -> str:
+def _digest(store: RunStore) -> str:
     """Say what people and runs left in a workspace; scores and index are derived and may come."""
     found = hashlib.sha256()
-    root = catalogue.workspace.root
+    root = store.workspace.root
     for path in sorted(root.rglob("*")):
         inside = path.relative_to(root)
         if (
@@ -70,24 +70,24 @@ def _digest(catalogue: Catalogue) -> str:
             and "sqlite" not in path.name
         ):
             found.update(f"{inside}{path.stat().st_mtime_ns}".encode() + path.read_bytes())
-    with closing(sqlite3.connect(catalogue.ledger.path)) as connection:
+    with closing(sqlite3.connect(store.ledger.path)) as connection:
         for line in connection.iterdump():
             found.update(line.encode())
     return found.hexdigest()
 
 
 @pytest.fixture(scope="module")
-def filled(demo: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
+def filled(demo: RunStore, tmp_path_factory: pytest.TempPathFactory) -> RunStore:
     """The bundled samples with something of everything that people add."""
     root = tmp_path_factory.mktemp("read-only") / "workspace"
     shutil.copytree(demo.workspace.root, root)
-    catalogue = Catalogue(Workspace(root))
-    ledger = catalogue.ledger
-    target = catalogue.runs("iris")[-1]
-    for run_ in catalogue.runs("iris"):
+    store = RunStore(Workspace(root))
+    ledger = store.ledger
+    target = store.runs("iris")[-1]
+    for run_ in store.runs("iris"):
         if run_.n > run_.n_questions:
             target = run_
-    question = str(catalogue.table(target).question_ids[0])
+    question = str(store.table(target).question_ids[0])
     ledger.add_label((target.run_id, question, 0), "Ann", "fail", "invented", "it names a date")
     ledger.add_label((target.run_id, question, 1), "Ann", None, "", "a note to gather")
     ledger.tag(target.run_id, "nightly", "Ann")
@@ -98,27 +98,27 @@ def filled(demo: Catalogue, tmp_path_factory: pytest.TempPathFactory) -> Catalog
     ledger.set_baseline("iris", target.run_id, "Ann")
     job = begin_job(ledger, "reading", target.run_id, {"model": "m", "samples": 3})
     end_job(ledger, job, "stopped", "", {})
-    story = Story("For all", target.run_id, pieces=default_pieces("lead"))
+    story = Story("For all", target.run_id, sections=default_sections("lead"))
     add_story(ledger, "iris", story.title, story.to_json(), "Ann")
-    return catalogue
+    return store
 
 
 @pytest.fixture
-def reading(filled: Catalogue, monkeypatch: pytest.MonkeyPatch) -> Iterator[Catalogue]:
+def reading(filled: RunStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
     """That workspace, and an environment in which it is only read; what it holds stays as it is."""
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(filled.workspace.root))
     monkeypatch.setenv(READ_ONLY, "1")
     before = _digest(filled)
-    yield Catalogue(filled.workspace)
+    yield RunStore(filled.workspace)
     assert _digest(filled) == before
 
 
-def _open(catalogue: Catalogue, page: str, **params: str) -> AppTest:
+def _open(store: RunStore, page: str, **params: str) -> AppTest:
     at = AppTest.from_file(str(APP), default_timeout=120)
     at.session_state["annotator_name"] = "Eve"  # a name alone opens no door
     at.run()
     at.switch_page(f"views/{page}")
-    target = catalogue.ledger.baselines()["iris"]
+    target = store.ledger.baselines()["iris"]
     at.query_params.update({"project": "iris", "run": target, **params})
     at.run()
     assert not at.exception
@@ -138,7 +138,7 @@ VIEWS = [
     ("page", "params"), VIEWS, ids=lambda one: "-".join([one] if isinstance(one, str) else one)
 )
 def test_no_page_offers_a_change_and_no_button_makes_one(
-    reading: Catalogue, page: str, params: dict[str, str]
+    reading: RunStore, page: str, params: dict[str, str]
 ) -> None:
     at = _open(reading, page, **params)
     assert any(one.value == "Read only: nothing can be changed here." for one in at.sidebar.caption)
@@ -156,7 +156,7 @@ def test_no_page_offers_a_change_and_no_button_makes_one(
 
 
 def test_the_same_pages_offer_changes_to_those_who_may_make_them(
-    filled: Catalogue, monkeypatch: pytest.MonkeyPatch
+    filled: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(filled.workspace.root))
     offered = {
@@ -181,7 +181,7 @@ WRITES: dict[str, Callable[[Ledger], object]] = {
     "release": lambda ledger: mark_release(ledger, "iris", "run", "x", "Eve"),
     "unrelease": lambda ledger: unmark_release(ledger, "iris", ledger.baselines()["iris"], "Eve"),
     "rate": lambda ledger: rate(ledger, CASE, "Eve", "faithfulness", 1.0),
-    "read": lambda ledger: mark_read(ledger, CASE, "Eve"),
+    "read": lambda ledger: mark_reviewed(ledger, CASE, "Eve"),
     "queue": lambda ledger: start_queue(ledger, "run", "pass", "Eve"),
     "define": lambda ledger: define_label(ledger, "iris", "x", "y", "Eve"),
     "merge": lambda ledger: merge_labels(ledger, "iris", ["run"], "invented", "x", "Eve"),
@@ -195,12 +195,12 @@ WRITES: dict[str, Callable[[Ledger], object]] = {
 
 
 @pytest.mark.parametrize("what", WRITES)
-def test_the_ledger_refuses(reading: Catalogue, what: str) -> None:
+def test_the_ledger_refuses(reading: RunStore, what: str) -> None:
     with pytest.raises(WorkspaceError, match="cannot be changed: this process only reads"):
         WRITES[what](reading.ledger)
 
 
-def test_the_workspace_refuses(reading: Catalogue, tmp_path: Path) -> None:
+def test_the_workspace_refuses(reading: RunStore, tmp_path: Path) -> None:
     root = reading.workspace.root
     one = reading.runs("iris")[0]
     with pytest.raises(WorkspaceError, match="only reads"):
@@ -217,14 +217,14 @@ def test_the_workspace_refuses(reading: Catalogue, tmp_path: Path) -> None:
     assert not may_write()
 
 
-def test_scores_are_derived_and_may_still_be_made(reading: Catalogue) -> None:
+def test_scores_are_derived_and_may_still_be_made(reading: RunStore) -> None:
     one = reading.runs("iris")[0]
     shutil.rmtree(reading.workspace.scores_folder / one.run_id)
     assert reading.summary(one)
     assert (reading.workspace.scores_folder / one.run_id).is_dir()
 
 
-def test_commands_refuse_too(reading: Catalogue, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_commands_refuse_too(reading: RunStore, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     root, one = reading.workspace.root, reading.runs("iris")[0]
     file = tmp_path / "new.jsonl"
     file.write_text(json.dumps({"question": "new?"}), encoding="utf-8")
@@ -252,12 +252,12 @@ def test_a_ledger_that_is_not_there_or_is_old_is_read_all_the_same(
     before = old.path.read_bytes()
     monkeypatch.setenv(READ_ONLY, "1")
     assert [one.who for one in baseline_history(old, "p")] == ["Ann"]
-    assert old.stamp() == (0, 100003)  # also of tables that it has not yet
+    assert old.version() == (0, 100003)  # also of tables that it has not yet
     with pytest.raises(WorkspaceError, match="only reads"):
         old.set_baseline("p", "b", "Eve")
     assert old.path.read_bytes() == before
     new = Ledger(tmp_path / "none" / "ledger.sqlite")
-    assert (new.labels("a"), new.baselines(), new.stamp()) == ([], {}, (0, 0))
+    assert (new.labels("a"), new.baselines(), new.version()) == ([], {}, (0, 0))
     with new.open() as connection:
         assert connection.execute("SELECT count(*) FROM releases").fetchone() == (0,)
     with pytest.raises(WorkspaceError, match="only reads"):
@@ -275,16 +275,19 @@ def test_reading_an_empty_workspace_makes_none(tmp_path: Path, monkeypatch: pyte
 
 def test_others_are_let_in_only_when_that_was_said() -> None:
     for host in ("127.0.0.1", "localhost", "127.0.0.9"):
-        Door(host).check()
-        assert Door(host).loopback
+        BindAddress(host).check()
+        assert BindAddress(host).loopback
     for host in ("0.0.0.0", "::", "192.0.2.1"):
         with pytest.raises(click.UsageError, match=r"there is no login.*accepted: --expose"):
-            Door(host).check()
-        Door(host, expose=True).check()
+            BindAddress(host).check()
+        BindAddress(host, expose=True).check()
     for host in ("", "  ", "no such host", "host.invalid"):
         with pytest.raises(click.UsageError, match="accepted"):
-            Door(host, expose=True).check()
-    assert (Door("0.0.0.0").url(1), Door("::").url(1)) == ("http://127.0.0.1:1/", "http://[::1]:1/")
+            BindAddress(host, expose=True).check()
+    assert (BindAddress("0.0.0.0").url(1), BindAddress("::").url(1)) == (
+        "http://127.0.0.1:1/",
+        "http://[::1]:1/",
+    )
 
 
 def test_an_address_of_another_machine_is_told() -> None:

@@ -17,18 +17,18 @@ from dashboard.charts.retrieval import first_gold_bars, hop_bars, k_curves
 from dashboard.shell.selection import Selection
 from data.analysis.multi_hop import hop_tallies
 from data.analysis.question_types import kind_of, type_curves
-from data.analysis.reranking import reranked
+from data.analysis.reranking import reranking_effect
 from data.analysis.retrieval_curves import curves, first_gold
 from data.api import add_run
 from data.cases.cases import CaseFilter, case_rows
-from data.cases.cohorts import LOSS_MARKS, MARKS, mark_rows, mark_title
+from data.cases.cohorts import LOSS_MARKS, MARKS, cohort_rows, cohort_title
 from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from data.errors import DataError
 from data.scoring import gold_join as gold_module
 from data.scoring.gold_join import rankings
 from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.run_store import Catalogue
-from data.scoring.scored_run import RunTable
+from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
 from data.store.sample_schema import SCHEMA
 from data.store.workspace import Workspace
 from metrics.analysis.cutoff_curves import suggested_k
@@ -51,9 +51,9 @@ def _list(ids: str) -> list[dict[str, str]]:
     return [{"id": one} for one in ids.split()]
 
 
-def _loaded(catalogue: Catalogue, records: list[dict[str, Any]]) -> tuple[RunTable, RankedLists]:
-    run = add_run(records, "run", "p", str(catalogue.workspace.root))
-    table = catalogue.table(run)
+def _loaded(store: RunStore, records: list[dict[str, Any]]) -> tuple[ScoredRun, RankedLists]:
+    run = add_run(records, "run", "p", str(store.workspace.root))
+    table = store.table(run)
     lists = ranked_lists(table)
     assert lists is not None
     return table, lists
@@ -71,9 +71,9 @@ TWO_HOP = [
 ]
 
 
-def test_every_way_a_two_hop_question_can_end(workspace: Catalogue) -> None:
+def test_every_way_a_two_hop_question_can_end(workspace: RunStore) -> None:
     table, lists = _loaded(workspace, TWO_HOP)
-    found = {one.mark: (one.title, one.n) for one in hop_tallies(lists, 3)}
+    found = {one.cohort: (one.title, one.n) for one in hop_tallies(lists, 3)}
     assert found == {
         "hops_complete:3": ("all hops in the top 3", 2),
         "hop_missed:1": ("hop 1 missed", 1),
@@ -89,11 +89,11 @@ def test_every_way_a_two_hop_question_can_end(workspace: Catalogue) -> None:
         "hop_missed:1+2": ["both"],
         "hops_below:3": ["low", "spare"],
     }.items():
-        rows = np.flatnonzero(mark_rows(table, mark))
+        rows = np.flatnonzero(cohort_rows(table, mark))
         assert [names[row] for row in rows] == expected, mark
 
 
-def test_hops_are_named_in_their_order_not_in_that_of_the_file(workspace: Catalogue) -> None:
+def test_hops_are_named_in_their_order_not_in_that_of_the_file(workspace: RunStore) -> None:
     backwards = [{"id": "g10", "hop": "hop 10"}, {"id": "g2", "hop": "hop 2"}]
     _, lists = _loaded(workspace, [_record("q", "x g2", relevant=backwards), *TWO_HOP])
     assert lists.hops[0].tolist() == ["hop 2", "hop 10"]
@@ -111,9 +111,9 @@ RERANKED = [
 ]
 
 
-def test_what_a_reranker_lifts_and_pushes_out(workspace: Catalogue) -> None:
+def test_what_a_reranker_lifts_and_pushes_out(workspace: RunStore) -> None:
     table, lists = _loaded(workspace, RERANKED)
-    found = reranked(table, lists, 3)
+    found = reranking_effect(table, lists, 3)
     assert found is not None
     assert found.moves.compared.tolist() == [True] * 5 + [False]
     assert found.moves.lifted.tolist() == [1, 0, 0, 0, 0, 0]
@@ -126,15 +126,15 @@ def test_what_a_reranker_lifts_and_pushes_out(workspace: Catalogue) -> None:
     assert mrr.before == pytest.approx(2 / 5)
     assert mrr.after == pytest.approx(1.5 / 5)
     assert mrr.difference.n_pairs == 5
-    assert np.flatnonzero(mark_rows(table, "pushed_out:3")).tolist() == [1]
+    assert np.flatnonzero(cohort_rows(table, "pushed_out:3")).tolist() == [1]
 
 
-def test_ranks_of_the_first_gold_document(workspace: Catalogue) -> None:
+def test_ranks_of_the_first_gold_document(workspace: RunStore) -> None:
     table, lists = _loaded(workspace, RERANKED)
     assert first_gold(lists, 3) == {"1": 2, "2": 1, "3": 0, "deeper": 2, "not found": 1}
-    assert np.flatnonzero(mark_rows(table, "gold_at:1")).tolist() == [0, 5]
-    assert np.flatnonzero(mark_rows(table, "gold_below:3")).tolist() == [1, 3]
-    assert np.flatnonzero(mark_rows(table, "gold_missed")).tolist() == [4]
+    assert np.flatnonzero(cohort_rows(table, "gold_at:1")).tolist() == [0, 5]
+    assert np.flatnonzero(cohort_rows(table, "gold_below:3")).tolist() == [1, 3]
+    assert np.flatnonzero(cohort_rows(table, "gold_missed")).tolist() == [4]
 
 
 @settings(max_examples=25, deadline=None)
@@ -150,16 +150,16 @@ def test_ranks_of_the_first_gold_document(workspace: Catalogue) -> None:
 def test_curves_are_the_metrics_of_the_registry(
     tmp_path_factory: pytest.TempPathFactory, lists: list[tuple[list[str], set[str]]]
 ) -> None:
-    catalogue = Catalogue(Workspace(tmp_path_factory.mktemp("curves") / "w").create())
+    store = RunStore(Workspace(tmp_path_factory.mktemp("curves") / "w").create())
     records = [
         _record(f"q{at}", " ".join(found), relevant=sorted(gold)) for at, (found, gold) in enumerate(lists)
     ]
-    run = add_run(records, "run", "p", str(catalogue.workspace.root))
-    table = catalogue.table(run)
+    run = add_run(records, "run", "p", str(store.workspace.root))
+    table = store.table(run)
     ranked = ranked_lists(table)
     if ranked is None:
         return
-    summary = catalogue.summary(run)
+    summary = store.summary(run)
     for curve in curves(table, ranked, ["recall", "precision", "ndcg", "mrr"]):
         for k in (1, 3, 5):
             expected = summary[f"{curve.metric}@{k}"].mean
@@ -187,7 +187,7 @@ def test_no_k_is_suggested_without_a_curve() -> None:
             suggested_k(np.array(broken))
 
 
-def test_each_type_has_the_metric_it_calls_for(workspace: Catalogue) -> None:
+def test_each_type_has_the_metric_it_calls_for(workspace: RunStore) -> None:
     records = [
         *[_record(f"f{at}", "x g y", relevant=["g"], query_type="factoid") for at in range(3)],
         *[_record(f"h{at}", "g1 g2 x", relevant=HOPS, query_type="two-hop") for at in range(2)],
@@ -195,7 +195,7 @@ def test_each_type_has_the_metric_it_calls_for(workspace: Catalogue) -> None:
     ]
     table, lists = _loaded(workspace, records)
     found = {one.name: one for one in type_curves(table, lists, {})}
-    assert [(name, one.kind, one.told, one.n) for name, one in found.items()] == [
+    assert [(name, one.kind, one.declared, one.n) for name, one in found.items()] == [
         ("factoid", "single fact", True, 3),
         ("two-hop", "multi-hop", True, 2),
         ("odd", "broad coverage", False, 1),
@@ -203,24 +203,24 @@ def test_each_type_has_the_metric_it_calls_for(workspace: Catalogue) -> None:
     metrics = {name: (one.curve.metric if one.curve else "", one.suggested) for name, one in found.items()}
     assert metrics == {"factoid": ("mrr", 2), "two-hop": ("all_hops_recall", 2), "odd": ("recall", 3)}
     changed = {one.name: one for one in type_curves(table, lists, {"odd": "single fact", "x": "nonsense"})}
-    assert (changed["odd"].kind, changed["odd"].told) == ("single fact", True)
+    assert (changed["odd"].kind, changed["odd"].declared) == ("single fact", True)
     assert kind_of("anything", {"anything": "no such kind"}, has_hops=False) == ("broad coverage", False)
 
 
 @pytest.mark.parametrize("mark", ["gold_at:0", "gold_at:x", "lifted:", "no_such_mark", "hops_below:-1"])
-def test_a_mark_that_means_nothing_is_refused(workspace: Catalogue, mark: str) -> None:
+def test_a_mark_that_means_nothing_is_refused(workspace: RunStore, mark: str) -> None:
     table, _ = _loaded(workspace, RERANKED)
     with pytest.raises(DataError):
-        mark_rows(table, mark)
+        cohort_rows(table, mark)
 
 
-def test_marks_filter_cases_and_live_in_the_address(workspace: Catalogue) -> None:
+def test_marks_filter_cases_and_live_in_the_address(workspace: RunStore) -> None:
     table, _ = _loaded(workspace, RERANKED)
     diagnosis = diagnose(table, DiagnosisSettings(), [])
-    assert case_rows(diagnosis, CaseFilter(mark="lifted:3")).tolist() == [0]
-    there = Selection(mark="lifted:3", kinds={"odd": "multi-hop"}, k=7)
+    assert case_rows(diagnosis, CaseFilter(cohort="lifted:3")).tolist() == [0]
+    there = Selection(cohort="lifted:3", kinds={"odd": "multi-hop"}, k=7)
     assert Selection.from_params(there.to_params()) == there
-    assert Selection.from_params({"mark": "no_such:3"}).mark == ""
+    assert Selection.from_params({"mark": "no_such:3"}).cohort == ""
     worded = {
         "judging": "judging:refused",
         "disagree": "disagree:pass:faithfulness:judged",
@@ -228,10 +228,10 @@ def test_marks_filter_cases_and_live_in_the_address(workspace: Catalogue) -> Non
     }
     losses = {key: f"{key}:abc:correctness" for key in LOSS_MARKS}
     for key in MARKS:
-        assert mark_title({**losses, **worded}.get(key, f"{key}:1"))
+        assert cohort_title({**losses, **worded}.get(key, f"{key}:1"))
 
 
-def test_charts_carry_the_marks_their_bars_lead_to(workspace: Catalogue) -> None:
+def test_charts_carry_the_marks_their_bars_lead_to(workspace: RunStore) -> None:
     table, lists = _loaded(workspace, TWO_HOP)
     bars = first_gold_bars({"1": 3, "2": 0, "deeper": 1, "not found": 2}).data[0]
     assert [one[0] for one in bars.customdata] == ["gold_at:1", "gold_at:2", "gold_below:2", "gold_missed"]
@@ -244,8 +244,8 @@ def test_charts_carry_the_marks_their_bars_lead_to(workspace: Catalogue) -> None
     assert list(lines.data[0].x) == [1, 2, 3, 4]
 
 
-def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
@@ -257,7 +257,7 @@ def _words(app: AppTest) -> str:
     return "\n".join(str(one.value) for one in parts)
 
 
-def test_a_run_without_gold_says_what_to_record(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_gold_says_what_to_record(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(demo, monkeypatch, project="iris")
     assert not app.exception
     assert "--qrels" in _words(app)
@@ -265,7 +265,7 @@ def test_a_run_without_gold_says_what_to_record(demo: Catalogue, monkeypatch: py
 
 @pytest.mark.parametrize("records", [RERANKED[:1], RERANKED[:2], TWO_HOP])
 def test_one_question_two_and_many(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, records: list[dict[str, Any]]
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch, records: list[dict[str, Any]]
 ) -> None:
     _loaded(workspace, records)
     app = _open(workspace, monkeypatch, project="p")
@@ -274,7 +274,7 @@ def test_one_question_two_and_many(
     assert f"n = {len(records)} of {len(records)} question" in _words(app)
 
 
-def test_the_two_hop_samples_show_every_section(demo: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_two_hop_samples_show_every_section(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(demo, monkeypatch, project="musique", k=3)
     assert not app.exception
     words = _words(app)

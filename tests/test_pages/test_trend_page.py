@@ -30,14 +30,14 @@ from data.comparison.trend import (
 from data.importers.load import import_source
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.versions import mark_release
 from data.store.workspace import Run, Workspace
 
 START = datetime(2026, 1, 1)
 
 
-def _add(catalogue: Catalogue, name: str, values: list[float], day: int = 0, **options: Any) -> Run:
+def _add(store: RunStore, name: str, values: list[float], day: int = 0, **options: Any) -> Run:
     """Load a run made on a day of January."""
     lines = [
         {"question_id": f"q{at}", "question": f"{at}?", "answer": "a", "scores": {"faithfulness": value}}
@@ -45,29 +45,29 @@ def _add(catalogue: Catalogue, name: str, values: list[float], day: int = 0, **o
     ]
     text = "\n".join(json.dumps(line) for line in lines).encode()
     source = Source.from_bytes(f"{name}.jsonl", text)
-    made = import_source(catalogue, source, Options(name=name, **options), "p")[0].run
-    return _dated(catalogue, made, day)
+    made = import_source(store, source, Options(name=name, **options), "p")[0].run
+    return _dated(store, made, day)
 
 
-def _dated(catalogue: Catalogue, run: Run, day: int) -> Run:
+def _dated(store: RunStore, run: Run, day: int) -> Run:
     """Say when a run was made: the importers take the time of the import where a file has none."""
     moved = replace(run, created_at=START + timedelta(days=day))
-    path = catalogue.workspace.runs_folder / run.run_id / "run.json"
+    path = store.workspace.runs_folder / run.run_id / "run.json"
     path.write_text(moved.to_json(), encoding="utf-8")
     return moved
 
 
-def _versions(catalogue: Catalogue) -> tuple[Run, Run, Run, Run]:
+def _versions(store: RunStore) -> tuple[Run, Run, Run, Run]:
     """Load a baseline, one that is far worse, one that is a little worse on one question, one better."""
     return (
-        _add(catalogue, "base", [0.9 - at / 1000 for at in range(12)], 0),
-        _add(catalogue, "worse", [0.55 + at * 0.1 / 11 - at / 1000 for at in range(12)], 1),
-        _add(catalogue, "same", [0.9 - at / 1000 for at in range(11)] + [0.8], 9),
-        _add(catalogue, "better", [0.99 - at / 1000 for at in range(12)], 10),
+        _add(store, "base", [0.9 - at / 1000 for at in range(12)], 0),
+        _add(store, "worse", [0.55 + at * 0.1 / 11 - at / 1000 for at in range(12)], 1),
+        _add(store, "same", [0.9 - at / 1000 for at in range(11)] + [0.8], 9),
+        _add(store, "better", [0.99 - at / 1000 for at in range(12)], 10),
     )
 
 
-def test_later_versions_are_held_against_the_baseline_with_one_correction(workspace: Catalogue) -> None:
+def test_later_versions_are_held_against_the_baseline_with_one_correction(workspace: RunStore) -> None:
     base, worse, same, better = _versions(workspace)
     tables = {run.run_id: workspace.table(run) for run in (base, worse, same, better)}
     later = later_than([base, worse, same, better], base)
@@ -85,7 +85,7 @@ def test_later_versions_are_held_against_the_baseline_with_one_correction(worksp
     assert found[worse.run_id].pair.warnings == ()
 
 
-def test_other_ground_is_told(workspace: Catalogue) -> None:
+def test_other_ground_is_told(workspace: RunStore) -> None:
     base = _add(workspace, "base", [0.9] * 12, dataset="one")
     fewer = _add(workspace, "fewer", [0.9] * 8, dataset="two", config={"judge": "other"})
     pair = pair_of_metric(workspace.table(base), workspace.table(fewer), "faithfulness")
@@ -110,11 +110,11 @@ def _bare(run_id: str, day: int) -> Run:
     return Run(run_id, run_id, "p", 1, 1, when, when, {}, {}, "", "", "", "", (), ())
 
 
-def test_what_a_summary_does_not_hold_is_not_measured(workspace: Catalogue) -> None:
+def test_what_a_summary_does_not_hold_is_not_measured(workspace: RunStore) -> None:
     summary = workspace.summary(_add(workspace, "base", [0.5] * 12))
     assert level_of_mean(summary.get("context_recall")).mean is None
     level = level_of_mean(summary["faithfulness"])
-    assert (level.mean, level.n, level.source, level.stated) == (0.5, 12, "imported", False)
+    assert (level.mean, level.n, level.source, level.reported) == (0.5, 12, "imported", False)
     assert trend_metrics([summary]) == ["faithfulness"]
     assert most_drop("latency_ms") is None
     assert most_drop("faithfulness") == 0.05
@@ -122,7 +122,7 @@ def test_what_a_summary_does_not_hold_is_not_measured(workspace: Catalogue) -> N
 
 def _mark(at: int, mean: float | None, look: str, **more: Any) -> TrendMark:
     low, high = (None, None) if mean is None or more.get("stated") else (mean - 0.1, mean + 0.1)
-    level = Level(mean, low, high, 12, stated=bool(more.pop("stated", False)))
+    level = Level(mean, low, high, 12, reported=bool(more.pop("stated", False)))
     return TrendMark(
         f"r{at}", more.pop("label", f"v{at}"), START + timedelta(days=at * at), level, look, **more
     )
@@ -169,7 +169,7 @@ def test_many_versions_do_not_crowd_the_axis() -> None:
     assert figure.layout.xaxis.ticktext[0] == "v59"
 
 
-def test_sentences_name_the_numbers(workspace: Catalogue) -> None:
+def test_sentences_name_the_numbers(workspace: RunStore) -> None:
     base, worse, same, better = _versions(workspace)
     tables = [workspace.table(run) for run in (base, worse, same, better)]
     pairs = {table.run.run_id: pair_of_metric(tables[0], table, "faithfulness") for table in tables[1:]}
@@ -183,8 +183,8 @@ def test_sentences_name_the_numbers(workspace: Catalogue) -> None:
     assert told == "The newest, X: −0.300 [−0.319, −0.282] over 12 shared questions, regression."
 
 
-def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **params: str) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **params: str) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     at = AppTest.from_file(str(APP), default_timeout=60)
     at.run()
     at.switch_page("views/trend.py")
@@ -195,8 +195,8 @@ def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **params: str) 
     return at
 
 
-def _fresh(catalogue: Catalogue) -> Catalogue:
-    return Catalogue(Workspace(catalogue.workspace.root))  # the dates were changed under the first one
+def _fresh(store: RunStore) -> RunStore:
+    return RunStore(Workspace(store.workspace.root))  # the dates were changed under the first one
 
 
 def _spec(at: AppTest) -> dict[str, Any]:
@@ -205,13 +205,13 @@ def _spec(at: AppTest) -> dict[str, Any]:
 
 
 def test_without_runs_the_page_says_how_to_begin(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = _open(workspace, monkeypatch)
     assert [one.value for one in at.title] == ["No runs yet"]
 
 
-def test_one_version_is_no_trend(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_version_is_no_trend(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _add(workspace, "only", [0.9] * 12)
     at = _open(workspace, monkeypatch)
     assert any("a trend needs two" in one.value for one in at.info)
@@ -219,7 +219,7 @@ def test_one_version_is_no_trend(workspace: Catalogue, monkeypatch: pytest.Monke
     assert at.dataframe[0].value["Verdict"].tolist() == ["baseline"]
 
 
-def test_two_versions_and_no_baseline_set(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_versions_and_no_baseline_set(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _add(workspace, "old", [0.9 - at / 100 for at in range(12)], 0)
     _add(workspace, "new", [0.4 - at / 100 for at in range(12)], 1)
     at = _open(workspace, monkeypatch, metric="faithfulness")
@@ -232,7 +232,7 @@ def test_two_versions_and_no_baseline_set(workspace: Catalogue, monkeypatch: pyt
 
 
 def test_the_projects_baseline_holds_also_while_it_is_on_display(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, worse, *_ = _versions(workspace)
     workspace.ledger.set_baseline("p", worse.run_id, "Ann")
@@ -247,7 +247,7 @@ def test_the_projects_baseline_holds_also_while_it_is_on_display(
     assert "before the baseline" in [trace["name"] for trace in spec["data"]]
 
 
-def test_the_address_keeps_metric_and_axis(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_keeps_metric_and_axis(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _versions(workspace)
     at = _open(_fresh(workspace), monkeypatch, metric="faithfulness", axis="time")
     spec = _spec(at)
@@ -260,7 +260,7 @@ def test_the_address_keeps_metric_and_axis(workspace: Catalogue, monkeypatch: py
 
 
 def test_a_version_known_by_its_mean_is_hollow_and_not_compared(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     table = tmp_path / "versions.csv"
     table.write_text("version,faithfulness\nV1,0.5\nV2,0.6\n", encoding="utf-8")
@@ -274,7 +274,7 @@ def test_a_version_known_by_its_mean_is_hollow_and_not_compared(
     assert any("2 versions known by the mean alone" in one.value for one in at.caption)
 
 
-def test_sixty_versions(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sixty_versions(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for day in range(60):
         _add(workspace, f"night {day:02d}", [0.5 + (day % 7) / 100 + at / 1000 for at in range(12)], day)
     at = _open(workspace, monkeypatch, metric="faithfulness")
@@ -285,7 +285,7 @@ def test_sixty_versions(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_button_leads_to_the_comparison_with_the_trends_baseline(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     base, _, _, better = _versions(workspace)
     at = _open(_fresh(workspace), monkeypatch, metric="faithfulness", run=better.run_id)
@@ -295,7 +295,7 @@ def test_a_button_leads_to_the_comparison_with_the_trends_baseline(
     assert at.query_params["versions"] == better.run_id
 
 
-def test_a_name_cannot_break_out(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_cannot_break_out(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _add(workspace, "old", [0.9] * 12, 0)
     hostile = "<img src=x onerror=alert(1)> [a](http://b)"
     _add(workspace, hostile, [0.4 - at / 100 for at in range(12)], 1, dataset="**x** <b>")

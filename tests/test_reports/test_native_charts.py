@@ -10,13 +10,13 @@ import pytest
 from made_reports import bars, curves, forest, heat, ranks, versions
 
 from dashboard.charts.figure_data import figure_rows
-from dashboard.export.pptx.chart_model import native_chart
-from dashboard.export.pptx.heatmap import native_grid
+from dashboard.export.pptx.chart_model import editable_chart
+from dashboard.export.pptx.heatmap import heatmap_table
 from dashboard.export.pptx.theme import hex_colour, readable_on, scale_colour
 
 
 def test_horizontal_bars_keep_order_colours_and_texts() -> None:
-    found = native_chart(bars())
+    found = editable_chart(bars())
     assert found is not None
     assert found.form == "bar"
     assert found.categories == ("Ранжирование", "Retrieval missed it", "不忠实的回答")
@@ -32,16 +32,16 @@ def test_horizontal_bars_keep_order_colours_and_texts() -> None:
 
 def test_grouped_and_stacked_bars_differ() -> None:
     figure = go.Figure([go.Bar(x=["a", "b"], y=[1, 2], name="s"), go.Bar(x=["a", "b"], y=[3, 4], name="t")])
-    grouped = native_chart(figure)
+    grouped = editable_chart(figure)
     assert grouped is not None
     assert (grouped.form, grouped.stacked, grouped.overlap, grouped.legend) == ("column", False, 0, True)
-    stacked = native_chart(figure.update_layout(barmode="stack"))
+    stacked = editable_chart(figure.update_layout(barmode="stack"))
     assert stacked is not None
     assert (stacked.stacked, stacked.overlap) == (True, 100)
 
 
 def test_bars_over_numbers_with_names_have_the_names_and_their_intervals() -> None:
-    found = native_chart(ranks())
+    found = editable_chart(ranks())
     assert found is not None
     assert found.categories == ("1 80 %", "2 < 3", "rank 3")
     np.testing.assert_allclose(found.series[0].y_arms, [(0.05, 0.05)] * 3)
@@ -50,7 +50,7 @@ def test_bars_over_numbers_with_names_have_the_names_and_their_intervals() -> No
 
 
 def test_points_over_named_places_are_a_line_chart_with_the_baseline_across() -> None:
-    found = native_chart(versions())
+    found = editable_chart(versions())
     assert found is not None
     assert found.form == "line"
     assert found.categories == ("v1 版本", "v2 版本", "v3 版本")
@@ -65,7 +65,7 @@ def test_points_over_named_places_are_a_line_chart_with_the_baseline_across() ->
 
 
 def test_points_over_numbers_are_a_scatter_with_the_line_at_k() -> None:
-    found = native_chart(curves())
+    found = editable_chart(curves())
     assert found is not None
     assert found.form == "scatter"
     recall, precision, k = found.series
@@ -81,7 +81,7 @@ def test_points_over_numbers_are_a_scatter_with_the_line_at_k() -> None:
 
 
 def test_a_forest_is_a_scatter_whose_rows_have_names() -> None:
-    found = native_chart(forest())
+    found = editable_chart(forest())
     assert found is not None
     assert found.form == "scatter"
     assert found.y.names == ("=cmd|' /C calc'!A0", "Faithfulness", "Recall@5")
@@ -100,7 +100,7 @@ def test_a_forest_is_a_scatter_whose_rows_have_names() -> None:
 def test_a_logarithmic_axis_stays_one_and_a_reversed_axis_is_turned() -> None:
     figure = go.Figure(go.Scatter(x=[1, 10, 100], y=[3, 2, 1], mode="lines"))
     figure.update_xaxes(type="log", title="tokens").update_yaxes(autorange="reversed")
-    found = native_chart(figure)
+    found = editable_chart(figure)
     assert found is not None
     assert found.x.logarithmic
     assert found.y.turned
@@ -109,13 +109,13 @@ def test_a_logarithmic_axis_stays_one_and_a_reversed_axis_is_turned() -> None:
 
 def test_reversed_categories_are_listed_from_below() -> None:
     figure = go.Figure(go.Bar(y=["first", "second"], x=[1, 2], orientation="h"))
-    found = native_chart(figure.update_yaxes(autorange="reversed"))
+    found = editable_chart(figure.update_yaxes(autorange="reversed"))
     assert found is not None
     assert found.categories == ("second", "first")
 
 
 def test_missing_values_are_gaps_not_zeros() -> None:
-    found = native_chart(go.Figure(go.Bar(x=["a", "b", "c"], y=np.array([0.0, np.nan, 2.0]))))
+    found = editable_chart(go.Figure(go.Bar(x=["a", "b", "c"], y=np.array([0.0, np.nan, 2.0]))))
     assert found is not None
     assert found.series[0].y == (0.0, None, 2.0)
 
@@ -133,11 +133,11 @@ def test_missing_values_are_gaps_not_zeros() -> None:
     ids=["empty", "box", "mixed", "two axes", "names on both axes", "heatmap"],
 )
 def test_what_slides_cannot_draw_is_left_to_a_table(figure: go.Figure) -> None:
-    assert native_chart(figure) is None
+    assert editable_chart(figure) is None
 
 
 def test_a_heatmap_is_a_grid_with_its_texts_and_colours_from_above() -> None:
-    found = native_grid(heat())
+    found = heatmap_table(heat())
     assert found is not None
     assert found.columns == ("0", "32")
     assert found.rows == ("256", "128")

@@ -15,7 +15,7 @@ from made_reports import HOSTILE, LONG_ANSWER, bars, curves, full_report, long_r
 from playwright.sync_api import Browser
 
 from dashboard.export.html_report import html_report, paper_report
-from dashboard.stories.story import Made
+from dashboard.stories.story import RenderedSection
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_no_text_from_outside_is_markup(page: str) -> None:
 
 
 def test_a_report_without_charts_holds_no_script() -> None:
-    page = html_report(full_report([Made("text", "Words", note="alone")]))
+    page = html_report(full_report([RenderedSection("text", "Words", note="alone")]))
     assert _scripts(page) == []
     assert "script-src 'none'" in page
     assert len(page) < 30_000
@@ -119,7 +119,7 @@ def test_numbers_are_rounded_and_the_figure_is_left_as_it_was() -> None:
     figure = bars()
     figure.data[0].x = [1 / 3, float("nan")]
     before = figure.to_json()
-    page = html_report(full_report([Made("x", "x", figure=figure)]))
+    page = html_report(full_report([RenderedSection("x", "x", figure=figure)]))
     held = re.search(r'<script type="application/json" id="figure-1">(.*?)</script>', page, re.DOTALL)
     assert held is not None
     assert json.loads(held.group(1))["data"][0]["x"] == [0.333333, None]
@@ -130,7 +130,7 @@ def test_long_data_is_shown_in_part_and_saved_whole() -> None:
     figure = curves()
     figure.data = figure.data[:1]
     figure.data[0].update(x=list(range(500)), y=[0.5] * 500, customdata=None, error_y=None)
-    page = html_report(full_report([Made("x", "x", figure=figure)]))
+    page = html_report(full_report([RenderedSection("x", "x", figure=figure)]))
     assert "300 more rows are in the CSV" in page
     assert len(_downloads(page)["point-1-chart.csv"]) == 500
 
@@ -145,7 +145,9 @@ def test_paper_opens_the_context_for_engineers_and_its_beginning_for_others() ->
 
 
 def test_a_case_that_cannot_be_read_says_so_and_shows_what_it_has() -> None:
-    page = html_report(full_report([Made("cases", "x", cases=[{"question": "why?", "retrieved": 5}])]))
+    page = html_report(
+        full_report([RenderedSection("cases", "x", cases=[{"question": "why?", "retrieved": 5}])])
+    )
     assert "cannot be read in full" in page
     assert "why?" in page
 
@@ -181,7 +183,9 @@ def test_opened_from_disk_it_asks_for_nothing_and_draws(browser: Browser, tmp_pa
 @pytest.mark.browser
 def test_nothing_is_wider_than_a_small_screen(browser: Browser, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
-    file.write_text(html_report(full_report([Made("x", "W" * 300, HOSTILE * 3, rows=long_rows(5))])), "utf-8")
+    file.write_text(
+        html_report(full_report([RenderedSection("x", "W" * 300, HOSTILE * 3, rows=long_rows(5))])), "utf-8"
+    )
     context = browser.new_context(viewport={"width": 390, "height": 800})
     tab = context.new_page()
     tab.goto(file.as_uri())

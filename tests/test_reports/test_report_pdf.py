@@ -18,7 +18,7 @@ from pypdf import PdfReader
 from dashboard.export import pdf as browsers
 from dashboard.export.chart_images import chart_image
 from dashboard.export.pdf import find_chromium, pdf_report, print_pdf, run_bounded
-from dashboard.stories.story import Made
+from dashboard.stories.story import RenderedSection
 from data.errors import DataError
 
 LONG_TITLE = "Where does it do worst?"
@@ -91,7 +91,9 @@ def test_bookmarks_lead_to_the_points(pdf: PdfReader) -> None:
 
 
 def test_charts_are_drawn(chromium: str) -> None:
-    with_chart = PdfReader(io.BytesIO(pdf_report(full_report([Made("x", "x", figure=bars())]), chromium)))
+    with_chart = PdfReader(
+        io.BytesIO(pdf_report(full_report([RenderedSection("x", "x", figure=bars())]), chromium))
+    )
     assert "不忠实的回答" in with_chart.pages[1].extract_text().replace(" ", "")
     assert "1,234" in with_chart.pages[1].extract_text()
 

@@ -17,7 +17,7 @@ from dashboard.export.pptx.report import pptx_report
 from dashboard.export.pptx.tables import table_pages
 from dashboard.export.pptx.text_fit import cut_to, fitted, height_of, line_width
 from dashboard.stories.report import OBTAINED
-from dashboard.stories.story import Made
+from dashboard.stories.story import RenderedSection
 
 Slides = list[Any]
 
@@ -123,7 +123,7 @@ def test_a_chart_that_slides_do_not_have_becomes_its_data() -> None:
     figure = go.Figure(
         [go.Bar(x=["a", "b"], y=[1, 2], name="s"), go.Scatter(x=["a", "b"], y=[3.5, 4], name="t")]
     )
-    slides = _open(pptx_report(full_report([Made("x", "Mixed", "Said.", figure)])))
+    slides = _open(pptx_report(full_report([RenderedSection("x", "Mixed", "Said.", figure)])))
     (slide,) = _titled(slides, "Mixed")
     assert _table(slide) == [
         ["series", "x", "y"], ["s", "a", "1"], ["s", "b", "2"], ["t", "a", "3.500"], ["t", "b", "4"],
@@ -179,7 +179,7 @@ def test_the_last_slide_says_how_the_numbers_were_obtained(slides: Slides) -> No
 
 def test_facts_that_are_too_long_for_the_last_slide_go_on() -> None:
     caveats = tuple(f"Caveat number {at} says something of some length about a number." for at in range(80))
-    slides = _open(pptx_report(full_report([Made("text", "x")], caveats=caveats)))
+    slides = _open(pptx_report(full_report([RenderedSection("text", "x")], caveats=caveats)))
     more = _titled(slides, f"{OBTAINED}: before quoting a number")
     assert len(more) > 1
     assert "Caveat number 79" in _words(more[-1])
@@ -196,9 +196,11 @@ def _inside(shape: Any, deck: Any) -> bool:
 def test_nothing_stands_beyond_the_slide(heading: str) -> None:
     points = full_report().made
     hard = [
-        Made("x", heading, heading * 5, bars(), long_rows(3), facts=(heading,) * 9, note=heading * 20),
-        Made("x", heading, rows=[{"a": heading * 5, "b": "W" * 400, "c": 1}] * 7),
-        Made("text", heading, heading * 30, note=heading * 90),
+        RenderedSection(
+            "x", heading, heading * 5, bars(), long_rows(3), facts=(heading,) * 9, note=heading * 20
+        ),
+        RenderedSection("x", heading, rows=[{"a": heading * 5, "b": "W" * 400, "c": 1}] * 7),
+        RenderedSection("text", heading, heading * 30, note=heading * 90),
     ]
     deck = Presentation(io.BytesIO(pptx_report(full_report([*points, *hard], subtitle=heading))))
     assert len(deck.slides) > len(points)
@@ -251,7 +253,9 @@ def test_no_workbook_behind_a_chart_holds_a_formula_or_a_link() -> None:
     figure = forest()
     figure.data[0].name = "=1+1"
     named = go.Figure(go.Bar(x=["=2+2", "http://example.org", "@x", "external:c.xls"], y=[1, 2, 3, 4]))
-    content = pptx_report(full_report([Made("x", "x", figure=figure), Made("y", "y", figure=named)]))
+    content = pptx_report(
+        full_report([RenderedSection("x", "x", figure=figure), RenderedSection("y", "y", figure=named)])
+    )
     with zipfile.ZipFile(io.BytesIO(content)) as pack:
         books = [pack.read(name) for name in pack.namelist() if name.endswith(".xlsx")]
     assert len(books) == 2
@@ -285,7 +289,7 @@ def test_control_characters_leave_a_file_that_opens(content: bytes) -> None:
 
 
 def test_an_empty_report_still_says_how_it_was_made() -> None:
-    slides = _open(pptx_report(full_report([Made("text", "")])))
+    slides = _open(pptx_report(full_report([RenderedSection("text", "")])))
     assert [_title(slide) for slide in slides][1:] == ["Point 1", OBTAINED]
 
 
@@ -303,5 +307,5 @@ def test_curves_beyond_a_hundred_points_still_map() -> None:
     figure = curves()
     figure.data = figure.data[:1]
     figure.data[0].update(x=list(range(2000)), y=[at / 2000 for at in range(2000)], error_y=None)
-    (slide,) = _titled(_open(pptx_report(full_report([Made("x", "Many", figure=figure)]))), "Many")
+    (slide,) = _titled(_open(pptx_report(full_report([RenderedSection("x", "Many", figure=figure)]))), "Many")
     assert len(list(_series(slide)["Recall"].iter_values())) == 2000

@@ -15,22 +15,22 @@ from streamlit.testing.v1 import AppTest
 from dashboard.export.formats import export_report
 from dashboard.shell.selection import Selection
 from dashboard.stories.context import StoryView
-from dashboard.stories.points import make_piece
-from dashboard.stories.story import Story, StoryPiece
+from dashboard.stories.points import render_section
+from dashboard.stories.story import Story, StorySection
 from dashboard.wording.formatting import interval_text, number
 from data.demo import load_samples
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
 
 SHOWN = ("Faithfulness", "Answer relevancy", "Context recall", "Context precision")
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Catalogue:
+def own(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
     """A workspace of its own, because a baseline is set in it."""
-    catalogue = Catalogue(Workspace(tmp_path_factory.mktemp("same") / "workspace").create())
-    load_samples(catalogue)
-    return catalogue
+    store = RunStore(Workspace(tmp_path_factory.mktemp("same") / "workspace").create())
+    load_samples(store)
+    return store
 
 
 def slide_texts(content: bytes) -> str:
@@ -44,7 +44,7 @@ def slide_texts(content: bytes) -> str:
     return "\n".join(found)
 
 
-def page_texts(own: Catalogue, run_id: str, base_id: str, monkeypatch: pytest.MonkeyPatch) -> str:
+def page_texts(own: RunStore, run_id: str, base_id: str, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(own.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=90)
     app.session_state["selection"] = Selection(project="iris", run=run_id, baseline=base_id)
@@ -56,14 +56,16 @@ def page_texts(own: Catalogue, run_id: str, base_id: str, monkeypatch: pytest.Mo
 
 
 def test_app_gate_html_and_slides_carry_the_same_numbers(
-    own: Catalogue, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    own: RunStore, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = max((one for one in own.runs("iris") if one.name == "basic"), key=lambda one: one.n)
     base = max((one for one in own.runs("iris") if one.name == "crag"), key=lambda one: one.n)
     gate = command(capsys, own.workspace.root, "gate", run.run_id, "--baseline", base.run_id, "--json").json
     by_gate = {one["gate"]: one for one in gate["gates"]}
     view = StoryView(own, run, base)
-    made = [make_piece(view, StoryPiece(kind)) for kind in ("verdict", "headline", "change", "fix_first")]
+    made = [
+        render_section(view, StorySection(kind)) for kind in ("verdict", "headline", "change", "fix_first")
+    ]
     story = Story("basic", run.run_id, base.run_id)
     html = unescape(
         re.sub(r"<script.*?</script>", "", export_report(view, story, made, "html").decode(), flags=re.S)

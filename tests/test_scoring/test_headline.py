@@ -13,13 +13,13 @@ from places import REPOSITORY
 from dashboard.wording.diagnosis import NOTHING_MEASURED, inferred_words, no_bad_case, rate_title
 from data.api import add_run
 from data.cases.cases import CaseFilter, keep_mask
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose, good_of
-from data.scoring.run_store import Catalogue
+from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose, passing_of
+from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
 from docs.doc_tables import CUTOFFS, REASONS, diagnosis_tables
 from metrics.diagnosis.fix_first import fix_first
-from metrics.diagnosis.patterns import Cutoffs, bad_cases, refusals
-from metrics.diagnosis.stages import STAGES, StageEvidence, attribute, stage_code
+from metrics.diagnosis.patterns import CaseThresholds, bad_cases, refusals
+from metrics.diagnosis.stages import STAGES, StageFeatures, attribute_failures, stage_code
 from metrics.sanity.columns import disputes
 from metrics.sanity.run import CheckInput, check_numbers
 
@@ -29,9 +29,9 @@ DOCS = REPOSITORY / "docs" / "diagnosis.md"
 GOOD = {"faithfulness": 1.0, "answer_relevancy": 1.0}
 
 
-def _diagnosis(catalogue: Catalogue, records: list[dict[str, Any]], name: str = "run") -> Diagnosis:
-    made = add_run(records, name, "p", str(catalogue.workspace.root))
-    return diagnose(catalogue.table(made), DiagnosisSettings())
+def _diagnosis(store: RunStore, records: list[dict[str, Any]], name: str = "run") -> Diagnosis:
+    made = add_run(records, name, "p", str(store.workspace.root))
+    return diagnose(store.table(made), DiagnosisSettings())
 
 
 def _record(at: int = 0, **more: Any) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def _gold(*ids: str) -> dict[str, Any]:
     ],
 )
 def test_a_refusal_of_what_has_an_answer_is_bad_and_owned(
-    workspace: Catalogue, more: dict[str, Any], stage: str
+    workspace: RunStore, more: dict[str, Any], stage: str
 ) -> None:
     found = _diagnosis(workspace, [_record(refused=True, **more)])
     assert found.bad.bad.tolist() == [True]
@@ -67,11 +67,11 @@ def test_a_refusal_of_what_has_an_answer_is_bad_and_owned(
     "more", [{}, {"answerable": "conversational"}, {"scores": GOOD | {"context_recall": 1.0}}]
 )
 def test_a_refusal_of_which_nothing_says_whether_it_was_right_is_not_measured(
-    workspace: Catalogue, more: dict[str, Any]
+    workspace: RunStore, more: dict[str, Any]
 ) -> None:
     found = _diagnosis(workspace, [_record(refused=True, **more)])
     assert not found.bad.bad.any()
-    assert np.isnan(good_of(found)).all()
+    assert np.isnan(passing_of(found)).all()
     assert found.pass_rate.n_scored == 0
 
 
@@ -84,9 +84,9 @@ def test_a_refusal_of_which_nothing_says_whether_it_was_right_is_not_measured(
     ],
 )
 def test_a_refusal_is_measured_by_its_label_the_reference_or_a_missed_cutoff(
-    workspace: Catalogue, more: dict[str, Any], good: float
+    workspace: RunStore, more: dict[str, Any], good: float
 ) -> None:
-    assert good_of(_diagnosis(workspace, [_record(refused=True, **more)])).tolist() == [good]
+    assert passing_of(_diagnosis(workspace, [_record(refused=True, **more)])).tolist() == [good]
 
 
 def test_what_is_known_of_refusals_by_hand() -> None:
@@ -100,29 +100,29 @@ def test_what_is_known_of_refusals_by_hand() -> None:
     assert np.flatnonzero(found.answered).tolist() == [4]
 
 
-def test_that_a_question_can_be_answered_says_nothing_of_its_answer(workspace: Catalogue) -> None:
+def test_that_a_question_can_be_answered_says_nothing_of_its_answer(workspace: RunStore) -> None:
     found = _diagnosis(workspace, [_record(at, answerable="yes", refused=False) for at in range(3)])
     assert not found.measured.any()
     assert no_bad_case(found) == NOTHING_MEASURED
     assert found.fix_first == []
 
 
-def test_a_pass_rate_of_contexts_alone_says_so(workspace: Catalogue) -> None:
+def test_a_pass_rate_of_contexts_alone_says_so(workspace: RunStore) -> None:
     records = [_record(at, **_gold("gold" if at else "other")) for at in range(4)]
     found = _diagnosis(workspace, records)
     assert found.pass_rate.mean == pytest.approx(0.75)
-    assert found.looked_at.names == ("recall@10",)
-    assert (int(found.measured.sum()), int(found.looked_at.fully.sum())) == (4, 1)
-    assert found.looked_at.clause() == ("of what was measured: Recall@10 alone; 1 of 4 cases fully measured")
+    assert found.coverage.names == ("recall@10",)
+    assert (int(found.measured.sum()), int(found.coverage.fully.sum())) == (4, 1)
+    assert found.coverage.clause() == ("of what was measured: Recall@10 alone; 1 of 4 cases fully measured")
     assert rate_title(found) == "Pass rate, Recall@10 alone"
     full = _diagnosis(workspace, [{**one, "scores": GOOD} for one in records], "full")
-    assert full.looked_at.clause() == ""
+    assert full.coverage.clause() == ""
     assert rate_title(full) == "Pass rate"
 
 
-def test_not_measured_is_neither_good_nor_bad(workspace: Catalogue) -> None:
+def test_not_measured_is_neither_good_nor_bad(workspace: RunStore) -> None:
     found = _diagnosis(workspace, [_record(0, scores=GOOD), _record(1)])
-    assert found.looked_at.anything.tolist() == [True, False]
+    assert found.coverage.anything.tolist() == [True, False]
     assert keep_mask(found, CaseFilter(bad=False)).tolist() == [True, False]
     assert keep_mask(found, CaseFilter(bad=True)).tolist() == [False, False]
     assert no_bad_case(found).startswith("No bad case among the 1 measured ones (of what was measured: ")
@@ -136,7 +136,7 @@ def test_what_was_not_measured_raises_no_bound() -> None:
 
 
 def test_the_command_says_what_the_pass_rate_rests_on(
-    capsys: Capture, workspace: Catalogue, demo: Catalogue
+    capsys: Capture, workspace: RunStore, demo: RunStore
 ) -> None:
     answer = run(capsys, demo.workspace.root, "diagnose", "BM25", "--json").json
     assert (answer["n_measured"], answer["n_fully_measured"]) == (68, 5)
@@ -154,14 +154,14 @@ def test_the_command_says_what_the_pass_rate_rests_on(
 
 def test_what_the_signal_tells_in_place_of_gold_is_inferred() -> None:
     refused = {"refused": np.ones(2), "context": np.ones(2), "gold_in_context": np.array([NAN, 1.0])}
-    found = attribute(StageEvidence(bad=np.ones(2, dtype=bool), **refused))
+    found = attribute_failures(StageFeatures(bad=np.ones(2, dtype=bool), **refused))
     assert [STAGES[code].key for code in found.stage] == ["refused_with_context"] * 2
     assert found.inferred.tolist() == [True, False]
     (entry,) = fix_first(found.stage, np.arange(2), inferred=found.inferred)
     assert entry.n_inferred == 1
 
 
-def test_a_priority_that_the_checks_doubt_says_so(capsys: Capture, demo: Catalogue) -> None:
+def test_a_priority_that_the_checks_doubt_says_so(capsys: Capture, demo: RunStore) -> None:
     (colbert,) = [one for one in demo.runs("iris") if (one.name, one.n) == ("colbert", 30)]
     table = demo.table(colbert)
     found, findings = diagnose(table, DiagnosisSettings()), check_run(table)
@@ -178,7 +178,7 @@ def test_a_priority_that_the_checks_doubt_says_so(capsys: Capture, demo: Catalog
     assert inferred_words(with_gold, with_gold.fix_first[0], findings) == ""
 
 
-def test_the_unexplained_is_never_first_beside_another_stage(workspace: Catalogue, capsys: Capture) -> None:
+def test_the_unexplained_is_never_first_beside_another_stage(workspace: RunStore, capsys: Capture) -> None:
     missed, rest = stage_code("missed"), stage_code("unexplained")
     stage = np.array([rest, rest, rest, missed], dtype=np.int8)
     assert [one.key for one in fix_first(stage, np.arange(4))] == ["missed", "unexplained"]
@@ -201,7 +201,7 @@ def test_the_page_of_the_words_is_the_declarations() -> None:
     assert before
     assert after
     assert tables.strip() == diagnosis_tables()
-    assert set(CUTOFFS) == {one.name for one in fields(Cutoffs)}
+    assert set(CUTOFFS) == {one.name for one in fields(CaseThresholds)}
     every = {name: np.zeros(1) for name in ("context", "faithfulness", "answer_relevancy", "correctness")}
     assert list(REASONS) == list(bad_cases(every).reasons)
     assert "[docs/diagnosis.md](docs/diagnosis.md)" in (DOCS.parent.parent / "README.md").read_text("utf-8")

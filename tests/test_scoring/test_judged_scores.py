@@ -15,13 +15,13 @@ from data.cases.cases import read_case
 from data.comparison.compare import compare
 from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from data.judge.client import ClientSettings
-from data.judge.evaluation import ReadingWork
+from data.judge.evaluation import EvaluationTask
 from data.judge.prices import read_prices
-from data.judge.run_job import JobSpec, run_work
+from data.judge.run_job import JobSpec, run_task
 from data.judge.variance import judge_variance
-from data.scoring.context_use import use_of
-from data.scoring.run_store import Catalogue
-from data.store.judge_results import judge_of, judgements_of, standing
+from data.scoring.context_use import context_use_of
+from data.scoring.run_store import RunStore
+from data.store.judge_results import current_results, judge_of, judge_results_of
 from data.store.workspace import Workspace
 from metrics.schema.scores import Source
 
@@ -32,12 +32,12 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_judged_case_carries_the_judges_labels(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 3)
-    before = read_case(catalogue.table(run), 1)
+    store, run = made(tmp_path, 3)
+    before = read_case(store.table(run), 1)
     assert before["claims"] is None
     with JudgeServer() as server:
-        judged(catalogue, run, server, rows=range(2))
-    case = read_case(catalogue.table(run), 1)
+        judged(store, run, server, rows=range(2))
+    case = read_case(store.table(run), 1)
     assert [one["text"] for one in case["claims"]] == [
         "Turtle number 1 lives eighty years.",
         "Turtle number 1 eats concrete.",
@@ -45,17 +45,17 @@ def test_a_judged_case_carries_the_judges_labels(tmp_path: Path) -> None:
     assert [one["supported_by"] for one in case["claims"]] == [[1], []]
     assert (case["used_source"], [one["rank"] for one in case["used"]]) == ("judge", [1])
     assert case["judged"]["addresses"] == "fully"
-    assert read_case(catalogue.table(run), 2)["claims"] is None
+    assert read_case(store.table(run), 2)["claims"] is None
 
 
 def test_use_by_the_judge_stands_before_the_estimate(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 3)
+    store, run = made(tmp_path, 3)
     with JudgeServer() as server:
-        judged(catalogue, run, server, rows=range(2))
-    found = use_of(catalogue.table(run))
+        judged(store, run, server, rows=range(2))
+    found = context_use_of(store.table(run))
     assert found is not None
-    assert found.origin.tolist() == ["judge", "judge", "lexical"]
-    column = catalogue.table(run).column("ignored_top_ranked")
+    assert found.source.tolist() == ["judge", "judge", "lexical"]
+    column = store.table(run).column("ignored_top_ranked")
     assert column is not None
     assert column.source.tolist() == [Source.JUDGED, Source.JUDGED, Source.ESTIMATED]
 
@@ -67,11 +67,11 @@ def test_a_persons_word_on_a_refusal_stays(tmp_path: Path) -> None:
         {**one, "question_id": "nobody"},
     ]
     run = add_run(samples, "r", "p", str(tmp_path))
-    catalogue = Catalogue(Workspace(tmp_path))
+    store = RunStore(Workspace(tmp_path))
     with JudgeServer() as server:
-        judged(catalogue, run, server)
-    assert catalogue.table(run).evidence["refused"].tolist() == [0.0, 1.0]
-    assert catalogue.table(run).evidence["refused_source"].tolist() == [Source.HUMAN, Source.JUDGED]
+        judged(store, run, server)
+    assert store.table(run).stage_features["refused"].tolist() == [0.0, 1.0]
+    assert store.table(run).stage_features["refused_source"].tolist() == [Source.HUMAN, Source.JUDGED]
 
 
 def test_recorded_labels_keep_their_own_column_beside_the_judges(tmp_path: Path) -> None:
@@ -84,10 +84,10 @@ def test_recorded_labels_keep_their_own_column_beside_the_judges(tmp_path: Path)
         }
     ]
     run = add_run(samples, "r", "p", str(tmp_path))
-    catalogue = Catalogue(Workspace(tmp_path))
+    store = RunStore(Workspace(tmp_path))
     with JudgeServer() as server:
-        judged(catalogue, run, server)
-    table = catalogue.table(run)
+        judged(store, run, server)
+    table = store.table(run)
     assert table.sources["faithfulness"] == (Source.JUDGED, Source.COMPUTED)
     values = {source: table.column("faithfulness", source) for source in table.sources["faithfulness"]}
     assert {source: one.values.tolist() for source, one in values.items() if one} == {
@@ -103,58 +103,58 @@ def test_a_self_contradiction_becomes_a_stage(tmp_path: Path) -> None:
         assert isinstance(made_up, dict)
         return {**made_up, "contradicts_itself": True, "addresses": "no"}
 
-    catalogue, run = made(tmp_path, 2)
+    store, run = made(tmp_path, 2)
     with JudgeServer(Script(reply=reply)) as server:
-        judged(catalogue, run, server)
-    found = diagnose(catalogue.table(run), DiagnosisSettings())
+        judged(store, run, server)
+    found = diagnose(store.table(run), DiagnosisSettings())
     assert found.stage_counts()["self_contradiction"] == 2
 
 
 def test_versions_read_by_different_judges_are_compared_with_a_warning(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 12)
+    store, run = made(tmp_path, 12)
     other = add_run(
         [{**one, "answer": "Turtles live long."} for one in records(12)], "later", "zoo", str(tmp_path)
     )
     with JudgeServer() as server:
-        judged(catalogue, run, server)
-        judged(catalogue, other, server)
-        same = _warnings(catalogue, run, other)
+        judged(store, run, server)
+        judged(store, other, server)
+        same = _warnings(store, run, other)
         settings = ClientSettings(read_prices().model("claude-opus-5-5"), server.url)
-        work = ReadingWork.of(100_000)
-        run_work(catalogue.workspace, other, work, settings, JobSpec(range(12)))
+        work = EvaluationTask.of(100_000)
+        run_task(store.workspace, other, work, settings, JobSpec(range(12)))
     assert not any("judge" in one for one in same)
-    assert any("judge" in one for one in _warnings(catalogue, run, other))
+    assert any("judge" in one for one in _warnings(store, run, other))
 
 
-def _warnings(catalogue: Catalogue, base: Any, other: Any) -> tuple[str, ...]:
-    sides = [diagnose(catalogue.table(one), DiagnosisSettings()) for one in (base, other)]
+def _warnings(store: RunStore, base: Any, other: Any) -> tuple[str, ...]:
+    sides = [diagnose(store.table(one), DiagnosisSettings()) for one in (base, other)]
     return compare(sides[0], sides[1], ["faithfulness"]).warnings
 
 
 def test_an_earlier_judge_that_judges_again_stands_again(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 3)
+    store, run = made(tmp_path, 3)
     first, second = "claude-haiku-5-5", "claude-sonnet-5-5"
     with JudgeServer() as server:
         for model in (first, second, first):
             settings = ClientSettings(read_prices().model(model), server.url)
-            work = ReadingWork.of(100_000)
-            result = run_work(catalogue.workspace, run, work, settings, JobSpec(range(3)))
+            work = EvaluationTask.of(100_000)
+            result = run_task(store.workspace, run, work, settings, JobSpec(range(3)))
             assert result.judgement is not None
-            assert standing(catalogue.ledger)[run.run_id]["reading"] == result.judgement.digest
-    listed = judgements_of(catalogue.ledger, run.run_id)
+            assert current_results(store.ledger)[run.run_id]["reading"] == result.judgement.digest
+    listed = judge_results_of(store.ledger, run.run_id)
     assert [one.model for one in listed] == [first, second, first]
     assert listed[0].digest == listed[2].digest
-    path = catalogue.table(run).judgement("reading")
+    path = store.table(run).judge_result_path("reading")
     assert path is not None
     assert judge_of(path).startswith(first)
 
 
 def test_the_same_word_of_the_same_judge_is_written_once(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 3)
+    store, run = made(tmp_path, 3)
     with JudgeServer() as server:
-        judged(catalogue, run, server)
-        judged(catalogue, run, server)
-    assert len(judgements_of(catalogue.ledger, run.run_id)) == 1
+        judged(store, run, server)
+        judged(store, run, server)
+    assert len(judge_results_of(store.ledger, run.run_id)) == 1
 
 
 def test_the_judge_against_itself(tmp_path: Path) -> None:
@@ -167,10 +167,10 @@ def test_the_judge_against_itself(tmp_path: Path) -> None:
         assert isinstance(made_up, dict)
         return {**made_up, "agrees": "correct" if seen[content] == 1 else "partly"}
 
-    catalogue, run = made(tmp_path, 4)
+    store, run = made(tmp_path, 4)
     with JudgeServer(Script(reply=reply)) as server:
-        judged(catalogue, run, server, repeats=2, concurrency=1)
-    path = catalogue.table(run).judgement("reading")
+        judged(store, run, server, repeats=2, concurrency=1)
+    path = store.table(run).judge_result_path("reading")
     assert path is not None
     by_metric = {one.metric: one for one in judge_variance(path)}
     agrees = by_metric["correctness"]
@@ -188,14 +188,14 @@ def test_the_judge_against_itself(tmp_path: Path) -> None:
 
 
 def test_a_judgement_whose_file_is_lost_comes_back_from_the_ledger(tmp_path: Path) -> None:
-    catalogue, run = made(tmp_path, 3)
+    store, run = made(tmp_path, 3)
     with JudgeServer() as server:
-        judged(catalogue, run, server)
+        judged(store, run, server)
         asked = len(server.asked)
-        assert catalogue.summary(run)["faithfulness"].mean == 0.5
+        assert store.summary(run)["faithfulness"].mean == 0.5
         shutil.rmtree(tmp_path / "judgements")
         shutil.rmtree(tmp_path / "scores")
-        restored = Catalogue(Workspace(tmp_path))
+        restored = RunStore(Workspace(tmp_path))
         assert "faithfulness" not in restored.summary(run)
         judged(restored, run, server)
         assert len(server.asked) == asked

@@ -11,8 +11,8 @@ from dashboard.sections.retrieval.question_types import _notes, _type_row
 from data.analysis.question_types import TypeCurve, type_curves, types_named
 from data.api import add_run
 from data.scoring.ranked_lists import ranked_lists
-from data.scoring.run_store import Catalogue
-from data.scoring.scored_run import RunTable
+from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
 from metrics.analysis.cutoff_curves import curve_intervals
 from metrics.statistics.intervals import intervals
 
@@ -25,14 +25,14 @@ def _record(name: str, **more: Any) -> dict[str, Any]:
     return {"question_id": name, "question": f"{name}?", "retrieved": retrieved, "relevant": GOLD, **more}
 
 
-def _loaded(catalogue: Catalogue, records: list[dict[str, Any]]) -> tuple[RunTable, list[TypeCurve]]:
-    table = catalogue.table(add_run(records, "run", "p", str(catalogue.workspace.root)))
+def _loaded(store: RunStore, records: list[dict[str, Any]]) -> tuple[ScoredRun, list[TypeCurve]]:
+    table = store.table(add_run(records, "run", "p", str(store.workspace.root)))
     lists = ranked_lists(table)
     assert lists is not None
     return table, type_curves(table, lists, {})
 
 
-def test_ranked_quality_suggests_k_by_recall(workspace: Catalogue) -> None:
+def test_ranked_quality_suggests_k_by_recall(workspace: RunStore) -> None:
     """nDCG falls from 1 at k = 1 to 0.34 at k = 5; recall rises up to k = 9."""
     table, (one,) = _loaded(workspace, [_record("q", query_type="ranking")])
     assert one.curve is not None
@@ -44,7 +44,7 @@ def test_ranked_quality_suggests_k_by_recall(workspace: Catalogue) -> None:
     assert "names no types" not in told
 
 
-def test_gold_text_suggests_k_by_its_own_recall(workspace: Catalogue) -> None:
+def test_gold_text_suggests_k_by_its_own_recall(workspace: RunStore) -> None:
     chunks = [{"id": f"c{at}", "doc_id": "d", "start": at * 10, "end": at * 10 + 10} for at in range(4)]
     spans = [{"doc_id": "d", "start": 0, "end": 10}, {"doc_id": "d", "start": 30, "end": 40}]
     record = {"question": "q?", "retrieved": chunks, "relevant_spans": spans, "query_type": "ranking"}
@@ -53,7 +53,7 @@ def test_gold_text_suggests_k_by_its_own_recall(workspace: Catalogue) -> None:
     assert (one.curve.metric, one.suggested_by, one.suggested) == ("span_ndcg", "span_recall", 4)
 
 
-def test_a_metric_that_cannot_fall_suggests_its_own_k(workspace: Catalogue) -> None:
+def test_a_metric_that_cannot_fall_suggests_its_own_k(workspace: RunStore) -> None:
     _, (one,) = _loaded(workspace, [_record("q", query_type="list")])
     assert (one.suggested_by, one.suggested) == ("recall", 9)
     assert not any("because nDCG" in note for note in _notes([one], 1, 1))
@@ -70,7 +70,7 @@ def test_gains_may_be_below_0(questions: int) -> None:
     assert ours.low < 0 < ours.high
 
 
-def test_gains_of_a_type_reach_below_0(workspace: Catalogue) -> None:
+def test_gains_of_a_type_reach_below_0(workspace: RunStore) -> None:
     late = [{"id": one} for one in ("x", "g1", "y")]
     records = [
         {**_record(f"q{at}", query_type="ranking"), "relevant": ["g1", "z"]}
@@ -85,14 +85,14 @@ def test_gains_of_a_type_reach_below_0(workspace: Catalogue) -> None:
     assert spread > 0
 
 
-def test_the_mean_at_the_suggested_k_has_its_interval(workspace: Catalogue) -> None:
+def test_the_mean_at_the_suggested_k_has_its_interval(workspace: RunStore) -> None:
     _, (one,) = _loaded(workspace, [_record(f"q{at}", query_type="list") for at in range(12)])
     row = _type_row(one, 1)
     assert row["there"] == "1.000 [0.735, 1.000]"
     assert str(row["at k = 1"]).startswith("0.200 [")
 
 
-def test_too_many_types_are_not_called_none(workspace: Catalogue) -> None:
+def test_too_many_types_are_not_called_none(workspace: RunStore) -> None:
     table, found = _loaded(workspace, [_record(f"q{at}", query_type=f"type {at}") for at in range(201)])
     assert [one.name for one in found] == ["all questions"]
     told = "\n".join(_notes(found, 1, types_named(table)))

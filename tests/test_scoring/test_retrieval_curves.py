@@ -16,15 +16,15 @@ from dashboard.charts.retrieval import hop_lines, k_curves, move_bars, type_line
 from dashboard.shell.selection import Selection
 from data.analysis.multi_hop import hop_curves, hop_tallies
 from data.analysis.question_types import type_curves
-from data.analysis.reranking import reranked
+from data.analysis.reranking import reranking_effect
 from data.analysis.retrieval_curves import curves, first_gold, list_lengths
 from data.api import add_run
-from data.cases.cohorts import mark_rows
+from data.cases.cohorts import cohort_rows
 from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.run_store import Catalogue
-from data.scoring.scored_run import RunTable
+from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
 from metrics.analysis.cutoff_curves import DOCUMENT_CURVES, SPAN_CURVES, curve_intervals, curve_values
-from metrics.analysis.query_types import KINDS, kind_named
+from metrics.analysis.query_types import KINDS, query_type_named
 from metrics.definitions import retrieval, spans
 from metrics.schema.scores import MetricsError
 from metrics.statistics.intervals import intervals
@@ -124,7 +124,7 @@ def test_few_clusters_have_the_interval_of_every_other_page() -> None:
     ],
 )  # fmt: skip
 def test_the_kind_of_a_type_is_read_from_whole_words(name: str, kind: str | None) -> None:
-    assert kind_named(name) == kind
+    assert query_type_named(name) == kind
     assert kind is None or kind in KINDS
 
 
@@ -137,16 +137,16 @@ def _record(name: str, retrieved: str, candidates: str = "", **more: Any) -> dic
     return {**record, "candidates": _list(candidates)} if candidates else record
 
 
-def _loaded(catalogue: Catalogue, records: list[dict[str, Any]]) -> tuple[RunTable, RankedLists]:
-    run = add_run(records, "run", "p", str(catalogue.workspace.root))
-    table = catalogue.table(run)
+def _loaded(store: RunStore, records: list[dict[str, Any]]) -> tuple[ScoredRun, RankedLists]:
+    run = add_run(records, "run", "p", str(store.workspace.root))
+    table = store.table(run)
     lists = ranked_lists(table)
     assert lists is not None
     assert ranked_lists(table) is lists, "read once, kept with the table"
     return table, lists
 
 
-def test_values_behind_the_longest_list_are_those_of_triage(workspace: Catalogue) -> None:
+def test_values_behind_the_longest_list_are_those_of_triage(workspace: RunStore) -> None:
     gold = [f"g{at}" for at in range(5)]
     table, lists = _loaded(workspace, [_record("q", "g0 x g1", relevant=gold)])
     summary = workspace.summary(table.run)
@@ -158,29 +158,29 @@ def test_values_behind_the_longest_list_are_those_of_triage(workspace: Catalogue
 
 
 def test_gold_that_begins_in_a_later_batch_stays_with_its_samples(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("data.scoring.batch_scores.BATCH_ROWS", 256)
     records = [_record(f"q{at:04}", "x g") | ({"relevant": ["g"]} if at >= 500 else {}) for at in range(600)]
     table, lists = _loaded(workspace, records)
-    rows = np.flatnonzero(mark_rows(table, "gold_at:2"))
+    rows = np.flatnonzero(cohort_rows(table, "gold_at:2"))
     assert rows.tolist() == list(range(500, 600))
     assert len(list_lengths(lists)) == 100
 
 
-def test_a_run_without_gold_has_no_lists(workspace: Catalogue) -> None:
+def test_a_run_without_gold_has_no_lists(workspace: RunStore) -> None:
     run = add_run([{"question": "q", "retrieved": ["x"]}], "run", "p", str(workspace.workspace.root))
     assert ranked_lists(workspace.table(run)) is None
 
 
-def test_long_candidates_keep_the_gold_in_the_order_of_the_lists(workspace: Catalogue) -> None:
+def test_long_candidates_keep_the_gold_in_the_order_of_the_lists(workspace: RunStore) -> None:
     long = "b " + " ".join(f"n{at}" for at in range(900))
     records = [
         _record("q1", "a", "z", relevant=["a"]),
         _record("q2", "b", long, relevant=["b", "a"]),
     ]
     table, lists = _loaded(workspace, records)
-    found = reranked(table, lists, 1)
+    found = reranking_effect(table, lists, 1)
     assert found is not None
     assert found.moves.kept.tolist() == [0, 1]
     assert found.moves.pushed_out.tolist() == [0, 0]
@@ -209,16 +209,16 @@ PASSES = [
         ("unit_missed", ["nowhere"]),
     ],
 )
-def test_missed_is_told_apart_from_misranked(workspace: Catalogue, mark: str, names: list[str]) -> None:
+def test_missed_is_told_apart_from_misranked(workspace: RunStore, mark: str, names: list[str]) -> None:
     table, _ = _loaded(workspace, PASSES)
-    rows = np.flatnonzero(mark_rows(table, mark))
+    rows = np.flatnonzero(cohort_rows(table, mark))
     assert [PASSES[row]["question_id"] for row in rows] == names
 
 
-def test_changes_by_a_reranker_are_corrected_over_their_family(workspace: Catalogue) -> None:
+def test_changes_by_a_reranker_are_corrected_over_their_family(workspace: RunStore) -> None:
     lifted = [_record(f"q{at}", "g x y", "x y g", relevant=["g"]) for at in range(12)]
     table, lists = _loaded(workspace, lifted)
-    found = reranked(table, lists, 1)
+    found = reranking_effect(table, lists, 1)
     assert found is not None
     assert set(found.changes) == {"recall", "ndcg", "mrr"}
     for one in found.changes.values():
@@ -229,7 +229,7 @@ def test_changes_by_a_reranker_are_corrected_over_their_family(workspace: Catalo
 HOPS = [{"id": "g1", "hop": "1"}, {"id": "g2", "hop": "2"}]
 
 
-def test_each_hop_has_its_own_curve(workspace: Catalogue) -> None:
+def test_each_hop_has_its_own_curve(workspace: RunStore) -> None:
     records = [
         _record("both", "g1 g2 x", relevant=HOPS),
         _record("late", "x g1 g2", relevant=HOPS),
@@ -248,7 +248,7 @@ def test_each_hop_has_its_own_curve(workspace: Catalogue) -> None:
     assert whole == hop_curves(table, lists, 3)[-1].at(3).n_scored
 
 
-def test_hop_failures_come_in_the_order_of_the_hops(workspace: Catalogue) -> None:
+def test_hop_failures_come_in_the_order_of_the_hops(workspace: RunStore) -> None:
     ten = [*HOPS, {"id": "g10", "hop": "10"}]
     records = [
         _record("a", "g1 g2", relevant=ten),
@@ -267,7 +267,7 @@ def test_hop_failures_come_in_the_order_of_the_hops(workspace: Catalogue) -> Non
     ]
 
 
-def test_types_tell_what_each_further_document_adds(workspace: Catalogue) -> None:
+def test_types_tell_what_each_further_document_adds(workspace: RunStore) -> None:
     records = [_record(f"q{at}", "x y g", relevant=["g"], query_type="list") for at in range(3)]
     records += [_record(f"p{at}", "g h x", relevant=["g", "h"], query_type="two-hop") for at in range(2)]
     table, lists = _loaded(workspace, records)
@@ -286,12 +286,12 @@ def test_types_tell_what_each_further_document_adds(workspace: Catalogue) -> Non
     assert rings == [(3, 1.0), (2, 1.0)]
 
 
-def test_a_single_type_has_its_name(workspace: Catalogue) -> None:
+def test_a_single_type_has_its_name(workspace: RunStore) -> None:
     table, lists = _loaded(workspace, [_record("q", "g", relevant=["g"], query_type="factoid")])
     assert [(one.name, one.kind) for one in type_curves(table, lists, {})] == [("factoid", "single fact")]
 
 
-def test_gold_text_has_its_curves_and_its_first_ranks(workspace: Catalogue) -> None:
+def test_gold_text_has_its_curves_and_its_first_ranks(workspace: RunStore) -> None:
     chunks = [{"id": f"c{at}", "doc_id": "d", "start": at * 10, "end": at * 10 + 10} for at in range(4)]
     gold = {at: [{"doc_id": "d", "start": at, "end": at + 8}] for at in (0, 5, 90)}
     records = [{"question": f"{at}", "retrieved": chunks, "relevant_spans": one} for at, one in gold.items()]
@@ -302,7 +302,7 @@ def test_gold_text_has_its_curves_and_its_first_ranks(workspace: Catalogue) -> N
         [(1 + 5 / 8) / 3, 2 / 3, 2 / 3, 2 / 3]
     )
     assert first_gold(lists, 4) == {"1": 2, "2": 0, "3": 0, "4": 0, "deeper": 0, "not found": 1}
-    assert np.flatnonzero(mark_rows(table, "gold_missed")).tolist() == [2]
+    assert np.flatnonzero(cohort_rows(table, "gold_missed")).tolist() == [2]
 
 
 def test_bars_of_a_reranker_tell_their_marks_by_pattern_too() -> None:
@@ -312,8 +312,8 @@ def test_bars_of_a_reranker_tell_their_marks_by_pattern_too() -> None:
     assert len(set(bars.marker.pattern.shape)) == 5
 
 
-def _open(catalogue: Catalogue, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(catalogue.workspace.root))
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
     app.run()
@@ -326,7 +326,7 @@ def _words(app: AppTest) -> str:
 
 
 def test_lists_that_are_all_empty_are_zero_and_say_so(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_run([_record("q", "", relevant=["g"])], "run", "p", str(workspace.workspace.root))
     app = _open(workspace, monkeypatch, project="p")
@@ -335,9 +335,7 @@ def test_lists_that_are_all_empty_are_zero_and_say_so(
     assert "n = 1 of 1 question" in _words(app)
 
 
-def test_a_context_that_was_given_is_not_judged(
-    workspace: Catalogue, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_context_that_was_given_is_not_judged(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     given = [_record("q", "g", relevant=["g"], context_mode="oracle")]
     add_run(given, "run", "p", str(workspace.workspace.root))
     app = _open(workspace, monkeypatch, project="p")
@@ -346,7 +344,7 @@ def test_a_context_that_was_given_is_not_judged(
     assert not app.get("plotly_chart")
 
 
-def test_short_lists_are_told(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_lists_are_told(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [_record("a", "g x y", relevant=["g"]), _record("b", "x", relevant=["g"])]
     table, lists = _loaded(workspace, records)
     app = _open(workspace, monkeypatch, project="p", k=2)
@@ -359,7 +357,7 @@ def test_short_lists_are_told(workspace: Catalogue, monkeypatch: pytest.MonkeyPa
     assert [(one.x0, one.x1) for one in shaded if one.type == "rect"] == [(1.5, 3.5)]
 
 
-def test_a_row_of_the_types_opens_its_cases(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_of_the_types_opens_its_cases(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [_record(f"q{at}", "g", relevant=["g"], query_type="list") for at in range(2)]
     _loaded(workspace, [*records, _record("o", "g", relevant=["g"], query_type="odd")])
     app = _open(workspace, monkeypatch, project="p")
@@ -373,7 +371,7 @@ def test_a_row_of_the_types_opens_its_cases(workspace: Catalogue, monkeypatch: p
     "project", ["clapnq", "iris", "mtrag", "ragchecker", "musique", "state_of_the_union"]
 )
 def test_every_bundled_project_shows_or_says_why_not(
-    demo: Catalogue, monkeypatch: pytest.MonkeyPatch, project: str
+    demo: RunStore, monkeypatch: pytest.MonkeyPatch, project: str
 ) -> None:
     app = _open(demo, monkeypatch, project=project)
     assert not app.exception

@@ -9,12 +9,12 @@ import pytest
 
 from data.api import add_run
 from data.scoring import batch_scores, workers
-from data.scoring.batch_scores import BatchScores, ScoreOptions
-from data.scoring.run_store import Catalogue
+from data.scoring.batch_scores import ScoredChunk, ScoreOptions
+from data.scoring.run_store import RunStore
 
 
 @pytest.fixture
-def samples(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> Path:
+def samples(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Samples in several row groups, with claims, use, spans, human and imported scores."""
     records = [
         {
@@ -33,7 +33,7 @@ def samples(workspace: Catalogue, monkeypatch: pytest.MonkeyPatch) -> Path:
     return workspace.workspace.samples_path(run.run_id)
 
 
-def _same(left: BatchScores, right: BatchScores) -> None:
+def _same(left: ScoredChunk, right: ScoredChunk) -> None:
     assert left.n == right.n
     assert left.missing == right.missing
     assert left.blocks.keys() == right.blocks.keys()
@@ -43,9 +43,9 @@ def _same(left: BatchScores, right: BatchScores) -> None:
         np.testing.assert_array_equal(scores.status, other.status)
         assert list(scores.reason) == list(other.reason)
         np.testing.assert_array_equal(scores.source, other.source)
-    assert left.evidence.keys() == right.evidence.keys()
-    for name, values in left.evidence.items():
-        np.testing.assert_array_equal(values, right.evidence[name])
+    assert left.stage_features.keys() == right.stage_features.keys()
+    for name, values in left.stage_features.items():
+        np.testing.assert_array_equal(values, right.stage_features[name])
     assert left.tables.keys() == right.tables.keys()
     for name, table in left.tables.items():
         assert repr(table.to_pydict()) == repr(right.tables[name].to_pydict())  # nan equals nan as text
@@ -65,7 +65,7 @@ def test_workers_give_what_one_process_gives(
 
 
 def test_a_worker_does_the_work(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> BatchScores:
+    def refuse(*_: object) -> ScoredChunk:
         raise AssertionError("this process scored a batch that was a worker's")
 
     monkeypatch.setattr(workers, "score_batch", refuse)

@@ -11,7 +11,7 @@ from places import BUNDLED
 from data.api import add_run
 from data.chunking.grids import grids_of
 from data.demo import load_samples
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 
 
 def test_what_ships_is_small_and_carries_its_licence() -> None:
@@ -23,7 +23,7 @@ def test_what_ships_is_small_and_carries_its_licence() -> None:
         assert f"| `{folder.name}/` |" in told
 
 
-def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: Catalogue) -> None:
+def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: RunStore) -> None:
     entries = json.loads((BUNDLED / "manifest.json").read_text(encoding="utf-8"))
     data_files = [path for path in BUNDLED.glob("*/*") if path.name not in ("LICENSE", "NOTICE")]
     named = {BUNDLED / one["file"] for one in entries if "grid" not in one}
@@ -37,7 +37,7 @@ def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: Catalogu
         assert len(runs) == one["runs"], origin
 
 
-def test_versions_of_a_pipeline_bear_one_name_and_their_own_time(demo: Catalogue) -> None:
+def test_versions_of_a_pipeline_bear_one_name_and_their_own_time(demo: RunStore) -> None:
     runs = demo.runs("iris")
     versions = {
         name: [run.created_at for run in runs if run.name == name] for name in {run.name for run in runs}
@@ -46,7 +46,7 @@ def test_versions_of_a_pipeline_bear_one_name_and_their_own_time(demo: Catalogue
     assert all(len(set(made)) == 3 for made in versions.values())
 
 
-def test_each_project_with_versions_has_a_baseline(demo: Catalogue) -> None:
+def test_each_project_with_versions_has_a_baseline(demo: RunStore) -> None:
     named = {run.run_id: run for run in demo.runs()}
     found = {project: named[run_id] for project, run_id in demo.ledger.baselines().items()}
     assert {project: run.name for project, run in found.items()} == {
@@ -58,7 +58,7 @@ def test_each_project_with_versions_has_a_baseline(demo: Catalogue) -> None:
     assert found["iris"].n == 30
 
 
-def test_loading_again_does_nothing_a_gap_is_filled_and_a_chosen_baseline_stays(workspace: Catalogue) -> None:
+def test_loading_again_does_nothing_a_gap_is_filled_and_a_chosen_baseline_stays(workspace: RunStore) -> None:
     workspace.ledger.set_baseline("iris", "chosen", "Ann")
     add_run([{"question": "mine?"}], "checking_outputs.json", workspace=str(workspace.workspace.root))
     bundled = len(load_samples(workspace))
@@ -73,13 +73,13 @@ def test_loading_again_does_nothing_a_gap_is_filled_and_a_chosen_baseline_stays(
 
 
 @pytest.mark.parametrize("project", ["iris", "mtrag", "clapnq", "ragchecker"])
-def test_every_sample_tells_its_configuration_and_question_set(demo: Catalogue, project: str) -> None:
+def test_every_sample_tells_its_configuration_and_question_set(demo: RunStore, project: str) -> None:
     for run in demo.runs(project):
         assert run.config["pipeline"] == run.name
         assert run.dataset
 
 
-def test_the_bundled_grid_is_finished(demo: Catalogue) -> None:
+def test_the_bundled_grid_is_finished(demo: RunStore) -> None:
     (grid,) = grids_of(demo.runs("state_of_the_union"))
     assert (grid.sizes, grid.overlaps) == ([128, 256, 512], [0, 32, 64])
     assert len(grid.cells) == 12
@@ -87,7 +87,7 @@ def test_the_bundled_grid_is_finished(demo: Catalogue) -> None:
     assert {demo.summary(cell.run)["span_recall@5"].n_scored for cell in grid.cells} == {76}
 
 
-def test_the_two_hop_runs_name_both_hops(demo: Catalogue) -> None:
+def test_the_two_hop_runs_name_both_hops(demo: RunStore) -> None:
     plain, expanded = demo.runs("musique")
     assert (plain.n, expanded.n) == (68, 68)
     sample = demo.table(expanded).samples.read([0])[0]

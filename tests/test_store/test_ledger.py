@@ -56,13 +56,13 @@ def test_the_newest_label_stands_and_undo_brings_the_earlier_one_back(ledger: Le
 
 
 def test_the_stamp_changes_with_every_change(ledger: Ledger) -> None:
-    seen = {ledger.stamp()}
+    seen = {ledger.version()}
     ledger.add_label(("r", "q", 0), "Ann", "pass")
-    seen.add(ledger.stamp())
+    seen.add(ledger.version())
     ledger.undo_label("r", "Ann")
-    seen.add(ledger.stamp())
+    seen.add(ledger.version())
     ledger.rename("r", "new name", "Ann")
-    seen.add(ledger.stamp())
+    seen.add(ledger.version())
     assert len(seen) == 4
 
 

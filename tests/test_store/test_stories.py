@@ -8,26 +8,26 @@ import pytest
 
 from dashboard.export.formats import export_report
 from dashboard.stories.context import StoryView
-from dashboard.stories.points import PIECES, default_pieces, make_piece
+from dashboard.stories.points import PIECES, default_sections, render_section
 from dashboard.stories.report import report_of
-from dashboard.stories.story import AUDIENCES, Story, StoryPiece, story_from_json
+from dashboard.stories.story import AUDIENCES, Story, StorySection, story_from_json
 from data.errors import DataError
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.stories import add_story, change_story, remove_story, stories, story_of
 from data.store.workspace import Run
 
 
-def run_of(demo: Catalogue, project: str, name: str) -> Run:
+def run_of(demo: RunStore, project: str, name: str) -> Run:
     return max((one for one in demo.runs(project) if one.name == name), key=lambda one: one.n)
 
 
-def view_of(demo: Catalogue) -> StoryView:
+def view_of(demo: RunStore) -> StoryView:
     return StoryView(demo, run_of(demo, "iris", "basic"), run_of(demo, "iris", "crag"))
 
 
-def test_a_story_is_kept_changed_and_taken_out(workspace: Catalogue) -> None:
+def test_a_story_is_kept_changed_and_taken_out(workspace: RunStore) -> None:
     ledger = workspace.ledger
-    story = Story("T", "abc", "def", "lead", (StoryPiece("text", "H", "N", {"k": "v"}),), "Ann")
+    story = Story("T", "abc", "def", "lead", (StorySection("text", "H", "N", {"k": "v"}),), "Ann")
     number = add_story(ledger, "p", story.title, story.to_json(), story.author)
     stored = story_of(ledger, number)
     assert stored is not None
@@ -50,9 +50,9 @@ def test_what_is_no_story_is_refused(body: str) -> None:
 
 
 def test_pieces_move_within_their_list() -> None:
-    story = Story("T", "r", pieces=tuple(StoryPiece(kind) for kind in "abc"))
-    assert [one.kind for one in story.moved(0, 1).pieces] == ["b", "a", "c"]
-    assert [one.kind for one in story.moved(2, -1).pieces] == ["a", "c", "b"]
+    story = Story("T", "r", sections=tuple(StorySection(kind) for kind in "abc"))
+    assert [one.kind for one in story.moved(0, 1).sections] == ["b", "a", "c"]
+    assert [one.kind for one in story.moved(2, -1).sections] == ["a", "c", "b"]
     assert story.moved(0, -1) == story
     assert story.moved(2, 1) == story
 
@@ -63,9 +63,9 @@ def test_pieces_move_within_their_list() -> None:
     [("iris", "basic"), ("mtrag", "GPT-4.0"), ("musique", "BM25"), ("ragchecker", "RAGChecker example")],
 )
 def test_every_point_says_something_about_every_kind_of_run(
-    demo: Catalogue, kind: str, project: str, name: str
+    demo: RunStore, kind: str, project: str, name: str
 ) -> None:
-    made = make_piece(StoryView(demo, run_of(demo, project, name)), StoryPiece(kind, note="a note"))
+    made = render_section(StoryView(demo, run_of(demo, project, name)), StorySection(kind, note="a note"))
     assert made.note == "a note"
     told = [made.sentence, *(str(value) for row in made.rows for value in row.values()), *made.facts]
     assert not any("nan" in one.lower().split() for one in told), told
@@ -76,29 +76,29 @@ def test_every_point_says_something_about_every_kind_of_run(
         assert made.alt
 
 
-def test_an_unknown_point_says_so(demo: Catalogue) -> None:
-    made = make_piece(view_of(demo), StoryPiece("magic"))
+def test_an_unknown_point_says_so(demo: RunStore) -> None:
+    made = render_section(view_of(demo), StorySection("magic"))
     assert "known: verdict, headline" in made.sentence
 
 
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_a_fresh_story_has_what_its_audience_needs(audience: str) -> None:
-    kinds = [one.kind for one in default_pieces(audience)]  # type: ignore[arg-type] # parametrised
+    kinds = [one.kind for one in default_sections(audience)]  # type: ignore[arg-type] # parametrised
     assert kinds[:3] == ["verdict", "headline", "change"]
     assert ("checks" in kinds) == (audience == "engineer")
     assert ("cases" in kinds) == (audience != "stakeholder")
 
 
-def test_chosen_cases_are_given_whole_and_missing_ones_are_counted(demo: Catalogue) -> None:
+def test_chosen_cases_are_given_whole_and_missing_ones_are_counted(demo: RunStore) -> None:
     view = view_of(demo)
     first = view.table.question_ids[0]
-    made = make_piece(view, StoryPiece("cases", chosen={"cases": f"{first}~1\nnobody~0\nodd"}))
+    made = render_section(view, StorySection("cases", chosen={"cases": f"{first}~1\nnobody~0\nodd"}))
     assert [(one["question_id"], one["repeat"]) for one in made.cases] == [(first, 1)]
     assert made.cases[0]["retrieved"]
     assert "2 cases chosen before are not in this run" in made.facts
 
 
-def test_a_report_says_where_its_numbers_come_from(demo: Catalogue) -> None:
+def test_a_report_says_where_its_numbers_come_from(demo: RunStore) -> None:
     view = view_of(demo)
     story = Story("T", view.run.run_id, audience="lead", author="Ann")
     report = report_of(view, story, [])
@@ -109,12 +109,12 @@ def test_a_report_says_where_its_numbers_come_from(demo: Catalogue) -> None:
     assert "by Ann" in report.subtitle
 
 
-def test_a_story_exports_its_tables_and_charts(demo: Catalogue, tmp_path: Path) -> None:
+def test_a_story_exports_its_tables_and_charts(demo: RunStore, tmp_path: Path) -> None:
     import io
     import zipfile
 
     view = view_of(demo)
-    made = [make_piece(view, StoryPiece("fix_first"))]
+    made = [render_section(view, StorySection("fix_first"))]
     content = export_report(view, Story("T", view.run.run_id), made, "zip")
     names = zipfile.ZipFile(io.BytesIO(content)).namelist()
     assert "01-What-should-be-fixed-first.csv" in names

@@ -14,7 +14,7 @@ from pathlib import Path
 from places import REPOSITORY
 
 from data.api import add_run
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace, clear_abandoned
 
 IMPORT = """
@@ -43,18 +43,18 @@ def _start(code: str, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", code, *words], env=environment)
 
 
-def _names(catalogue: Catalogue) -> list[str]:
-    return [entry.name for entry in catalogue.workspace.runs_folder.iterdir()]
+def _names(store: RunStore) -> list[str]:
+    return [entry.name for entry in store.workspace.runs_folder.iterdir()]
 
 
-def test_two_processes_bring_the_same_content_in_once(workspace: Catalogue) -> None:
+def test_two_processes_bring_the_same_content_in_once(workspace: RunStore) -> None:
     both = [_start(IMPORT, str(workspace.workspace.root)) for _ in range(2)]
     assert [one.wait(120) for one in both] == [0, 0]
     assert len(workspace.runs()) == 1
     assert _names(workspace) == [workspace.runs()[0].run_id]
 
 
-def test_a_killed_import_leaves_nothing_and_is_cleared_up(workspace: Catalogue, tmp_path: Path) -> None:
+def test_a_killed_import_leaves_nothing_and_is_cleared_up(workspace: RunStore, tmp_path: Path) -> None:
     flag = tmp_path / "started"
     process = _start(SLOW, str(workspace.workspace.root), str(flag))
     for _ in range(400):
@@ -84,7 +84,7 @@ def test_temporary_folders_stay_while_their_owner_lives(tmp_path: Path) -> None:
     assert elsewhere.exists(), "nobody here can say whether a process on another host lives"
 
 
-def test_a_run_of_another_process_appears_without_a_restart(workspace: Catalogue) -> None:
+def test_a_run_of_another_process_appears_without_a_restart(workspace: RunStore) -> None:
     assert workspace.runs() == []
     assert _start(IMPORT, str(workspace.workspace.root)).wait(120) == 0
     (run,) = workspace.runs()
@@ -92,7 +92,7 @@ def test_a_run_of_another_process_appears_without_a_restart(workspace: Catalogue
     assert workspace.runs() == []
 
 
-def test_labels_outlive_their_run(workspace: Catalogue) -> None:
+def test_labels_outlive_their_run(workspace: RunStore) -> None:
     root = str(workspace.workspace.root)
     run = add_run([{"question_id": "a", "question": "a?"}], "one", workspace=root)
     workspace.ledger.add_label((run.run_id, "a", 0), "Ann", "fail")
@@ -102,29 +102,29 @@ def test_labels_outlive_their_run(workspace: Catalogue) -> None:
     assert [one.annotator for one in workspace.ledger.labels(again.run_id)] == ["Ann"]
 
 
-def test_what_is_derived_can_be_thrown_away(workspace: Catalogue) -> None:
+def test_what_is_derived_can_be_thrown_away(workspace: RunStore) -> None:
     run = add_run(
         [{"question": "a?", "scores": {"faithfulness": 0.5}}], "one", workspace=str(workspace.workspace.root)
     )
     shutil.rmtree(workspace.workspace.scores_folder)
-    workspace.workspace.catalogue_path.write_bytes(b"this is no database")
-    fresh = Catalogue(Workspace(workspace.workspace.root))
+    workspace.workspace.index_path.write_bytes(b"this is no database")
+    fresh = RunStore(Workspace(workspace.workspace.root))
     assert [one.run_id for one in fresh.runs()] == [run.run_id]
     assert fresh.summary(run)["faithfulness"].mean == 0.5
 
 
-def test_a_run_in_a_newer_format_is_left_alone(workspace: Catalogue) -> None:
+def test_a_run_in_a_newer_format_is_left_alone(workspace: RunStore) -> None:
     run = add_run([{"question": "a?"}], "one", workspace=str(workspace.workspace.root))
     path = workspace.workspace.runs_folder / run.run_id / "run.json"
     path.write_text(
         json.dumps({**json.loads(path.read_text(encoding="utf-8")), "format_version": 99}), encoding="utf-8"
     )
-    workspace.workspace.catalogue_path.unlink(missing_ok=True)
-    assert Catalogue(workspace.workspace).runs() == []
+    workspace.workspace.index_path.unlink(missing_ok=True)
+    assert RunStore(workspace.workspace).runs() == []
     assert path.exists()
 
 
-def test_a_list_of_plain_ids_meets_the_gold_that_names_them(workspace: Catalogue) -> None:
+def test_a_list_of_plain_ids_meets_the_gold_that_names_them(workspace: RunStore) -> None:
     record = {"question": "q?", "retrieved": ["d7", "d3", "some text"], "relevant": ["d3"]}
     run = add_run([record], "ids", workspace=str(workspace.workspace.root))
     assert workspace.summary(run)["mrr@5"].mean == 0.5

@@ -10,14 +10,14 @@ from typing import Any
 from dashboard.charts.figure_data import axis_title, tick_names, values
 from dashboard.wording.export_text import label_text
 
-__all__ = ["NativeAxis", "axis_of", "categories_of", "is_number"]
+__all__ = ["ChartAxis", "axis_of", "categories_of", "is_number"]
 
 STEPS = 5  # about how many an axis has
 AIR = 0.04  # share of the extent that is left free at each end
 
 
 @dataclass(frozen=True)
-class NativeAxis:
+class ChartAxis:
     """An axis.
 
     Attributes:
@@ -46,7 +46,7 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def axis_of(axis: Any, reach: Sequence[float], numeric: bool, names: tuple[str, ...] = ()) -> NativeAxis:
+def axis_of(axis: Any, reach: Sequence[float], numeric: bool, names: tuple[str, ...] = ()) -> ChartAxis:
     """Read an axis of a figure.
 
     Args:
@@ -58,15 +58,15 @@ def axis_of(axis: Any, reach: Sequence[float], numeric: bool, names: tuple[str, 
     """
     title = axis_title(axis)
     if names:
-        return NativeAxis(title, -0.5, len(names) - 0.5, 1.0, names=names)
+        return ChartAxis(title, -0.5, len(names) - 0.5, 1.0, names=names)
     if not numeric:
-        return NativeAxis(title)
+        return ChartAxis(title)
     form, logarithmic = _form(axis.tickformat), axis.type == "log"
     turned = axis.autorange == "reversed"
     if logarithmic:
-        return NativeAxis(title, form=form, logarithmic=True, turned=turned)
+        return ChartAxis(title, form=form, logarithmic=True, turned=turned)
     low, high, step = _range(axis, reach)
-    return NativeAxis(title, low, high, step, form, False, turned)
+    return ChartAxis(title, low, high, step, form, False, turned)
 
 
 def _range(axis: Any, reach: Sequence[float]) -> tuple[float | None, float | None, float | None]:

@@ -9,18 +9,18 @@ from typing import Any, Literal
 import plotly.graph_objects as go
 
 from dashboard.charts.figure_data import Points, axis_title, points_of, tick_names
-from dashboard.export.pptx.axes import NativeAxis, axis_of, categories_of, is_number
+from dashboard.export.pptx.axes import ChartAxis, axis_of, categories_of, is_number
 from dashboard.export.pptx.theme import colour_of, hex_colour, point_colours
 from dashboard.wording.export_text import label_text
 from dashboard.wording.formatting import number, percent
 
 __all__ = [
     "Arms",
+    "ChartSeries",
+    "EditableChart",
     "Line",
-    "NativeChart",
-    "NativeSeries",
+    "editable_chart",
     "lines_of",
-    "native_chart",
     "remarks_of",
 ]
 
@@ -101,7 +101,7 @@ SCATTERS = ("scatter", "scattergl")
 
 
 @dataclass(frozen=True)
-class NativeSeries:
+class ChartSeries:
     """A series of a native chart.
 
     Attributes:
@@ -138,7 +138,7 @@ class NativeSeries:
 
 
 @dataclass(frozen=True)
-class NativeChart:
+class EditableChart:
     """A chart as slides hold it.
 
     Attributes:
@@ -155,16 +155,16 @@ class NativeChart:
 
     form: Form
     categories: tuple[str, ...]
-    series: tuple[NativeSeries, ...]
-    x: NativeAxis
-    y: NativeAxis
+    series: tuple[ChartSeries, ...]
+    x: ChartAxis
+    y: ChartAxis
     stacked: bool = False
     overlap: int = 0
     legend: bool = True
     remarks: tuple[str, ...] = field(default=())
 
 
-def native_chart(figure: go.Figure) -> NativeChart | None:
+def editable_chart(figure: go.Figure) -> EditableChart | None:
     """Map a figure; None where slides have no such chart, and a table has to stand in.
 
     Bars become bars. Points over named places become a line chart; points over numbers, or beside names,
@@ -187,7 +187,7 @@ def _several_axes(traces: Sequence[Any]) -> bool:
     return any((trace.xaxis or "x") != "x" or (trace.yaxis or "y") != "y" for trace in traces)
 
 
-def _bars(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points]) -> NativeChart | None:
+def _bars(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points]) -> EditableChart | None:
     turned = {trace.orientation == "h" for trace in traces}
     if len(turned) > 1:
         return None
@@ -204,7 +204,7 @@ def _bars(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points]) ->
         spots = [order.get(key) for key in keys]
         ends = one.x_ends if across else one.y_ends
         series.append(
-            NativeSeries(
+            ChartSeries(
                 one.name, (), _picked(value, spots), colour_of(trace, at),
                 _picked(point_colours(trace, len(place)), spots), _texts(one.text, spots), (),
                 _arms(value, ends, spots), markers=False, legend=_in_legend(trace),
@@ -215,7 +215,7 @@ def _bars(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points]) ->
     overlap = 100 if stacked or not shared or layout.barmode == "overlay" else 0
     x, y = axis_of(layout.xaxis, [], across), axis_of(layout.yaxis, [], not across)
     legend = layout.showlegend is not False and len(series) > 1
-    return NativeChart(
+    return EditableChart(
         "bar" if across else "column", tuple(names), tuple(series), x, y, stacked, overlap, legend,
         tuple(remarks_of(figure, lengths)),
     )  # fmt: skip
@@ -245,7 +245,7 @@ def _in_legend(trace: Any) -> bool:
     return trace.showlegend is not False and bool(trace.name)
 
 
-def _lines(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points]) -> NativeChart | None:
+def _lines(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points]) -> EditableChart | None:
     """Map points over named places, each place once in a series and intervals upright alone."""
     named = bool(tick_names(figure.layout.xaxis)) or _has_text(one.x for one in points)
     if not named or _has_text(one.y for one in points):
@@ -259,7 +259,7 @@ def _lines(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points]) -
         spots = [order.get(key) for key in keys]
         look = _look(trace, at)
         series.append(
-            NativeSeries(
+            ChartSeries(
                 one.name, (), _picked(one.y, spots), colours=_picked(point_colours(trace, len(one.x)), spots),
                 labels=_texts(one.text, spots), y_arms=_arms(one.y, one.y_ends, spots), **look,
             )
@@ -270,7 +270,7 @@ def _lines(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points]) -
     y = axis_of(figure.layout.yaxis, _extent(series), True)
     x = axis_of(figure.layout.xaxis, [], False)
     told = tuple(remarks_of(figure, None, levels))
-    return NativeChart("line", tuple(names), tuple(series), x, y, legend=legend, remarks=told)
+    return EditableChart("line", tuple(names), tuple(series), x, y, legend=legend, remarks=told)
 
 
 def _has_text(axes: Any) -> bool:
@@ -288,13 +288,13 @@ def _look(trace: Any, at: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _level(line: Line, n: int) -> NativeSeries:
-    return NativeSeries(
+def _level(line: Line, n: int) -> ChartSeries:
+    return ChartSeries(
         line.name, (), (line.at,) * n, line.colour, lines=True, markers=False, dash=line.dash, legend=False
     )
 
 
-def _extent(series: Sequence[NativeSeries]) -> list[float]:
+def _extent(series: Sequence[ChartSeries]) -> list[float]:
     found: list[float] = []
     for one in series:
         arms = one.y_arms or ((0.0, 0.0),) * len(one.y)
@@ -303,7 +303,7 @@ def _extent(series: Sequence[NativeSeries]) -> list[float]:
     return found
 
 
-def _scatter(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points]) -> NativeChart | None:
+def _scatter(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points]) -> EditableChart | None:
     """Map points over numbers; an axis of names becomes places from 0 with the names as labels."""
     layout, named = figure.layout, {}
     for axis, found in (("x", [one.x for one in points]), ("y", [one.y for one in points])):
@@ -317,7 +317,7 @@ def _scatter(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points])
         x, y = _placed(one.x, named.get("x")), _placed(one.y, named.get("y"))
         spots = [spot for spot in range(len(x)) if x[spot] is not None and y[spot] is not None]
         series.append(
-            NativeSeries(
+            ChartSeries(
                 one.name, _picked(x, spots), _picked(y, spots),
                 colours=_picked(point_colours(trace, len(x)), spots), labels=_texts(one.text, spots),
                 x_arms=_arms(x, one.x_ends, spots), y_arms=_arms(y, one.y_ends, spots), **_look(trace, at),
@@ -331,7 +331,7 @@ def _scatter(figure: go.Figure, traces: Sequence[Any], points: Sequence[Points])
     series += [_across(line, axes["y" if line.upright else "x"]) for line in lines]
     legend = layout.showlegend is not False and len(points) > 1
     told = tuple(remarks_of(figure, None, lines))
-    return NativeChart("scatter", (), tuple(series), axes["x"], axes["y"], legend=legend, remarks=told)
+    return EditableChart("scatter", (), tuple(series), axes["x"], axes["y"], legend=legend, remarks=told)
 
 
 def _placed(found: Sequence[Any], named: tuple[list[Any], list[str]] | None) -> list[Any]:
@@ -341,7 +341,7 @@ def _placed(found: Sequence[Any], named: tuple[list[Any], list[str]] | None) -> 
     return [spots.get(value) for value in found]
 
 
-def _reach(series: Sequence[NativeSeries], axis: str) -> list[float]:
+def _reach(series: Sequence[ChartSeries], axis: str) -> list[float]:
     found: list[float] = []
     for one in series:
         middles, arms = (one.x, one.x_arms) if axis == "x" else (one.y, one.y_arms)
@@ -351,8 +351,8 @@ def _reach(series: Sequence[NativeSeries], axis: str) -> list[float]:
     return found
 
 
-def _across(line: Line, axis: NativeAxis) -> NativeSeries:
+def _across(line: Line, axis: ChartAxis) -> ChartSeries:
     """Draw a line across the chart from end to end of the other axis."""
     ends = (axis.low or 0.0, axis.high or 0.0)
     x, y = ((line.at, line.at), ends) if line.upright else (ends, (line.at, line.at))
-    return NativeSeries(line.name, x, y, line.colour, lines=True, markers=False, dash=line.dash, legend=False)
+    return ChartSeries(line.name, x, y, line.colour, lines=True, markers=False, dash=line.dash, legend=False)

@@ -23,8 +23,8 @@ from pptx.oxml.ns import nsdecls, qn
 from pptx.slide import Slide
 from pptx.util import Emu, Inches, Pt
 
-from dashboard.export.pptx.axes import NativeAxis
-from dashboard.export.pptx.chart_model import Arms, NativeChart, NativeSeries
+from dashboard.export.pptx.axes import ChartAxis
+from dashboard.export.pptx.chart_model import Arms, ChartSeries, EditableChart
 from dashboard.export.pptx.text_fit import lines_needed
 from dashboard.export.pptx.theme import EAST_ASIAN, LATIN, scale_colour
 from dashboard.wording.export_text import printable
@@ -63,7 +63,7 @@ _DASHES = {
 LABEL_SIZE = 11
 
 
-def paint_series(drawn: Any, one: NativeSeries, form: str) -> None:
+def paint_series(drawn: Any, one: ChartSeries, form: str) -> None:
     """Give a drawn series and its points the looks of the figure."""
     if form in ("bar", "column"):
         drawn.invert_if_negative = False
@@ -87,7 +87,7 @@ def _fill(shape: Any, colour: str) -> None:
     shape.fill.fore_color.rgb = RGBColor.from_string(colour)
 
 
-def _line(line: Any, one: NativeSeries) -> None:
+def _line(line: Any, one: ChartSeries) -> None:
     if not one.lines:
         line.fill.background()
         return
@@ -96,7 +96,7 @@ def _line(line: Any, one: NativeSeries) -> None:
         line.dash_style = _DASHES[one.dash]
 
 
-def _mark(marker: Any, one: NativeSeries, colour: str) -> None:
+def _mark(marker: Any, one: ChartSeries, colour: str) -> None:
     if not one.markers:
         marker.style = XL_MARKER_STYLE.NONE
         return
@@ -112,7 +112,7 @@ def _pale(colour: str) -> str:
     return scale_colour([(0, "#ffffff"), (1, f"#{colour}")], 0.35)
 
 
-def _labels(drawn: Any, one: NativeSeries, form: str) -> None:
+def _labels(drawn: Any, one: ChartSeries, form: str) -> None:
     """Write the figure's own texts at the points, so that they read as in the app."""
     place = _place(one, form)
     for at, text in enumerate(one.labels):
@@ -125,7 +125,7 @@ def _labels(drawn: Any, one: NativeSeries, form: str) -> None:
             label.position = place
 
 
-def _place(one: NativeSeries, form: str) -> XL_LABEL_POSITION:
+def _place(one: ChartSeries, form: str) -> XL_LABEL_POSITION:
     if form in ("bar", "column"):
         return XL_LABEL_POSITION.OUTSIDE_END
     if one.name == "names to the left" and not one.markers:
@@ -139,7 +139,7 @@ ARM_COLOUR = "56656F"
 LEGEND_ROOM = 0.09
 
 
-def add_arms(drawn: Any, one: NativeSeries, form: str) -> None:
+def add_arms(drawn: Any, one: ChartSeries, form: str) -> None:
     """Add the intervals of a series along its values as error bars, each point its own."""
     element = drawn._element
     after = next(child for child in element if child.tag in _DATA)
@@ -234,7 +234,7 @@ def book_text(text: str) -> str:
     return f" {text}" if safe_cell(text) != text or _READ_BY_BOOKS.match(text) else text
 
 
-def add_chart(slide: Slide, native: NativeChart, box: Box, alt: str) -> Chart:
+def add_chart(slide: Slide, native: EditableChart, box: Box, alt: str) -> Chart:
     """Put a chart on a slide, with what it shows in words."""
     kind = _TYPES[native.form][native.stacked]
     left, top, width, height = map(Inches, box)
@@ -259,7 +259,7 @@ def _drawn(chart: Chart) -> list[Any]:
     return [series for plot in chart.plots for series in plot.series]
 
 
-def _category_data(native: NativeChart) -> CategoryChartData:
+def _category_data(native: EditableChart) -> CategoryChartData:
     values = native.x if native.form == "bar" else native.y
     data = CategoryChartData(number_format=values.form)
     data.categories = [book_text(name[:LONGEST_NAME]) for name in native.categories]
@@ -268,7 +268,7 @@ def _category_data(native: NativeChart) -> CategoryChartData:
     return data
 
 
-def _xy_data(native: NativeChart) -> XyChartData:
+def _xy_data(native: EditableChart) -> XyChartData:
     data = XyChartData(number_format="General")
     for one in _ordered(native):
         series = data.add_series(book_text(one.name))
@@ -277,7 +277,7 @@ def _xy_data(native: NativeChart) -> XyChartData:
     return data
 
 
-def _ordered(native: NativeChart) -> list[NativeSeries]:
+def _ordered(native: EditableChart) -> list[ChartSeries]:
     """Give the series as they are drawn: in a scatter with its helpers, the longest first.
 
     LibreOffice loses the points of a series that stands before a longer one.
@@ -289,7 +289,7 @@ def _ordered(native: NativeChart) -> list[NativeSeries]:
     return [longest, *(one for one in every if one is not longest)]
 
 
-def _intervals(native: NativeChart) -> list[NativeSeries]:
+def _intervals(native: EditableChart) -> list[ChartSeries]:
     """Give the intervals along x as strokes with gaps between: LibreOffice shows no such error bars."""
     x: list[float | None] = []
     y: list[float | None] = []
@@ -301,13 +301,13 @@ def _intervals(native: NativeChart) -> list[NativeSeries]:
     if not x:
         return []
     return [
-        NativeSeries(
+        ChartSeries(
             INTERVALS, tuple(x[:-1]), tuple(y[:-1]), "56656F", lines=True, markers=False, legend=False
         )
     ]
 
 
-def _carriers(native: NativeChart) -> list[NativeSeries]:
+def _carriers(native: EditableChart) -> list[ChartSeries]:
     """Give the series without marks whose labels are the names along an axis of a scatter."""
     found = []
     for axis, other, beside in ((native.x, native.y, False), (native.y, native.x, True)):
@@ -317,11 +317,11 @@ def _carriers(native: NativeChart) -> list[NativeSeries]:
             x, y = (ends, places) if beside else (places, ends)
             name = "names to the left" if beside else "names below"
             labels = tuple(one[:LONGEST_NAME] for one in axis.names)
-            found.append(NativeSeries(name, x, y, "FFFFFF", labels=labels, markers=False, legend=False))
+            found.append(ChartSeries(name, x, y, "FFFFFF", labels=labels, markers=False, legend=False))
     return found
 
 
-def _legend(chart: Chart, native: NativeChart, shown: Sequence[NativeSeries]) -> None:
+def _legend(chart: Chart, native: EditableChart, shown: Sequence[ChartSeries]) -> None:
     kept = [one.legend for one in shown]
     chart.has_legend = native.legend and sum(kept) > 1
     if chart.has_legend and chart.legend is not None:
@@ -330,7 +330,7 @@ def _legend(chart: Chart, native: NativeChart, shown: Sequence[NativeSeries]) ->
         hide_legend_entries(chart, [at for at, keep in enumerate(kept) if not keep])
 
 
-def _axes(chart: Chart, native: NativeChart, box: Box) -> None:
+def _axes(chart: Chart, native: EditableChart, box: Box) -> None:
     across, upright = (chart.value_axis, chart.category_axis)
     if native.form != "bar":
         across, upright = upright, across
@@ -347,7 +347,7 @@ def _axes(chart: Chart, native: NativeChart, box: Box) -> None:
         lay_out(chart, _room_for_names(native, box), chart.has_legend)
 
 
-def _room_for_names(native: NativeChart, box: Box) -> tuple[float, float]:
+def _room_for_names(native: EditableChart, box: Box) -> tuple[float, float]:
     """Give the shares of width and height that names beside and below the ground need."""
     longest = max((len(one[:LONGEST_NAME]) for one in native.y.names), default=0)
     width = 0.06
@@ -359,7 +359,7 @@ def _room_for_names(native: NativeChart, box: Box) -> tuple[float, float]:
     return width, 0.12 if native.x.names else 0.06
 
 
-def _axis(drawn: Any, axis: NativeAxis, scatter: bool) -> None:
+def _axis(drawn: Any, axis: ChartAxis, scatter: bool) -> None:
     drawn.has_title = bool(axis.title)
     if axis.title:
         frame = drawn.axis_title.text_frame

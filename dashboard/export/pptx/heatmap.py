@@ -11,14 +11,14 @@ from dashboard.charts.figure_data import axis_title, tick_names, values
 from dashboard.export.pptx.theme import scale_colour
 from dashboard.wording.export_text import cell_text, label_text
 
-__all__ = ["NativeGrid", "native_grid"]
+__all__ = ["HeatmapTable", "heatmap_table"]
 
 USUAL_SCALE = ((0.0, "#cfe3f1"), (1.0, "#0b5e94"))
 EMPTY = "FFFFFF"
 
 
 @dataclass(frozen=True)
-class NativeGrid:
+class HeatmapTable:
     """A heatmap.
 
     Attributes:
@@ -36,7 +36,7 @@ class NativeGrid:
     colours: tuple[tuple[str, ...], ...]
 
 
-def native_grid(figure: go.Figure) -> NativeGrid | None:
+def heatmap_table(figure: go.Figure) -> HeatmapTable | None:
     """Read a figure with one heatmap; None where there is none, or several."""
     maps = [trace for trace in figure.data if trace.type == "heatmap"]
     if len(maps) != 1:
@@ -52,7 +52,7 @@ def native_grid(figure: go.Figure) -> NativeGrid | None:
         rows, cells, colours = rows[::-1], cells[::-1], colours[::-1]
     titles = [axis_title(layout.yaxis), axis_title(layout.xaxis)]
     corner = " ↓   ".join(one for one in titles if one) + (" →" if all(titles) else "")
-    return NativeGrid(
+    return HeatmapTable(
         corner, tuple(columns), tuple(rows), tuple(map(tuple, cells)), tuple(map(tuple, colours))
     )
 

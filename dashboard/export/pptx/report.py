@@ -8,14 +8,14 @@ from pptx.slide import Slide
 
 from dashboard.charts.figure_data import figure_rows
 from dashboard.export.pptx.cases import case_slide
-from dashboard.export.pptx.chart_model import native_chart
+from dashboard.export.pptx.chart_model import editable_chart
 from dashboard.export.pptx.charts import add_chart
 from dashboard.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
-from dashboard.export.pptx.heatmap import native_grid
+from dashboard.export.pptx.heatmap import heatmap_table
 from dashboard.export.pptx.tables import Page, add_page, grid_pages, table_pages
 from dashboard.export.pptx.text_fit import cut_to, height_of
 from dashboard.stories.report import OBTAINED, Report
-from dashboard.stories.story import Made
+from dashboard.stories.story import RenderedSection
 from dashboard.wording.export_text import printable
 from dashboard.wording.formatting import count
 
@@ -49,7 +49,7 @@ def _title(deck: Deck, report: Report) -> None:
     deck.text(slide, "\n".join(said), (MARGIN, 5.0, WIDTH, 1.6), (16, 14, 12), FAINT)
 
 
-def _point(deck: Deck, made: Made, number: int, caveats: Sequence[str]) -> None:
+def _point(deck: Deck, made: RenderedSection, number: int, caveats: Sequence[str]) -> None:
     heading = made.heading or f"Point {number}"
     notes = _notes(made, caveats)
     if made.figure is not None:
@@ -69,7 +69,7 @@ def _point(deck: Deck, made: Made, number: int, caveats: Sequence[str]) -> None:
         deck.text(slide, f"{more} more: in the HTML report, in full.", (MARGIN, 2.0, WIDTH, 1.0), (20, 16))
 
 
-def _notes(made: Made, caveats: Sequence[str]) -> list[str]:
+def _notes(made: RenderedSection, caveats: Sequence[str]) -> list[str]:
     facts = "\n".join(f"- {one}" for one in made.facts if one)
     warned = "\n".join(f"- {one}" for one in caveats)
     return [
@@ -87,12 +87,12 @@ def _sentence_height(sentence: str) -> float:
     return min(1.2, height_of(sentence, SENTENCE_SIZES[0], WIDTH)) + 0.12
 
 
-def _room(made: Made) -> float:
+def _room(made: RenderedSection) -> float:
     return BODY[1] - BODY[0] - _sentence_height(made.sentence)
 
 
 def _opened(
-    deck: Deck, made: Made, heading: str, notes: Sequence[str], facts: Sequence[str]
+    deck: Deck, made: RenderedSection, heading: str, notes: Sequence[str], facts: Sequence[str]
 ) -> tuple[Slide, float]:
     """Begin a slide with the sentence and the small print; give it with the top of what is left."""
     slide = deck.slide(heading, notes)
@@ -103,15 +103,15 @@ def _opened(
     return slide, BODY[0] + high
 
 
-def _figure(deck: Deck, made: Made, heading: str, notes: Sequence[str]) -> None:
+def _figure(deck: Deck, made: RenderedSection, heading: str, notes: Sequence[str]) -> None:
     """Draw the chart natively; a heatmap as a coloured table; what slides cannot draw as its data."""
     assert made.figure is not None  # noqa: S101 -- asked by the caller
-    native = native_chart(made.figure)
+    native = editable_chart(made.figure)
     if native is not None:
         slide, top = _opened(deck, made, heading, notes, [*made.facts, *native.remarks])
         add_chart(slide, native, (MARGIN, top, WIDTH, BODY[1] - top), made.alt or heading)
         return
-    grid = native_grid(made.figure)
+    grid = heatmap_table(made.figure)
     rows = figure_rows(made.figure)
     if grid is None and not rows:
         _words(deck, made, heading, notes)
@@ -127,7 +127,7 @@ def _tables(
     pages: Sequence[Page],
     heading: str,
     notes: Sequence[str],
-    made: Made,
+    made: RenderedSection,
     what: str,
     more: str = "",
 ) -> None:
@@ -143,7 +143,7 @@ def _tables(
         add_page(slide, page, top)
 
 
-def _words(deck: Deck, made: Made, heading: str, notes: Sequence[str]) -> None:
+def _words(deck: Deck, made: RenderedSection, heading: str, notes: Sequence[str]) -> None:
     slide, top = _opened(deck, made, heading, notes, made.facts)
     if made.note:
         deck.text(slide, made.note, (MARGIN, top + 0.1, WIDTH, BODY[1] - top - 0.1), TEXT_SIZES)

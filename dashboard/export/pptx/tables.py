@@ -12,7 +12,7 @@ from pptx.slide import Slide
 from pptx.util import Inches, Pt
 
 from dashboard.export.pptx.deck import INK, MARGIN, WIDTH
-from dashboard.export.pptx.heatmap import NativeGrid
+from dashboard.export.pptx.heatmap import HeatmapTable
 from dashboard.export.pptx.text_fit import cut_to, height_of, line_width
 from dashboard.export.pptx.theme import readable_on
 from dashboard.wording.export_text import cell_text, columns_of
@@ -62,7 +62,7 @@ def table_pages(rows: Rows, height: float) -> Iterator[Page]:
         yield from _pages(head, cells, right, height)
 
 
-def grid_pages(grid: NativeGrid, height: float) -> Iterator[Page]:
+def grid_pages(grid: HeatmapTable, height: float) -> Iterator[Page]:
     """Split a heatmap into pages of coloured cells."""
     columns = (grid.corner or " ", *grid.columns)
     for picked in _column_groups(len(columns)):

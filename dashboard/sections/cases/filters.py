@@ -13,8 +13,8 @@ from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.widgets import choose, search, show_in, toggle
 from dashboard.wording.escaping import markdown_text
 from data.cases.cases import CaseFilter, case_rows
-from data.cases.cohorts import broken_baseline, loss_mark, mark_title
-from data.comparison.newly_failing import broken_cases
+from data.cases.cohorts import cohort_title, newly_failing_baseline, oracle_gap_cohort
+from data.comparison.newly_failing import newly_failing
 from data.comparison.oracle_gap import lost_rows
 from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
@@ -50,15 +50,15 @@ def filters(view: View, diagnosis: Diagnosis) -> None:
         if current_selection().sort not in ("", "worst"):
             toggle("Highest first", "descending", FIRST_PAGE)
     _more_filters(view, diagnosis)
-    if current_selection().mark:
+    if current_selection().cohort:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"Only cases where **{markdown_text(mark_title(current_selection().mark))}**")
-            st.button("Show all", key="clear_mark", on_click=lambda: keep(mark="", **FIRST_PAGE))
+            st.markdown(f"Only cases where **{markdown_text(cohort_title(current_selection().cohort))}**")
+            st.button("Show all", key="clear_mark", on_click=lambda: keep(cohort="", **FIRST_PAGE))
 
 
 def sort_options(diagnosis: Diagnosis) -> dict[str, str]:
     """Give the orders of a list: as imported, most reasons to be bad, or by a metric."""
-    table = diagnosis.table
+    table = diagnosis.scored
     measured = [name for name in ordered(table.metrics) if np.isfinite(table.values(name)).any()]
     shown = [name for name in measured if "@" not in name or name.endswith("@5")]
     return {"": "As imported", "worst": "Worst first", **{name: metric_title(name) for name in shown}}
@@ -66,10 +66,10 @@ def sort_options(diagnosis: Diagnosis) -> dict[str, str]:
 
 def _more_filters(view: View, diagnosis: Diagnosis) -> None:
     failures = sorted(
-        {one.failure for labels in diagnosis.people.labels.values() for one in labels if one.failure}
+        {one.failure for labels in diagnosis.human_labels.labels.values() for one in labels if one.failure}
     )
-    people = sorted({one.annotator for labels in diagnosis.people.labels.values() for one in labels})
-    slices = [one for one in diagnosis.table.slices if len(one.labels) <= 40]
+    people = sorted({one.annotator for labels in diagnosis.human_labels.labels.values() for one in labels})
+    slices = [one for one in diagnosis.scored.slices if len(one.labels) <= 40]
     if not (failures or people or slices):
         return
     active = bool(view.selection.slices or view.selection.failure or view.selection.annotator)
@@ -111,31 +111,31 @@ def filtered_rows(view: View, diagnosis: Diagnosis) -> IntArray:
         DataError: the filter names a loss against a run that is not in the project.
     """
     chosen = view.selection.filter()
-    baseline = broken_baseline(chosen.mark)
+    baseline = newly_failing_baseline(chosen.cohort)
     if baseline is not None:
         return _broken_rows(view, diagnosis, chosen, baseline)
-    mark = loss_mark(chosen.mark)
+    mark = oracle_gap_cohort(chosen.cohort)
     if mark is None:
         return case_rows(diagnosis, chosen)
     oracle = next((run for run in view.sampled if run.run_id == mark.oracle), None)
     if oracle is None:
         raise DataError(
-            f"mark {chosen.mark[:60]!r}: run {mark.oracle[:20]!r} is not in {view.project}; accepted: the id "
-            "of a run with answers from the gold documents"
+            f"cohort {chosen.cohort[:60]!r}: run {mark.oracle[:20]!r} is not in {view.project}; accepted: "
+            "the id of a run with answers from the gold documents"
         )
     lost = lost_rows(diagnosis, view.diagnosis(oracle), mark.quality, mark.where)
-    rows = case_rows(diagnosis, replace(chosen, mark=""))
+    rows = case_rows(diagnosis, replace(chosen, cohort=""))
     return np.asarray(rows[lost[rows]], dtype=np.int64)
 
 
 def _broken_rows(view: View, diagnosis: Diagnosis, chosen: CaseFilter, baseline: str) -> IntArray:
     """Give the cases that passed in the baseline of the gates and fail now, at the cut-offs of the gates."""
-    base = next((run for run in view.catalogue.runs() if run.run_id == baseline and not run.means), None)
+    base = next((run for run in view.store.runs() if run.run_id == baseline and not run.means), None)
     if base is None:
         raise DataError(
-            f"mark {chosen.mark[:60]!r}: run {baseline[:20]!r} is not there; accepted: the id of a run "
+            f"cohort {chosen.cohort[:60]!r}: run {baseline[:20]!r} is not there; accepted: the id of a run "
             "with samples"
         )
-    broken = broken_cases(view.usual_diagnosis(base), view.usual_diagnosis(view.run))
-    rows = case_rows(diagnosis, replace(chosen, mark=""))
+    broken = newly_failing(view.usual_diagnosis(base), view.usual_diagnosis(view.run))
+    rows = case_rows(diagnosis, replace(chosen, cohort=""))
     return np.asarray(rows[broken.samples[rows]], dtype=np.int64)

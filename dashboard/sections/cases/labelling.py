@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard.shell.session import View, keep
-from dashboard.shell.user import attempt, may_write, name_box, only_reads, person
+from dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from dashboard.wording.escaping import markdown_text
 from data.labels.failure_taxonomy import offered_labels
-from data.labels.reviewed_cases import mark_read
+from data.labels.reviewed_cases import mark_reviewed
 from data.store.ledger import Label, Verdict
 
 __all__ = ["label_bar", "step_bar"]
@@ -52,8 +52,8 @@ def step_bar(
 
 def _step_on(view: View, case: tuple[str, str, int], after: str) -> None:
     keep(case=after)  # first: a ledger that cannot be written does not keep one from reading on
-    if person() and may_write():
-        attempt(lambda: mark_read(view.catalogue.ledger, case, person()))
+    if current_user() and may_write():
+        attempt(lambda: mark_reviewed(view.store.ledger, case, current_user()))
 
 
 _VERDICTS: tuple[tuple[str, Verdict | None, str], ...] = (
@@ -86,13 +86,13 @@ def label_bar(
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             name_box()
-            known = offered_labels(view.catalogue.ledger, view.project)
+            known = offered_labels(view.store.ledger, view.project)
             st.selectbox(
                 "Failure label", known, index=None, key="failure_label", accept_new_options=True, width=190,
                 placeholder="optional",
             )  # fmt: skip
             st.text_input("Note", key="label_note", placeholder="optional", width=220, max_chars=2000)
-        named = bool(person())
+        named = bool(current_user())
         with st.container(horizontal=True, vertical_alignment="center"):
             for text, verdict, shortcut in _VERDICTS:
                 st.button(
@@ -131,7 +131,7 @@ def _label(
         st.toast("A note needs text.")
         return
     name = st.session_state["annotator_name"]
-    view.catalogue.ledger.add_label(case, name, verdict, failure, note, queue_id)
+    view.store.ledger.add_label(case, name, verdict, failure, note, queue_id)
     st.session_state["failure_label"], st.session_state["label_note"] = None, ""
     if after is not None and (verdict is not None or queue_id is None):  # a note alone rates nothing
         keep(case=after)
@@ -139,7 +139,7 @@ def _label(
 
 
 def _undo(view: View, run_id: str) -> None:
-    taken = view.catalogue.ledger.undo_label(run_id, st.session_state["annotator_name"])
+    taken = view.store.ledger.undo_label(run_id, st.session_state["annotator_name"])
     if taken is None:
         st.toast("Nothing of yours to take back in this run.")
         return

@@ -11,26 +11,26 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.case_html.case import STYLE, Evidence, answer_html, context_html, conversation_html
+from dashboard.case_html.case import STYLE, CaseHighlights, answer_html, context_html, conversation_html
 from dashboard.sections.cases.labelling import label_bar
 from dashboard.sections.cases.open_case import case_name
 from dashboard.shell.components import facts
 from dashboard.shell.session import View, current_selection, keep
-from dashboard.shell.user import attempt, may_write, person
+from dashboard.shell.user import attempt, current_user, may_write
 from dashboard.wording.escaping import capital, markdown_text
 from dashboard.wording.formatting import count
 from data.cases.cases import read_case
 from data.diagnosis.diagnosis import Diagnosis, row_of
 from data.labels.ppi_estimate import ADVISED_LABELS
 from data.labels.random_sample import QueueState, queue_of, queue_state, start_queue
-from data.labels.rating_dimensions import (PASS, Quantity, offered_quantities, quantity_of, share_of)
+from data.labels.rating_dimensions import PASS, RatingDimension, dimension_of, offered_dimensions, share_of
 from data.labels.ratings import rate, undo
-from data.labels.reviewed_cases import mark_read
-from data.scoring.scored_run import RunTable
+from data.labels.reviewed_cases import mark_reviewed
+from data.scoring.scored_run import ScoredRun
 
 __all__ = ["labelling_queue"]
 
-_UNMARKED = Evidence(frozenset(), "", None, frozenset(), {})
+_UNMARKED = CaseHighlights(frozenset(), "", None, frozenset(), {})
 _HIDDEN = ("claims", "reference_claims", "used", "human")  # what others said, which would lead the eye
 
 
@@ -46,9 +46,9 @@ class _Open:
     """
 
     view: View
-    table: RunTable
+    table: ScoredRun
     state: QueueState
-    quantity: Quantity
+    quantity: RatingDimension
 
     @property
     def row(self) -> int | None:
@@ -72,36 +72,36 @@ def labelling_queue(view: View, diagnosis: Diagnosis) -> bool:
     """
     if not may_write():
         return False
-    found = _in_use(view, diagnosis.table)
+    found = _in_use(view, diagnosis.scored)
     if found is None:
-        _start_form(view, diagnosis.table)
+        _start_form(view, diagnosis.scored)
         return False
-    row = found.row if person() == found.state.queue.who else None
+    row = found.row if current_user() == found.state.queue.who else None
     _bar(found, row)
     if row is not None:
         _case(found, diagnosis, row)
     return row is not None
 
 
-def _in_use(view: View, table: RunTable) -> _Open | None:
-    ledger = view.catalogue.ledger
+def _in_use(view: View, table: ScoredRun) -> _Open | None:
+    ledger = view.store.ledger
     queue = queue_of(ledger, current_selection().queue)
     if queue is None or queue.run_id != view.run.run_id:
         return None
-    offered = {one.key: one for one in offered_quantities(ledger, view.project)}
-    quantity = offered.get(queue.quantity) or quantity_of(queue.quantity)
+    offered = {one.key: one for one in offered_dimensions(ledger, view.project)}
+    quantity = offered.get(queue.quantity) or dimension_of(queue.quantity)
     return _Open(view, table, queue_state(ledger, table, queue), quantity)
 
 
-def _start_form(view: View, table: RunTable) -> None:
-    offered = {one.key: one for one in offered_quantities(view.catalogue.ledger, view.project)}
+def _start_form(view: View, table: ScoredRun) -> None:
+    offered = {one.key: one for one in offered_dimensions(view.store.ledger, view.project)}
     with st.popover("Label at random", help="Labels on cases drawn at random can correct a judge's mean"):
         st.caption(
             "Cases come in random order and without their scores, so that labels are a fair sample of the "
             f"{count(table.n, 'case')}. {ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are advised."
         )
         if "queue_name" not in st.session_state:
-            st.session_state["queue_name"] = person()
+            st.session_state["queue_name"] = current_user()
         st.text_input("Your name", key="queue_name", max_chars=60)
         st.selectbox(
             "What to label", [*offered], key="queue_quantity", format_func=lambda key: offered[key].title
@@ -112,7 +112,7 @@ def _start_form(view: View, table: RunTable) -> None:
 def _start(view: View) -> None:
     def change() -> None:
         name = str(st.session_state.get("queue_name", "")).strip()
-        ledger = view.catalogue.ledger
+        ledger = view.store.ledger
         queue = start_queue(ledger, view.run.run_id, st.session_state["queue_quantity"], name)
         st.session_state["annotator_name"] = name
         keep(**vars(current_selection().unfiltered().with_(queue=queue.queue_id)))
@@ -128,7 +128,7 @@ def _bar(found: _Open, row: int | None) -> None:
                 f"**{done:,} of {found.state.total:,}** labelled at random for "
                 f"**{markdown_text(found.quantity.title)}** by {markdown_text(queue.who)}"
             )
-            if person() != queue.who:
+            if current_user() != queue.who:
                 st.button(
                     f"Go on as {markdown_text(queue.who)}", key="queue_own", on_click=_own, args=(queue.who,)
                 )
@@ -140,7 +140,7 @@ def _bar(found: _Open, row: int | None) -> None:
 
 
 def _told(found: _Open, row: int | None) -> str:
-    if person() != found.state.queue.who:
+    if current_user() != found.state.queue.who:
         return "This queue goes by another name than yours: labels given now do not count as drawn by it."
     if row is not None:
         done = "you labelled this one before; " if row in found.state.rated else ""
@@ -160,7 +160,7 @@ def _case(found: _Open, diagnosis: Diagnosis, row: int) -> None:
     _asked(found.quantity)
     after = found.name(found.state.after(row))
     if found.quantity.key == PASS:
-        mine = [one for one in diagnosis.people.labels.get(row, ()) if one.annotator == person()]
+        mine = [one for one in diagnosis.human_labels.labels.get(row, ()) if one.annotator == current_user()]
         label_bar(found.view, case, mine, after, found.state.queue.queue_id)
         _no_answer(found, case, after)
     else:
@@ -168,7 +168,7 @@ def _case(found: _Open, diagnosis: Diagnosis, row: int) -> None:
     _blind(sample)
 
 
-def _asked(quantity: Quantity) -> None:
+def _asked(quantity: RatingDimension) -> None:
     """Write the question, and under it what its answers mean."""
     question, mark, more = (quantity.asks or quantity.title).partition("?")
     st.markdown(f"**{markdown_text(question + mark)}**")
@@ -219,9 +219,9 @@ def _rate(found: _Open, case: tuple[str, str, int], value: float | None, after: 
 
 
 def _kept(found: _Open, case: tuple[str, str, int], value: float | None, after: str | None) -> str:
-    queue, ledger = found.state.queue, found.view.catalogue.ledger
+    queue, ledger = found.state.queue, found.view.store.ledger
     rate(ledger, case, queue.who, queue.quantity, value, queue.queue_id)
-    mark_read(ledger, case, queue.who)
+    mark_reviewed(ledger, case, queue.who)
     keep(case=after or "")
     said = "Noted that it cannot be said" if value is None else f"Rated {value:.2f}"
     return f"{said}. U takes it back."
@@ -230,7 +230,7 @@ def _kept(found: _Open, case: tuple[str, str, int], value: float | None, after: 
 def _undo(found: _Open) -> None:
     def change() -> str:
         queue = found.state.queue
-        taken = undo(found.view.catalogue.ledger, queue.run_id, queue.who, queue.quantity)
+        taken = undo(found.view.store.ledger, queue.run_id, queue.who, queue.quantity)
         if taken is None:
             return "Nothing of yours to take back in this run."
         keep(case=f"{taken.question_id}~{taken.repeat}")

@@ -10,11 +10,11 @@ import streamlit as st
 
 from dashboard.case_html.case import (
     STYLE,
-    Evidence,
+    CaseHighlights,
     answer_html,
     context_html,
     conversation_html,
-    evidence_of,
+    highlights_of,
 )
 from dashboard.sections.cases.filters import filtered_rows
 from dashboard.shell.components import facts, metric_title, show_table
@@ -24,12 +24,12 @@ from dashboard.wording.formatting import NOT_MEASURED, count, number
 from data.cases.cases import CasePage
 from data.diagnosis.diagnosis import Diagnosis, row_of
 from data.scoring.batch_inputs import batch_of
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from data.store.judge_results import judge_of
 from metrics.diagnosis.explanations import evidence_sentence
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
-from metrics.judge.reply import READING
+from metrics.judge.reply import EVALUATION
 from metrics.metric_registry import compute, ordered
 from metrics.schema.scores import IntArray, Source, Status
 
@@ -53,13 +53,13 @@ LONGEST_QUOTE = 300
 
 def judge_line(view: View, sample: Mapping[str, Any]) -> None:
     """Write the judge's labels under the answer; the reason where it has no verdict."""
-    table = view.table(view.run)
-    path = table.judgement(READING)
+    table = view.scored(view.run)
+    path = table.judge_result_path(EVALUATION)
     if path is None:
         return
     said = sample.get("judged")
     if said is None:
-        told = table.beside("judged")
+        told = table.auxiliary_table("judged")
         reason = "" if told is None else str(told["reason"][int(sample["row"])].as_py() or "")
         facts([f"no verdict: {markdown_text(reason)}" if reason else ""])
         return
@@ -103,7 +103,7 @@ def case_list(page: CasePage, diagnosis: Diagnosis, current: int | None) -> None
 def _list_row(case: dict[str, Any], diagnosis: Diagnosis, open_: bool) -> dict[str, str]:
     row = case["row"]
     stage = int(diagnosis.stages.stage[row])
-    labels = diagnosis.people.labels.get(row, ())
+    labels = diagnosis.human_labels.labels.get(row, ())
     verdicts = " ".join({"pass": "✓", "fail": "✗", None: "✎"}[one.verdict] for one in labels)
     state = STAGES[stage].title if stage >= 0 else PATTERNS[int(diagnosis.pattern[row])].title
     return {
@@ -111,7 +111,9 @@ def _list_row(case: dict[str, Any], diagnosis: Diagnosis, open_: bool) -> dict[s
         "Question": shorten(case["question"], 110),
         "State": state,
         "Label": verdicts,
-        **({"Repeat": str(case["repeat"])} if diagnosis.table.n > len(diagnosis.table.question_ids) else {}),
+        **(
+            {"Repeat": str(case["repeat"])} if diagnosis.scored.n > len(diagnosis.scored.question_ids) else {}
+        ),
     }
 
 
@@ -127,23 +129,23 @@ def position_of(diagnosis: Diagnosis, rows: IntArray) -> int | None:
     if not len(rows):
         return None
     question, _, repeat = current_selection().case.rpartition("~")
-    row = row_of(diagnosis.table, question, int(repeat)) if question and repeat.isdecimal() else None
+    row = row_of(diagnosis.scored, question, int(repeat)) if question and repeat.isdecimal() else None
     found = np.flatnonzero(rows == (-1 if row is None else row))
     return int(found[0]) if len(found) else 0
 
 
-def case_name(table: RunTable, row: int) -> str:
+def case_name(table: ScoredRun, row: int) -> str:
     """Name a case as the URL does."""
     return f"{table.question_ids[table.question[row]]}~{table.repeats[row]}"
 
 
-def pager(page: CasePage, rows: IntArray, table: RunTable, size: int) -> None:
+def pager(page: CasePage, rows: IntArray, table: ScoredRun, size: int) -> None:
     """Draw the pages of the list; turning one opens its first case."""
     key = f"pager_{page.page}_{page.pages}"
     st.pagination(page.pages, default=page.page, key=key, on_change=_turn, args=(rows, table, size, key))
 
 
-def _turn(rows: IntArray, table: RunTable, size: int, key: str) -> None:
+def _turn(rows: IntArray, table: ScoredRun, size: int, key: str) -> None:
     keep(case=case_name(table, int(rows[(st.session_state[key] - 1) * size])))
 
 
@@ -153,7 +155,7 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     st.html(STYLE)
     st.html(conversation_html(sample))
     _diagnosis_line(diagnosis, row)
-    evidence = evidence_of(sample)
+    evidence = highlights_of(sample)
     st.markdown("**Answer**")
     st.html(answer_html(sample, evidence))
     judge_line(view, sample)
@@ -178,7 +180,7 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     _facts_of(sample)
 
 
-def _gold_named(sample: Mapping[str, Any], evidence: Evidence) -> str:
+def _gold_named(sample: Mapping[str, Any], evidence: CaseHighlights) -> str:
     if evidence.gold:
         return f"gold named: {len(evidence.gold)}"
     spans = sample["relevant_spans"] or ()
@@ -193,27 +195,27 @@ def _diagnosis_line(diagnosis: Diagnosis, row: int) -> None:
         parts.append(f":red-badge[bad: {STAGES[stage].title}]")
     elif diagnosis.measured[row]:
         parts.append(":green-badge[good]")
-    refused = diagnosis.table.evidence["refused"][row]
+    refused = diagnosis.scored.stage_features["refused"][row]
     if refused == 1:
-        how = Source(int(diagnosis.table.evidence["refused_source"][row])).label
+        how = Source(int(diagnosis.scored.stage_features["refused_source"][row])).label
         parts.append(f":violet-badge[refusal, {how}]")
     st.markdown(" ".join(parts))
     facts(
         [
             _headline(diagnosis, name, row)
-            for name in (diagnosis.signal, "faithfulness", "answer_relevancy")
+            for name in (diagnosis.context_metric, "faithfulness", "answer_relevancy")
             if name
         ]
     )
     if stage >= 0:
-        known = {name: float(diagnosis.evidence.known(name)[row]) for name in EVIDENCE_NAMES}
+        known = {name: float(diagnosis.features.known(name)[row]) for name in EVIDENCE_NAMES}
         sentence = evidence_sentence(STAGES[stage].key, known)
         if sentence:
             facts([f"evidence: {sentence}"])
 
 
 def _headline(diagnosis: Diagnosis, name: str, row: int) -> str:
-    column = diagnosis.table.column(name)
+    column = diagnosis.scored.column(name)
     if column is None or column.status[row] != Status.SCORED:
         return f"{metric_title(name)} {NOT_MEASURED}"
     return f"{metric_title(name)} **{number(column.values[row])}** ({Source(int(column.source[row])).label})"
@@ -259,12 +261,12 @@ def _score_table(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> No
 
 
 def _shown_metrics(diagnosis: Diagnosis) -> list[str]:
-    names = ordered(diagnosis.table.metrics)
+    names = ordered(diagnosis.scored.metrics)
     return [name for name in names if "@" not in name or name.endswith("@5")]
 
 
 def _score_row(name: str, diagnosis: Diagnosis, sample: dict[str, Any]) -> dict[str, str]:
-    row, column = int(sample["row"]), diagnosis.table.column(name)
+    row, column = int(sample["row"]), diagnosis.scored.column(name)
     status = Status.NOT_RUN if column is None else Status(int(column.status[row]))
     scored = column is not None and status == Status.SCORED
     reasons = {one["metric"]: one["reason"] for one in sample["scores"] or ()}
@@ -290,7 +292,7 @@ def _reasons(sample: dict[str, Any], view: View) -> dict[str, str]:
 def _history(view: View, question: str) -> None:
     rows = []
     for run in view.runs:
-        table = view.table(run)
+        table = view.scored(run)
         at = int(np.searchsorted(table.question_ids, question))
         if at >= len(table.question_ids) or table.question_ids[at] != question:
             continue

@@ -15,12 +15,19 @@ from dashboard.shell.user import may_write
 from dashboard.shell.widgets import choose, slide
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count, interval_text, number, signed
-from data.cases.agreement_cohorts import cell_mark, disagree_mark
+from data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
 from data.labels.agreement import CELLS, Alpha, Calibration, Cuts, alpha_of, calibrate, ranking
-from data.labels.evaluated_metric import (Held, held_options)
-from data.labels.human_ratings import (DEGREES, PeopleValues, people_quantities, people_values, quantity_title, words_of)
-from data.labels.ppi_estimate import (ADVISED_LABELS, FEW_LABELS, Corrected, corrected_mean)
-from data.scoring.scored_run import RunTable
+from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metrics
+from data.labels.human_ratings import (
+    DEGREES,
+    HumanRatings,
+    dimension_title,
+    human_ratings,
+    rated_dimensions,
+    words_of,
+)
+from data.labels.ppi_estimate import ADVISED_LABELS, FEW_LABELS, PpiEstimate, ppi_estimate
+from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 from metrics.statistics.agreement import Agreement
 from metrics.statistics.ppi import PpiMean
@@ -35,17 +42,21 @@ ADVICE = f"{ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels drawn at random are
 
 @st.cache_resource(max_entries=64, show_spinner="Correcting the mean")
 def _corrected(
-    _table: RunTable,
-    _people: PeopleValues,
+    _table: ScoredRun,
+    _people: HumanRatings,
     key: tuple[object, ...],  # noqa: ARG001 -- cache key
-    held: Held,
+    held: EvaluatedMetric,
     cuts: Cuts,
-) -> Corrected:
-    return corrected_mean(_table, _people, held, cuts)
+) -> PpiEstimate:
+    return ppi_estimate(_table, _people, held, cuts)
 
 
 def mean_section(
-    table: RunTable, people: PeopleValues, held: Held | None, cuts: Cuts, stamp: tuple[object, ...]
+    table: ScoredRun,
+    people: HumanRatings,
+    held: EvaluatedMetric | None,
+    cuts: Cuts,
+    stamp: tuple[object, ...],
 ) -> None:
     """Draw the corrected mean beside the metric's own, or say what it needs.
 
@@ -72,7 +83,7 @@ def mean_section(
     st.caption(_reading(found, held, people, cuts))
 
 
-def _nothing_drawn(people: PeopleValues, found: Corrected | None) -> None:
+def _nothing_drawn(people: HumanRatings, found: PpiEstimate | None) -> None:
     browsed = int(found.browsed) if found is not None else people.n
     out = 0 if people.imported else browsed
     left = f" Left out: {count(out, 'labelled case')} found by browsing." if out else ""
@@ -90,7 +101,7 @@ def _nothing_drawn(people: PeopleValues, found: Corrected | None) -> None:
         open_cases()
 
 
-def _means(found: Corrected, held: Held, people: PeopleValues) -> list[Mean]:
+def _means(found: PpiEstimate, held: EvaluatedMetric, people: HumanRatings) -> list[Mean]:
     ppi, raw = found.ppi, found.raw
     assert ppi is not None  # noqa: S101 -- the caller draws nothing without them
     assert raw is not None  # noqa: S101 -- likewise
@@ -106,7 +117,7 @@ def _means(found: Corrected, held: Held, people: PeopleValues) -> list[Mean]:
     ]  # fmt: skip
 
 
-def _facts(ppi: PpiMean, found: Corrected) -> list[str]:
+def _facts(ppi: PpiMean, found: PpiEstimate) -> list[str]:
     return [
         f"corrected **{number(ppi.estimate)}** {interval_text(ppi.low, ppi.high)}",
         f"{count(ppi.n_labelled, 'label')} drawn at random, {ppi.n_unlabelled:,} others by the metric alone",
@@ -121,7 +132,7 @@ def _facts(ppi: PpiMean, found: Corrected) -> list[str]:
     ]
 
 
-def _unrated(found: Corrected) -> str:
+def _unrated(found: PpiEstimate) -> str:
     return f"{count(found.unrated, 'drawn case')} could not be rated, left out" if found.unrated else ""
 
 
@@ -129,7 +140,7 @@ def _enough(labels: int) -> str:
     return "" if labels >= ADVISED_LABELS[0] else ADVICE
 
 
-def _reading(found: Corrected, held: Held, people: PeopleValues, cuts: Cuts) -> str:
+def _reading(found: PpiEstimate, held: EvaluatedMetric, people: HumanRatings, cuts: Cuts) -> str:
     metric, quantity = markdown_text(held.title), markdown_text(people.title)
     rated = " The mean is over what people can rate." if found.unrated else ""
     if people.binary:
@@ -158,52 +169,52 @@ _COMPARED = {"nominal": "same or not", "ordinal": "by their order", "interval": 
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _quantities(_table: RunTable, _ledger: Ledger, key: Key) -> list[str]:  # noqa: ARG001 -- cache key
-    return people_quantities(_table, _ledger)
+def _quantities(_table: ScoredRun, _ledger: Ledger, key: Key) -> list[str]:  # noqa: ARG001 -- cache key
+    return rated_dimensions(_table, _ledger)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _people(_table: RunTable, _ledger: Ledger, key: Key, quantity: str) -> PeopleValues:  # noqa: ARG001 -- key
-    return people_values(_table, _ledger, quantity)
+def _people(_table: ScoredRun, _ledger: Ledger, key: Key, quantity: str) -> HumanRatings:  # noqa: ARG001 -- key
+    return human_ratings(_table, _ledger, quantity)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _options(_table: RunTable, _people: PeopleValues, key: Key) -> list[Held]:  # noqa: ARG001 -- cache key
-    return held_options(_table, _people)
+def _options(_table: ScoredRun, _people: HumanRatings, key: Key) -> list[EvaluatedMetric]:  # noqa: ARG001 -- cache key
+    return evaluated_metrics(_table, _people)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Comparing with people")
 def _calibration(
-    _table: RunTable,
-    _people: PeopleValues,
+    _table: ScoredRun,
+    _people: HumanRatings,
     key: Key,  # noqa: ARG001 -- cache key
-    held: Held,
+    held: EvaluatedMetric,
     cuts: Cuts,
 ) -> Calibration:
     return calibrate(_table, _people, held, cuts)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Comparing every metric with people")
-def _ranking(_table: RunTable, _people: PeopleValues, key: Key) -> list[tuple[Held, Agreement]]:  # noqa: ARG001 -- key
+def _ranking(_table: ScoredRun, _people: HumanRatings, key: Key) -> list[tuple[EvaluatedMetric, Agreement]]:  # noqa: ARG001 -- key
     return ranking(_table, _people)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Comparing people with each other")
-def _alpha(_table: RunTable, _ledger: Ledger, key: Key, quantity: str) -> Alpha:  # noqa: ARG001 -- cache key
+def _alpha(_table: ScoredRun, _ledger: Ledger, key: Key, quantity: str) -> Alpha:  # noqa: ARG001 -- cache key
     return alpha_of(_table, _ledger, quantity)
 
 
 def calibration_section(view: View) -> None:
     """Draw how far the metrics of the run agree with people, and the mean that their labels correct."""
     st.subheader("Do people agree with the numbers?")
-    table, ledger = view.table(view.run), view.catalogue.ledger
-    stamp = (table.scores_path.as_posix(), ledger.stamp())
+    table, ledger = view.scored(view.run), view.store.ledger
+    stamp = (table.scores_path.as_posix(), ledger.version())
     keys = _quantities(table, ledger, stamp)
     if not keys:
         _nobody()
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        quantity = choose("What people said", "quantity", keys, _offered, {"held": ""}, width=280)
+        quantity = choose("What people said", "dimension", keys, _offered, {"evaluated": ""}, width=280)
         people, key = _people(table, ledger, stamp, quantity), (*stamp, quantity)
         held = _held_picker(_options(table, people, key))
         cuts = _cut_sliders(people)
@@ -227,27 +238,27 @@ def _nobody() -> None:
 
 
 def _offered(key: str) -> str:
-    return f"{quantity_title(key)} ({'from the file' if key.startswith('imported:') else 'labelled here'})"
+    return f"{dimension_title(key)} ({'from the file' if key.startswith('imported:') else 'labelled here'})"
 
 
-def _held_picker(options: Sequence[Held]) -> Held | None:
+def _held_picker(options: Sequence[EvaluatedMetric]) -> EvaluatedMetric | None:
     if not options:
         return None
     by_key = {one.key: one for one in options}
     titles = {key: one.title for key, one in by_key.items()}
-    return by_key[choose("Held against it", "held", [*by_key], titles, {}, width=300)]
+    return by_key[choose("Metric compared with it", "evaluated", [*by_key], titles, {}, width=300)]
 
 
-def _cut_sliders(people: PeopleValues) -> Cuts:
+def _cut_sliders(people: HumanRatings) -> Cuts:
     with st.popover("Cut-offs"):
         st.caption("Where high begins, as a share of each scale.")
         if not people.binary:
-            slide("People", "people_cut", "At or above it, what people said counts as high.")
-        slide("Metric", "held_cut", "At or above it, the metric counts as high.")
-    return current_selection().people_cut, current_selection().held_cut
+            slide("Human threshold", "human_threshold", "At or above it, what people said counts as high.")
+        slide("Metric threshold", "metric_threshold", "At or above it, the metric counts as high.")
+    return current_selection().human_threshold, current_selection().metric_threshold
 
 
-def _agreement(people: PeopleValues, held: Held, cuts: Cuts, found: Calibration) -> None:
+def _agreement(people: HumanRatings, held: EvaluatedMetric, cuts: Cuts, found: Calibration) -> None:
     missing = [f"{n:,} {status}" for status, n in found.verdicts.missing.items()]
     lacking = f" ({', '.join(missing)} by the metric)" if missing else ""
     both = int(found.verdicts.known.sum())
@@ -264,7 +275,7 @@ def _agreement(people: PeopleValues, held: Held, cuts: Cuts, found: Calibration)
         st.caption("This metric declares no scale, so there is no cut-off and no confusion matrix.")
         return
     matrix, numbers = st.columns([2, 3], gap="medium", vertical_alignment="center")
-    marks = [cell_mark(cell, people.key, held, cuts) for cell in CELLS]
+    marks = [confusion_cohort(cell, people.key, held, cuts) for cell in CELLS]
     with matrix:
         figure = confusion_matrix(
             found.confusion,
@@ -278,7 +289,7 @@ def _agreement(people: PeopleValues, held: Held, cuts: Cuts, found: Calibration)
         show_table([_row(one, people) for one in (found.spearman, *found.rates)], "Agreement with people")
         _case_buttons(people, held, cuts, found)
     if hit is not None:
-        open_cases(mark=str(hit[0]))
+        open_cases(cohort=str(hit[0]))
 
 
 def _methods(rows: Sequence[Agreement]) -> str:
@@ -286,7 +297,7 @@ def _methods(rows: Sequence[Agreement]) -> str:
     return f"95 %: {', '.join(known)}" if known else ""
 
 
-def _cut_text(people: PeopleValues, cuts: Cuts) -> str:
+def _cut_text(people: HumanRatings, cuts: Cuts) -> str:
     if people.binary:
         return f"metric high from {cuts[1]:.2f}"
     return f"people high from {cuts[0]:.2f}, metric high from {cuts[1]:.2f} of the scale"
@@ -297,7 +308,7 @@ def _alt(found: Calibration) -> str:
     return "" if counts is None else f"{counts.tp + counts.tn} of {counts.n} cases with the same verdict"
 
 
-def _row(one: Agreement, people: PeopleValues) -> dict[str, str]:
+def _row(one: Agreement, people: HumanRatings) -> dict[str, str]:
     yes, no = words_of(people.key)
     return {
         "Agreement": _TITLES[one.name],
@@ -308,13 +319,13 @@ def _row(one: Agreement, people: PeopleValues) -> dict[str, str]:
     }
 
 
-def _case_buttons(people: PeopleValues, held: Held, cuts: Cuts, found: Calibration) -> None:
+def _case_buttons(people: HumanRatings, held: EvaluatedMetric, cuts: Cuts, found: Calibration) -> None:
     apart = len(found.rows)
     with st.container(horizontal=True, vertical_alignment="center"):
         if apart and st.button(
             f"Open the {count(apart, 'case')} where they disagree", key="calibration_disagree", type="primary"
         ):
-            open_cases(mark=disagree_mark(people.key, held, cuts))
+            open_cases(cohort=disagreement_cohort(people.key, held, cuts))
         if not apart:
             st.caption("They disagree on no case.")
         with st.popover("Open cases by cell"):
@@ -322,27 +333,29 @@ def _case_buttons(people: PeopleValues, held: Held, cuts: Cuts, found: Calibrati
                 _cell_button(people, held, cuts, found, cell)
 
 
-def _cell_button(people: PeopleValues, held: Held, cuts: Cuts, found: Calibration, cell: str) -> None:
+def _cell_button(
+    people: HumanRatings, held: EvaluatedMetric, cuts: Cuts, found: Calibration, cell: str
+) -> None:
     known = next(one for one in CELLS if one == cell)
     said, other = cell.split("-")
     title = f"people: {words_of(people.key)[said == 'no']}, metric: {DEGREES[other == 'no']}"
     cases = int(found.verdicts.cell(known).sum())
     if st.button(f"{title} ({cases:,})", key=f"cell_{cell}", disabled=not cases, width="stretch"):
-        open_cases(mark=cell_mark(known, people.key, held, cuts))
+        open_cases(cohort=confusion_cohort(known, people.key, held, cuts))
 
 
-def _ranked(found: Sequence[tuple[Held, Agreement]], held: Held) -> None:
+def _ranked(found: Sequence[tuple[EvaluatedMetric, Agreement]], held: EvaluatedMetric) -> None:
     if len([one for _, one in found if np.isfinite(one.value)]) < 2:
         return
     st.markdown("**Which metric follows people best?**")
     hit = clicked(ranking_dots(found, held), f"calibration_ranking_{held.key}", "Rank correlation by metric")
     facts([METHODS["bootstrap"], "click a point to hold that metric against people"])
     if hit is not None and hit[0] != held.key:
-        keep(held=str(hit[0]))
+        keep(evaluated=str(hit[0]))
         st.rerun()
 
 
-def _between(people: PeopleValues, alpha: Alpha) -> None:
+def _between(people: HumanRatings, alpha: Alpha) -> None:
     st.markdown("**Do people agree with each other?**")
     if np.isnan(alpha.value):
         why = "no case was labelled by two people" if not alpha.n else "their values do not vary"

@@ -11,13 +11,13 @@ from dashboard.sections.judge.evaluators import evaluator_section
 from dashboard.sections.judge.taxonomy import taxonomy_section
 from dashboard.shell.components import facts
 from dashboard.shell.session import View, open_cases
-from dashboard.shell.user import attempt, may_write, name_box, person
+from dashboard.shell.user import attempt, current_user, may_write, name_box
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import count
 from data.diagnosis.diagnosis import row_of
 from data.labels.failure_taxonomy import gather, offered_labels, open_notes
-from data.labels.reviewed_cases import (TracesRead, traces_read)
-from data.scoring.scored_run import RunTable
+from data.labels.reviewed_cases import ReviewedCases, reviewed_cases
+from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Label
 
 __all__ = ["error_analysis_section"]
@@ -38,8 +38,8 @@ def error_analysis_section(view: View) -> None:
 
 def _read_section(view: View, ids: Sequence[str]) -> None:
     """Say how many cases people have read, and how many are advised."""
-    ledger, run = view.catalogue.ledger, view.run
-    here, everywhere = traces_read(ledger, [run.run_id]), traces_read(ledger, ids)
+    ledger, run = view.store.ledger, view.run
+    here, everywhere = reviewed_cases(ledger, [run.run_id]), reviewed_cases(ledger, ids)
     st.subheader("Read first: what people have seen with their own eyes")
     goal = min(READ_AT_LEAST, run.n)
     st.progress(min(here.cases / goal, 1.0), text=_progress_text(here, run.n, goal))
@@ -58,7 +58,7 @@ def _read_section(view: View, ids: Sequence[str]) -> None:
             open_cases(label="none")
 
 
-def _progress_text(here: TracesRead, n: int, goal: int) -> str:
+def _progress_text(here: ReviewedCases, n: int, goal: int) -> str:
     told = f"**{here.cases:,} of {count(n, 'case')}** read by people"
     if here.cases >= min(READ_BETTER, n):
         return f"{told}: enough to name what goes wrong."
@@ -70,7 +70,7 @@ def _progress_text(here: TracesRead, n: int, goal: int) -> str:
 
 def _note_section(view: View, ids: Sequence[str]) -> None:
     """List the notes without a failure label, to be gathered into labels."""
-    notes = open_notes(view.catalogue.ledger, ids)
+    notes = open_notes(view.store.ledger, ids)
     mine = [one for one in notes if one.run_id == view.run.run_id]
     elsewhere = len(notes) - len(mine)
     st.subheader("Notes without a failure label")
@@ -94,7 +94,7 @@ def _note_section(view: View, ids: Sequence[str]) -> None:
 
 def _note_table(view: View, notes: Sequence[Label]) -> list[Label]:
     """Draw the notes beside what was asked; give the selected ones."""
-    questions = _questions(view.table(view.run), notes)
+    questions = _questions(view.scored(view.run), notes)
     event = st.dataframe(
         [
             {
@@ -120,7 +120,7 @@ def _note_table(view: View, notes: Sequence[Label]) -> list[Label]:
     return [notes[row] for row in event["selection"]["rows"] if row < len(notes)]
 
 
-def _questions(table: RunTable, notes: Sequence[Label]) -> list[str]:
+def _questions(table: ScoredRun, notes: Sequence[Label]) -> list[str]:
     rows = [row_of(table, one.question_id, one.repeat) for one in notes]
     known = [row for row in rows if row is not None]
     read = {one["row"]: one["question"] for one in table.samples.read(known, ("row", "question"))}
@@ -139,7 +139,7 @@ def _gather_bar(view: View, chosen: Sequence[Label]) -> None:
         return
     facts(
         [
-            "" if person() else "give your name above to gather notes",
+            "" if current_user() else "give your name above to gather notes",
             "the label stands under the name of who wrote the note, whose verdict stays as it was; "
             "U on Cases takes it back",
         ]
@@ -149,7 +149,7 @@ def _gather_bar(view: View, chosen: Sequence[Label]) -> None:
 def _gather_form(view: View, chosen: Sequence[Label]) -> None:
     st.selectbox(
         "Failure label",
-        offered_labels(view.catalogue.ledger, view.project),
+        offered_labels(view.store.ledger, view.project),
         index=None,
         key="gather_label",
         accept_new_options=True,
@@ -160,7 +160,7 @@ def _gather_form(view: View, chosen: Sequence[Label]) -> None:
         f"Give it to {count(len(chosen), 'note')}" if chosen else "Give it to the selected notes",
         key="gather",
         type="primary",
-        disabled=not (chosen and person() and st.session_state.get("gather_label")),
+        disabled=not (chosen and current_user() and st.session_state.get("gather_label")),
         on_click=attempt,
         args=(lambda: _gather(view, chosen),),
     )
@@ -168,7 +168,7 @@ def _gather_form(view: View, chosen: Sequence[Label]) -> None:
 
 def _gather(view: View, chosen: Sequence[Label]) -> str:
     label = st.session_state["gather_label"] or ""
-    given = gather(view.catalogue.ledger, view.project, chosen, label, person())
+    given = gather(view.store.ledger, view.project, chosen, label, current_user())
     st.session_state["gather_label"] = None
     left = f"; {count(len(chosen) - given, 'note')} had changed meanwhile" if given < len(chosen) else ""
     return f"{count(given, 'note')} labelled **{markdown_text(label)}**{left}."

@@ -11,17 +11,17 @@ import streamlit as st
 from dashboard.shell.case_links import METHODS
 from dashboard.shell.components import facts, show_table
 from dashboard.shell.session import View, open_cases
-from dashboard.shell.user import attempt, may_write, person
+from dashboard.shell.user import attempt, current_user, may_write
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent
-from data.diagnosis.diagnosis import People
+from data.diagnosis.diagnosis import HumanLabels
 from data.judge.evaluators import (
     LONGEST_NAME,
     LONGEST_QUESTION,
     Evaluator,
-    EvaluatorWork,
+    EvaluatorTask,
+    accuracy_of,
     add_evaluator,
-    check_of,
     evaluator_name,
     evaluators,
     injected_samples,
@@ -30,31 +30,31 @@ from data.judge.evaluators import (
     suggested_question,
 )
 from data.labels.failure_taxonomy import LabelCount, label_counts
-from data.scoring.scored_run import RunTable
-from data.store.judge_results import Judgement, judgements_of
+from data.scoring.scored_run import ScoredRun
+from data.store.judge_results import JudgeResult, judge_results_of
 from metrics.schema.scores import Source, Status
 from metrics.statistics.intervals import Interval, missing_bounds, question_means
-from metrics.statistics.prevalence import LEAST_LABELS, EvaluatorCheck
+from metrics.statistics.prevalence import LEAST_LABELS, EvaluatorAccuracy
 
 __all__ = ["check_rows", "evaluator_section", "missing_text"]
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _check(
-    _table: RunTable,
-    _people: People,
+    _table: ScoredRun,
+    _people: HumanLabels,
     _evaluator: Evaluator,
     key: tuple[str, str, str, tuple[int, int]],  # noqa: ARG001 -- cache key
-) -> EvaluatorCheck | None:
-    return check_of(_table, _people, _evaluator)
+) -> EvaluatorAccuracy | None:
+    return accuracy_of(_table, _people, _evaluator)
 
 
 def evaluator_section(view: View) -> None:
     """Draw the evaluators of the project with their checks, and a form for a new one."""
     st.subheader("Evaluators: a yes / no question for each failure")
-    ledger = view.catalogue.ledger
+    ledger = view.store.ledger
     found = evaluators(ledger, view.project)
-    published = {one.kind: one for one in reversed(judgements_of(ledger, view.run.run_id))}
+    published = {one.kind: one for one in reversed(judge_results_of(ledger, view.run.run_id))}
     for one in found:
         with st.container(border=True):
             _evaluator(view, one, published.get(one.kind))
@@ -66,20 +66,20 @@ def evaluator_section(view: View) -> None:
         st.caption("None yet." if counts else "An evaluator is made from a failure label; there is none yet.")
 
 
-def _evaluator(view: View, one: Evaluator, made: Judgement | None) -> None:
+def _evaluator(view: View, one: Evaluator, made: JudgeResult | None) -> None:
     """Draw one evaluator: what it asks, how to run it, and what it found, if that can be trusted."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{markdown_text(one.name)}** looks for *{markdown_text(one.label)}*")
         if may_write():
             st.button(
-                "Remove", key=f"remove_evaluator_{one.name}", type="tertiary", disabled=not person(),
+                "Remove", key=f"remove_evaluator_{one.name}", type="tertiary", disabled=not current_user(),
                 on_click=attempt, args=(lambda: _remove(view, one),),
             )  # fmt: skip
     st.markdown(markdown_text(one.question))
     facts([f"sent with it: {markdown_text(one.explained)}" if one.explained else ""])
-    table = view.table(view.run)
-    people = view.diagnosis(view.run).people
-    key = (table.scores_path.as_posix(), one.metric, one.label, view.catalogue.ledger.stamp())
+    table = view.scored(view.run)
+    people = view.diagnosis(view.run).human_labels
+    key = (table.scores_path.as_posix(), one.metric, one.label, view.store.ledger.version())
     check = _check(table, people, one, key)
     if check is None or not check.rate.n_scored:
         st.caption("It has not judged this run yet. In a terminal:")
@@ -98,7 +98,7 @@ def _command(view: View, one: Evaluator) -> str:
     return f"ragtriage judge {view.run.run_id} --evaluator {one.name}"
 
 
-def missing_text(check: EvaluatorCheck, label: str) -> str:
+def missing_text(check: EvaluatorAccuracy, label: str) -> str:
     """Say what is missing before the rate of an evaluator is shown."""
     lacking = []
     if check.pairs.n < LEAST_LABELS:
@@ -116,7 +116,7 @@ def missing_text(check: EvaluatorCheck, label: str) -> str:
     )
 
 
-def check_rows(check: EvaluatorCheck) -> list[dict[str, str]]:
+def check_rows(check: EvaluatorAccuracy) -> list[dict[str, str]]:
     """Give the rows of the table: the rate, corrected and raw, beside its check."""
     corrected, kappa = check.corrected, check.kappa
     return [
@@ -142,7 +142,7 @@ def check_rows(check: EvaluatorCheck) -> list[dict[str, str]]:
     ]
 
 
-def _questions(check: EvaluatorCheck) -> str:
+def _questions(check: EvaluatorAccuracy) -> str:
     return count(check.rate.n_applicable, "question")
 
 
@@ -160,12 +160,12 @@ def _span(low: float, high: float) -> str:
     return f"{percent(low)} to {percent(high)}" if np.isfinite([low, high]).all() else NOT_MEASURED
 
 
-def _origin(view: View, one: Evaluator, check: EvaluatorCheck, made: Judgement | None) -> None:
+def _origin(view: View, one: Evaluator, check: EvaluatorAccuracy, made: JudgeResult | None) -> None:
     """Say who judged, what failed, which labels the check rests on, and whether the question was changed."""
-    table, people = view.table(view.run), view.diagnosis(view.run).people
+    table, people = view.scored(view.run), view.diagnosis(view.run).human_labels
     drawn = [any(each.queue_id is not None for each in labels) for labels in people.labels.values()]
-    folder = own_prompts(view.catalogue.workspace)
-    changed = made is not None and made.prompt != EvaluatorWork.of(one, folder).prompt
+    folder = own_prompts(view.store.workspace)
+    changed = made is not None and made.prompt != EvaluatorTask.of(one, folder).prompt
     if changed:
         st.warning("It was asked another question, or by another prompt, than now. Judge again:")
         st.code(_command(view, one), language="bash")
@@ -183,7 +183,7 @@ def _origin(view: View, one: Evaluator, check: EvaluatorCheck, made: Judgement |
     )
 
 
-def _left_out(table: RunTable, one: Evaluator) -> str:
+def _left_out(table: ScoredRun, one: Evaluator) -> str:
     column = table.column(one.metric, Source.JUDGED)
     n = 0 if column is None else int((column.status == Status.NOT_APPLICABLE).sum())
     return f"{count(n, 'sample')} left out: no answer, or the data cannot tell" if n else ""
@@ -194,9 +194,9 @@ def _injected(path: Path) -> int:
     return injected_samples(path)
 
 
-def _injections(table: RunTable, one: Evaluator) -> None:
+def _injections(table: ScoredRun, one: Evaluator) -> None:
     """Warn of text that tried to instruct the judge."""
-    path = table.judgement(one.kind)
+    path = table.judge_result_path(one.kind)
     tried = 0 if path is None else _injected(path)
     if tried:
         st.warning(
@@ -205,7 +205,7 @@ def _injections(table: RunTable, one: Evaluator) -> None:
         )
 
 
-def _failures(table: RunTable, one: Evaluator) -> str:
+def _failures(table: ScoredRun, one: Evaluator) -> str:
     """Say how many questions went wrong, and what the rate would be in the worst cases."""
     column = table.column(one.metric, Source.JUDGED)
     if column is None or not (column.status == Status.FAILED).any():
@@ -221,7 +221,7 @@ def _failures(table: RunTable, one: Evaluator) -> str:
     )
 
 
-def _case_buttons(one: Evaluator, check: EvaluatorCheck) -> None:
+def _case_buttons(one: Evaluator, check: EvaluatorAccuracy) -> None:
     """Lead to the cases behind the numbers."""
     with st.container(horizontal=True):
         if st.button("Cases where it finds the failure", key=f"found_{one.name}"):
@@ -235,7 +235,7 @@ def _case_buttons(one: Evaluator, check: EvaluatorCheck) -> None:
 
 
 def _remove(view: View, one: Evaluator) -> str:
-    remove_evaluator(view.catalogue.ledger, view.project, one.name)
+    remove_evaluator(view.store.ledger, view.project, one.name)
     return f"Removed evaluator {markdown_text(one.name)}; what it judged stays."
 
 
@@ -261,17 +261,17 @@ def _form(view: View, counts: Sequence[LabelCount], taken: set[str]) -> None:
 
     def create() -> str:
         made = Evaluator(st.session_state[name_key].strip(), label, st.session_state[question_key])
-        add_evaluator(view.catalogue.ledger, view.project, made, person())
+        add_evaluator(view.store.ledger, view.project, made, current_user())
         return f"Made evaluator {markdown_text(made.name)}."
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "Create", key="create_evaluator", type="primary", disabled=not person() or name in taken,
+            "Create", key="create_evaluator", type="primary", disabled=not current_user() or name in taken,
             on_click=attempt, args=(create,),
         )  # fmt: skip
         facts(
             [
-                "" if person() else "give your name above",
+                "" if current_user() else "give your name above",
                 "there is one of this name" if name in taken else "",
                 f"{count(chosen.cases, 'case')} labelled {markdown_text(shorten(label, 40))}",
             ]

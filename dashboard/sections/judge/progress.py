@@ -39,7 +39,7 @@ def job_section(view: View) -> bool:
     problem = st.session_state.pop("judge_problem", "")
     if problem:
         st.error(markdown_text(problem), title="The job did not start")
-    jobs = jobs_of(view.catalogue.ledger, view.run.run_id)
+    jobs = jobs_of(view.store.ledger, view.run.run_id)
     if not jobs:
         return False
     first = next((job for job in jobs if job.state == "running"), jobs[0])
@@ -56,7 +56,7 @@ def job_section(view: View) -> bool:
 
 
 def _watch(view: View, job_id: int) -> None:
-    job = next((one for one in jobs_of(view.catalogue.ledger, view.run.run_id) if one.job_id == job_id), None)
+    job = next((one for one in jobs_of(view.store.ledger, view.run.run_id) if one.job_id == job_id), None)
     if job is None or job.state != "running":
         st.rerun()
         return
@@ -70,7 +70,7 @@ def _watch(view: View, job_id: int) -> None:
                 key="judge_stop",
                 disabled=job.stop_asked,
                 on_click=ask_to_stop,
-                args=(view.catalogue.ledger, job.job_id),
+                args=(view.store.ledger, job.job_id),
             )
         st.caption("It goes on when this page or the dashboard is closed.")
 
@@ -156,6 +156,6 @@ def _resume(view: View, job: Job) -> None:
         "base-url": spec.get("base_url"),
     }
     try:
-        start_job(view.catalogue, view.run.run_id, job_options(chosen))
+        start_job(view.store, view.run.run_id, job_options(chosen))
     except DataError as error:
         st.session_state["judge_problem"] = str(error)

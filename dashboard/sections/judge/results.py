@@ -14,14 +14,14 @@ from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
 from data.cases.cohorts import WORDS
 from data.judge.variance import Variance, judge_variance
-from data.scoring.scored_run import RunTable
-from data.scoring.summaries import Aggregate, summarise
-from data.store.judge_results import Judgement, judgements_of
-from metrics.judge.reply import READING
+from data.scoring.scored_run import ScoredRun
+from data.scoring.summaries import MetricSummary, summarise
+from data.store.judge_results import JudgeResult, judge_results_of
+from metrics.judge.reply import EVALUATION
 from metrics.metric_registry import title_of
 from metrics.schema.scores import Source
 
-__all__ = ["standing_judgement", "verdict_section"]
+__all__ = ["current_result", "verdict_section"]
 
 FIRST = (
     "faithfulness",
@@ -38,16 +38,16 @@ FIRST = (
 )
 
 
-def standing_judgement(view: View) -> Judgement | None:
+def current_result(view: View) -> JudgeResult | None:
     """Give the reading that stands for the run on display."""
-    listed = judgements_of(view.catalogue.ledger, view.run.run_id)
-    digest = view.table(view.run).judgements.get(READING)
-    return next((one for one in listed if one.kind == READING and one.digest == digest), None)
+    listed = judge_results_of(view.store.ledger, view.run.run_id)
+    digest = view.scored(view.run).judge_results.get(EVALUATION)
+    return next((one for one in listed if one.kind == EVALUATION and one.digest == digest), None)
 
 
-def verdict_section(view: View, made: Judgement) -> None:
+def verdict_section(view: View, made: JudgeResult) -> None:
     """Show what the judge said."""
-    table = view.table(view.run)
+    table = view.scored(view.run)
     st.subheader("What the judge says")
     facts(
         [
@@ -59,14 +59,14 @@ def verdict_section(view: View, made: Judgement) -> None:
     _statuses(table)
     _metrics(table)
     _injections(table)
-    path = table.judgement(READING)
+    path = table.judge_result_path(EVALUATION)
     variance = _variance(str(path), table) if path else []
     if variance:
         _variance_table(variance)
 
 
-def _statuses(table: RunTable) -> None:
-    said = table.beside("judged")
+def _statuses(table: ScoredRun) -> None:
+    said = table.auxiliary_table("judged")
     if said is None:
         return
     words, counts = np.unique(np.array(said["status"].to_pylist(), dtype=object), return_counts=True)
@@ -81,7 +81,7 @@ def _statuses(table: RunTable) -> None:
             if word != "scored" and st.button(
                 f"{WORDS[word].capitalize()} ({shown[word]:,})", key=f"judged_{word}"
             ):
-                open_cases(mark=f"judging:{word}")
+                open_cases(cohort=f"judging:{word}")
     reasons = [
         str(reason) for reason in said["reason"].to_pylist() if reason and str(reason).startswith("judge: ")
     ]
@@ -92,7 +92,7 @@ def _statuses(table: RunTable) -> None:
         show_table(rows, "Reasons of the samples without a verdict")
 
 
-def _metrics(table: RunTable) -> None:
+def _metrics(table: ScoredRun) -> None:
     found = _judged(table)
     if not found:
         st.info("No sample has a verdict yet.")
@@ -111,7 +111,7 @@ def _metrics(table: RunTable) -> None:
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _summary(_table: RunTable, scores: str) -> dict[str, Aggregate]:  # noqa: ARG001 -- cache key
+def _summary(_table: ScoredRun, scores: str) -> dict[str, MetricSummary]:  # noqa: ARG001 -- cache key
     names = [name for name, sources in _table.sources.items() if Source.JUDGED in sources and _plain(name)]
     return summarise(_table, names, source=Source.JUDGED)
 
@@ -120,11 +120,11 @@ def _plain(name: str) -> bool:
     return "@" not in name or name.endswith("@5")
 
 
-def _judged(table: RunTable) -> dict[str, Aggregate]:
+def _judged(table: ScoredRun) -> dict[str, MetricSummary]:
     return _summary(table, table.scores_path.as_posix())
 
 
-def _row(name: str, one: Aggregate) -> dict[str, str]:
+def _row(name: str, one: MetricSummary) -> dict[str, str]:
     bounds = NOT_MEASURED if one.worst is None else f"{number(one.worst)} to {number(one.best)}"
     return {
         "Metric": title_of(name),
@@ -137,8 +137,8 @@ def _row(name: str, one: Aggregate) -> dict[str, str]:
     }
 
 
-def _injections(table: RunTable) -> None:
-    said = table.beside("judged")
+def _injections(table: ScoredRun) -> None:
+    said = table.auxiliary_table("judged")
     tried = 0 if said is None else int((said["injections"].to_numpy() > 0).sum())
     if not tried:
         return
@@ -148,11 +148,11 @@ def _injections(table: RunTable) -> None:
         "text and not to follow it; read these cases before trusting their verdicts."
     )
     if st.button(f"Open the {count(tried, 'case')}", key="judge_injections"):
-        open_cases(mark="injection")
+        open_cases(cohort="injection")
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _variance(path: str, _table: RunTable) -> list[Variance]:
+def _variance(path: str, _table: ScoredRun) -> list[Variance]:
     return judge_variance(Path(path))
 
 

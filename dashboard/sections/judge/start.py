@@ -20,12 +20,12 @@ from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
 from data.errors import DataError
 from data.judge.client import NO_KEY
-from data.judge.evaluators import evaluators, judge_work
+from data.judge.evaluators import evaluators, judge_task
 from data.judge.job_record import Job, JobSpec, jobs_of
 from data.judge.messages import ClientSettings
-from data.judge.plan import JudgePlan, choose_rows, plan_work
+from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import PriceTable, read_prices
-from data.scoring.run_store import Catalogue
+from data.scoring.run_store import RunStore
 from data.store.read_only import must_write
 
 __all__ = [
@@ -55,15 +55,15 @@ def job_options(chosen: Mapping[str, Any]) -> list[str]:
     return options
 
 
-def start_job(catalogue: Catalogue, run_id: str, options: Sequence[str]) -> Job:
+def start_job(store: RunStore, run_id: str, options: Sequence[str]) -> Job:
     """Start `ragtriage judge` and wait until its job stands in the ledger.
 
     Raises:
         DataError: it ended before that, with its own message, or did not begin in time and was ended.
     """
-    must_write(f"workspace {catalogue.workspace.root}")
-    known = {job.job_id for job in jobs_of(catalogue.ledger, run_id)}
-    line = ["--workspace", str(catalogue.workspace.root), "judge", run_id, "--yes", *options]
+    must_write(f"workspace {store.workspace.root}")
+    known = {job.job_id for job in jobs_of(store.ledger, run_id)}
+    line = ["--workspace", str(store.workspace.root), "judge", run_id, "--yes", *options]
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(  # noqa: S603 -- this interpreter on this program
             [sys.executable, "-P", "-m", "dashboard.cli", *line],
@@ -75,7 +75,7 @@ def start_job(catalogue: Catalogue, run_id: str, options: Sequence[str]) -> Job:
         )
         end = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end:
-            fresh = [job for job in jobs_of(catalogue.ledger, run_id) if job.job_id not in known]
+            fresh = [job for job in jobs_of(store.ledger, run_id) if job.job_id not in known]
             if fresh:
                 return fresh[0]
             if process.poll() is not None:
@@ -154,8 +154,8 @@ def judge_form(view: View) -> None:
     if not may_write():
         only_reads("New judgements")
         return
-    prices = read_prices(view.catalogue.workspace.root)
-    names = [one.name for one in evaluators(view.catalogue.ledger, view.project)]
+    prices = read_prices(view.store.workspace.root)
+    names = [one.name for one in evaluators(view.store.ledger, view.project)]
     with st.form("judge_form", border=False):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             models = list(prices.models)
@@ -195,7 +195,7 @@ def _planned(view: View, chosen: Chosen, prices: PriceTable) -> None:
     settings = ClientSettings(prices.model(chosen.model))
     limit = chosen.number if chosen.which == FIRST else None
     sample = chosen.number if chosen.which == DRAWN else None
-    rows = choose_rows(view.table(view.run), limit, sample)
+    rows = choose_rows(view.scored(view.run), limit, sample)
     spec = JobSpec(rows, chosen.repeats, chosen.budget, chosen.batch, limit, sample)
     plan = _plan(view, chosen, settings, spec, prices)
     _show_plan(plan)
@@ -215,9 +215,9 @@ def _plan(
     view: View, chosen: Chosen, settings: ClientSettings, spec: JobSpec, prices: PriceTable
 ) -> JudgePlan:
     """Make the plan, or give the one on display while nothing has changed that it rests on."""
-    work = judge_work(view.catalogue.workspace, view.project, settings.model, chosen.evaluator)
-    jobs = jobs_of(view.catalogue.ledger, view.run.run_id)
-    standing = view.table(view.run).judgements.get(work.kind)
+    work = judge_task(view.store.workspace, view.project, settings.model, chosen.evaluator)
+    jobs = jobs_of(view.store.ledger, view.run.run_id)
+    standing = view.scored(view.run).judge_results.get(work.kind)
     newest = (jobs[0].job_id, jobs[0].state) if jobs else None
     key = (view.run.run_id, chosen, work.prompt, settings.model, prices.date, standing, newest)
     kept = st.session_state.get("judge_plan")
@@ -225,7 +225,7 @@ def _plan(
         plan: JudgePlan = kept[1]
         return plan
     with st.spinner("Looking at what there is to ask"):
-        plan = plan_work(view.catalogue.workspace, view.run, work, settings, spec, prices)
+        plan = plan_task(view.store.workspace, view.run, work, settings, spec, prices)
     st.session_state["judge_plan"] = (key, plan)
     return plan
 
@@ -257,6 +257,6 @@ def _start(view: View, options: list[str]) -> None:
     state: Any = st.session_state
     state.pop("judge_planned", None)
     try:
-        start_job(view.catalogue, view.run.run_id, options)
+        start_job(view.store, view.run.run_id, options)
     except DataError as error:
         state["judge_problem"] = str(error)

@@ -9,7 +9,7 @@ import streamlit as st
 from dashboard.charts.judge import MOST_BARS, label_bars
 from dashboard.shell.components import clicked, facts, show_table
 from dashboard.shell.session import View, open_cases
-from dashboard.shell.user import attempt, may_write, only_reads, person
+from dashboard.shell.user import attempt, current_user, may_write, only_reads
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import count
 from data.labels.failure_taxonomy import (
@@ -44,7 +44,7 @@ def taxonomy_section(view: View, ids: Sequence[str]) -> None:
         view: of the page.
         ids: runs of the project that cases are counted over.
     """
-    counts = label_counts(view.catalogue.ledger, view.project, ids)
+    counts = label_counts(view.store.ledger, view.project, ids)
     st.subheader("Failure labels")
     if counts:
         _bars(view, counts)
@@ -105,7 +105,7 @@ def _editor(view: View, ids: Sequence[str], counts: Sequence[LabelCount]) -> Non
         if any(one.defined for one in counts):
             with st.popover("Remove"):
                 _remove(view, counts)
-        if not person():
+        if not current_user():
             st.caption("Give your name above to change the taxonomy.")
 
 
@@ -126,10 +126,10 @@ def _define(view: View, counts: Sequence[LabelCount]) -> None:
     )
 
     def save() -> str:
-        define_label(view.catalogue.ledger, view.project, label or "", st.session_state[key], person())
+        define_label(view.store.ledger, view.project, label or "", st.session_state[key], current_user())
         return f"Defined **{markdown_text(label or '')}**."
 
-    ready = bool(label and person() and (text.strip() or label not in known))
+    ready = bool(label and current_user() and (text.strip() or label not in known))
     st.button("Save", key="define", type="primary", disabled=not ready, on_click=attempt, args=(save,))
 
 
@@ -144,14 +144,14 @@ def _rename(view: View, ids: Sequence[str], counts: Sequence[LabelCount]) -> Non
     change = merge_labels if new in known else rename_label
 
     def save() -> str:
-        changed = change(view.catalogue.ledger, view.project, ids, old, new or "", person())
+        changed = change(view.store.ledger, view.project, ids, old, new or "", current_user())
         st.session_state["rename_to"] = None
         done = "Merged" if new in known else "Renamed"
         return f"{done} into **{markdown_text(new or '')}**: {count(changed, 'label')} of people."
 
     st.caption(f"Changes the label of {count(known[old], 'case')} over all runs of the project.")
     text = f"Merge into {markdown_text(shorten(new, 40))}" if new in known and new else "Rename"
-    ready = bool(new and new != old and person())
+    ready = bool(new and new != old and current_user())
     st.button(text, key="rename", type="primary", disabled=not ready, on_click=attempt, args=(save,))
 
 
@@ -161,9 +161,9 @@ def _remove(view: View, counts: Sequence[LabelCount]) -> None:
     label = st.selectbox("Failure label", list(known), key="remove_label", width=340)
 
     def remove() -> str:
-        remove_label(view.catalogue.ledger, view.project, label)
+        remove_label(view.store.ledger, view.project, label)
         return f"Removed **{markdown_text(label)}** from the taxonomy."
 
     if known[label]:
         st.caption(f"{count(known[label], 'case')} keep the label; merge it to change them too.")
-    st.button("Remove", key="remove", disabled=not person(), on_click=attempt, args=(remove,))
+    st.button("Remove", key="remove", disabled=not current_user(), on_click=attempt, args=(remove,))

@@ -15,7 +15,7 @@ from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
 from data.analysis.retrieval_curves import LONGEST_K, Curve, curves, first_gold, list_lengths, longest_list
 from data.scoring.ranked_lists import RankedLists, ranked_lists
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
 from metrics.metric_registry import title_of
 from metrics.schema.scores import IntArray
@@ -26,13 +26,13 @@ USUAL_K = 5
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _curves(_table: RunTable, _lists: RankedLists, scores: str, k: int) -> list[Curve]:  # noqa: ARG001 -- cache key
+def _curves(_table: ScoredRun, _lists: RankedLists, scores: str, k: int) -> list[Curve]:  # noqa: ARG001 -- cache key
     return curves(_table, _lists, k=k)
 
 
 def lists_of(view: View, run: Run) -> RankedLists | None:
     """Give the ranked lists of a run, kept while it is in use; None where it names no gold."""
-    return ranked_lists(view.table(run))
+    return ranked_lists(view.scored(run))
 
 
 def k_beyond(lists: RankedLists, k: int) -> int:
@@ -59,7 +59,7 @@ def k_picker(run: Run) -> int:
 
 def curve_section(view: View, lists: RankedLists, k: int) -> None:
     """Draw the metrics over k with the baseline beside, and their values at the k in use."""
-    table = view.table(view.run)
+    table = view.scored(view.run)
     ours = _curves(table, lists, table.scores_path.as_posix(), k_beyond(lists, k))
     base, base_name = _baseline_curves(view, k)
     lengths = list_lengths(lists)
@@ -105,7 +105,7 @@ def _baseline_curves(view: View, k: int) -> tuple[list[Curve], str]:
     lists = None if view.baseline is None else lists_of(view, view.baseline)
     if view.baseline is None or lists is None or not len(list_lengths(lists)):
         return [], ""
-    table = view.table(view.baseline)
+    table = view.scored(view.baseline)
     found = _curves(table, lists, table.scores_path.as_posix(), k_beyond(lists, k))
     return found, view.labels[view.baseline.run_id]
 
@@ -122,7 +122,7 @@ def first_gold_section(lists: RankedLists) -> None:
     entries += [(f"below rank {deepest}", f"gold_below:{deepest}", found["deeper"])]
     case_buttons("first_gold", [*entries, ("not found", "gold_missed", found["not found"])])
     if hit is not None:
-        open_cases(mark=str(hit[0]))
+        open_cases(cohort=str(hit[0]))
 
 
 def case_buttons(key: str, entries: Sequence[tuple[str, str, int]]) -> None:
@@ -131,4 +131,4 @@ def case_buttons(key: str, entries: Sequence[tuple[str, str, int]]) -> None:
         for title, mark, n in entries:
             label = f"{markdown_text(title[:1].upper() + title[1:])} ({n:,})"
             if st.button(label, key=f"{key}_{mark}", width="stretch", disabled=n == 0):
-                open_cases(mark=mark)
+                open_cases(cohort=mark)

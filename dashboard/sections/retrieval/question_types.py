@@ -15,7 +15,7 @@ from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, signed
 from data.analysis.question_types import EVERY, TypeCurve, type_curves, types_named
 from data.scoring.ranked_lists import RankedLists
-from data.scoring.scored_run import MOST_SLICE_VALUES, RunTable
+from data.scoring.scored_run import MOST_SLICE_VALUES, ScoredRun
 from metrics.analysis.cutoff_curves import LEAST_GAIN
 from metrics.analysis.query_types import KINDS
 from metrics.metric_registry import title_of
@@ -28,7 +28,7 @@ FEW = 10  # questions below which a suggested k says next to nothing
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _types(
-    _table: RunTable,
+    _table: ScoredRun,
     _lists: RankedLists,
     scores: str,  # noqa: ARG001 -- part of the cache key
     kinds: tuple[tuple[str, str], ...],
@@ -39,7 +39,7 @@ def _types(
 
 def type_section(view: View, lists: RankedLists, k: int) -> None:
     """Show the query types with the metric each calls for and a suggested k; the kind can be changed."""
-    table = view.table(view.run)
+    table = view.scored(view.run)
     kinds = tuple(sorted((key, value) for key, value in current_selection().kinds.items() if value in KINDS))
     every = _types(table, lists, table.scores_path.as_posix(), kinds, k_beyond(lists, k))
     found = every[:MOST_TYPES]
@@ -61,7 +61,7 @@ def type_section(view: View, lists: RankedLists, k: int) -> None:
             _kind_picker(one)
 
 
-def _type_table(table: RunTable, found: Sequence[TypeCurve], k: int) -> None:
+def _type_table(table: ScoredRun, found: Sequence[TypeCurve], k: int) -> None:
     rows = [_type_row(one, k) for one in found]
     event = st.dataframe(
         rows,
@@ -80,7 +80,7 @@ def _type_table(table: RunTable, found: Sequence[TypeCurve], k: int) -> None:
         open_cases(slices={"query_type": name})
 
 
-def _labels(table: RunTable) -> tuple[str, ...]:
+def _labels(table: ScoredRun) -> tuple[str, ...]:
     return next((one.labels for one in table.slices if one.name == "query_type"), ())
 
 
@@ -99,7 +99,7 @@ def _type_row(one: TypeCurve, k: int) -> dict[str, object]:
 
 
 def _notes(found: Sequence[TypeCurve], every: int, named: int) -> list[str]:
-    guessed = ", ".join(one.name for one in found if not one.told and one.name != EVERY)
+    guessed = ", ".join(one.name for one in found if not one.declared and one.name != EVERY)
     stands_in = ", ".join(one.name for one in found if one.stands_in)
     few = ", ".join(one.name for one in found if one.n < FEW)
     by_recall = ", ".join(one.name for one in found if one.curve and one.curve.metric != one.suggested_by)

@@ -11,28 +11,28 @@ from dashboard.shell.components import clicked, draw, facts, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed
 from data.analysis.multi_hop import hop_curves, hop_tallies
-from data.analysis.reranking import Change, Reranked, misranked, nowhere, reranked
+from data.analysis.reranking import Change, RerankingEffect, misranked, nowhere, reranking_effect
 from data.analysis.retrieval_curves import HOPS, Curve
 from data.scoring.ranked_lists import RankedLists
-from data.scoring.scored_run import RunTable
+from data.scoring.scored_run import ScoredRun
 from metrics.metric_registry import title_of
 
 __all__ = ["hop_section", "rerank_section"]
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _reranked(_table: RunTable, _lists: RankedLists, scores: str, k: int) -> Reranked | None:  # noqa: ARG001 -- cache key
-    return reranked(_table, _lists, k)
+def _reranked(_table: ScoredRun, _lists: RankedLists, scores: str, k: int) -> RerankingEffect | None:  # noqa: ARG001 -- cache key
+    return reranking_effect(_table, _lists, k)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _hops(_table: RunTable, _lists: RankedLists, scores: str, k: int) -> list[Curve]:  # noqa: ARG001 -- cache key
+def _hops(_table: ScoredRun, _lists: RankedLists, scores: str, k: int) -> list[Curve]:  # noqa: ARG001 -- cache key
     return hop_curves(_table, _lists, k)
 
 
 def rerank_section(view: View, lists: RankedLists, k: int) -> None:
     """Show what the reranker lifted into the top k and what it pushed out."""
-    table = view.table(view.run)
+    table = view.scored(view.run)
     found = _reranked(table, lists, table.scores_path.as_posix(), k)
     if found is None:
         return
@@ -73,7 +73,7 @@ def rerank_section(view: View, lists: RankedLists, k: int) -> None:
     )
     case_buttons("moves", [*((title, mark, n) for title, n, mark in bars), *lost])
     if hit is not None:
-        open_cases(mark=str(hit[0]))
+        open_cases(cohort=str(hit[0]))
 
 
 def _change_row(name: str, one: Change, k: int) -> dict[str, str]:
@@ -93,7 +93,7 @@ def hop_section(view: View, lists: RankedLists, k: int) -> None:
     found = hop_tallies(lists, k)
     if not found:
         return
-    table = view.table(view.run)
+    table = view.scored(view.run)
     lines = _hops(table, lists, table.scores_path.as_posix(), k_beyond(lists, k))
     st.subheader("Multi-hop questions")
     draw(hop_lines(lines, k), "hop_lines", "Share of questions with each hop in the top k, over k")
@@ -116,6 +116,6 @@ def hop_section(view: View, lists: RankedLists, k: int) -> None:
             "click a bar for its cases",
         ]
     )
-    case_buttons("hops", [(one.title, one.mark, one.n) for one in found])
+    case_buttons("hops", [(one.title, one.cohort, one.n) for one in found])
     if hit is not None:
-        open_cases(mark=str(hit[0]))
+        open_cases(cohort=str(hit[0]))

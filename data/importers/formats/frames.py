@@ -6,31 +6,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from data.errors import InputError, Problem, Problems
+from data.errors import InputError, ValidationError, ValidationErrors
 from data.importers.formats import native
 from data.importers.formats.ragas import OWN_COLUMNS, is_ragas
-from data.importers.formats.table import drafts_of_table
+from data.importers.formats.table import runs_of_table
 from data.importers.parsing.columns import plan_columns
 from data.importers.parsing.rows import Table
-from data.store.parsed_run import RunDraft
+from data.store.parsed_run import ParsedRun
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["drafts_from_frame"]
+__all__ = ["runs_from_frame"]
 
 FRAME_ACCEPTED = "a pandas DataFrame or a list of dicts with at least one row"
 
 
-def drafts_from_frame(
+def runs_from_frame(
     frame: pd.DataFrame | Sequence[Mapping[str, Any]],
     name: str,
-    problems: Problems,
+    problems: ValidationErrors,
     *,
     mapping: Mapping[str, str] | None = None,
     config: Mapping[str, Any] | None = None,
     dataset: str = "",
-) -> list[RunDraft]:
+) -> list[ParsedRun]:
     """Make drafts of a DataFrame or a list of dicts.
 
     Args:
@@ -46,14 +46,14 @@ def drafts_from_frame(
     """
     rows = _rows(frame)
     if not rows:
-        raise InputError([Problem(name, None, "", "holds no records", FRAME_ACCEPTED)])
+        raise InputError([ValidationError(name, None, "", "holds no records", FRAME_ACCEPTED)])
     table = Table.of("frame", enumerate(rows, start=1))
-    base = RunDraft(name, (), name, "table", config=dict(config or {}), dataset=dataset)
+    base = ParsedRun(name, (), name, "table", config=dict(config or {}), dataset=dataset)
     if native.is_native(table.columns) and not mapping:
         return [replace(base, format="native", records=native.records_of_native(table, problems))]
     ragas = is_ragas(table.columns)
     plan = plan_columns(table, mapping or {}, name, metrics_after=OWN_COLUMNS if ragas else ())
-    return drafts_of_table(table, plan, replace(base, format="ragas" if ragas else "table"), problems)
+    return runs_of_table(table, plan, replace(base, format="ragas" if ragas else "table"), problems)
 
 
 def _rows(frame: Any) -> list[Any]:
@@ -61,7 +61,9 @@ def _rows(frame: Any) -> list[Any]:
         return [_plain(row) for row in frame.to_dict(orient="records")]
     if isinstance(frame, Sequence) and not isinstance(frame, str | bytes):
         return [_plain(row) for row in frame]
-    raise InputError([Problem(type(frame).__name__, None, "", "is neither rows nor a frame", FRAME_ACCEPTED)])
+    raise InputError(
+        [ValidationError(type(frame).__name__, None, "", "is neither rows nor a frame", FRAME_ACCEPTED)]
+    )
 
 
 def _plain(value: Any) -> Any:

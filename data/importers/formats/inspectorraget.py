@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.parsing.cells import CellError, read_cell, turns
 from data.importers.parsing.documents import document_of
 from data.importers.parsing.metric_names import metric_name, plain_name
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.store.parsed_run import (Record, RunDraft)
+from data.store.parsed_run import ParsedRun, Record
 
 __all__ = [
     "Scale",
@@ -48,7 +48,7 @@ class Tasks:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, document: Mapping[str, Any], problems: Problems) -> Tasks:
+    def of(cls, document: Mapping[str, Any], problems: ValidationErrors) -> Tasks:
         """Read the tasks of a file."""
         listed = [item for item in document.get("documents") or [] if isinstance(item, dict)]
         passages = {str(item.get("document_id")): item for item in listed}
@@ -67,7 +67,7 @@ class Tasks:
         return cls(by_id, passages, notes)
 
     def task(
-        self, task: Mapping[str, Any], row: int, filters: list[Any], given: bool, problems: Problems
+        self, task: Mapping[str, Any], row: int, filters: list[Any], given: bool, problems: ValidationErrors
     ) -> dict[str, Any]:
         """What the results of one task share."""
         name = str(task.get("task_id"))
@@ -144,7 +144,9 @@ def _targets(value: object) -> list[str]:
     return [text for text in texts if isinstance(text, str) and text.strip()]
 
 
-def _label_passages(record: dict[str, Any], task: Mapping[str, Any], row: int, problems: Problems) -> None:
+def _label_passages(
+    record: dict[str, Any], task: Mapping[str, Any], row: int, problems: ValidationErrors
+) -> None:
     """Read context_relevance, a list of the 0-based places of the relevant passages.
 
     Where the file also counts the relevant passages there are, and all of them are here, they are the gold.
@@ -259,7 +261,7 @@ def _scale(metric: Mapping[str, Any]) -> Scale:
 
 
 def annotate(
-    record: dict[str, Any], values: object, scales: Mapping[str, Scale], row: int, problems: Problems
+    record: dict[str, Any], values: object, scales: Mapping[str, Scale], row: int, problems: ValidationErrors
 ) -> None:
     """Put the annotations of one result into its record: people's under `human`, one entry each.
 
@@ -343,7 +345,7 @@ def is_inspectorraget(document: object) -> bool:
     return all(isinstance(found, list) for found in [*lists, results])
 
 
-def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read one run for each model: people's values apart under `human`, algorithms' under `scores`."""
     document: Mapping[str, Any] = source.document()
     tasks = Tasks.of(document, problems)
@@ -379,9 +381,9 @@ def _draft(
     document: Mapping[str, Any],
     tasks: Tasks,
     source: Source,
-) -> RunDraft:
+) -> ParsedRun:
     facts = {key: value for key, value in model.items() if key not in {"model_id", "name"} and value}
-    return RunDraft(
+    return ParsedRun(
         str(model.get("name") or name),
         records,
         source.name,
@@ -394,7 +396,7 @@ def _draft(
 
 
 def _record(
-    result: Any, row: int, tasks: Tasks, scales: Mapping[str, Scale], problems: Problems, place: str
+    result: Any, row: int, tasks: Tasks, scales: Mapping[str, Scale], problems: ValidationErrors, place: str
 ) -> dict[str, Any] | None:
     if not isinstance(result, dict):
         problems.add(row, place, f"found {type(result).__name__}", "an object with task_id and model_id")

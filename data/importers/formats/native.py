@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import Any
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.parsing.cells import CellError, is_blank, read_cell
 from data.importers.parsing.columns import guessed_fields
 from data.importers.parsing.documents import document_of
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, container, json_lines, open_table
 from data.importers.parsing.source import Source
-from data.store.parsed_run import (Record, RunDraft)
+from data.store.parsed_run import ParsedRun, Record
 from data.store.sample_fields import FIELDS
 
 __all__ = ["HEADER", "is_native", "read", "records_of_native"]
@@ -40,13 +40,13 @@ def is_native(columns: Iterable[str]) -> bool:
     return not waiting and bool(names & SIGNS or not foreign)
 
 
-def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read one run in the native form; JSONL and Parquet are streamed.
 
     Facts of the run may stand in a first line `{"ragtriage_run": {...}}`, or in a JSON document
     `{"run": {...}, "samples": [...]}`.
     """
-    base = RunDraft(source.stem, (), source.name, "native")
+    base = ParsedRun(source.stem, (), source.name, "native")
     kind = container(source)
     if kind == "jsonl":
         return [_of_lines(islice(json_lines(source, problems), options.limit), base, problems)]
@@ -56,7 +56,7 @@ def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]
     return [replace(base, records=records_of_native(table, problems))]
 
 
-def _of_lines(lines: Iterator[Record], base: RunDraft, problems: Problems) -> RunDraft:
+def _of_lines(lines: Iterator[Record], base: ParsedRun, problems: ValidationErrors) -> ParsedRun:
     first = next(lines, None)
     if first is None:
         return base
@@ -68,7 +68,7 @@ def _of_lines(lines: Iterator[Record], base: RunDraft, problems: Problems) -> Ru
     return replace(base, records=_no_second_header(lines, problems))
 
 
-def _no_second_header(lines: Iterator[Record], problems: Problems) -> Iterator[Record]:
+def _no_second_header(lines: Iterator[Record], problems: ValidationErrors) -> Iterator[Record]:
     for line, value in lines:
         if isinstance(value, dict) and HEADER in value and "question" not in value:
             problems.add(
@@ -78,7 +78,9 @@ def _no_second_header(lines: Iterator[Record], problems: Problems) -> Iterator[R
             yield line, value
 
 
-def _with_facts(base: RunDraft, facts: object, field: str, line: int | None, problems: Problems) -> RunDraft:
+def _with_facts(
+    base: ParsedRun, facts: object, field: str, line: int | None, problems: ValidationErrors
+) -> ParsedRun:
     if facts is None:
         return base
     if not isinstance(facts, dict):
@@ -101,7 +103,7 @@ def _with_facts(base: RunDraft, facts: object, field: str, line: int | None, pro
     return replace(base, **known, named_by_content=named)
 
 
-def _moment(value: object, field: str, line: int | None, problems: Problems) -> datetime | None:
+def _moment(value: object, field: str, line: int | None, problems: ValidationErrors) -> datetime | None:
     if value is None:
         return None
     try:
@@ -112,7 +114,7 @@ def _moment(value: object, field: str, line: int | None, problems: Problems) -> 
     return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def records_of_native(table: Table, problems: Problems) -> Iterator[Record]:
+def records_of_native(table: Table, problems: ValidationErrors) -> Iterator[Record]:
     """The records of a table with native names: cells that hold lists are read, nulls are left out."""
     for line, row in table.rows():
         if not isinstance(row, dict):
@@ -127,7 +129,7 @@ def records_of_native(table: Table, problems: Problems) -> Iterator[Record]:
             yield line, row
 
 
-def _from_cells(row: Mapping[str, Any], line: int, problems: Problems) -> dict[str, Any] | None:
+def _from_cells(row: Mapping[str, Any], line: int, problems: ValidationErrors) -> dict[str, Any] | None:
     record: dict[str, Any] = {}
     before = problems.total
     for name, value in row.items():

@@ -8,13 +8,13 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from data.errors import Problems
-from data.importers.formats.table import drafts_of_table
+from data.errors import ValidationErrors
+from data.importers.formats.table import runs_of_table
 from data.importers.parsing.columns import plan_columns
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table
 from data.importers.parsing.source import Source
-from data.store.parsed_run import RunDraft
+from data.store.parsed_run import ParsedRun
 
 __all__ = ["is_pipelines", "read"]
 
@@ -27,11 +27,11 @@ def is_pipelines(document: object) -> bool:
     return isinstance(document, dict) and isinstance(document.get("pipeline_results"), dict)
 
 
-def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read one run for each pipeline."""
     document: Mapping[str, Any] = source.document()
     created_at = _moment(document.get("timestamp"), problems)
-    drafts: list[RunDraft] = []
+    drafts: list[ParsedRun] = []
     for name, rows in document["pipeline_results"].items():
         field = f"pipeline_results.{name}"
         if not isinstance(rows, list):
@@ -40,7 +40,7 @@ def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]
         table = Table.of("json", islice(enumerate(rows, start=1), options.limit))
         plan = plan_columns(table, options.mapping, source.name)
         means = _means(document, name)
-        base = RunDraft(
+        base = ParsedRun(
             name,
             (),
             source.name,
@@ -50,7 +50,7 @@ def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]
             created_at=created_at,
             notes=(MEANS_NOTE,) if means else (),
         )
-        parts = drafts_of_table(table, plan, base, problems)
+        parts = runs_of_table(table, plan, base, problems)
         drafts.extend(
             part if part.name == name else replace(part, name=f"{name} {part.name}") for part in parts
         )
@@ -63,7 +63,7 @@ def _means(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _moment(value: object, problems: Problems) -> datetime | None:
+def _moment(value: object, problems: ValidationErrors) -> datetime | None:
     if value is None:
         return None
     for form in MOMENTS:

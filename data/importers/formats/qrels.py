@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.formats.trec import is_score_json
 from data.importers.parsing.source import Source
 from data.store.parsed_run import Record
@@ -29,7 +29,7 @@ def read_qrels(source: Source) -> Qrels:
     """
     if source.head(64).lstrip()[:1] == b"{":
         return _of_json(source)
-    problems = Problems(source.name)
+    problems = ValidationErrors(source.name)
     qrels: Qrels = defaultdict(list)
     for line, text in source.lines(problems):
         parts = text.rstrip("\r\n").split("\t") if text.count("\t") == 2 else text.split()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from data.errors import Problems
-from data.importers.formats.table import drafts_of_table
+from data.errors import ValidationErrors
+from data.importers.formats.table import runs_of_table
 from data.importers.parsing.columns import plan_columns
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import open_table
 from data.importers.parsing.source import Source
-from data.store.parsed_run import RunDraft
+from data.store.parsed_run import ParsedRun
 
 __all__ = ["OWN_COLUMNS", "is_ragas", "read"]
 
@@ -31,9 +31,9 @@ def is_ragas(columns: Iterable[str]) -> bool:
     return {"question", "contexts"} <= found and len(found & NAMES_BEFORE_0_2) > 2
 
 
-def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read a Ragas table; a blank or NaN metric is one that failed."""
     table = open_table(source, problems, options.limit)
     plan = plan_columns(table, options.mapping, source.name, metrics_after=OWN_COLUMNS)
-    base = RunDraft(source.stem, (), source.name, "ragas")
-    return drafts_of_table(table, plan, base, problems)
+    base = ParsedRun(source.stem, (), source.name, "ragas")
+    return runs_of_table(table, plan, base, problems)

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.parsing.documents import documents_of
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import open_table
 from data.importers.parsing.source import Source
-from data.store.parsed_run import (Record, RunDraft)
+from data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["is_ragchecker", "read"]
 
@@ -49,7 +49,7 @@ def is_ragchecker(row: object) -> bool:
     return {"query", "response"} <= row.keys() and bool({"gt_answer", "response_claims"} & row.keys())
 
 
-def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read a run of RAGChecker; its means over questions stay in the configuration as reported."""
     table = open_table(source, problems, options.limit)
     document = source.document() if table.kind == "json" else None
@@ -59,10 +59,10 @@ def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]
         config["reported_means"] = document["metrics"]
         notes = ("the file's own means (0-100) are kept in the configuration, not as scores",)
     records = _records(table.rows(), problems)
-    return [RunDraft(source.stem, records, source.name, "ragchecker", config=config, notes=notes)]
+    return [ParsedRun(source.stem, records, source.name, "ragchecker", config=config, notes=notes)]
 
 
-def _records(rows: Iterator[Record], problems: Problems) -> Iterator[Record]:
+def _records(rows: Iterator[Record], problems: ValidationErrors) -> Iterator[Record]:
     for line, row in rows:
         if not isinstance(row, dict):
             problems.add(line, "", f"found {type(row).__name__}", "an object with query, response, gt_answer")
@@ -77,7 +77,7 @@ def _records(rows: Iterator[Record], problems: Problems) -> Iterator[Record]:
 class _Row:
     row: Mapping[str, Any]
     line: int
-    problems: Problems
+    problems: ValidationErrors
 
     def record(self) -> dict[str, Any]:
         """The row in the native form."""

@@ -7,30 +7,30 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.parsing.cells import CellError, is_blank, read_cell, read_score
 from data.importers.parsing.columns import Plan, plan_columns
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, open_table
 from data.importers.parsing.source import Source
-from data.store.parsed_run import (Record, RunDraft)
+from data.store.parsed_run import ParsedRun, Record
 from data.store.sample_fields import FIELDS
 from data.store.sample_schema import document_id
 
-__all__ = ["drafts_of_table", "read", "records_of"]
+__all__ = ["read", "records_of", "runs_of_table"]
 
 ROW_ACCEPTED = "an object with one value a column"
 
 
-def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read a table; a column that names the pipeline or model splits it into one draft each."""
     table = open_table(source, problems, options.limit)
     plan = plan_columns(table, options.mapping, source.name)
-    base = RunDraft(source.stem, (), source.name, "table")
-    return drafts_of_table(table, plan, base, problems)
+    base = ParsedRun(source.stem, (), source.name, "table")
+    return runs_of_table(table, plan, base, problems)
 
 
-def drafts_of_table(table: Table, plan: Plan, base: RunDraft, problems: Problems) -> list[RunDraft]:
+def runs_of_table(table: Table, plan: Plan, base: ParsedRun, problems: ValidationErrors) -> list[ParsedRun]:
     """Make drafts of a table by its plan.
 
     Without a run column the rows stream through one draft; with one they are held, parted by run.
@@ -53,7 +53,10 @@ def drafts_of_table(table: Table, plan: Plan, base: RunDraft, problems: Problems
 
 
 def records_of(
-    rows: Iterable[tuple[int, dict[str, Any]]], plan: Plan, problems: Problems, gold: _Gold | None = None
+    rows: Iterable[tuple[int, dict[str, Any]]],
+    plan: Plan,
+    problems: ValidationErrors,
+    gold: _Gold | None = None,
 ) -> Iterator[Record]:
     """Turn rows into native records; what cannot be read is noted and its row left out."""
     builder = _Builder(plan, problems, gold or _Gold(False, ()))
@@ -63,7 +66,7 @@ def records_of(
             yield line, record
 
 
-def _checked_rows(rows: Iterator[Record], problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
+def _checked_rows(rows: Iterator[Record], problems: ValidationErrors) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, row in rows:
         if isinstance(row, dict):
             yield line, row
@@ -111,7 +114,7 @@ def _texts(value: object, field: str) -> set[str]:
 class _Builder:
     """Makes records of the rows of one run; counts questions to number their repeats."""
 
-    def __init__(self, plan: Plan, problems: Problems, gold: _Gold) -> None:
+    def __init__(self, plan: Plan, problems: ValidationErrors, gold: _Gold) -> None:
         self._plan = plan
         self._problems = problems
         self._gold = gold

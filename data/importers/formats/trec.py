@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
-from data.store.parsed_run import (Record, RunDraft)
+from data.store.parsed_run import ParsedRun, Record
 
 __all__ = [
     "is_score_json",
@@ -36,7 +36,7 @@ def read_queries(source: Source) -> dict[str, str]:
     Raises:
         InputError: some line is neither of the accepted forms.
     """
-    problems = Problems(source.name)
+    problems = ValidationErrors(source.name)
     found: dict[str, str] = {}
     for line, text in source.lines(problems):
         pair = _query(text)
@@ -63,13 +63,13 @@ def read_texts(source: Source, wanted: Collection[str]) -> dict[str, str]:
     Raises:
         InputError: a line is no document.
     """
-    problems = Problems(source.name)
+    problems = ValidationErrors(source.name)
     found = {name: text for _, name, text in _documents(source, problems) if name in wanted}
     problems.raise_if_any()
     return found
 
 
-def _documents(source: Source, problems: Problems) -> Iterator[tuple[int, str, str]]:
+def _documents(source: Source, problems: ValidationErrors) -> Iterator[tuple[int, str, str]]:
     for line, text in source.lines(problems):
         record = _object(text)
         name, body = _identifier(record), record.get("text") if record else None
@@ -141,7 +141,7 @@ def is_score_json(document: object) -> bool:
     )
 
 
-def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read a TREC run; a file with several tags holds several runs.
 
     As trec_eval does, documents are ordered by score (as 32-bit numbers) descending, ties by document id
@@ -164,7 +164,7 @@ def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]
     return [_draft(source, options, tag if several else "", lists, "trec") for tag, lists in runs.items()]
 
 
-def read_json(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+def read_json(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read a run as JSON; documents are ordered like those of a TREC run."""
     document: Any = source.document()
     if not is_score_json(document):
@@ -187,13 +187,13 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _draft(source: Source, options: Options, tag: str, lists: Lists, form: str) -> RunDraft:
+def _draft(source: Source, options: Options, tag: str, lists: Lists, form: str) -> ParsedRun:
     ordered = {question: _ordered(hits) for question, hits in lists.items()}
     queries = read_queries(options.queries) if options.queries else {}
     wanted = {hit.document for hits in ordered.values() for hit in hits}
     texts = read_texts(options.corpus, wanted) if options.corpus else {}
     records = list(_records(ordered, queries, texts))
-    return RunDraft(
+    return ParsedRun(
         name=tag or source.stem,
         records=records[: options.limit],
         file=source.name,

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import open_table
 from data.importers.parsing.source import Source
-from data.store.parsed_run import RunDraft
+from data.store.parsed_run import ParsedRun
 from metrics.metric_registry import declared, is_share
 
 __all__ = ["ACCEPTED", "is_versions", "read"]
@@ -40,7 +40,7 @@ def _metric(column: str) -> str:
     return "" if found is None else (name if found.per_k else found.key)
 
 
-def read(source: Source, options: Options, problems: Problems) -> list[RunDraft]:
+def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read one draft a version, without records; the order of the rows is kept by their times."""
     rows = [(line, row) for line, row in open_table(source, problems, options.limit).rows()]
     tables = [(line, _lowered(row)) for line, row in rows if isinstance(row, Mapping)]
@@ -65,8 +65,8 @@ def _usual_scale(tables: list[tuple[int, dict[str, Any]]]) -> float:
 
 
 def _draft(
-    source: Source, line: int, row: Mapping[str, Any], scale: float, problems: Problems
-) -> Iterator[RunDraft]:
+    source: Source, line: int, row: Mapping[str, Any], scale: float, problems: ValidationErrors
+) -> Iterator[ParsedRun]:
     name = str(row.get("version") or "").strip()
     if not name:
         problems.add(line, "version", "missing", "a name for the version")
@@ -92,7 +92,7 @@ def _draft(
     if not means:
         problems.add(line, "", "has no mean", "at least one metric with a number")
         return
-    yield RunDraft(
+    yield ParsedRun(
         name=name,
         records=(),
         file=source.name,
@@ -123,7 +123,7 @@ def _value(value: object) -> float | None:
     return found if abs(found) < 1e9 else None
 
 
-def _moment(value: object, line: int, problems: Problems) -> datetime | None:
+def _moment(value: object, line: int, problems: ValidationErrors) -> datetime | None:
     if value is None or not str(value).strip():
         return None
     try:

@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 from statistics import median
 
-from data.errors import InputError, Problem
+from data.errors import InputError, ValidationError
 from data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell, read_score
 from data.importers.parsing.metric_names import metric_name, plain_name
 from data.importers.parsing.rows import Table
@@ -39,13 +39,15 @@ def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file
     taken: dict[str, str] = {}
     for column, field in overrides.items():
         if column not in columns:
-            problems.append(Problem(file, None, column, "no such column to map", ", ".join(columns)))
+            problems.append(ValidationError(file, None, column, "no such column to map", ", ".join(columns)))
         if field and field not in known and not is_prefixed(field):
             accepted = f"{', '.join(known)}, scores.<metric>, tags.<key>, or nothing to keep it as extra"
-            problems.append(Problem(file, None, column, f"mapped to {field!r}, which is no field", accepted))
+            problems.append(
+                ValidationError(file, None, column, f"mapped to {field!r}, which is no field", accepted)
+            )
         if field and field in taken:
             what = f"mapped to {field!r}, as {taken[field]!r} already is"
-            problems.append(Problem(file, None, column, what, "each field once"))
+            problems.append(ValidationError(file, None, column, what, "each field once"))
         taken[field] = column
     if problems:
         raise InputError(problems)
@@ -154,7 +156,7 @@ def _require_question(fields: Mapping[str, str], file: str) -> None:
     what = f"no column reads as the question (columns: {', '.join(map(repr, fields)) or 'none'})"
     names = ", ".join(_synonyms()["question"])
     raise InputError(
-        [Problem(file, None, "question", what, f"one of {names}; or a mapping of a column to it")]
+        [ValidationError(file, None, "question", what, f"one of {names}; or a mapping of a column to it")]
     )
 
 

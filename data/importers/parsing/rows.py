@@ -13,7 +13,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data.errors import Problems
+from data.errors import ValidationErrors
 from data.importers.parsing.source import Source, decoded_line, json_fault
 from data.store.parsed_run import Record
 
@@ -90,7 +90,7 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def open_table(source: Source, problems: Problems, limit: int | None = None) -> Table:
+def open_table(source: Source, problems: ValidationErrors, limit: int | None = None) -> Table:
     """Open a file as a table; what cannot be read of it is noted in `problems` as the rows are taken."""
     kind = container(source)
     if kind == "parquet":
@@ -104,7 +104,7 @@ def open_table(source: Source, problems: Problems, limit: int | None = None) -> 
     return Table.of(kind, islice(json_lines(source, problems), limit))
 
 
-def json_lines(source: Source, problems: Problems) -> Iterator[Record]:
+def json_lines(source: Source, problems: ValidationErrors) -> Iterator[Record]:
     """The value on each line; a line that is not JSON is noted and skipped."""
     for number, text in source.lines(problems):
         try:
@@ -172,7 +172,7 @@ def _parquet_rows(file: pq.ParquetFile, source: Source) -> Iterator[Record]:
         raise source.refuse(what, "a whole Parquet file", number + 1) from error
 
 
-def _delimited(source: Source, problems: Problems) -> tuple[list[str], Iterator[Record]]:
+def _delimited(source: Source, problems: ValidationErrors) -> tuple[list[str], Iterator[Record]]:
     csv.field_size_limit(source.limits.line_bytes)  # the module's own limit refuses contexts of 128 KB
     reader = csv.reader(_text_lines(source, problems), delimiter=_delimiter(source), strict=True)
     try:
@@ -209,7 +209,7 @@ def _distinct(names: list[str]) -> list[str]:
     return distinct
 
 
-def _text_lines(source: Source, problems: Problems) -> Iterator[str]:
+def _text_lines(source: Source, problems: ValidationErrors) -> Iterator[str]:
     """Every line, blank ones too: a quoted cell may hold them. The first bad line ends the reading."""
     limit = source.limits.line_bytes
     with source.open() as stream:
@@ -227,7 +227,7 @@ def _text_lines(source: Source, problems: Problems) -> Iterator[str]:
             yield text
 
 
-def _delimited_rows(reader: Any, names: list[str], problems: Problems) -> Iterator[Record]:
+def _delimited_rows(reader: Any, names: list[str], problems: ValidationErrors) -> Iterator[Record]:
     accepted = f"{len(names)} cells as in the header; text that holds the delimiter or quotes is quoted"
     while True:
         line = reader.line_num + 1

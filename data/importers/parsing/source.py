@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from data.errors import InputError, Problem, Problems
+from data.errors import InputError, ValidationError, ValidationErrors
 from data.importers.parsing.streams import TEXT_ACCEPTED, Recoded, Unpacked
 
 __all__ = ["Limits", "Source", "decoded_line", "json_fault"]
@@ -96,7 +96,7 @@ class Source:
 
     def refuse(self, what: str, accepted: str, line: int | None = None, field: str = "") -> InputError:
         """The error that refuses this file."""
-        return InputError([Problem(self.name, line, field, what, accepted)])
+        return InputError([ValidationError(self.name, line, field, what, accepted)])
 
     def open(self) -> BinaryIO:
         """Open the content: unpacked when it is gzip, as UTF-8 without a byte order mark when it is text.
@@ -153,7 +153,7 @@ class Source:
             self._document = self._parsed(self.whole())
         return self._document
 
-    def lines(self, problems: Problems) -> Iterator[tuple[int, str]]:
+    def lines(self, problems: ValidationErrors) -> Iterator[tuple[int, str]]:
         """The non-blank lines with their 1-based numbers; a line that cannot be text is noted and skipped."""
         with self.open() as stream:
             for number, line in _bounded_lines(stream, self.limits.line_bytes):
@@ -221,7 +221,7 @@ def json_fault(error: Exception) -> str:
     return str(error)
 
 
-def decoded_line(line: bytes, number: int, problems: Problems) -> str | None:
+def decoded_line(line: bytes, number: int, problems: ValidationErrors) -> str | None:
     """The text of a line, or None with a problem noted where it is no UTF-8 or holds NUL bytes."""
     if b"\0" in line:
         what = f"holds a NUL byte at byte {line.index(0) + 1}; is it binary, or UTF-16 without a mark?"
