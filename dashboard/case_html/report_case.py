@@ -6,7 +6,10 @@ import html
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from markupsafe import Markup
+
 from dashboard.case_html.case import STYLE, answer_html, context_html, conversation_html, highlights_of
+from dashboard.case_html.templating import render
 from dashboard.wording.escaping import capital
 from dashboard.wording.export_text import cell_text, printable
 from dashboard.wording.formatting import count
@@ -106,15 +109,10 @@ def _diagnosis(record: Mapping[str, Any]) -> str:
     return f'<p class="small">{_safe(said)}</p>' if said else ""
 
 
-def _scores(record: Mapping[str, Any]) -> str:
+def _scores(record: Mapping[str, Any]) -> Markup:
     rows = case_scores(record)
-    if not rows:
-        return '<h4>Scores</h4><p class="small">This case carries no scores of its own.</p>'
-    shown = [name for name in rows[0] if any(row[name] for row in rows)]
-    head = "".join(f"<th>{name}</th>" for name in shown)
-    body = "".join(f"<tr>{''.join(f'<td>{_safe(row[name])}</td>' for name in shown)}</tr>" for row in rows)
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<h4>Scores</h4><div class="scroll">{table}</div>'
+    columns = [name for name in rows[0] if any(row[name] for row in rows)] if rows else []
+    return render("dashboard.case_html", "scores.html", rows=rows, columns=columns)
 
 
 def _printable(value: Any) -> Any:

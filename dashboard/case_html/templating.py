@@ -1,0 +1,46 @@
+"""Jinja templates with autoescape on: the one way in which values become HTML.
+
+Each package keeps its templates in a folder `templates/`. A template escapes every value it is given;
+only `markupsafe.Markup`, escaped by another template or by `Markup(...).format(...)`, passes as it is.
+No template uses the filter `safe`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from dashboard.wording.export_text import printable
+
+__all__ = ["environment", "render"]
+
+
+@cache
+def environment(package: str) -> Environment:
+    """Return the Jinja environment of a package: autoescape on, a missing value is an error.
+
+    Args:
+        package: the package that has a folder `templates/`, as "dashboard.export".
+    """
+    return Environment(
+        loader=PackageLoader(package),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(package: str, template: str, **values: Any) -> Markup:
+    """Render a template of a package; the result is HTML that other templates take as it is."""
+    # Markup: every value in it was escaped by the template
+    return Markup(environment(package).get_template(template).render(values))  # noqa: S704
+
+
+def _printable(value: Any) -> Any:
+    """Replace characters that HTML may not carry, such as controls, in text that is still to be escaped."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value

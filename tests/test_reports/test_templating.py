@@ -1,0 +1,39 @@
+"""Templates escape what they are given."""
+
+import pytest
+from jinja2 import DictLoader, UndefinedError
+from markupsafe import Markup
+
+from dashboard.case_html import templating
+
+
+@pytest.fixture
+def of_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = templating.environment("dashboard.case_html").overlay(
+        loader=DictLoader({"text.html": "<p title='{{ text }}'>{{ text }}</p>"})
+    )
+    monkeypatch.setattr(templating, "environment", lambda _package: environment)
+
+
+def render(text: object) -> str:
+    return templating.render("dashboard.case_html", "text.html", text=text)
+
+
+@pytest.mark.usefixtures("of_strings")
+def test_text_is_escaped_in_content_and_in_attributes() -> None:
+    html = render("""<script>alert('1')</script>" onload=" \x00\ud800""")
+    assert "<script" not in html
+    assert '"' not in html
+    assert html.count("'") == 2
+    assert "\x00" not in html
+    assert "\ud800" not in html
+
+
+@pytest.mark.usefixtures("of_strings")
+def test_markup_of_another_template_passes_as_it_is() -> None:
+    assert "<b>1 &lt; 2</b>" in render(Markup("<b>{}</b>").format("1 < 2"))
+
+
+def test_a_missing_value_is_an_error() -> None:
+    with pytest.raises(UndefinedError, match="absent"):
+        templating.environment("dashboard.case_html").from_string("{{ absent }}").render()
