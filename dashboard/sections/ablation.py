@@ -8,6 +8,7 @@ import streamlit as st
 
 from dashboard.charts.ablation import cost_map, effect_forest, effect_label
 from dashboard.charts.style import VERDICT_MARKS
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import draw, export_menu, facts, metric_title, show_table
 from dashboard.shell.session import View, keep
 from dashboard.shell.widgets import choose
@@ -26,32 +27,16 @@ MATRIX_METRICS = 4
 MOST_PAIRS = 6  # pairs of runs offered for one effect
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _ablation(
-    _runs: Sequence[Run],
-    _tables: Sequence[ScoredRun],
-    paths: tuple[str, ...],  # noqa: ARG001 -- part of the cache key
-    metric: str,
-) -> Ablation:
-    return ablation(_runs, _tables, metric)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _ablation(scored_runs: list[ScoredRun], metric: str) -> Ablation:
+    return ablation([scored.run for scored in scored_runs], scored_runs, metric)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _points(
-    _view: View,
-    _runs: Sequence[Run],
-    paths: tuple[str, ...],  # noqa: ARG001 -- part of the cache key
-    metric: str,
-    cost: str,
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _cost_points(
+    scored_runs: list[ScoredRun], outcomes: list[MetricSummary | None], cost: str, higher: bool | None
 ) -> list[CostPoint]:
-    found = declared(metric)
-    quality = [_view.summary(run).get(metric) for run in _runs]
-    tables = [_view.scored(run) for run in _runs]
-    return cost_points(tables, quality, cost, None if found is None else found.higher_is_better)
-
-
-def _paths(view: View, runs: Sequence[Run]) -> tuple[str, ...]:
-    return tuple(view.scored(run).scores_path.as_posix() for run in runs)
+    return cost_points(scored_runs, outcomes, cost, higher)
 
 
 def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
@@ -61,7 +46,7 @@ def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> N
         st.caption("The chosen runs share no metric.")
         return
     metric = choose("Effect on", "shown_metric", list(metrics), metric_title, {}, width=320)
-    found = _ablation(runs, [view.scored(run) for run in runs], _paths(view, runs), metric)
+    found = _ablation([view.scored(run) for run in runs], metric)
     for run_id in found.without_config:
         st.caption(f"{markdown_text(view.labels[run_id])} records no configuration and is left out.")
     if not found.factors:
@@ -175,9 +160,9 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
     with st.container(horizontal=True):
         metric = choose("Quality", "outcome", quality, metric_title, {}, width=300)
         cost = choose("Cost", "cost", costs, COSTS, {}, width=260)
-    points = _points(view, runs, _paths(view, runs), metric, cost)
     found = declared(metric)
     higher = None if found is None else found.higher_is_better
+    points = _cost_points(tables, [view.summary(run).get(metric) for run in runs], cost, higher)
     names = [view.labels[run.run_id] for run in runs]
     draw(
         cost_map(points, names, (COSTS[cost], metric_title(metric)), higher),

@@ -16,6 +16,7 @@ from dashboard.charts.alignment import (
     rank_bars,
     version_rates,
 )
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.case_links import METHODS, methods, narrowed, open_bar, span, with_origin
 from dashboard.shell.components import clicked, facts, show_table
 from dashboard.shell.session import View, open_cases
@@ -70,47 +71,42 @@ K_MARKS = {"wasted_context": "wasted", "deep_reliance": "deep"}
 SPLIT_MARKS = {"relevant": "ignored_relevant", "length": "ignored_length", "query_type": "ignored_top"}
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _use(_table: ScoredRun, scores: str) -> RunContextUse | None:  # noqa: ARG001 -- cache key
-    return context_use_of(_table)
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+def use_in(scored: ScoredRun) -> RunContextUse | None:
+    """Return how answers use their documents; None where nothing is known of it."""
+    use = context_use_of(scored)
+    return use if use is not None and sources_of_use(use) else None
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _by_k(
-    _table: ScoredRun,
-    _found: RunContextUse,
-    scores: str,  # noqa: ARG001 -- cache key
-    origin: str,
-    k: int,
-) -> dict[str, list[Group]]:
-    return by_k(_table, _found, origin, k)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _by_k(scored: ScoredRun, source: str, k: int) -> dict[str, list[Group]]:
+    use = use_in(scored)
+    return {} if use is None else by_k(scored, use, source, k)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _splits(_table: ScoredRun, _found: RunContextUse, scores: str, origin: str) -> dict[str, list[Group]]:  # noqa: ARG001 -- cache key
-    made = {by: split(_table, _found, origin, by) for by in SPLITS}
-    return {by: groups for by, groups in made.items() if groups}
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _splits(scored: ScoredRun, source: str) -> dict[str, list[Group]]:
+    use = use_in(scored)
+    splits = {} if use is None else {by: split(scored, use, source, by) for by in SPLITS}
+    return {by: groups for by, groups in splits.items() if groups}
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _by_rank(_table: ScoredRun, _found: RunContextUse, scores: str, origin: str) -> list[Group]:  # noqa: ARG001 -- cache key
-    return by_rank(_table, _found, origin)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _by_rank(scored: ScoredRun, source: str) -> list[Group]:
+    use = use_in(scored)
+    return [] if use is None else by_rank(scored, use, source)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _places(_table: ScoredRun, _found: RunContextUse, scores: str, metric: str) -> list[Group]:  # noqa: ARG001 -- cache key
-    return outcome_by_gold_rank(_table, _found, metric)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _by_gold_rank(scored: ScoredRun, metric: str) -> list[Group]:
+    use = use_in(scored)
+    return [] if use is None else outcome_by_gold_rank(scored, use, metric)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _gap(_table: ScoredRun, _found: RunContextUse, scores: str, origin: str) -> Interval:  # noqa: ARG001 -- cache key
-    return gap_of(_table, _found, origin)
-
-
-def use_in(table: ScoredRun) -> RunContextUse | None:
-    """Give the use of documents in a run that has answers to speak of."""
-    found = _use(table, table.scores_path.as_posix())
-    return found if found is not None and sources_of_use(found) else None
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _gap(scored: ScoredRun, source: str) -> Interval | None:
+    use = use_in(scored)
+    return None if use is None else gap_of(scored, use, source)
 
 
 def source_picker(found: RunContextUse) -> str:
@@ -123,7 +119,7 @@ def source_picker(found: RunContextUse) -> str:
 
 def split_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
     """Divide the rate by what a person chooses; a bar opens its cases."""
-    every = _splits(table, found, table.scores_path.as_posix(), origin)
+    every = _splits(table, origin)
     if not every:
         return
     st.subheader("Where first documents are passed over")
@@ -158,7 +154,7 @@ def _ns(groups: Sequence[Group]) -> list[str]:
 
 def rank_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
     """Draw how often each rank is drawn on."""
-    groups = _by_rank(table, found, table.scores_path.as_posix(), origin)
+    groups = _by_rank(table, origin)
     st.subheader("Which ranks answers draw on")
     hit = clicked(rank_bars(groups), "by_rank", "Share of answers that draw on each rank")
     facts(
@@ -184,7 +180,7 @@ def rank_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
 def k_section(table: ScoredRun, found: RunContextUse, origin: str, k: int) -> None:
     """Draw what is wasted in the top k, and what a cut at k would lose; a point opens its cases."""
     st.subheader("What a cut at k wastes and loses")
-    lines = _by_k(table, found, table.scores_path.as_posix(), origin, max(k, DEEPEST))
+    lines = _by_k(table, origin, max(k, DEEPEST))
     hit = clicked(k_lines(lines, K_TITLES, k), "k_lines", "Wasted context and deep reliance over k")
     at = {name: groups[min(k, len(groups)) - 1].value for name, groups in lines.items() if groups}
     facts(
@@ -213,8 +209,8 @@ def k_section(table: ScoredRun, found: RunContextUse, origin: str, k: int) -> No
 def gap_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
     """Say how far the order of use is from the retriever's, where shares are known."""
     st.subheader("Does the order of use follow the ranking?")
-    value = _gap(table, found, table.scores_path.as_posix(), origin)
-    if not value.n_scored:
+    value = _gap(table, origin)
+    if value is None or not value.n_scored:
         st.caption(
             "Rank-use gap: not measured; it needs the share of the answer that rests on each document."
         )
@@ -244,7 +240,7 @@ def gold_rank_section(table: ScoredRun, found: RunContextUse) -> None:
         return
     titles = {name: title_of(name) for name in known}
     metric = choose("Quality", "shown_metric", known, titles, {}, width=260)
-    groups = _places(table, found, table.scores_path.as_posix(), metric)
+    groups = _by_gold_rank(table, metric)
     if not groups:
         st.caption(f"No case has both {titles[metric]} and a known place of the gold.")
         return
@@ -278,15 +274,11 @@ LOOK_INTO = (
 MOST_VERSIONS = 25
 
 
-@st.cache_resource(max_entries=128, show_spinner=False)
-def _rates(_table: ScoredRun, scores: str) -> list[Rate]:  # noqa: ARG001 -- cache key
-    found = context_use_of(_table)
-    return [] if found is None else [rate_of(_table, found, origin) for origin in sources_of_use(found)]
-
-
-def rates_of(table: ScoredRun) -> list[Rate]:
-    """Give the rate of a run under each origin."""
-    return _rates(table, table.scores_path.as_posix())
+@st.cache_resource(max_entries=128, show_spinner=False, hash_funcs=HASH_FUNCS)
+def rates_of(scored: ScoredRun) -> list[Rate]:
+    """Return the rate of a run by each source of what its answers use."""
+    use = use_in(scored)
+    return [] if use is None else [rate_of(scored, use, source) for source in sources_of_use(use)]
 
 
 def version_section(view: View) -> None:

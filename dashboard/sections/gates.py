@@ -7,16 +7,19 @@ from pathlib import Path
 import streamlit as st
 
 from dashboard.charts.style import VERDICT_BADGES
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import facts, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import count
 from dashboard.wording.gates import EXPLAINED, broken_words, gate_row
 from data.cases.cohorts import newly_failing_cohort_key
+from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
 from data.gates.baseline import Baseline, baseline_of
-from data.gates.config import FILE_NAME, load_gates
+from data.gates.config import GateConfig, load_gates
 from data.gates.report import GateReport, NewlyFailingCase, gate_run
+from data.scoring.run_store import RunStore
 from metrics.gates.wording import gate_title
 
 __all__ = ["gate_report", "gate_section", "verdict_card"]
@@ -26,38 +29,23 @@ LISTED = 8  # newly failing questions that the page lists; the button leads to a
 
 def gate_report(view: View) -> GateReport | DataError:
     """Judge the run on display as the command does; the error where the gates cannot be read."""
-    sampled = {run.run_id for run in view.sampled}
-    wanted = view.selection.baseline if view.selection.baseline in sampled - {view.run.run_id} else ""
-    held = baseline_of(view.store, view.run, wanted)
-    sides = [view.run, held.run] if held.run else [view.run]
-    paths = tuple(view.store.table(run).scores_path.as_posix() for run in sides)
-    stamp = _stamp(view.store.workspace.root / FILE_NAME)
+    others = {run.run_id for run in view.sampled} - {view.run.run_id}
+    wanted = view.selection.baseline if view.selection.baseline in others else ""
+    baseline = baseline_of(view.store, view.run, wanted)
+    compared = None if baseline.run is None else view.usual_diagnosis(baseline.run)
     try:
-        return _report(view, held, paths, held.note, stamp, view.store.ledger.version())
+        config = load_gates(view.store.workspace)
+        return _gate_report(view.store, view.usual_diagnosis(view.run), baseline, compared, config)
     except DataError as error:
         return error
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _report(
-    _view: View,
-    _held: Baseline,
-    paths: tuple[str, ...],  # noqa: ARG001 -- part of the cache key
-    note: str,  # noqa: ARG001 -- part of the cache key
-    gates: tuple[int, int],  # noqa: ARG001 -- part of the cache key
-    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _gate_report(
+    store: RunStore, diagnosis: Diagnosis, baseline: Baseline, compared: Diagnosis | None, config: GateConfig
 ) -> GateReport:
-    store = _view.store
-    config = load_gates(store.workspace)
-    return gate_run(store, _view.run, _held, config, _view.usual_diagnosis)
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    try:
-        found = path.stat()
-    except OSError:
-        return (0, 0)
-    return (found.st_mtime_ns, found.st_size)
+    diagnoses = {side.scored.run.run_id: side for side in (diagnosis, compared) if side is not None}
+    return gate_run(store, diagnosis.scored.run, baseline, config, lambda run: diagnoses[run.run_id])
 
 
 def verdict_card(report: GateReport | DataError) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import streamlit as st
 
 from dashboard.charts.oracle_gap import PARTS, oracle_gap_bars
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.case_links import METHODS
 from dashboard.shell.components import clicked, facts, metric_title, show_table
-from dashboard.shell.session import View, current_selection, keep, open_cases
+from dashboard.shell.session import View, keep, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count, interval_text, number, signed
@@ -40,31 +41,23 @@ TITLE = "Lost in retrieval, or in generation?"
 GOLD_FIELDS = {"relevant", "relevant_spans"}
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _partners(
-    _run: Run,
-    _runs: Sequence[Run],
-    _table_of: Callable[[Run], ScoredRun],
-    key: tuple[str, ...],  # noqa: ARG001 -- cache key
-) -> PairedRuns:
-    return paired_runs_of(_run, _runs, _table_of)
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _paired_runs(scored: ScoredRun, others: list[ScoredRun]) -> PairedRuns:
+    by_id = {side.run.run_id: side for side in (scored, *others)}
+    return paired_runs_of(scored.run, [other.run for other in others], lambda run: by_id[run.run_id])
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _losses(
-    _original: Diagnosis | None,
-    _oracle: Diagnosis,
-    _closed: Diagnosis | None,
-    quality: str,
-    key: tuple[object, ...],  # noqa: ARG001 -- cache key
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _oracle_gap(
+    original: Diagnosis | None, oracle: Diagnosis, outcome: str, closed_book: Diagnosis | None
 ) -> OracleGap:
-    return oracle_gap(_original, _oracle, quality, _closed)
+    return oracle_gap(original, oracle, outcome, closed_book)
 
 
 def oracle_gap_section(view: View) -> None:
     """Part what a run loses between retrieval and generation, where runs with other contexts allow it."""
-    key = (view.run.run_id, view.selection.convention, *(run.run_id for run in view.runs))
-    partners = _partners(view.run, view.sampled, view.scored, key)
+    others = [view.scored(run) for run in view.sampled if "context_mode" in run.fields and run != view.run]
+    partners = _paired_runs(view.scored(view.run), others)
     if partners.mode == CLOSED:
         _lead_back(view, "The answers of this run were given without documents")
     elif partners.mode == ORACLE:
@@ -148,11 +141,12 @@ def _quality_picker(sides: Sequence[Diagnosis]) -> str | None:
 
 
 def _show(view: View, original: Run | None, oracle: Run, closed: Run | None, quality: str) -> None:
-    sides = [None if run is None else view.diagnosis(run) for run in (original, oracle, closed)]
-    top = view.diagnosis(oracle)
-    stamp = (view.store.ledger.version(), current_selection().settings())
-    paths = tuple("" if one is None else one.scored.scores_path.as_posix() for one in sides)
-    found = _losses(sides[0], top, sides[2], quality, (*paths, *stamp))
+    found = _oracle_gap(
+        None if original is None else view.diagnosis(original),
+        view.diagnosis(oracle),
+        quality,
+        None if closed is None else view.diagnosis(closed),
+    )
     if not found.gaps[0].n:
         st.info(f"{metric_title(quality)} is measured in both runs, and on no question in both.")
         return

@@ -9,9 +9,10 @@ from functools import partial
 import streamlit as st
 
 from dashboard.charts.trend import TrendMark, trend_lines
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.case_links import METHODS
 from dashboard.shell.components import CHART, export_menu, facts
-from dashboard.shell.session import View, current_selection, keep
+from dashboard.shell.session import View, cached_diagnosis, current_selection, keep
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, signed
 from data.comparison.compare import GOOD_SHARE
@@ -30,6 +31,8 @@ from data.comparison.trend import (
     versions_of,
 )
 from data.diagnosis.diagnosis import DiagnosisSettings
+from data.scoring.scored_run import ScoredRun
+from data.store.ledger import Ledger
 from data.store.versions import releases_of
 from data.store.workspace import Run
 
@@ -114,7 +117,6 @@ def _names(names: Sequence[str]) -> str:
     return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
 
 
-Key = tuple[str, DiagnosisSettings | None, tuple[int, int] | None]
 CHART_KEY, TABLE_KEY = "trend", "trend_numbers"
 
 
@@ -144,16 +146,22 @@ class Trend:
         return sum(level.mean is not None for level in self.levels.values())
 
 
-@st.cache_resource(max_entries=2048, show_spinner=False)
-def _rate(_view: View, _run: Run, key: tuple[str, Key]) -> Level:  # noqa: ARG001 -- cache key
-    return level_of_rate(_view.diagnosis(_run).pass_rate)
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _pass_rates(scored_runs: list[ScoredRun], settings: DiagnosisSettings, ledger: Ledger) -> list[Level]:
+    return [level_of_rate(cached_diagnosis(scored, settings, ledger).pass_rate) for scored in scored_runs]
 
 
-@st.cache_resource(max_entries=4096, show_spinner=False)
-def _pair(_view: View, _base: Run, _other: Run, paths: tuple[str, str], key: Key) -> Pair:  # noqa: ARG001 -- cache key
-    if key[0] == GOOD_SHARE:
-        return pair_of_rates(_view.diagnosis(_base), _view.diagnosis(_other))
-    return pair_of_metric(_view.scored(_base), _view.scored(_other), key[0])
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _pass_rate_pairs(
+    base: ScoredRun, others: list[ScoredRun], settings: DiagnosisSettings, ledger: Ledger
+) -> list[Pair]:
+    left = cached_diagnosis(base, settings, ledger)
+    return [pair_of_rates(left, cached_diagnosis(other, settings, ledger)) for other in others]
+
+
+@st.cache_resource(max_entries=4096, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _metric_pair(base: ScoredRun, other: ScoredRun, metric: str) -> Pair:
+    return pair_of_metric(base, other, metric)
 
 
 def versions_shown(view: View) -> Versions:
@@ -169,18 +177,37 @@ def metrics_of(view: View, versions: Versions) -> list[str]:
 
 
 def trend_of(view: View, versions: Versions, metric: str) -> Trend:
-    """Give the metric in every version, and the later ones against the baseline."""
-    key = _key(view, metric)
-    levels = {run.run_id: _level(view, run, metric, key) for run in versions.runs}
+    """Return the metric in every version, and the later ones against the baseline."""
+    levels = _levels(view, versions, metric)
     wanted = _wanted_baselines(view)
     by_id = {run.run_id: run for run in versions.runs if not run.means}
     chosen = next((by_id[run_id] for run_id in wanted if run_id in by_id), None)
-    stand_in = (run for run_id, run in by_id.items() if levels[run_id].mean is not None)
-    base = chosen or next(stand_in, None)
+    measured = (run for run_id, run in by_id.items() if levels[run_id].mean is not None)
+    base = chosen or next(measured, None)
     later = [] if base is None else _measured_later(versions, base, levels)
     with st.spinner("Comparing versions with the baseline"):
-        pairs = {run.run_id: _pair(view, base, run, _paths(view, base, run), key) for run in later if base}
+        pairs = {} if base is None else _pairs(view, base, later, metric)
     return Trend(versions, metric, levels, base, chosen is not None, changes_since(pairs, metric))
+
+
+def _levels(view: View, versions: Versions, metric: str) -> dict[str, Level]:
+    if metric != GOOD_SHARE:
+        return {
+            run.run_id: level_of_mean(view.summary(run).get(metric), bool(run.means)) for run in versions.runs
+        }
+    sampled = [run for run in versions.runs if not run.means]
+    rates = _pass_rates([view.scored(run) for run in sampled], view.selection.settings(), view.store.ledger)
+    levels = {run.run_id: rate for run, rate in zip(sampled, rates, strict=True)}
+    return {run.run_id: levels.get(run.run_id, Level(None)) for run in versions.runs}
+
+
+def _pairs(view: View, base: Run, later: Sequence[Run], metric: str) -> dict[str, Pair]:
+    left, others = view.scored(base), [view.scored(run) for run in later]
+    if metric == GOOD_SHARE:
+        pairs = _pass_rate_pairs(left, others, view.selection.settings(), view.store.ledger)
+    else:
+        pairs = [_metric_pair(left, other, metric) for other in others]
+    return {run.run_id: pair for run, pair in zip(later, pairs, strict=True)}
 
 
 def _measured_later(versions: Versions, base: Run, levels: Mapping[str, Level]) -> list[Run]:
@@ -193,27 +220,6 @@ def _wanted_baselines(view: View) -> list[str]:
     """Name the baseline chosen in the sidebar, then the project's own."""
     own = view.store.ledger.baselines().get(view.project, "")
     return [run_id for run_id in (view.selection.baseline, own) if run_id]
-
-
-def _key(view: View, metric: str) -> Key:
-    """Give what a number depends on beside the runs: cut-offs and labels move the pass rate alone."""
-    if metric != GOOD_SHARE:
-        return metric, None, None
-    return metric, view.selection.settings(), view.store.ledger.version()
-
-
-def _level(view: View, run: Run, metric: str, key: Key) -> Level:
-    if metric == GOOD_SHARE:
-        return Level(None) if run.means else _rate(view, run, (_path(view, run), key))
-    return level_of_mean(view.summary(run).get(metric), bool(run.means))
-
-
-def _path(view: View, run: Run) -> str:
-    return view.scored(run).scores_path.as_posix()
-
-
-def _paths(view: View, base: Run, other: Run) -> tuple[str, str]:
-    return _path(view, base), _path(view, other)
 
 
 def show_chart(view: View, trend: Trend, title: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.selection import Selection
 from dashboard.wording.runs import told_apart
 from data.comparison.compare import (
@@ -28,12 +29,14 @@ from data.scoring.sanity import check_run
 from data.scoring.score_run import DEFAULT_KS, ScoreOptions
 from data.scoring.scored_run import ScoredRun
 from data.scoring.summaries import MetricSummary
+from data.store.ledger import Ledger
 from data.store.workspace import Run, Workspace
 from metrics.sanity.run import Finding
 from metrics.schema.metric import Convention
 
 __all__ = [
     "View",
+    "cached_diagnosis",
     "current_selection",
     "current_view",
     "keep",
@@ -155,40 +158,27 @@ class View:
 
     def diagnosis(self, run: Run, settings: DiagnosisSettings | None = None) -> Diagnosis:
         """Diagnose a run under this selection; the result is kept until its labels change."""
-        table = self.scored(run)
-        stamp = self.store.ledger.version()
-        chosen = settings or self.selection.settings()
-        return _diagnosis(table, self.store, table.scores_path.as_posix(), chosen, stamp)
+        return cached_diagnosis(self.scored(run), settings or self.selection.settings(), self.store.ledger)
 
     def usual_diagnosis(self, run: Run) -> Diagnosis:
-        """Diagnose a run at the usual cut-offs and convention, whatever is selected: gates judge by these."""
-        table = self.store.table(run)
-        stamp = self.store.ledger.version()
-        return _diagnosis(table, self.store, table.scores_path.as_posix(), DiagnosisSettings(), stamp)
+        """Diagnose a run at the usual thresholds and convention, whatever is selected, as gates do."""
+        return cached_diagnosis(self.store.table(run), DiagnosisSettings(), self.store.ledger)
 
     def comparison(self, base: Run, other: Run, metrics: Sequence[str]) -> Comparison:
         """Compare two runs under this selection."""
-        left, right = self.diagnosis(base), self.diagnosis(other)
-        key = (left.scored.scores_path.as_posix(), right.scored.scores_path.as_posix())
-        stamp = self.store.ledger.version()
-        return _comparison(left, right, key, self.selection.settings(), tuple(metrics), stamp)
+        return _comparison(self.diagnosis(base), self.diagnosis(other), tuple(metrics))
 
     def changes(self, base: Run, other: Run, metric: str) -> Changes:
         """List the questions by their change in a metric under this selection."""
-        left, right = self.diagnosis(base), self.diagnosis(other)
-        key = (left.scored.scores_path.as_posix(), right.scored.scores_path.as_posix())
-        return _changes(left, right, key, self.selection.settings(), metric, self.store.ledger.version())
+        return _changes(self.diagnosis(base), self.diagnosis(other), metric)
 
     def flow(self, base: Run, other: Run) -> dict[tuple[str, str], int]:
-        """Count the questions by their failure stage on both sides under this selection."""
-        left, right = self.diagnosis(base), self.diagnosis(other)
-        key = (left.scored.scores_path.as_posix(), right.scored.scores_path.as_posix())
-        return _flow(left, right, key, self.selection.settings(), self.store.ledger.version())
+        """Count the questions by their failure stage in both runs under this selection."""
+        return _flow(self.diagnosis(base), self.diagnosis(other))
 
     def findings(self, run: Run) -> list[Finding]:
-        """Give what the checks on the numbers found in a run."""
-        table = self.scored(run)
-        return _findings(table, table.scores_path.as_posix(), self.selection.convention)
+        """Return what the sanity checks found in a run."""
+        return _findings(self.scored(run), self._options(run).convention)
 
 
 def _newest_measured(store: RunStore, runs: tuple[Run, ...]) -> Run:
@@ -215,65 +205,35 @@ def _made_from(run: Run) -> bool:
     return bool(run.config.get("generated_from"))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _diagnosis(
-    _table: ScoredRun,
-    _store: RunStore,
-    scores: str,  # noqa: ARG001 -- part of the cache key
-    settings: DiagnosisSettings,
-    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
-) -> Diagnosis:
-    return diagnose(_table, settings, _store.ledger.labels(_table.run.run_id))
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def cached_diagnosis(scored: ScoredRun, settings: DiagnosisSettings, ledger: Ledger) -> Diagnosis:
+    """Diagnose a run with the labels of the ledger; kept until the ledger changes."""
+    return diagnose(scored, settings, ledger.labels(scored.run.run_id))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _comparison(
-    _base: Diagnosis,
-    _other: Diagnosis,
-    key: tuple[str, str],
-    settings: DiagnosisSettings,  # noqa: ARG001 -- part of the cache key
-    metrics: tuple[str, ...],
-    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
-) -> Comparison:
-    return compare(_base, _other, metrics, _sides(_base.scored, _other.scored, key, metrics))
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _comparison(base: Diagnosis, other: Diagnosis, metrics: tuple[str, ...]) -> Comparison:
+    return compare(base, other, metrics, _sides(base.scored, other.scored, metrics))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _sides(
-    _base: ScoredRun,
-    _other: ScoredRun,
-    key: tuple[str, str],  # noqa: ARG001 -- part of the cache key
-    metrics: tuple[str, ...],
-) -> list[Side]:
-    return metric_sides(_base, _other, metrics)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _sides(base: ScoredRun, other: ScoredRun, metrics: tuple[str, ...]) -> list[Side]:
+    return metric_sides(base, other, metrics)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _changes(
-    _base: Diagnosis,
-    _other: Diagnosis,
-    key: tuple[str, str],  # noqa: ARG001 -- part of the cache key
-    settings: DiagnosisSettings,  # noqa: ARG001 -- part of the cache key
-    metric: str,
-    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
-) -> Changes:
-    return changes(_base, _other, metric)
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _changes(base: Diagnosis, other: Diagnosis, metric: str) -> Changes:
+    return changes(base, other, metric)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _flow(
-    _base: Diagnosis,
-    _other: Diagnosis,
-    key: tuple[str, str],  # noqa: ARG001 -- part of the cache key
-    settings: DiagnosisSettings,  # noqa: ARG001 -- part of the cache key
-    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
-) -> dict[tuple[str, str], int]:
-    return stage_transitions(_base, _other)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _flow(base: Diagnosis, other: Diagnosis) -> dict[tuple[str, str], int]:
+    return stage_transitions(base, other)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _findings(_table: ScoredRun, scores: str, convention: str) -> list[Finding]:  # noqa: ARG001 -- cache key
-    return check_run(_table, "ragchecker" if convention == "ragchecker" else "default")
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _findings(scored: ScoredRun, convention: Convention) -> list[Finding]:
+    return check_run(scored, convention)
 
 
 def current_view() -> View:

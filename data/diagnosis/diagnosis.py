@@ -208,6 +208,15 @@ class Diagnosis:
     human_labels: HumanLabels
     coverage: DiagnosisCoverage
 
+    @cached_property
+    def cache_key(self) -> tuple[str, DiagnosisSettings, bytes]:
+        """What tells this diagnosis from all others: the scores, the settings and the labels that went in.
+
+        A label never changes once it is written, so its number stands for it.
+        """
+        numbers = [label.label_id for labels in self.human_labels.labels.values() for label in labels]
+        return self.scored.cache_key, self.settings, np.array(numbers, dtype=np.int64).tobytes()
+
     @property
     def measured(self) -> BoolArray:
         """(n,) True where anything says whether the case is good or bad."""

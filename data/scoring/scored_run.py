@@ -93,6 +93,11 @@ class ScoredRun:
             table._columns[(name, None)] = _by_precedence([blocks[(name, source)] for source in found])
         return table
 
+    @property
+    def cache_key(self) -> str:
+        """What tells this run and its scores from all others, in every workspace: where the scores lie."""
+        return self.scores_path.as_posix()
+
     @cached_property
     def index(self) -> Any:
         """The narrow Arrow table of run_index.sql."""

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.charts.retrieval import first_gold_bars, k_curves
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, draw, facts, show_table
 from dashboard.shell.session import View, current_selection, keep, open_cases
 from dashboard.shell.widgets import show_in
@@ -25,9 +26,10 @@ __all__ = ["case_buttons", "curve_section", "first_gold_section", "k_beyond", "k
 USUAL_K = 5
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _curves(_table: ScoredRun, _lists: RankedLists, scores: str, k: int) -> list[Curve]:  # noqa: ARG001 -- cache key
-    return curves(_table, _lists, k=k)
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _curves(scored: ScoredRun, k: int) -> list[Curve]:
+    lists = ranked_lists(scored)
+    return [] if lists is None else curves(scored, lists, k=k)
 
 
 def lists_of(view: View, run: Run) -> RankedLists | None:
@@ -60,7 +62,7 @@ def k_picker(run: Run) -> int:
 def curve_section(view: View, lists: RankedLists, k: int) -> None:
     """Draw the metrics over k with the baseline beside, and their values at the k in use."""
     table = view.scored(view.run)
-    ours = _curves(table, lists, table.scores_path.as_posix(), k_beyond(lists, k))
+    ours = _curves(table, k_beyond(lists, k))
     base, base_name = _baseline_curves(view, k)
     lengths = list_lengths(lists)
     draw(
@@ -106,7 +108,7 @@ def _baseline_curves(view: View, k: int) -> tuple[list[Curve], str]:
     if view.baseline is None or lists is None or not len(list_lengths(lists)):
         return [], ""
     table = view.scored(view.baseline)
-    found = _curves(table, lists, table.scores_path.as_posix(), k_beyond(lists, k))
+    found = _curves(table, k_beyond(lists, k))
     return found, view.labels[view.baseline.run_id]
 
 

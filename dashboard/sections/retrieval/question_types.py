@@ -8,13 +8,14 @@ import streamlit as st
 
 from dashboard.charts.retrieval import type_lines
 from dashboard.sections.retrieval.curves import k_beyond
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import draw, export_menu, facts, show_table
 from dashboard.shell.session import View, current_selection, keep, open_cases
 from dashboard.shell.widgets import show_in
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, signed
 from data.analysis.question_types import EVERY, TypeCurve, type_curves, types_named
-from data.scoring.ranked_lists import RankedLists
+from data.scoring.ranked_lists import RankedLists, ranked_lists
 from data.scoring.scored_run import MOST_SLICE_VALUES, ScoredRun
 from metrics.analysis.cutoff_curves import LEAST_GAIN
 from metrics.analysis.query_types import KINDS
@@ -26,22 +27,17 @@ MOST_TYPES = 12
 FEW = 10  # questions below which a suggested k says next to nothing
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _types(
-    _table: ScoredRun,
-    _lists: RankedLists,
-    scores: str,  # noqa: ARG001 -- part of the cache key
-    kinds: tuple[tuple[str, str], ...],
-    k: int,
-) -> list[TypeCurve]:
-    return type_curves(_table, _lists, dict(kinds), k)
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _types(scored: ScoredRun, kinds: dict[str, str], k: int) -> list[TypeCurve]:
+    lists = ranked_lists(scored)
+    return [] if lists is None else type_curves(scored, lists, kinds, k)
 
 
 def type_section(view: View, lists: RankedLists, k: int) -> None:
     """Show the query types with the metric each calls for and a suggested k; the kind can be changed."""
     table = view.scored(view.run)
-    kinds = tuple(sorted((key, value) for key, value in current_selection().kinds.items() if value in KINDS))
-    every = _types(table, lists, table.scores_path.as_posix(), kinds, k_beyond(lists, k))
+    kinds = {name: kind for name, kind in sorted(current_selection().kinds.items()) if kind in KINDS}
+    every = _types(table, kinds, k_beyond(lists, k))
     found = every[:MOST_TYPES]
     st.subheader("By type of question")
     draw(

@@ -7,33 +7,35 @@ import streamlit as st
 from dashboard.charts.retrieval import hop_bars, hop_lines, move_bars
 from dashboard.charts.style import VERDICT_MARKS
 from dashboard.sections.retrieval.curves import case_buttons, k_beyond
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, draw, facts, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed
 from data.analysis.multi_hop import hop_curves, hop_tallies
 from data.analysis.reranking import Change, RerankingEffect, misranked, nowhere, reranking_effect
 from data.analysis.retrieval_curves import HOPS, Curve
-from data.scoring.ranked_lists import RankedLists
+from data.scoring.ranked_lists import RankedLists, ranked_lists
 from data.scoring.scored_run import ScoredRun
 from metrics.metric_registry import title_of
 
 __all__ = ["hop_section", "rerank_section"]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _reranked(_table: ScoredRun, _lists: RankedLists, scores: str, k: int) -> RerankingEffect | None:  # noqa: ARG001 -- cache key
-    return reranking_effect(_table, _lists, k)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _reranking_effect(scored: ScoredRun, k: int) -> RerankingEffect | None:
+    lists = ranked_lists(scored)
+    return None if lists is None else reranking_effect(scored, lists, k)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _hops(_table: ScoredRun, _lists: RankedLists, scores: str, k: int) -> list[Curve]:  # noqa: ARG001 -- cache key
-    return hop_curves(_table, _lists, k)
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _hop_curves(scored: ScoredRun, k: int) -> list[Curve]:
+    lists = ranked_lists(scored)
+    return [] if lists is None else hop_curves(scored, lists, k)
 
 
 def rerank_section(view: View, lists: RankedLists, k: int) -> None:
     """Show what the reranker lifted into the top k and what it pushed out."""
-    table = view.scored(view.run)
-    found = _reranked(table, lists, table.scores_path.as_posix(), k)
+    found = _reranking_effect(view.scored(view.run), k)
     if found is None:
         return
     st.subheader("First pass against what was handed on")
@@ -93,8 +95,7 @@ def hop_section(view: View, lists: RankedLists, k: int) -> None:
     found = hop_tallies(lists, k)
     if not found:
         return
-    table = view.scored(view.run)
-    lines = _hops(table, lists, table.scores_path.as_posix(), k_beyond(lists, k))
+    lines = _hop_curves(view.scored(view.run), k_beyond(lists, k))
     st.subheader("Multi-hop questions")
     draw(hop_lines(lines, k), "hop_lines", "Share of questions with each hop in the top k, over k")
     whole = next(one for one in lines if one.metric == HOPS).at(k)
