@@ -234,7 +234,7 @@ def test_buttons_open_the_cases_behind_the_numbers(
     app = _open(workspace, monkeypatch, project="p", source="imported")
     assert not app.exception
     app.button(key=key).click().run()
-    assert app.session_state["selection"].mark == mark
+    assert app.session_state["selection"].cohort == mark
     assert f"**{cases} case" in _words(app)
 
 

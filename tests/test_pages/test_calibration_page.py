@@ -132,20 +132,20 @@ def test_mtrag_shows_agreement_of_every_metric(
     app.button(key="calibration_disagree").click().run()
     assert not app.exception
     assert "**18 cases** of 159" in _words(app)
-    assert app.session_state["selection"].mark == "disagree:imported%3Afaithfulness:rl_f:imported"
+    assert app.session_state["selection"].cohort == "disagree:imported%3Afaithfulness:rl_f:imported"
 
 
 def test_pickers_and_cut_offs_live_in_the_selection(
     script: Path, demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = _open(script, demo, monkeypatch, project="clapnq", dimension="imported:faithfulness")
-    app.selectbox(key="pick_held").select("rouge_l:imported").run()
-    app.slider(key="pick_people_cut").set_value(0.75).run()
+    app.selectbox(key="pick_evaluated").select("rouge_l:imported").run()
+    app.slider(key="pick_human_threshold").set_value(0.75).run()
     chosen = app.session_state["selection"]
     assert (chosen.held, chosen.people_cut) == ("rouge_l:imported", 0.75)
     assert "people high from 0.75" in _words(app)
-    app.selectbox(key="pick_quantity").select("imported:unanswerable").run()
-    assert app.session_state["selection"].held == ""
+    app.selectbox(key="pick_dimension").select("imported:unanswerable").run()
+    assert app.session_state["selection"].evaluated == ""
     assert "Refused (estimated)" in _figures(app)[0]["layout"]["xaxis"]["title"]["text"]
     assert "no case was labelled by two people" in _words(app)
 

@@ -133,7 +133,7 @@ def test_each_bar_leads_to_its_cases(
     assert not app.exception
     assert f"**{len(listed)} cases** of 10" in _words(app)
     assert title in _words(app)
-    mark = app.session_state["selection"].mark
+    mark = app.session_state["selection"].cohort
     again = _open(workspace, monkeypatch, "cases", run=run.run_id, cohort=mark)
     assert f"**{len(listed)} cases** of 10" in _words(again)
     assert Selection.from_params(Selection(cohort=mark).to_params()).cohort == mark
@@ -183,7 +183,7 @@ def test_the_quality_can_be_chosen_and_unmeasured_partners_ask_for_a_judge(
     assert _bars(app) is None
     measured = _add(workspace, _records(HIGH, "oracle"), "measured", generated_from=run.run_id)
     app = _open(workspace, monkeypatch, run=run.run_id, other=measured.run_id)
-    app.selectbox(key="pick_quality").select("pass rate").run()
+    app.selectbox(key="pick_outcome").select("pass rate").run()
     assert not app.exception
     assert "the pass rate blames" in "\n".join(str(one.value) for one in app.warning)
 

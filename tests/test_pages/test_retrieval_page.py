@@ -284,7 +284,7 @@ def test_the_two_hop_samples_show_every_section(demo: RunStore, monkeypatch: pyt
     lines = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
     assert len(lines) == 8
     app.button(key="hops_hop_missed:2").click().run()
-    assert app.session_state["selection"].mark == "hop_missed:2"
+    assert app.session_state["selection"].cohort == "hop_missed:2"
 
 
 @settings(max_examples=80, deadline=None)
