@@ -43,7 +43,7 @@ DOCUMENTS = 40  # of the synthetic corpus
 Work = Callable[[], dict[str, Any]]
 
 
-class TimedCatalogue(RunStore):
+class TimedStore(RunStore):
     """A catalogue that knows how long it scored."""
 
     seconds = 0.0
@@ -58,7 +58,7 @@ class TimedCatalogue(RunStore):
 
 def timed_grid(root: Path, plan: GridPlan) -> tuple[RunStore, list[Run], dict[str, Any]]:
     """Run a grid in a new workspace; gives its runs, and the seconds of each cell and of each step in all."""
-    store = TimedCatalogue(Workspace(root).create())
+    store = TimedStore(Workspace(root).create())
     marks = [time.perf_counter()]
     runs = run_grid(store, plan, "bench", lambda _: marks.append(time.perf_counter()))
     start, *cells = np.diff(marks).tolist()

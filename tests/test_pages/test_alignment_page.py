@@ -261,5 +261,5 @@ def test_a_bar_opens_its_cases(workspace: RunStore, monkeypatch: pytest.MonkeyPa
     app = _open(workspace, monkeypatch, project="p", split="query_type")
     app.button(key="split_query_type_ignored_top:list").click().run()
     chosen = app.session_state["selection"]
-    assert (chosen.mark, chosen.slices) == ("ignored_top", {"query_type": "list"})
+    assert (chosen.cohort, chosen.slices) == ("ignored_top", {"query_type": "list"})
     assert "1 case" in _words(app)

@@ -187,7 +187,7 @@ def test_the_places_of_gold_are_found_once(workspace: RunStore, monkeypatch: pyt
         asked.append(metric)
         return outcome_by_gold_rank(table, found, metric)
 
-    monkeypatch.setattr("dashboard.sections.alignment.quality_by_place", counted)
+    monkeypatch.setattr("dashboard.sections.alignment.outcome_by_gold_rank", counted)
     app = _open(workspace, monkeypatch, project="p")
     app.run()
     assert not app.exception
@@ -243,7 +243,7 @@ def test_a_type_of_question_keeps_to_the_origin(workspace: RunStore, monkeypatch
     app = _open(workspace, monkeypatch, project="p", source="imported", split="query_type")
     app.button(key="split_query_type_ignored_top:fact").click().run()
     chosen = app.session_state["selection"]
-    assert (chosen.mark, chosen.slices) == ("ignored_top:imported", {"query_type": "fact"})
+    assert (chosen.cohort, chosen.slices) == ("ignored_top:imported", {"query_type": "fact"})
     assert "**1 case" in _words(app)
 
 
@@ -257,7 +257,7 @@ def test_the_gap_follows_the_origin_and_sorts_its_cases(
     assert "Rank-use gap **0.50**" in _words(app)
     app.button(key="cases_gap").click().run()
     chosen = app.session_state["selection"]
-    assert (chosen.mark, chosen.sort, chosen.descending) == ("known_use:judge", "rank_use_gap", True)
+    assert (chosen.cohort, chosen.sort, chosen.descending) == ("known_use:judge", "rank_use_gap", True)
 
 
 @pytest.mark.parametrize("origin", ["", "lexical", "nobody"])

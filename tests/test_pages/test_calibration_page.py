@@ -26,7 +26,7 @@ VIEWS = REPOSITORY / "dashboard" / "views"
 SCRIPT = """
 import streamlit as st
 from dashboard.sections.judge.calibration import calibration_section
-from dashboard.shell.session import View, current_selection, open_catalogue, restore_selection, save_selection
+from dashboard.shell.session import View, current_selection, open_store, restore_selection, save_selection
 
 def judge():
     calibration_section(st.session_state["view"])
@@ -34,7 +34,7 @@ def judge():
 pages = [st.Page(judge, title="Judge", url_path="judge", default=True), st.Page("views/cases.py")]
 page = st.navigation(pages)
 restore_selection(page.url_path)
-st.session_state["view"] = View.of(open_catalogue(), current_selection())
+st.session_state["view"] = View.of(open_store(), current_selection())
 save_selection()
 page.run()
 """
@@ -142,7 +142,7 @@ def test_pickers_and_cut_offs_live_in_the_selection(
     app.selectbox(key="pick_evaluated").select("rouge_l:imported").run()
     app.slider(key="pick_human_threshold").set_value(0.75).run()
     chosen = app.session_state["selection"]
-    assert (chosen.held, chosen.people_cut) == ("rouge_l:imported", 0.75)
+    assert (chosen.evaluated, chosen.human_threshold) == ("rouge_l:imported", 0.75)
     assert "people high from 0.75" in _words(app)
     app.selectbox(key="pick_dimension").select("imported:unanswerable").run()
     assert app.session_state["selection"].evaluated == ""

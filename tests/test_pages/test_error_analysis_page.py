@@ -35,11 +35,11 @@ SCRIPT = """
 import streamlit as st
 
 from dashboard.sections.judge.error_analysis import error_analysis_section
-from dashboard.shell.session import View, current_selection, open_catalogue
+from dashboard.shell.session import View, current_selection, open_store
 
 
 def judge() -> None:
-    error_analysis_section(View.of(open_catalogue(), current_selection()))
+    error_analysis_section(View.of(open_store(), current_selection()))
 
 
 def cases() -> None:

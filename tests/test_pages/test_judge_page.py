@@ -212,7 +212,7 @@ def test_a_plan_on_display_is_made_once_until_something_changes(
         times.append(1)
         return plan_task(*given)
 
-    monkeypatch.setattr("dashboard.sections.judge.start.plan_work", counted)
+    monkeypatch.setattr("dashboard.sections.judge.start.plan_task", counted)
     app = opened(store, monkeypatch, run)
     next(one for one in app.button if one.label == "Show the plan").click().run()
     app.run()

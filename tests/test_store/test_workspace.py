@@ -24,8 +24,8 @@ add_run([{"question": f"q{i}?"} for i in range(3000)], "same", workspace=sys.arg
 """
 SLOW = """
 import sys, time
-from data.store.parsed_run import RunDraft
-from data.errors import Problems
+from data.store.parsed_run import ParsedRun
+from data.errors import ValidationErrors
 from data.store.write_run import store_run
 from data.store.workspace import Workspace
 
@@ -34,7 +34,7 @@ def records():
     open(sys.argv[2], "w").close()
     time.sleep(60)
 
-store_run(Workspace(sys.argv[1]), RunDraft("slow", records(), "f", "native"), "p", Problems("f"))
+store_run(Workspace(sys.argv[1]), ParsedRun("slow", records(), "f", "native"), "p", ValidationErrors("f"))
 """
 
 
