@@ -9,8 +9,8 @@ import click
 from tqdm import tqdm
 
 from data.judge.client import ClientSettings
-from data.judge.job_record import JobSpec, Progress
 from data.judge.plan import JudgePlan
+from data.judge.progress import JobSpec, Progress
 from data.judge.requests import JudgeTask
 from data.judge.run_job import JobResult, run_task
 from data.scoring.run_store import RunStore

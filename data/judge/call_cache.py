@@ -11,8 +11,8 @@ from dataclasses import asdict
 from typing import Any
 
 from data.judge.client import Claude, JudgeStoppedError
-from data.judge.job_record import Progress
 from data.judge.limits import Budget, StoppedError, most_cost
+from data.judge.progress import Progress
 from data.judge.requests import FINAL, ModelCall, Request, Usage, request_key
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now

@@ -13,9 +13,9 @@ from data.chunking.tokens import count_tokens
 from data.errors import DataError
 from data.judge.call_cache import CallCache
 from data.judge.client import count_on_service
-from data.judge.job_record import JobSpec
 from data.judge.messages import ClientSettings
 from data.judge.prices import PriceTable
+from data.judge.progress import JobSpec
 from data.judge.requests import FINAL, JudgeTask, Request, TaskSample, Usage, request_key
 from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from threading import Thread, current_thread, main_thread
+from functools import partial
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from data.errors import DataError
+from data.jobs.heartbeat import Heartbeat
+from data.jobs.record import JobState, begin_job, end_job
 from data.judge.batches import BatchRound
 from data.judge.call_cache import CachedCalls, CallCache
 from data.judge.client import Claude, ClientSettings, JudgeStoppedError, service_host
-from data.judge.job_record import JobSpec, JobState, Progress, begin_job, end_job, pulse
 from data.judge.limits import Budget, most_cost
+from data.judge.progress import JobSpec, Progress
 from data.judge.requests import FINAL, JudgeTask, ModelCall, Request, TaskSample, Workflow, request_key
 from data.store.judge_results import JudgeResult, TaskResult, publish
 from data.store.ledger import Ledger
@@ -35,23 +36,9 @@ __all__ = [
 ]
 
 READ_AT_ONCE = 64
-BEAT_SECONDS = 1.0
 OUT_OF_BUDGET = "the budget is spent; what is finished is kept, and the same command goes on from there"
 Watch = Callable[[Progress], None]
 SampleKey = tuple[int, int]  # row, attempt
-
-
-@contextmanager
-def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Turn SIGTERM into a stop, where this is the thread that signals come to."""
-    if current_thread() is not main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda *_: stop())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 class Session:
@@ -68,12 +55,13 @@ class Session:
         watch: Watch | None,
     ) -> None:
         self.workspace, self.the_run, self.work = workspace, run, work
-        self.settings, self.spec, self.job_id, self.watch = settings, spec, job_id, watch
+        self.settings, self.spec = settings, spec
         self.ledger = Ledger(workspace.ledger_path)
         self.progress = Progress(len(spec.rows) * spec.repeats)
         self.outcomes: dict[tuple[int, int], TaskResult] = {}
         self.began = time.monotonic()
-        self.stop_asked = False
+        follow = None if watch is None else partial(watch, self.progress)
+        self.heartbeat = Heartbeat(self.ledger, job_id, self._progress_now, follow)
         self.out_of_budget = False
         self.sdk = ""
 
@@ -84,8 +72,8 @@ class Session:
         notebook. Ctrl+C and SIGTERM ask for a stop; a second Ctrl+C does not wait for what is in flight.
         """
         ended: Future[None] = Future()
-        Thread(target=self._to_the_end, args=(ended,), daemon=True).start()
-        with _stopped_by_signals(self.stop):
+        with self.heartbeat:
+            Thread(target=self._to_the_end, args=(ended,), daemon=True).start()
             self._wait(ended)
         if self.out_of_budget:
             return "stopped", OUT_OF_BUDGET
@@ -110,12 +98,17 @@ class Session:
         try:
             ended.result()
         except KeyboardInterrupt:
-            self.stop()
+            self.heartbeat.stop()
             ended.result()
 
-    def stop(self) -> None:
-        """Ask for a stop: what is in flight is waited for."""
-        self.stop_asked = True
+    @property
+    def stop_asked(self) -> bool:
+        """Whether the job was asked to stop; what is in flight is waited for."""
+        return self.heartbeat.stop_asked
+
+    def _progress_now(self) -> dict[str, Any]:
+        self.progress.seconds = time.monotonic() - self.began
+        return self.progress.to_dict()
 
     def publish(self, ledger: Ledger) -> JudgeResult:
         """Make what came of it stand beside the run."""
@@ -135,11 +128,7 @@ class Session:
     async def _all(self, verdicts: CallCache) -> None:
         async with Claude(self.settings, lambda: self.stop_asked) as claude:
             self.sdk = claude.sdk
-            beat = asyncio.create_task(self._beat())
-            try:
-                await (self._rounds if self.spec.batch else self._workers)(claude, verdicts)
-            finally:
-                beat.cancel()
+            await (self._rounds if self.spec.batch else self._workers)(claude, verdicts)
 
     async def _workers(self, claude: Claude, verdicts: CallCache) -> None:
         todo = self._todo()
@@ -209,22 +198,11 @@ class Session:
             for row, sample in zip(rows, stored.read(rows, self.work.columns), strict=True):
                 yield from (TaskSample(row, attempt, sample) for attempt in range(self.spec.repeats))
 
-    async def _beat(self) -> None:
-        while True:
-            self.progress.seconds = time.monotonic() - self.began
-            with suppress(DataError):  # a locked ledger misses a beat; the next one comes
-                if pulse(self.ledger, self.job_id, self.progress.to_dict()):
-                    self.stop_asked = True
-            with suppress(Exception):  # who watches may go; the job does not
-                if self.watch is not None:
-                    self.watch(self.progress)
-            await asyncio.sleep(BEAT_SECONDS)
-
     async def _worker(self, todo: Iterator[TaskSample], asking: CachedCalls) -> None:
         for given in todo:
             if self.stop_asked or self.out_of_budget:
                 return
-            await asyncio.sleep(0)  # what is cached never waits, and the heartbeat must not starve
+            await asyncio.sleep(0)  # what is cached never waits, and the other workers must not starve
             outcome = await self._drive(given, asking)
             if outcome is None:
                 self.out_of_budget = not self.stop_asked

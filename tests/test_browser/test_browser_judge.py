@@ -12,7 +12,7 @@ from judged_runs import judged
 from playwright.sync_api import Browser, expect
 
 from data.demo import load_samples
-from data.judge.job_record import jobs_of
+from data.jobs.record import jobs_of
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
 

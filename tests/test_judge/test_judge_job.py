@@ -22,9 +22,9 @@ from judged_runs import LASTING, judged, made, records
 from places import REPOSITORY
 
 from data.api import add_run
+from data.jobs.record import ask_to_stop, begin_job, end_job, jobs_of
 from data.judge.client import ClientSettings
 from data.judge.evaluation import EvaluationTask
-from data.judge.job_record import ask_to_stop, begin_job, end_job, jobs_of
 from data.judge.limits import ConcurrencyLimiter
 from data.judge.prices import read_prices
 from data.judge.run_job import JobSpec, run_task
@@ -169,7 +169,7 @@ def test_two_jobs_of_a_kind_do_not_run_on_one_run(tmp_path: Path) -> None:
     store, run = made(tmp_path, 3)
     living = begin_job(store.ledger, "reading", run.run_id, {})
     with JudgeServer() as server:
-        with pytest.raises(Exception, match=f"job {living} of this kind runs on this run already"):
+        with pytest.raises(Exception, match=f"job {living} is doing this already"):
             judged(store, run, server)
         end_job(store.ledger, living, "done", "", {})
         assert judged(store, run, server).state == "done"
@@ -450,7 +450,7 @@ def test_a_watcher_that_goes_does_not_end_the_heartbeat(
         beats.append(1)
         raise BrokenPipeError
 
-    monkeypatch.setattr("data.judge.run_job.BEAT_SECONDS", 0.05)
+    monkeypatch.setattr("data.jobs.heartbeat.BEAT_SECONDS", 0.05)
     store, run = made(tmp_path, 16)
     model = read_prices().model()
     with JudgeServer(Script(latency=0.2)) as server:

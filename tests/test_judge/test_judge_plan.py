@@ -17,10 +17,10 @@ from data.api import add_run
 from data.chunking.tokens import count_tokens
 from data.errors import DataError
 from data.judge.evaluation import EvaluationTask
-from data.judge.job_record import JobSpec
 from data.judge.messages import ClientSettings
 from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import read_prices
+from data.judge.progress import JobSpec
 from data.judge.requests import TaskSample, Usage
 from data.scoring.run_store import RunStore
 from data.store.sample_reader import StoredSamples

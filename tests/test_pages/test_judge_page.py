@@ -20,10 +20,10 @@ from dashboard.sections.judge.start import job_options, start_job
 from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.errors import DataError
+from data.jobs.record import begin_job, end_job, jobs_of
 from data.judge.client import ClientSettings
 from data.judge.evaluation import EvaluationTask
 from data.judge.evaluators import Evaluator, add_evaluator
-from data.judge.job_record import begin_job, end_job, jobs_of
 from data.judge.plan import JudgePlan, plan_task
 from data.judge.prices import read_prices
 from data.judge.run_job import JobSpec, run_task

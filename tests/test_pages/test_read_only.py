@@ -25,8 +25,8 @@ from dashboard.stories.points import default_sections
 from dashboard.stories.story import Story
 from data.api import add_run
 from data.errors import WorkspaceError
+from data.jobs.record import ask_to_stop, begin_job, end_job
 from data.judge.evaluators import Evaluator, add_evaluator, remove_evaluator
-from data.judge.job_record import ask_to_stop, begin_job, end_job
 from data.labels.failure_taxonomy import define_label, merge_labels, remove_label
 from data.labels.random_sample import start_queue
 from data.labels.ratings import rate

@@ -14,7 +14,7 @@ from dashboard.shell.user import may_write
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
 from data.errors import DataError
-from data.judge.job_record import Job, ask_to_stop, jobs_of
+from data.jobs.record import Job, ask_to_stop, jobs_of
 from data.labels.rating_dimensions import EVALUATOR
 
 __all__ = ["job_section"]

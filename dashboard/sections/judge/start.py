@@ -19,12 +19,13 @@ from dashboard.shell.user import may_write, only_reads
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
 from data.errors import DataError
+from data.jobs.record import Job, jobs_of
 from data.judge.client import NO_KEY
 from data.judge.evaluators import evaluators, judge_task
-from data.judge.job_record import Job, JobSpec, jobs_of
 from data.judge.messages import ClientSettings
 from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import PriceTable, read_prices
+from data.judge.progress import JobSpec
 from data.scoring.run_store import RunStore
 from data.store.read_only import must_write
 

@@ -1,0 +1,104 @@
+"""What a judge job is asked to do, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from data.judge.requests import ModelCall
+from data.store.judge_results import TaskResult
+
+__all__ = ["JobSpec", "Progress"]
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """What a judge job is asked to do.
+
+    Attributes:
+        rows: rows of the run, in the order of the work.
+        repeats: how often each is done.
+        budget_usd: most that may be spent; None for no limit.
+        batch: through message batches, at half the price.
+        limit: number of samples from the start, where the rows were chosen that way.
+        sample: number drawn at random, where the rows were chosen that way.
+        prompts: folder of the user's own prompts, if any.
+    """
+
+    rows: Sequence[int]
+    repeats: int = 1
+    budget_usd: float | None = None
+    batch: bool = False
+    limit: int | None = None
+    sample: int | None = None
+    prompts: str | None = None
+
+
+@dataclass
+class Progress:
+    """How far a judge job is.
+
+    Attributes:
+        total: samples and repetitions to work on.
+        done: of them, those that have an outcome.
+        scored: of them, those with a verdict.
+        not_applicable: of them, those with nothing to judge.
+        failed: of them, by what went wrong.
+        cached: calls that the ledger had already.
+        calls: calls that came back in this job.
+        sent: requests sent for them, retries and repairs included.
+        input_tokens: of this job, cache tokens included.
+        output_tokens: of this job.
+        cost_usd: of this job; None where the model has no price.
+        seconds: since the job began.
+    """
+
+    total: int
+    done: int = 0
+    scored: int = 0
+    not_applicable: int = 0
+    failed: dict[str, int] = field(default_factory=dict)
+    cached: int = 0
+    calls: int = 0
+    sent: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
+    seconds: float = 0.0
+
+    @property
+    def rate(self) -> float | None:
+        """Calls a second; None before the first."""
+        return self.calls / self.seconds if self.calls and self.seconds > 0 else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds to the end at the present rate; None where nothing has come back yet."""
+        answered = self.done * self.calls / max(self.calls + self.cached, 1)  # without those from the cache
+        return self.seconds / answered * (self.total - self.done) if answered else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields with rate and time left as JSON values; safe while another thread counts."""
+        fields = {**vars(self), "failed": dict(self.failed)}
+        return {**fields, "rate": self.rate, "seconds_left": self.seconds_left}
+
+    def note(self, result: TaskResult) -> None:
+        """Count a finished sample."""
+        self.done += 1
+        if result.status == "scored":
+            self.scored += 1
+        elif result.status == "not_applicable":
+            self.not_applicable += 1
+        else:
+            self.failed[result.status] = self.failed.get(result.status, 0) + 1
+
+    def pay(self, call: ModelCall) -> None:
+        """Count a call that came back."""
+        self.calls += 1
+        self.sent += call.asked
+        usage = call.usage
+        self.input_tokens += usage.input_tokens + usage.cache_write_tokens + usage.cache_read_tokens
+        self.output_tokens += usage.output_tokens
+        priced = self.cost_usd is not None and call.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (call.cost_usd or 0.0) if priced else None
