@@ -21,9 +21,9 @@ from data.judge.evaluators import own_prompts
 from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import read_prices
 from data.judge.run_job import JobResult, JobSpec
+from data.prompts.prompt import load_prompt
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run
-from metrics.judge.prompts import load_prompt
 
 __all__ = ["GenerateOptions", "run"]
 

@@ -11,8 +11,8 @@ from dashboard import __version__
 from dashboard.stories.context import StoryView
 from dashboard.stories.story import Audience, RenderedSection, Story
 from dashboard.wording.formatting import count
+from data.store.judge_replies import EVALUATION
 from data.store.judge_results import judge_of
-from metrics.judge.reply import EVALUATION
 
 __all__ = [
     "OBTAINED",

@@ -14,10 +14,10 @@ from data.errors import DataError
 from data.scoring.judged_labels import judged_sample
 from data.scoring.scored_run import ScoredRun
 from data.store.duckdb_engine import query
+from data.store.judge_replies import EVALUATION, reply_from
 from data.store.judge_results import read_payload
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
-from metrics.judge.reply import EVALUATION, reply_from
 from metrics.schema.scores import BoolArray, FloatArray, IntArray
 
 __all__ = [

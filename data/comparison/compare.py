@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from data.diagnosis.diagnosis import Diagnosis, passing_of
 from data.scoring.scored_run import ScoredRun
+from data.store.judge_replies import EVALUATION
 from data.store.judge_results import judge_of
 from metrics.diagnosis.stages import STAGES
-from metrics.judge.reply import EVALUATION
 from metrics.metric_registry import bounds_of, declared
 from metrics.schema.scores import FloatArray, IntArray
 from metrics.statistics.intervals import question_means

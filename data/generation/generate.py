@@ -16,14 +16,15 @@ from data.cases.export import native_record
 from data.errors import DataError, ValidationErrors
 from data.generation.oracle_context import GoldTexts, oracle_documents
 from data.importers.load import import_parsed_runs
+from data.judge.reply import ReplyError
 from data.judge.requests import Request, Sample, TaskSample, Workflow
+from data.prompts.message import Document, JudgedCase, case_message
+from data.prompts.prompt import Prompt, load_prompt
 from data.scoring.run_store import RunStore
 from data.store.judge_results import TaskResult
 from data.store.parsed_run import ParsedRun, Record
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run
-from metrics.judge.prompts import Document, JudgedCase, Prompt, case_message, load_prompt
-from metrics.schema.scores import MetricsError
 
 __all__ = ["CONTEXTS", "Context", "GenerationTask", "generate_run", "generated_run"]
 
@@ -132,7 +133,7 @@ def _asked(sample: Sample, documents: Iterable[Mapping[str, Any]]) -> JudgedCase
 def _check(reply: object) -> str:
     answer = reply.get("answer") if isinstance(reply, dict) else None
     if not isinstance(answer, str) or not answer.strip():
-        raise MetricsError("answer: missing or empty; accepted: text")
+        raise ReplyError("answer: missing or empty; accepted: text")
     return answer
 
 

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from pydantic import field_validator
 
 from data.diagnosis.diagnosis import HumanLabels
 from data.errors import DataError, WorkspaceError
 from data.judge.evaluation import EvaluationTask, judged_case
 from data.judge.prices import Model
+from data.judge.reply import Instruction, ReplyObject, misfit, validate_reply, wire_schema
 from data.judge.requests import JudgeTask, Request, TaskSample, Workflow
 from data.labels.reviewed_cases import named
+from data.prompts.message import evaluator_message
+from data.prompts.prompt import Prompt, load_prompt
 from data.scoring.scored_run import ScoredRun
 from data.store.judge_results import TaskResult, read_task_results
 from data.store.ledger import Ledger
 from data.store.workspace import Workspace, utc_now
-from metrics.judge.prompts import Prompt, evaluator_message, load_prompt
-from metrics.judge.reply_schema import INSTRUCTIONS, TEXT, ReplyReader, choice, injections_of, object_schema
-from metrics.schema.scores import FloatArray, MetricsError, Source, Status
+from metrics.schema.scores import FloatArray, Source, Status
 from metrics.statistics.prevalence import EvaluatorAccuracy, evaluator_accuracy
 
 __all__ = [
@@ -44,9 +46,6 @@ __all__ = [
 ]
 
 ANSWERS = ("yes", "no", "cannot_tell")  # yes: the failure is there
-EVALUATOR_SCHEMA: Mapping[str, object] = object_schema(
-    {"reason": TEXT, "answer": choice(ANSWERS), "instructions": INSTRUCTIONS}
-)
 COLUMNS = ("question", "history", "answer", "reference_answer", "retrieved")
 REPLY_TOKENS = 120
 LONGEST_NAME, LONGEST_QUESTION = 40, 1000
@@ -203,21 +202,37 @@ class EvaluatorTask:
             system=self.fixed.text,
             user=evaluator_message(case, self.evaluator.question, self.evaluator.explained),
             schema=EVALUATOR_SCHEMA,
-            check=_checked,
+            check=_payload,
             expected_tokens=REPLY_TOKENS,
             attempt=given.attempt,
         )
         if call.payload is None:
             return TaskResult(call.status, call.reason)
-        return TaskResult("scored", "", _checked(call.payload))
+        return TaskResult("scored", "", _payload(call.payload))
 
 
-def _checked(reply: object) -> dict[str, object]:
-    given = ReplyReader(reply, "", ("reason", "answer", "instructions"))
-    answer, reason = given.word("answer", ANSWERS), given.text("reason")
-    if not reason.strip():
-        raise MetricsError(f"reason: {reason[:40]!r}; accepted: one or two sentences")
-    return {"answer": answer, "reason": reason, "instructions": [asdict(one) for one in injections_of(given)]}
+class EvaluatorReply(ReplyObject):
+    """The judge's answer to an evaluator's question."""
+
+    reason: str
+    answer: Literal["yes", "no", "cannot_tell"]
+    instructions: list[Instruction]
+
+    @field_validator("reason")
+    @classmethod
+    def _is_not_blank(cls, reason: str) -> str:
+        if not reason.strip():
+            raise misfit(repr(reason[:40]), "one or two sentences")
+        return reason
+
+
+EVALUATOR_SCHEMA = wire_schema(EvaluatorReply)
+
+
+def _payload(reply: object) -> dict[str, object]:
+    checked = validate_reply(reply, EvaluatorReply)
+    instructions = [instruction.model_dump() for instruction in checked.instructions]
+    return {"answer": checked.answer, "reason": checked.reason, "instructions": instructions}
 
 
 def injected_samples(path: Path) -> int:

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from data.judge.prices import Model
+from data.judge.reply import ReplyError
 from data.judge.requests import ModelCall, Request, Usage, request_key
 from data.store.judge_results import CallStatus
-from metrics.schema.scores import MetricsError
 
 __all__ = [
     "KEYS",
@@ -102,8 +102,8 @@ def read_message(message: Mapping[str, Any], request: Request) -> tuple[CallStat
     try:
         reply = storable(json.loads(text))
         request.check(reply)
-    except (ValueError, RecursionError) as error:  # MetricsError is a ValueError
-        problem = str(error) if isinstance(error, MetricsError) else f"no JSON ({error})"
+    except (ValueError, RecursionError) as error:
+        problem = str(error) if isinstance(error, ReplyError) else f"no JSON ({error})"
         return "invalid", problem, None
     return "scored", "", reply
 

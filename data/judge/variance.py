@@ -14,9 +14,9 @@ import pyarrow as pa
 from data.scoring.batch_inputs import batch_of
 from data.scoring.judged_labels import judged_sample
 from data.scoring.judged_scores import judge_result_of
+from data.store.judge_replies import JudgeReply, reply_from
 from data.store.judge_results import read_task_results
 from data.store.sample_schema import SCHEMA
-from metrics.judge.reply import JudgeReply, reply_from
 from metrics.metric_registry import compute
 from metrics.schema.batch import Batch
 from metrics.schema.scores import FloatArray

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from data.errors import DataError
+from data.prompts.prompt import label_wording
+from data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
 from data.store.ledger import Ledger
-from metrics.judge.prompts import fenced_text
-from metrics.judge.reply_schema import ADDRESSES, AGREES, COMPLETE
 
 __all__ = [
     "EVALUATOR",
@@ -60,15 +60,17 @@ QUANTITIES: Mapping[str, RatingDimension] = {
         RatingDimension(
             PASS, "Pass or fail", (("pass", 1.0), ("fail", 0.0)), "Would you let this answer stand?"
         ),
-        RatingDimension("correctness", "Correctness", _levels(AGREES), fenced_text("agrees")),
-        RatingDimension("answer_relevancy", "Answer relevancy", _levels(ADDRESSES), fenced_text("addresses")),
-        RatingDimension("completeness", "Completeness", _levels(COMPLETE), fenced_text("complete")),
+        RatingDimension("correctness", "Correctness", _levels(AGREES), label_wording("agrees")),
+        RatingDimension(
+            "answer_relevancy", "Answer relevancy", _levels(ADDRESSES), label_wording("addresses")
+        ),
+        RatingDimension("completeness", "Completeness", _levels(COMPLETE), label_wording("complete")),
         RatingDimension(
             "faithfulness",
             "Faithfulness",
             (),
             "How many claims does the answer make, and how many of them does a document support? "
-            f"Claims: {fenced_text('claims')} Support: {fenced_text('by')} "
+            f"Claims: {label_wording('claims')} Support: {label_wording('by')} "
             "Of an answer without claims nothing can be said.",
         ),
     )

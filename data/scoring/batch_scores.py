@@ -20,8 +20,8 @@ from data.scoring.judged_labels import overlaid
 from data.scoring.judged_scores import EVALUATOR, JudgedBatch, evaluator_scores, judged_scores, yielding
 from data.scoring.ranked_lists import ranked_table
 from data.scoring.stage_features import stage_features_of
+from data.store.judge_replies import EVALUATION
 from data.store.sample_schema import conform
-from metrics.judge.reply import EVALUATION
 from metrics.metric_registry import compute, lookup, unavailable
 from metrics.schema.batch import Batch
 from metrics.schema.metric import CONVENTIONS, Convention

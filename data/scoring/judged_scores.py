@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from data.scoring.batch_inputs import batch_of
 from data.scoring.gold_join import Match
+from data.store.judge_replies import ADDRESSES, AGREES, COMPLETE, EVALUATION, JudgeReply
 from data.store.ragged import Ragged
-from metrics.judge.reply import EVALUATION, JudgeReply
-from metrics.judge.reply_schema import ADDRESSES, AGREES, COMPLETE
 from metrics.metric_registry import REGISTRY, compute, cuts_of
 from metrics.schema.batch import Batch, JudgeLabels
 from metrics.schema.metric import Convention, Metric, MetricKey

@@ -16,9 +16,9 @@ from data.judge.client import ClientSettings
 from data.judge.evaluation import EvaluationTask, split_documents
 from data.judge.prices import read_prices
 from data.judge.run_job import JobSpec, run_task
+from data.prompts.message import Document
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run, Workspace
-from metrics.judge.prompts import Document
 from metrics.schema.scores import Source, Status
 
 

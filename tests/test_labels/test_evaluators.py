@@ -25,14 +25,15 @@ from data.judge.evaluators import (
     suggested_question,
     truth_of,
 )
+from data.judge.reply import ReplyError, reply_schema
 from data.judge.requests import ModelCall, Request, TaskSample
 from data.labels.failure_taxonomy import define_label
 from data.scoring.run_store import RunStore
 from data.scoring.scored_run import MetricColumn
+from data.store.judge_replies import RequestedLabels
 from data.store.judge_results import JudgeResult, TaskResult, publish
 from data.store.ledger import Ledger
-from metrics.judge.reply_schema import ReplySchema, reply_schema
-from metrics.schema.scores import FloatArray, MetricsError, Source, Status
+from metrics.schema.scores import FloatArray, Source, Status
 from metrics.statistics.prevalence import corrected_rate, evaluator_accuracy, rogan_gladen
 
 DATE = Evaluator("date", "wrong date", "Is a date wrong?", "A date that no document states.")
@@ -88,7 +89,7 @@ def test_one_question_is_asked_about_the_case_as_data() -> None:
     assert request.schema["properties"]["answer"]["enum"] == ["yes", "no", "cannot_tell"]
     assert (
         request.schema["properties"]["instructions"]
-        == reply_schema(ReplySchema(True, False, ()))["properties"]["instructions"]
+        == reply_schema(RequestedLabels(True, False, ()))["properties"]["instructions"]
     )
     assert all(
         f"`{name}`" in request.system for name in ("reason", "yes", "no", "cannot_tell", "instructions")
@@ -128,7 +129,7 @@ def test_a_sample_without_an_answer_is_not_applicable_and_asks_nothing() -> None
     ],
 )
 def test_a_reply_that_is_not_of_the_form_is_refused(reply: object, told: str) -> None:
-    with pytest.raises(MetricsError, match=told):
+    with pytest.raises(ReplyError, match=told):
         _only_request(EvaluatorTask.of(DATE), _given()).check(reply)
 
 

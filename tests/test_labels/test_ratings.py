@@ -11,12 +11,11 @@ from data.errors import DataError
 from data.labels.random_sample import queue_of, queue_state, rows_of, start_queue
 from data.labels.rating_dimensions import QUANTITIES, dimension_of, offered_dimensions, share_of
 from data.labels.ratings import rate, ratings_of, undo
+from data.prompts.prompt import label_wording, load_prompt
 from data.scoring.run_store import RunStore
 from data.scoring.scored_run import ScoredRun
+from data.store.judge_replies import ADDRESSES, AGREES, COMPLETE
 from data.store.ledger import Ledger
-from metrics.judge.prompts import fenced_text, load_prompt
-from metrics.judge.reply_schema import ADDRESSES, AGREES, COMPLETE
-from metrics.schema.scores import MetricsError
 
 N = 40
 
@@ -127,8 +126,8 @@ def test_people_are_told_of_refusals_documents_and_claims_what_the_judge_is_told
     for words in ("a sentence with two facts is two claims", "what you know yourself is no support"):
         assert words in load_prompt("reading").text
         assert words in faithfulness
-    with pytest.raises(MetricsError, match="unknown label"):
-        fenced_text("kindness")
+    with pytest.raises(DataError, match="unknown label"):
+        label_wording("kindness")
 
 
 @pytest.mark.parametrize(

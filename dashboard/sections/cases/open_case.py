@@ -25,11 +25,11 @@ from data.cases.cases import CasePage
 from data.diagnosis.diagnosis import Diagnosis, row_of
 from data.scoring.batch_inputs import batch_of
 from data.scoring.scored_run import ScoredRun
+from data.store.judge_replies import EVALUATION
 from data.store.judge_results import judge_of
 from metrics.diagnosis.explanations import evidence_sentence
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
-from metrics.judge.reply import EVALUATION
 from metrics.metric_registry import compute, ordered
 from metrics.schema.scores import IntArray, Source, Status
 

@@ -16,8 +16,8 @@ from data.cases.cohorts import WORDS
 from data.judge.variance import Variance, judge_variance
 from data.scoring.scored_run import ScoredRun
 from data.scoring.summaries import MetricSummary, summarise
+from data.store.judge_replies import EVALUATION
 from data.store.judge_results import JudgeResult, judge_results_of
-from metrics.judge.reply import EVALUATION
 from metrics.metric_registry import title_of
 from metrics.schema.scores import Source
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metrics.judge.prompts import PROMPTS, Document, JudgedCase, case_message, evaluator_message, load_prompt
-from metrics.judge.reply import join_follow_up, parse_reply
-from metrics.judge.reply_schema import ReplySchema, follow_up_schema, reply_schema
-from metrics.schema.scores import MetricsError
+from data.errors import DataError
+from data.judge.evaluators import EVALUATOR_SCHEMA
+from data.judge.reply import ReplyError, follow_up_schema, join_follow_up, parse_reply, reply_schema
+from data.prompts.message import Document, JudgedCase, case_message, evaluator_message
+from data.prompts.prompt import PROMPTS, load_prompt
+from data.store.judge_replies import ADDRESSES, AGREES, COMPLETE, VERDICTS, RequestedLabels
 
-FULL = ReplySchema(answer=True, reference=True, ranks=(1, 2, 4))
+FULL = RequestedLabels(answer=True, reference=True, ranks=(1, 2, 4))
 CLAIM = {"text": "c", "verdict": "supported", "by": [1], "against": [], "in_reference": True}
 REPLY: dict[str, Any] = {
     "refused": False,
@@ -47,14 +51,17 @@ def test_a_full_reply_is_read() -> None:
 @pytest.mark.parametrize(
     ("form", "absent"),
     [
-        (ReplySchema(True, False, (1,)), {"agrees", "statements"}),
-        (ReplySchema(True, True, ()), {"relevant", "used"}),
-        (ReplySchema(False, True, (1,)), {"refused", "addresses", "complete", "agrees", "claims", "used"}),
-        (ReplySchema(False, False, (1,)), {"refused", "claims", "statements", "used"}),
+        (RequestedLabels(True, False, (1,)), {"agrees", "statements"}),
+        (RequestedLabels(True, True, ()), {"relevant", "used"}),
+        (
+            RequestedLabels(False, True, (1,)),
+            {"refused", "addresses", "complete", "agrees", "claims", "used"},
+        ),
+        (RequestedLabels(False, False, (1,)), {"refused", "claims", "statements", "used"}),
     ],
 )
 def test_the_form_asks_for_nothing_that_the_case_gives_no_ground_for(
-    form: ReplySchema, absent: set[str]
+    form: RequestedLabels, absent: set[str]
 ) -> None:
     schema = reply_schema(form)
     assert not absent & set(schema["properties"])
@@ -80,6 +87,30 @@ def test_the_schemas_keep_to_what_structured_outputs_take(schema: dict[str, Any]
     assert not re.search(r"anyOf|minimum|maxItems|pattern", str(schema))
 
 
+def _digest(schemas: object) -> str:
+    return hashlib.sha256(json.dumps(schemas, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def test_the_schemas_are_those_that_cached_calls_were_asked_with() -> None:
+    """They are part of a call's key: with another digest, old workspaces would pay for every call again."""
+    both = (True, False)
+    forms = [RequestedLabels(a, r, ranks) for a in both for r in both for ranks in ((), (1,))]
+    assert _digest([reply_schema(form) for form in forms]) == "79274dc8569696c2"
+    assert _digest([follow_up_schema(form) for form in forms if form.ranks]) == "f8cbc4e5e8bae0c0"
+    assert _digest(EVALUATOR_SCHEMA) == "a74e703ff171fd0a"
+    fields = reply_schema(FULL)["properties"]
+    assert list(fields["claims"]["items"]["properties"]) == [*CLAIM]
+    assert list(fields) == [*REPLY]
+
+
+def test_the_words_of_the_schema_are_those_that_have_values() -> None:
+    fields = reply_schema(FULL)["properties"]
+    assert fields["addresses"]["enum"] == [*ADDRESSES]
+    assert fields["complete"]["enum"] == [*COMPLETE]
+    assert fields["agrees"]["enum"] == [*AGREES]
+    assert fields["claims"]["items"]["properties"]["verdict"]["enum"] == [*VERDICTS]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -99,7 +130,7 @@ def test_the_schemas_keep_to_what_structured_outputs_take(schema: dict[str, Any]
     ],
 )
 def test_a_reply_that_does_not_fit_is_refused_by_field(change: dict[str, Any], said: str) -> None:
-    with pytest.raises(MetricsError, match=said):
+    with pytest.raises(ReplyError, match=said):
         parse_reply({**REPLY, **change}, FULL)
 
 
@@ -110,7 +141,7 @@ def test_a_refusal_that_addresses_nothing_is_read() -> None:
 
 @pytest.mark.parametrize("reply", [None, [], "yes", 3])
 def test_a_reply_that_is_no_object_is_refused(reply: object) -> None:
-    with pytest.raises(MetricsError, match="not an object"):
+    with pytest.raises(ReplyError, match="not an object"):
         parse_reply(reply, FULL)
 
 
@@ -141,7 +172,7 @@ def test_every_claim_must_come_back_once(numbers: list[int]) -> None:
         "statements": [{"n": 1, "by": []}],
         "instructions": [],
     }
-    with pytest.raises(MetricsError, match=r"claims: numbers .*; accepted: each of 1 to 1 once"):
+    with pytest.raises(ReplyError, match=r"claims: numbers .*; accepted: each of 1 to 1 once"):
         join_follow_up(begun, reply, [7])
 
 
@@ -183,7 +214,7 @@ def test_the_message_holds_the_case_in_order() -> None:
         ("answer", ""),
         ("reference", ""),
     ]
-    further = case_message(case, [Document(9, "nine")], ["c1", "c2"], ["s1"], further=True)
+    further = case_message(case, [Document(9, "nine")], ["c1", "c2"], ["s1"], follow_up=True)
     assert re.findall(r' n="(\d)"', further) == ["1", "2", "1"]
     assert "because" not in further
     assert "two" not in further
@@ -192,7 +223,7 @@ def test_the_message_holds_the_case_in_order() -> None:
 def test_a_further_message_without_claims_keeps_the_reference_out() -> None:
     case = JudgedCase("why?", (), "I don't know.", "because", (Document(1, "one"), Document(2, "two")))
     assert "because" in case_message(case, [Document(1, "one")])
-    assert "because" not in case_message(case, [Document(2, "two")], [], [], further=True)
+    assert "because" not in case_message(case, [Document(2, "two")], [], [], follow_up=True)
 
 
 def test_an_evaluators_question_stands_on_one_line_before_the_data() -> None:
@@ -208,12 +239,12 @@ def test_a_changed_prompt_is_another_version(tmp_path: Path) -> None:
     assert own.version != shipped["reading"].version
     assert load_prompt("further", tmp_path) == shipped["further"]
     (tmp_path / "reading.md").write_text("  ", "utf-8")
-    with pytest.raises(MetricsError, match="empty"):
+    with pytest.raises(DataError, match="empty"):
         load_prompt("reading", tmp_path)
     (tmp_path / "reading.md").write_bytes(b"\xff\xfe")
-    with pytest.raises(MetricsError, match="no UTF-8 text"):
+    with pytest.raises(DataError, match="no UTF-8 text"):
         load_prompt("reading", tmp_path)
-    with pytest.raises(MetricsError, match="known: reading, further"):
+    with pytest.raises(DataError, match="known: reading, further"):
         load_prompt("verdict")
 
 
