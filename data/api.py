@@ -1,23 +1,51 @@
-"""The door for Python: records or a DataFrame become a run, and a run gets its verdict."""
+"""What can be done with runs from Python: the implementation of `ragtriage` and of the commands' answers.
+
+Functions named `..._answer` return the JSON values that the command of that name prints with --json.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from data.errors import ValidationErrors
+import numpy as np
+
+from data.comparison.compare import Comparison, compare
+from data.comparison.metric_families import shared_metrics
+from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, context_metrics_of, diagnose
+from data.errors import DataError, ValidationErrors
 from data.gates.baseline import baseline_of
 from data.gates.config import load_gates
 from data.gates.report import GateReport, gate_run
 from data.importers.formats.frames import runs_from_frame
 from data.importers.load import import_parsed_runs
 from data.scoring.run_store import RunStore
+from data.scoring.score_run import ScoreOptions
+from data.scoring.summaries import interpretation_of
 from data.store.workspace import Run, Workspace
+from metrics.statistics.intervals import Interval, question_means
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["add_run", "gate"]
+__all__ = [
+    "add_run",
+    "comparison_answer",
+    "comparisons_with",
+    "diagnosis_answer",
+    "diagnosis_of",
+    "gate",
+    "metrics_answer",
+    "open_store",
+    "runs_answer",
+]
+
+
+def open_store(workspace: str | None, create: bool = False) -> RunStore:
+    """Open a workspace, the default one where None; a caller that only reads does not create it."""
+    found = Workspace.find(workspace)
+    return RunStore(found.create() if create else found)
 
 
 def add_run(
@@ -28,7 +56,7 @@ def add_run(
     config: Mapping[str, Any] | None = None,
     dataset: str = "",
 ) -> Run:
-    """Make a run of records or of a DataFrame, score it, and put it into a workspace.
+    """Add a run made of records or of a DataFrame to a workspace, and score it.
 
     Args:
         records: samples in the native form (docs/format.md), or a table whose columns can be guessed.
@@ -39,15 +67,15 @@ def add_run(
         dataset: name of the question set.
 
     Returns:
-        The run; the one that was there already when its content is the same.
+        The run; the one that is already there when its content is the same.
 
     Raises:
         InputError: a record cannot be used; the message names the row and the field.
     """
-    problems = ValidationErrors(name)
-    drafts = runs_from_frame(records, name, problems, config=dict(config or {}), dataset=dataset)
-    store = RunStore(Workspace.find(workspace).create())
-    return import_parsed_runs(store, drafts, project or store.usual_project(), problems)[-1].run
+    errors = ValidationErrors(name)
+    parsed_runs = runs_from_frame(records, name, errors, config=dict(config or {}), dataset=dataset)
+    store = open_store(workspace, create=True)
+    return import_parsed_runs(store, parsed_runs, project or store.usual_project(), errors)[-1].run
 
 
 def gate(run: str, baseline: str = "", config: str | None = None, workspace: str | None = None) -> GateReport:
@@ -55,13 +83,165 @@ def gate(run: str, baseline: str = "", config: str | None = None, workspace: str
 
     Args:
         run: id or name.
-        baseline: id or name of what it is held against; the project's baseline when left out.
+        baseline: id or name of the run to compare with; the project's baseline when left out.
         config: a gates.toml; the workspace's, else the bundled one, when left out.
         workspace: folder; RAGTRIAGE_WORKSPACE or ./ragtriage-workspace when left out.
 
     Raises:
         DataError: a run is not there, or the gates cannot be read; the message says what would be accepted.
     """
-    store = RunStore(Workspace.find(workspace))
-    found = store.find(run)
-    return gate_run(store, found, baseline_of(store, found, baseline), load_gates(store.workspace, config))
+    store = open_store(workspace)
+    judged = store.find(run)
+    return gate_run(store, judged, baseline_of(store, judged, baseline), load_gates(store.workspace, config))
+
+
+def runs_answer(store: RunStore) -> list[dict[str, Any]]:
+    """List the runs of a workspace, oldest first."""
+    names = store.names()
+    return [
+        {
+            "run_id": run.run_id,
+            "name": names[run.run_id],
+            "project": run.project,
+            "n": run.n,
+            "n_questions": run.n_questions,
+            "created_at": run.created_at.isoformat(),
+        }
+        for run in store.runs()
+    ]
+
+
+def metrics_answer(
+    store: RunStore, run: Run, options: ScoreOptions, per_sample: bool = False
+) -> dict[str, Any]:
+    """Return every metric of a run: mean, interval, counts, source and interpretation.
+
+    Args:
+        store: of the workspace.
+        run: the run.
+        options: ranks k and zero-division convention, see RunStore.options.
+        per_sample: whether to add one value a question and metric.
+    """
+    summaries = store.summary(run, options)
+    metrics: dict[str, Any] = {}
+    for name, summary in summaries.items():
+        interpretation = interpretation_of(name, summary)
+        metrics[name] = {
+            **summary.to_dict(),
+            "source": summary.source,
+            "band": interpretation.band,
+            "sentence": interpretation.sentence,
+        }
+    answer: dict[str, Any] = {
+        "run": run.run_id,
+        "n": run.n,
+        "n_questions": run.n_questions,
+        "convention": options.convention,
+        "metrics": metrics,
+    }
+    if per_sample:
+        scored = store.table(run, options)
+        columns = {name: question_means(scored.values(name), scored.question)[0] for name in summaries}
+        answer["samples"] = {
+            str(question): {name: _finite(values[row]) for name, values in columns.items()}
+            for row, question in enumerate(scored.question_ids)
+        }
+    return answer
+
+
+def diagnosis_of(store: RunStore, run: Run, settings: DiagnosisSettings) -> Diagnosis:
+    """Diagnose a run with its human labels.
+
+    Raises:
+        DataError: the run has no samples, or not the context metric that the settings ask for.
+    """
+    if run.means:
+        raise DataError(
+            f"{run.name} ({run.run_id}) is known by its means alone; accepted: a run with samples"
+        )
+    scored = store.table(run)
+    wanted, available = settings.context_metric, context_metrics_of(scored)
+    if wanted is not None and wanted not in available:
+        accepted = ", ".join(available) or "none, for this run has no such metric"
+        raise DataError(f"context metric {wanted!r} is not in this run; accepted: {accepted}")
+    return diagnose(scored, settings, store.ledger.labels(run.run_id))
+
+
+def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[str, Any]:
+    """Return where the cases of a run fail and what to fix first."""
+    return {
+        "run": diagnosis.scored.run.run_id,
+        "n": diagnosis.scored.n,
+        "signal": diagnosis.context_metric,
+        "cutoffs": asdict(settings.thresholds),
+        "bad": int(diagnosis.bad.bad.sum()),
+        "n_measured": int(diagnosis.measured.sum()),
+        "n_fully_measured": int(diagnosis.coverage.fully.sum()),
+        "measured_by": {name: int(measured.sum()) for name, measured in diagnosis.coverage.by.items()},
+        "pass_rate": _interval(diagnosis.pass_rate),
+        "patterns": diagnosis.pattern_counts(),
+        "stages": diagnosis.stage_counts(),
+        "fix_first": [asdict(stage) for stage in diagnosis.fix_first],
+        "worst_slices": [asdict(worst) for worst in diagnosis.worst_slices],
+        "symptoms": [symptom.key for symptom in diagnosis.symptoms],
+    }
+
+
+def _interval(interval: Interval) -> dict[str, Any]:
+    return {
+        "mean": _finite(interval.mean),
+        "low": _finite(interval.low),
+        "high": _finite(interval.high),
+        "n_questions": interval.n_scored,
+        "method": interval.method,
+        "too_few": interval.too_few,
+    }
+
+
+def comparisons_with(store: RunStore, base: Run, others: Sequence[Run], family: str) -> list[Comparison]:
+    """Compare runs with a baseline, paired on question; p values are corrected over the metric family."""
+    base_diagnosis, *diagnoses = [diagnosis_of(store, run, DiagnosisSettings()) for run in (base, *others)]
+    return [
+        compare(
+            base_diagnosis,
+            diagnosis,
+            shared_metrics([base_diagnosis.scored, diagnosis.scored], family=family),
+        )
+        for diagnosis in diagnoses
+    ]
+
+
+def comparison_answer(
+    base: Run, others: Sequence[Run], comparisons: Sequence[Comparison], family: str
+) -> dict[str, Any]:
+    """Return the paired difference of every metric, for each run beside the baseline."""
+    return {
+        "baseline": base.run_id,
+        "family": family,
+        "comparisons": [
+            {
+                "run": run.run_id,
+                "warnings": list(comparison.warnings),
+                "n_shared": len(comparison.matched.base),
+                "metrics": {
+                    row.metric: {
+                        "baseline": _finite(row.base),
+                        "run": _finite(row.other),
+                        "difference": _finite(row.difference.difference),
+                        "low": _finite(row.difference.low),
+                        "high": _finite(row.difference.high),
+                        "p": _finite(row.difference.p),
+                        "adjusted_p": _finite(row.adjusted_p),
+                        "n_pairs": row.difference.n_pairs,
+                        "verdict": row.verdict,
+                    }
+                    for row in comparison.differences
+                },
+            }
+            for run, comparison in zip(others, comparisons, strict=True)
+        ],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,1 +1,4 @@
-"""The command line, a module a command; loads no Streamlit but to serve the dashboard."""
+"""The command line: a module for each command, loaded when that command is called.
+
+May import every room of `dashboard` but `app` and `views`; only `serve` and `demo` start Streamlit.
+"""

@@ -1,102 +1,92 @@
-"""The gate command: does this version hold, said to a person, to a program and to CI."""
+"""The gate command: the verdict on a run as text, as JSON, and in the files that CI reads."""
 
 from __future__ import annotations
 
-import json
 import os
-from pathlib import Path
+import sys
 
 import click
 
 from dashboard.cli.ci_files import junit_xml, markdown_summary
-from dashboard.cli.commands import open_workspace
-from dashboard.cli.terminal import plain, screen_width, table, wrapped
+from dashboard.cli.options import GATES_FILE, JSON, RUN
+from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped, write_file
 from dashboard.wording.gates import broken_words, gate_row, verdict_words
-from data.errors import DataError
-from data.gates.baseline import baseline_of
-from data.gates.config import load_gates
-from data.gates.report import GateReport, gate_run
+from data import api
+from data.gates.report import GateReport
 
-__all__ = ["gate_text", "run"]
+__all__ = ["gate"]
 
 MOST_LISTED = 20  # newly failing questions that are written out
 
 
-def run(
+@click.command()
+@RUN
+@click.option("--baseline", metavar="RUN", help="Run to compare with; the project's baseline when left out.")
+@GATES_FILE
+@click.option("--strict", is_flag=True, help="Exit with 1 on INCONCLUSIVE and UNMEASURED too.")
+@click.option("--junit", metavar="FILE", help="Write JUnit XML.")
+@click.option("--markdown", metavar="FILE", help="Write Markdown, fit for the summary of a CI job.")
+@JSON
+@click.pass_obj
+def gate(
     workspace: str | None,
-    wanted: str,
-    baseline: str | None = None,
-    config: str | None = None,
-    strict: bool = False,
-    as_json: bool = False,
-    junit: str | None = None,
-    markdown: str | None = None,
-) -> int:
-    """Judge a run by its gates and say so; gives the exit code.
-
-    Args:
-        workspace: folder; the default one where None.
-        wanted: id or name of the run.
-        baseline: id or name of what it is held against; the project's baseline where None.
-        config: a gates.toml; the workspace's, else the bundled one, where None.
-        strict: whether INCONCLUSIVE and UNMEASURED of a blocking gate give 1 too.
-        as_json: print JSON in place of text.
-        junit: file for JUnit XML.
-        markdown: file for Markdown; the job summary of GitHub is added to, any other file written anew.
-    """
-    store = open_workspace(workspace)
-    gates = load_gates(store.workspace, config)
-    found = store.find(wanted)
-    report = gate_run(store, found, baseline_of(store, found, baseline or ""), gates)
+    run_name: str,
+    baseline: str | None,
+    config: str | None,
+    strict: bool,
+    junit: str | None,
+    markdown: str | None,
+    as_json: bool,
+) -> None:
+    """Judge a run by its gates: PASS, FAIL (exit code 1), INCONCLUSIVE or UNMEASURED."""
+    report = api.gate(run_name, baseline or "", config, workspace)
     if junit:
-        _write(junit, junit_xml(report, strict), False)
+        write_file(junit, junit_xml(report, strict).encode("utf-8"))
     if markdown:
-        _write(markdown, markdown_summary(report, strict), markdown == os.environ.get("GITHUB_STEP_SUMMARY"))
+        is_job_summary = markdown == os.environ.get("GITHUB_STEP_SUMMARY")
+        write_file(markdown, markdown_summary(report, strict).encode("utf-8"), append=is_job_summary)
     if as_json:
-        click.echo(json.dumps(report.to_dict(strict), ensure_ascii=False, indent=1, allow_nan=False))
+        print_json(report.to_dict(strict))
     else:
-        click.echo(gate_text(report, strict))
-    return report.exit_code(strict)
+        click.echo(_report_text(report, strict))
+    sys.exit(report.exit_code(strict))
 
 
-def gate_text(report: GateReport, strict: bool = False) -> str:
-    """Write the report for a terminal."""
+def _report_text(report: GateReport, strict: bool) -> str:
     verdict, code = report.verdict_under(strict), report.exit_code(strict)
-    head = f"{verdict}: {plain(report.name)} ({plain(report.run.project)}): {verdict_words(report, strict)}."
-    base = plain(report.baseline_name) if report.baseline.run else "nothing"
-    said = f"Held against {base}: {plain(report.baseline.note)}. Gates: {plain(report.source)}."
-    rows = [gate_row(one) for one in report.results]
-    columns = [name for name in rows[0] if name != "Could show"]  # the sentences below say it
-    shown = table(columns, [[row[name] for name in columns] for row in rows], screen_width())
-    told = [f"{one.verdict}: {one.sentence}" for one in report.results if one.verdict != "PASS"]
-    warnings = [f"warning: {one}" for one in report.warnings]
-    warnings += [f"read before trusting these numbers: {one} (`ragtriage check`)" for one in report.cautions]
-    parts = [
-        wrapped(head),
-        shown,
-        "\n".join(wrapped(plain(line), "  ") for line in told),
-        "\n".join(wrapped(plain(line), "  ") for line in [said, *warnings]),
-        _broken(report),
+    headline = (
+        f"{verdict}: {plain(report.name)} ({plain(report.run.project)}): {verdict_words(report, strict)}."
+    )
+    rows = [gate_row(result) for result in report.results]
+    columns = [name for name in rows[0] if name != "Could show"]  # the sentences below have it
+    gates = table(columns, [[row[name] for name in columns] for row in rows], screen_width())
+    sentences = [
+        f"{result.verdict}: {result.sentence}" for result in report.results if result.verdict != "PASS"
+    ]
+    base = report.baseline_name if report.baseline.run else "nothing"
+    notes = [f"Compared with {base}: {report.baseline.note}. Gates: {report.source}."]
+    notes += [f"warning: {warning}" for warning in report.warnings]
+    notes += [
+        f"read before trusting these numbers: {caution} (`ragtriage check`)" for caution in report.cautions
+    ]
+    sections = [
+        wrapped(headline),
+        gates,
+        "\n".join(wrapped(plain(line), "  ") for line in sentences),
+        "\n".join(wrapped(plain(line), "  ") for line in notes),
+        _newly_failing_text(report),
         f"Exit code {code}{' (strict)' if strict else ''}.",
     ]
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(section for section in sections if section)
 
 
-def _broken(report: GateReport) -> str:
-    lines = [
-        f"  {one.question_id}{' (critical)' if one.critical else ''}: {one.question}"
-        for one in report.newly_failing[:MOST_LISTED]
+def _newly_failing_text(report: GateReport) -> str:
+    lines = [broken_words(report)]
+    lines += [
+        f"  {case.question_id}{' (critical)' if case.critical else ''}: {case.question}"
+        for case in report.newly_failing[:MOST_LISTED]
     ]
     more = len(report.newly_failing) - MOST_LISTED
-    rest = [f"  and {more:,} more; --json has them all"] if more > 0 else []
-    return "\n".join(wrapped(plain(line), "    ") for line in [broken_words(report), *lines, *rest] if line)
-
-
-def _write(path: str, text: str, add: bool) -> None:
-    try:
-        with Path(path).open("a" if add else "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot be written ({error.strerror}); accepted: a file in a writable folder"
-        ) from error
+    if more > 0:
+        lines.append(f"  and {more:,} more; --json has them all")
+    return "\n".join(wrapped(plain(line), "    ") for line in lines if line)

@@ -1,146 +1,139 @@
-"""The generate command: a plan, the answers with progress, then the run that they make."""
+"""The generate command: a plan, the answers with progress, then the run made of them."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import sys
 
 import click
 
-from dashboard.cli.commands import open_workspace
 from dashboard.cli.model_job import agreed, with_bar
-from dashboard.cli.terminal import plain
+from dashboard.cli.options import JSON, RUN, FiniteFloat
+from dashboard.cli.terminal import plain, print_json
+from data.api import open_store
 from data.chunking.corpus import read_corpus
 from data.errors import DataError
 from data.generation.generate import CONTEXTS, GenerationTask, generate_run
 from data.generation.oracle_context import gold_texts
 from data.judge.client import ClientSettings
 from data.judge.evaluators import own_prompts
-from data.judge.plan import JudgePlan, choose_rows, plan_task
+from data.judge.plan import choose_rows, plan_task
 from data.judge.prices import read_prices
 from data.judge.run_job import JobResult, JobSpec
 from data.prompts.prompt import load_prompt
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 
-__all__ = ["GenerateOptions", "run"]
+__all__ = ["generate"]
 
 NEXT = (
-    "Next: measure both runs alike with `ragtriage judge {original}` and `ragtriage judge {made}`; the "
-    "Diagnosis page then parts what is lost in retrieval from what is lost in generation."
+    "Next: measure both runs alike with `ragtriage judge {original}` and `ragtriage judge {generated}`; the "
+    "Diagnosis page then tells retrieval errors from generation errors."
 )
-KEPT = "No run was made. The same command goes on from here; --limit makes a run of the first so many."
+STOPPED = (
+    "No run was made. The same command continues from here; --limit makes a run of the first samples only."
+)
 
 
-@dataclass(frozen=True)
-class GenerateOptions:
-    """What the command line asked for.
+@click.command()
+@RUN
+@click.option(
+    "--context",
+    type=click.Choice(["oracle", "retrieved", "none"]),
+    default="oracle",
+    show_default=True,
+    help="What the model answers from: the gold documents, those that the run retrieved, or none.",
+)
+@click.option("--corpus", multiple=True, metavar="PATH", help="Texts of gold documents: .txt, .md, JSONL.")
+@click.option("--model", help="Model that answers; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
+@click.option("--limit", type=click.IntRange(1), help="Answer only this many samples, from the first on.")
+@click.option("--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="Most that may be spent.")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Requests in flight."
+)
+@click.option("--base-url", metavar="URL", help="Of the service; ANTHROPIC_BASE_URL does the same.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and its cost; ask no model.")
+@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@JSON
+@click.pass_obj
+def generate(
+    workspace: str | None,
+    run_name: str,
+    context: str,
+    corpus: tuple[str, ...],
+    model: str | None,
+    limit: int | None,
+    budget: float | None,
+    concurrency: int,
+    base_url: str | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Let Claude answer a run's questions anew, to part retrieval from generation.
 
-    Attributes:
-        context: what the answers are given: one of data.generation.generate.CONTEXTS.
-        corpus: folders and files with the texts of gold documents that the run does not hold.
-        model: whom to ask; the default of the price table when left out.
-        limit: the first so many samples.
-        budget: in USD.
-        concurrency: requests in flight.
-        base_url: of the service.
-        dry_run: plan only.
-        yes: do not ask.
+    The answers become a run of their own: with the gold documents as context, for example, what still
+    fails is not the retriever's doing.
     """
-
-    context: str
-    corpus: Sequence[str]
-    model: str | None
-    limit: int | None
-    budget: float | None
-    concurrency: int
-    base_url: str | None
-    dry_run: bool
-    yes: bool
-
-
-def run(workspace: str | None, wanted: str, given: GenerateOptions, as_json: bool) -> int:
-    """Answer the questions of a run anew; gives the exit code."""
-    store = open_workspace(workspace)
-    original = _original(store, wanted)
+    store = open_store(workspace)
+    original = _original_run(store, run_name)
     prices = read_prices(store.workspace.root)
-    settings = ClientSettings(prices.model(given.model), given.base_url, given.concurrency)
-    work = _work(store, original, given)
-    spec = JobSpec(choose_rows(store.table(original), given.limit), 1, given.budget, limit=given.limit)
-    plan = plan_task(store.workspace, original, work, settings, spec, prices)
+    settings = ClientSettings(prices.model(model), base_url, concurrency)
+    prompt = load_prompt("answering", own_prompts(store.workspace))
+    texts = gold_texts(store.workspace.samples_path(original.run_id), read_corpus(corpus) if corpus else None)
+    task = GenerationTask(context, texts, prompt)
+    spec = JobSpec(choose_rows(store.table(original), limit), 1, budget, limit=limit)
+    plan = plan_task(store.workspace, original, task, settings, spec, prices)
     if plan.nothing == plan.samples:
-        raise DataError(_nothing(store, original, work, spec))
-    if not agreed(plan, given.dry_run, given.yes, as_json):
-        return 0
-    result = with_bar("answered", store, original, work, settings, spec)
-    made = _made(store, original, work, settings, result)
-    answer = _as_json(original, work, plan, result, made)
-    click.echo(json.dumps(answer, ensure_ascii=False, indent=1) if as_json else _text(original, result, made))
-    return 2 if result.state == "failed" else 0
+        first = store.table(original).samples.read([spec.rows[0]], task.columns)[0]
+        raise DataError(
+            f"run {original.run_id}: no question can be answered from {CONTEXTS[context]}; of the first: "
+            f"{task.documents(first)[1]}; accepted: a run whose gold documents have texts, or --corpus with "
+            "them"
+        )
+    if not agreed(plan, dry_run, yes, as_json):
+        return
+    result = with_bar("answered", store, original, task, settings, spec)
+    generated = None
+    if result.state == "done":  # a job that was stopped makes no run of a part
+        outcomes = {row: outcome for (row, _), outcome in result.outcomes.items()}
+        generated = generate_run(store, original, outcomes, task, settings.model.name)
+    if as_json:
+        print_json(
+            {
+                "run": original.run_id,
+                "context": context,
+                "job": result.job_id,
+                "state": result.state,
+                "message": result.message,
+                "plan": plan.to_dict(),
+                "progress": result.progress.to_dict(),
+                "generated": generated
+                and {"run_id": generated.run_id, "name": generated.name, "n": generated.n},
+            }
+        )
+    else:
+        click.echo(_result_text(original, result, generated))
+    sys.exit(2 if result.state == "failed" else 0)
 
 
-def _original(store: RunStore, wanted: str) -> Run:
-    """Find the run whose questions are answered.
+def _original_run(store: RunStore, run_name: str) -> Run:
+    """Find the run whose questions are to be answered.
 
     Raises:
-        DataError: it has no samples, or is itself such a run of answers.
+        DataError: it has no samples, or its answers were generated here.
     """
-    found = store.find(wanted)
-    if found.means:
-        raise DataError(f"run {found.run_id}: known by its means alone; accepted: a run with samples")
-    if "generated_from" in found.config:
+    run = store.find(run_name)
+    if run.means:
+        raise DataError(f"run {run.run_id}: known by its means alone; accepted: a run with samples")
+    if "generated_from" in run.config:
         raise DataError(
-            f"run {found.run_id}: holds generated answers; accepted: the run they were made from, "
-            f"{found.config['generated_from']}"
+            f"run {run.run_id}: holds generated answers; accepted: the run they were made from, "
+            f"{run.config['generated_from']}"
         )
-    return found
+    return run
 
 
-def _work(store: RunStore, original: Run, given: GenerateOptions) -> GenerationTask:
-    prompt = load_prompt("answering", own_prompts(store.workspace))
-    corpus = read_corpus(given.corpus) if given.corpus else None
-    return GenerationTask(
-        given.context, gold_texts(store.workspace.samples_path(original.run_id), corpus), prompt
-    )
-
-
-def _nothing(store: RunStore, original: Run, work: GenerationTask, spec: JobSpec) -> str:
-    """Say why no question can be answered from the context, by the reason of the first."""
-    sample = store.table(original).samples.read([spec.rows[0]], work.columns)[0]
-    return (
-        f"run {original.run_id}: no question can be answered from {CONTEXTS[work.context]}; of the first: "
-        f"{work.documents(sample)[1]}; accepted: a run whose gold documents have texts, or --corpus with them"
-    )
-
-
-def _made(
-    store: RunStore, original: Run, work: GenerationTask, settings: ClientSettings, result: JobResult
-) -> Run | None:
-    """Make the run of a job that came to its end; one that was stopped leaves no run of a part."""
-    if result.state != "done":
-        return None
-    outcomes = {row: outcome for (row, _), outcome in result.outcomes.items()}
-    return generate_run(store, original, outcomes, work, settings.model.name)
-
-
-def _as_json(
-    original: Run, work: GenerationTask, plan: JudgePlan, result: JobResult, made: Run | None
-) -> dict[str, Any]:
-    return {
-        "run": original.run_id,
-        "context": work.context,
-        "job": result.job_id,
-        "state": result.state,
-        "message": result.message,
-        "plan": plan.to_dict(),
-        "progress": result.progress.to_dict(),
-        "generated": None if made is None else {"run_id": made.run_id, "name": made.name, "n": made.n},
-    }
-
-
-def _text(original: Run, result: JobResult, made: Run | None) -> str:
+def _result_text(original: Run, result: JobResult, generated: Run | None) -> str:
     done = result.progress
     lines = [f"{result.state}: {plain(result.message)}" if result.message else result.state]
     lines.append(
@@ -149,7 +142,7 @@ def _text(original: Run, result: JobResult, made: Run | None) -> str:
     if done.not_applicable:
         lines.append(f"{done.not_applicable:,} have no document to answer from")
     lines += [f"{count:,} {status.replace('_', ' ')}" for status, count in sorted(done.failed.items())]
-    if made is None:
-        return "\n".join([*lines, KEPT])
-    lines.append(f"run {made.run_id}: {plain(made.name)}")
-    return "\n".join([*lines, NEXT.format(original=original.run_id, made=made.run_id)])
+    if generated is None:
+        return "\n".join([*lines, STOPPED])
+    lines.append(f"run {generated.run_id}: {plain(generated.name)}")
+    return "\n".join([*lines, NEXT.format(original=original.run_id, generated=generated.run_id)])

@@ -11,9 +11,10 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from dashboard.cli.commands import open_workspace
+from dashboard.cli.options import JSON, WholeNumbers
 from dashboard.cli.terminal import plain, table
 from dashboard.wording.formatting import interval_text, number
+from data.api import open_store
 from data.chunking.chunkers import Strategy, Unit
 from data.chunking.corpus import read_corpus
 from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
@@ -24,7 +25,7 @@ from data.importers.parsing.source import Source
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 
-__all__ = ["GridOptions", "run"]
+__all__ = ["GridOptions", "grid", "run"]
 
 HEADINGS = {"no": (False,), "yes": (True,), "both": (False, True)}
 HEADLINE = "span_recall@5"
@@ -70,6 +71,66 @@ class GridOptions:
     title: str
 
 
+class _StrategyList(click.ParamType[Any]):
+    """Content-aware chunking strategies parted by commas."""
+
+    name = "text"
+    accepted = ("paragraph", "heading", "recursive")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the names."""
+        names = tuple(name.strip() for name in str(value).split(",") if name.strip())
+        if any(name not in self.accepted for name in names):
+            self.fail(f"{value!r}; accepted: {', '.join(self.accepted)}", param, ctx)
+        return names
+
+
+@click.command()
+@click.argument("corpus", nargs=-1, required=True)
+@click.option(
+    "--questions",
+    required=True,
+    metavar="FILE",
+    help="Questions with gold spans in the corpus (docs/format.md).",
+)
+@click.option(
+    "--sizes", default="128,256,512", type=WholeNumbers(1, "128,256"), help="Chunk sizes.", show_default=True
+)
+@click.option(
+    "--overlaps", default="0,32,64", type=WholeNumbers(0, "0,32,64"), help="Overlaps.", show_default=True
+)
+@click.option("--unit", type=click.Choice(["tokens", "characters"]), default="tokens", show_default=True)
+@click.option(
+    "--strategies",
+    default="",
+    type=_StrategyList(),
+    help="Besides: paragraph,heading,recursive or some of them.",
+)
+@click.option(
+    "--headings",
+    type=click.Choice(["no", "yes", "both"]),
+    default="both",
+    show_default=True,
+    help="Whether these index title and headings with each chunk.",
+)
+@click.option(
+    "--depth", type=click.IntRange(1, 1000), default=20, show_default=True, help="Chunks retrieved."
+)
+@click.option(
+    "--retriever", default="bm25", show_default=True, help="bm25, or embedding:PATH of a local model."
+)
+@click.option("--project", help="Project of the runs; the corpus' name when left out.")
+@click.option("--title", default="", help="What to call the grid.")
+@JSON
+@click.pass_obj
+def grid(workspace: str | None, /, as_json: bool, **options: Any) -> None:
+    """Try chunk sizes and overlaps on a corpus of .txt, .md or JSONL.
+
+    Finished cells are kept; the same command continues from them.
+    """
+    sys.exit(run(workspace, GridOptions(**options), as_json))
+
+
 def run(workspace: str | None, given: GridOptions, as_json: bool) -> int:
     """Run a grid and print its cells; gives the exit code."""
     cells, refused = plan_cells(
@@ -80,7 +141,7 @@ def run(workspace: str | None, given: GridOptions, as_json: bool) -> int:
     plan = GridPlan(corpus, questions, cells, given.retriever, given.depth, given.title or corpus.name)
     for one in (*refused, *corpus.notes, *questions.notes):
         click.echo(f"left out: {plain(one)}" if one in refused else f"note: {plain(one)}", err=True)
-    store = open_workspace(workspace, create=True)
+    store = open_store(workspace, create=True)
     project = given.project or corpus.name
     try:
         runs = _with_progress(store, plan, project)

@@ -1,20 +1,21 @@
-"""The import command: files in, runs out, every problem of every file told."""
+"""The import command: runs from files, and everything that is wrong with each file."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import click
 from tqdm import tqdm
 
-from dashboard.cli.commands import open_workspace
-from dashboard.cli.show_command import by_reason, unmeasured
-from dashboard.cli.terminal import plain, table, wrapped
+from dashboard.cli.options import JSON, key_value_pairs
+from dashboard.cli.show import not_computable, unmeasured_by_reason
+from dashboard.cli.terminal import plain, print_json, table, wrapped
 from dashboard.wording.formatting import NOT_MEASURED, count
+from data.api import open_store
 from data.errors import DataError, InputError
 from data.importers.formats.beir import inputs_of
 from data.importers.load import Step, import_source
@@ -27,20 +28,37 @@ from data.scoring.sanity import check_run
 from data.store.write_run import ImportedRun
 from metrics.schema.scores import MetricsError
 
-__all__ = ["run"]
+__all__ = ["import_"]
 
 
-@dataclass
-class _Outcome:
-    """What became of all files."""
-
-    runs: list[ImportedRun]
-    errors: list[DataError | MetricsError]
-
-
-def run(
+@click.command("import")
+@click.argument("paths", nargs=-1, required=True)
+@click.option("--project", help="Project of the runs; the workspace's only one, else `default`.")
+@click.option("--name", help="Name of the run.")
+@click.option(
+    "--config", multiple=True, metavar="KEY=VALUE", callback=key_value_pairs, help="Pipeline configuration."
+)
+@click.option(
+    "--format", "file_format", default="auto", help="Format; detected from the content when left out."
+)
+@click.option(
+    "--map",
+    "mapping",
+    multiple=True,
+    metavar="FIELD=COLUMN",
+    callback=key_value_pairs,
+    help="Read FIELD from COLUMN.",
+)
+@click.option("--qrels", metavar="FILE", help="Relevance labels to join by question id.")
+@click.option("--queries", metavar="FILE", help="Texts of the questions of a TREC or BEIR run.")
+@click.option("--corpus", metavar="FILE", help="Texts of its documents.")
+@click.option("--dataset", default="", help="Name of the question set.")
+@click.option("--dry-run", is_flag=True, help="Show how the files would be read; load nothing.")
+@JSON
+@click.pass_obj
+def import_(
     workspace: str | None,
-    paths: Sequence[str],
+    paths: tuple[str, ...],
     project: str | None,
     name: str | None,
     config: Mapping[str, str],
@@ -52,52 +70,52 @@ def run(
     dataset: str,
     dry_run: bool,
     as_json: bool,
-) -> int:
-    """Load files, or show how they would be read; gives the exit code.
+) -> None:
+    """Load evaluation runs from files, each file whole or not at all.
 
-    Each file is loaded whole or not at all; one that fails does not keep the others from being loaded.
+    A file that cannot be read does not keep the others from being loaded; the exit code is then 2.
     """
     options = Options(
         format=file_format,
         mapping={column: field for field, column in mapping.items()},
         name=name,
-        config={key: _value(text) for key, text in config.items()},
-        qrels=_source(qrels),
-        queries=_source(queries),
-        corpus=_source(corpus),
+        config={key: _json_or_text(text) for key, text in config.items()},
+        qrels=Source.from_path(qrels) if qrels else None,
+        queries=Source.from_path(queries) if queries else None,
+        corpus=Source.from_path(corpus) if corpus else None,
         dataset=dataset,
     )
     if dry_run:
-        return _preview(paths, options, as_json)
-    store = open_workspace(workspace, create=True)
-    outcome = _import(store, paths, options, project or store.usual_project())
+        sys.exit(_preview_files(paths, options, as_json))
+    store = open_store(workspace, create=True)
+    imported, errors = _import_files(store, paths, options, project or store.usual_project())
     findings = [
-        {"run_id": one.run.run_id, **asdict(finding)}
-        for one in outcome.runs
-        for finding in check_run(store.table(one.run))
+        {"run_id": entry.run.run_id, **asdict(finding)}
+        for entry in imported
+        for finding in check_run(store.table(entry.run))
     ]
-    _report(store, outcome, findings, as_json)
-    return 2 if outcome.errors else 0
+    _print_result(store, imported, errors, findings, as_json)
+    sys.exit(2 if errors else 0)
 
 
-def _source(path: str | None) -> Source | None:
-    return Source.from_path(path) if path else None
-
-
-def _value(text: str) -> Any:
+def _json_or_text(text: str) -> Any:
     try:
         value = json.loads(text)
         json.dumps(value, allow_nan=False)
-    except ValueError:  # no JSON, or a NaN or infinity, which JSON does not know
+    except ValueError:  # not JSON, or NaN or infinity, which JSON does not have
         return text
     return value
 
 
-def _import(store: RunStore, paths: Sequence[str], options: Options, project: str) -> _Outcome:
-    outcome = _Outcome([], [])
+def _import_files(
+    store: RunStore, paths: Sequence[str], options: Options, project: str
+) -> tuple[list[ImportedRun], list[DataError | MetricsError]]:
+    """Import every file under a progress bar; return the runs, and the errors of files that failed."""
+    imported: list[ImportedRun] = []
+    errors: list[DataError | MetricsError] = []
     with tqdm(unit=" samples", disable=not sys.stderr.isatty()) as bar:
 
-        def watch(step: Step) -> None:
+        def show_progress(step: Step) -> None:
             bar.set_description(f"{step.doing} {plain(step.run)}")
             bar.total = step.total or None
             bar.n = step.done
@@ -105,147 +123,150 @@ def _import(store: RunStore, paths: Sequence[str], options: Options, project: st
 
         for path in paths:
             try:
-                for source, found in inputs_of(path, options):
-                    outcome.runs += import_source(store, source, found, project, watch)
+                for source, source_options in inputs_of(path, options):
+                    imported += import_source(store, source, source_options, project, show_progress)
             except (DataError, MetricsError) as error:
-                outcome.errors.append(error)
-    return outcome
+                errors.append(error)
+    return imported, errors
 
 
-def _report(store: RunStore, outcome: _Outcome, findings: list[dict[str, Any]], as_json: bool) -> None:
+def _print_result(
+    store: RunStore,
+    imported: Sequence[ImportedRun],
+    errors: Sequence[DataError | MetricsError],
+    findings: Sequence[Mapping[str, Any]],
+    as_json: bool,
+) -> None:
+    for error in errors:
+        _print_error(error)
     names = store.names()
-    runs: list[dict[str, Any]] = [
-        {
-            "run_id": one.run.run_id,
-            "name": names[one.run.run_id],
-            "project": one.run.project,
-            "n": one.run.n,
-            "status": one.status,
-        }
-        for one in outcome.runs
-    ]
-    for error in outcome.errors:
-        click.echo(f"error: {plain_lines(str(error))}", err=True)
     if as_json:
+        runs = [
+            {
+                "run_id": entry.run.run_id,
+                "name": names[entry.run.run_id],
+                "project": entry.run.project,
+                "n": entry.run.n,
+                "status": entry.status,
+            }
+            for entry in imported
+        ]
         answer: dict[str, Any] = {"runs": runs, "findings": findings}
-        if outcome.errors:
-            answer["errors"] = [str(error) for error in outcome.errors]
-        click.echo(json.dumps(answer, ensure_ascii=False, indent=1, allow_nan=False, default=str))
+        if errors:
+            answer["errors"] = [str(error) for error in errors]
+        print_json(answer)
         return
-    if runs:
-        means = {one.run.run_id for one in outcome.runs if one.run.means}
+    if imported:
         rows = [
             [
-                one["run_id"],
-                one["project"],
-                one["name"],
-                NOT_MEASURED if one["run_id"] in means else f"{one['n']:,}",
-                one["status"],
+                entry.run.run_id,
+                entry.run.project,
+                names[entry.run.run_id],
+                NOT_MEASURED if entry.run.means else f"{entry.run.n:,}",
+                entry.status,
             ]
-            for one in runs
+            for entry in imported
         ]
         click.echo(table(["run", "project", "name", "samples", "status"], rows))
     for finding in findings:
-        told = f"{plain(finding['title'])}: {plain(finding['message'])}"
-        click.echo(wrapped(f"finding ({finding['severity']}) in {finding['run_id']}: {told}", "  "))
-    for line in _not_computable(store, outcome.runs):
+        text = f"{plain(finding['title'])}: {plain(finding['message'])}"
+        click.echo(wrapped(f"finding ({finding['severity']}) in {finding['run_id']}: {text}", "  "))
+    for line in _not_computable_lines(store, imported):
         click.echo(line)
-    if outcome.runs:
-        click.echo(_next_step(outcome.runs))
+    if imported:
+        click.echo(_next_step(imported))
 
 
-def _not_computable(store: RunStore, runs: Sequence[ImportedRun]) -> list[str]:
-    """Say which metrics stay unmeasured and why; once for all runs of which the same is true."""
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for one in runs:
-        lines = tuple(by_reason(unmeasured(store, one.run)))
-        groups.setdefault(lines, []).append(one.run.run_id)
+def _print_error(error: Exception) -> None:
+    """Print an error, which may have several lines, without its control characters."""
+    click.echo("error: " + "\n".join(map(plain, str(error).split("\n"))), err=True)
+
+
+def _not_computable_lines(store: RunStore, imported: Sequence[ImportedRun]) -> list[str]:
+    """List the metrics that stay unmeasured and why, once for all runs with the same list."""
+    run_ids_by_lines: dict[tuple[str, ...], list[str]] = {}
+    for entry in imported:
+        lines = tuple(unmeasured_by_reason(not_computable(store, entry.run)))
+        run_ids_by_lines.setdefault(lines, []).append(entry.run.run_id)
     return [
         text
-        for lines, ids in groups.items()
+        for lines, run_ids in run_ids_by_lines.items()
         if lines
-        for text in (wrapped(f"not computable in {', '.join(ids)}:", "  "), *lines)
+        for text in (wrapped(f"not computable in {', '.join(run_ids)}:", "  "), *lines)
     ]
 
 
-def _next_step(runs: Sequence[ImportedRun]) -> str:
-    """Say what to do with what was loaded."""
-    sampled = [one.run.run_id for one in runs if not one.run.means]
-    look = "`ragtriage serve` opens the dashboard"
-    if not sampled:
-        return f"Next: {look}; its page Benchmarks places these versions beside published results."
-    return f"Next: `ragtriage diagnose {sampled[-1]}` says where it fails; {look}."
+def _next_step(imported: Sequence[ImportedRun]) -> str:
+    """Suggest what to do with the runs."""
+    with_samples = [entry.run.run_id for entry in imported if not entry.run.means]
+    serve = "`ragtriage serve` opens the dashboard"
+    if not with_samples:
+        return f"Next: {serve}; its page Benchmarks compares these versions with published results."
+    return f"Next: `ragtriage diagnose {with_samples[-1]}` shows where it fails; {serve}."
 
 
-def plain_lines(text: str) -> str:
-    """Drop control characters from a message of several lines."""
-    return "\n".join(plain(line) for line in text.split("\n"))
-
-
-def _preview(paths: Sequence[str], options: Options, as_json: bool) -> int:
-    """Show how files would be read."""
-    answers, failed = [], False
+def _preview_files(paths: Sequence[str], options: Options, as_json: bool) -> int:
+    """Show how files would be read; return the exit code."""
+    answers: list[dict[str, Any]] = []
+    failed = False
     for path in paths:
         try:
-            shown = [(source.name, preview(source, found)) for source, found in inputs_of(path, options)]
+            previews = [
+                (source.name, preview(source, source_options))
+                for source, source_options in inputs_of(path, options)
+            ]
         except InputError as error:
-            click.echo(f"error: {plain_lines(str(error))}", err=True)
+            _print_error(error)
             failed = True
             continue
-        failed = failed or any(seen.total_problems > 0 for _, seen in shown)
-        answers += [_previewed(name, seen) for name, seen in shown]
-    click.echo(
-        json.dumps({"files": answers}, ensure_ascii=False, indent=1) if as_json else _preview_text(answers)
-    )
+        failed = failed or any(file_preview.total_problems > 0 for _, file_preview in previews)
+        answers += [_preview_answer(name, file_preview) for name, file_preview in previews]
+    if as_json:
+        print_json({"files": answers})
+    else:
+        click.echo("\n".join(_preview_text(answer) for answer in answers))
     return 2 if failed else 0
 
 
-def _previewed(name: str, seen: Preview) -> dict[str, Any]:
-    names, missing = computable(seen.records)
+def _preview_answer(name: str, file_preview: Preview) -> dict[str, Any]:
+    computable_metrics, missing = computable(file_preview.records)
     return {
         "file": name,
-        "format": seen.format,
-        "complete": seen.complete,
-        "runs": [{"name": one.name, "n": one.count, "notes": list(one.notes)} for one in seen.runs],
-        "mapping": [asdict(one) for one in seen.mapping],
-        "fields": dict(seen.filled),
-        "computable": names,
+        "format": file_preview.format,
+        "complete": file_preview.complete,
+        "runs": [{"name": run.name, "n": run.count, "notes": list(run.notes)} for run in file_preview.runs],
+        "mapping": [asdict(column) for column in file_preview.mapping],
+        "fields": dict(file_preview.filled),
+        "computable": computable_metrics,
         "not_computable": missing,
-        "means": {one.name: list(one.means) for one in seen.runs if one.means},
-        "problems": [str(one) for one in seen.problems],
+        "means": {run.name: list(run.means) for run in file_preview.runs if run.means},
+        "problems": [str(problem) for problem in file_preview.problems],
     }
 
 
-def _means_text(means: Mapping[str, Sequence[str]]) -> str:
-    """Say what will be there of versions that are known by their means alone."""
-    names = list(dict.fromkeys(name for metrics in means.values() for name in metrics))
-    return wrapped(
-        f"will be there: the means of {', '.join(names)} of {count(len(means), 'version')}; no sample, so no "
-        "interval and no diagnosis",
-        "  ",
+def _preview_text(answer: Mapping[str, Any]) -> str:
+    means: Mapping[str, Sequence[str]] = answer["means"]
+    runs = ", ".join(
+        plain(run["name"]) if run["name"] in means else f"{plain(run['name'])} ({run['n']:,})"
+        for run in answer["runs"]
     )
-
-
-def _preview_text(answers: Sequence[Mapping[str, Any]]) -> str:
-    parts = []
-    for one in answers:
-        runs = ", ".join(
-            plain(run["name"]) if run["name"] in one["means"] else f"{plain(run['name'])} ({run['n']:,})"
-            for run in one["runs"]
+    lines = [f"{answer['file']}: {answer['format']}; runs: {runs}{'' if answer['complete'] else ' ...'}"]
+    if answer["mapping"]:
+        rows = [
+            [column["column"], column["field"] or "(kept as extra)", column["example"]]
+            for column in answer["mapping"]
+        ]
+        lines.append(table(["column", "read as", "example"], rows))
+    if means:
+        metrics = ", ".join(dict.fromkeys(name for names in means.values() for name in names))
+        versions = count(len(means), "version")
+        summary = (
+            f"will be there: the means of {metrics} of {versions}; no sample, so no interval and no diagnosis"
         )
-        parts.append(f"{one['file']}: {one['format']}; runs: {runs}{'' if one['complete'] else ' ...'}")
-        if one["mapping"]:
-            rows = [
-                [cell["column"], cell["field"] or "(kept as extra)", cell["example"]]
-                for cell in one["mapping"]
-            ]
-            parts.append(table(["column", "read as", "example"], rows))
-        if one["means"]:
-            parts.append(_means_text(one["means"]))
-        else:
-            measured = sorted({name.replace("@", "@k ").split(" ")[0] for name in one["computable"]})
-            parts.append(wrapped(f"will be measured: {', '.join(measured) or 'nothing'}", "  "))
-        if one["not_computable"]:
-            parts += ["not computable:", *by_reason(one["not_computable"])]
-        parts += [f"problem: {plain(text)}" for text in one["problems"]]
-    return "\n".join(parts)
+    else:
+        names = sorted({name.replace("@", "@k ").split(" ")[0] for name in answer["computable"]})
+        summary = f"will be measured: {', '.join(names) or 'nothing'}"
+    lines.append(wrapped(summary, "  "))
+    if answer["not_computable"]:
+        lines += ["not computable:", *unmeasured_by_reason(answer["not_computable"])]
+    return "\n".join([*lines, *(f"problem: {plain(problem)}" for problem in answer["problems"])])

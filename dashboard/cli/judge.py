@@ -1,29 +1,28 @@
-"""The judge command: a plan, then the job with its progress, then what the verdicts say."""
+"""The judge command: a plan, then the job with its progress, then the metrics that come of it."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from dashboard.cli.commands import open_workspace
 from dashboard.cli.model_job import agreed, with_bar
-from dashboard.cli.terminal import plain, table
+from dashboard.cli.options import JSON, RUN, FiniteFloat
+from dashboard.cli.terminal import plain, print_json, table
 from dashboard.wording.formatting import interval_text, number
+from data.api import open_store
 from data.errors import DataError
 from data.judge.client import ClientSettings
 from data.judge.evaluators import judge_task
-from data.judge.plan import JudgePlan, choose_rows, plan_task
-from data.judge.prices import PriceTable, read_prices
+from data.judge.plan import choose_rows, plan_task
+from data.judge.prices import read_prices
 from data.judge.run_job import JobResult, JobSpec
-from data.scoring.run_store import RunStore
-from data.store.workspace import Run
+from data.scoring.summaries import MetricSummary
 from metrics.schema.scores import Source
 
-__all__ = ["JudgeOptions", "run"]
+__all__ = ["judge"]
 
 SHOWN = (
     "faithfulness",
@@ -39,106 +38,104 @@ SHOWN = (
 )
 
 
-@dataclass(frozen=True)
-class JudgeOptions:
-    """What the command line asked for.
-
-    Attributes:
-        model: whom to ask; the default of the price table when left out.
-        limit: the first so many samples.
-        sample: so many drawn at random.
-        repeats: how often each is judged.
-        budget: in USD.
-        concurrency: requests in flight.
-        timeout: seconds that a request may take.
-        effort: how much the model thinks.
-        batch: through message batches.
-        evaluator: name of an evaluator to run in place of the reading.
-        prompts: folder with prompts of one's own.
-        base_url: of the service.
-        dry_run: plan only.
-        count: let the service count the tokens of a few requests for the plan.
-        yes: do not ask.
-    """
-
-    model: str | None
-    limit: int | None
-    sample: int | None
-    repeats: int
-    budget: float | None
-    concurrency: int
-    timeout: float
-    effort: str
-    batch: bool
-    evaluator: str | None
-    prompts: str | None
-    base_url: str | None
-    dry_run: bool
-    count: bool
-    yes: bool
-
-
-def run(workspace: str | None, wanted: str, given: JudgeOptions, as_json: bool) -> int:
-    """Judge a run; gives the exit code."""
-    store = open_workspace(workspace)
-    chosen = store.find(wanted)
-    if chosen.means:
-        raise DataError(f"run {chosen.run_id}: known by its means alone; accepted: a run with samples")
+@click.command()
+@RUN
+@click.option("--model", help="Model that judges; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
+@click.option("--limit", type=click.IntRange(1), help="Judge only this many samples, from the first on.")
+@click.option("--sample", type=click.IntRange(1), help="Judge this many drawn at random, by question type.")
+@click.option(
+    "--repeats", type=click.IntRange(1, 20), default=1, show_default=True, help="Evaluations a sample."
+)
+@click.option("--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="Most that may be spent.")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Requests in flight."
+)
+@click.option("--timeout", type=FiniteFloat(1), default=120, show_default=True, help="Seconds a request.")
+@click.option("--effort", type=click.Choice(["low", "medium", "high"]), default="low", show_default=True)
+@click.option("--batch", is_flag=True, help="Use message batches: half the price, hours of time.")
+@click.option("--evaluator", metavar="NAME", help="Run an evaluator of the project instead.")
+@click.option("--prompts", metavar="FOLDER", help="Prompts of your own; the workspace's prompts/ otherwise.")
+@click.option("--base-url", metavar="URL", help="Of the service; ANTHROPIC_BASE_URL does the same.")
+@click.option(
+    "--count", "count_tokens", is_flag=True, help="Let the service count tokens for the plan; free."
+)
+@click.option("--dry-run", is_flag=True, help="Show the plan and its cost; ask no model.")
+@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@JSON
+@click.pass_obj
+def judge(
+    workspace: str | None,
+    run_name: str,
+    model: str | None,
+    limit: int | None,
+    sample: int | None,
+    repeats: int,
+    budget: float | None,
+    concurrency: int,
+    timeout: float,
+    effort: str,
+    batch: bool,
+    evaluator: str | None,
+    prompts: str | None,
+    base_url: str | None,
+    count_tokens: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Let Claude judge the answers of a run; continues from earlier results."""
+    store = open_store(workspace)
+    run = store.find(run_name)
+    if run.means:
+        raise DataError(f"run {run.run_id}: known by its means alone; accepted: a run with samples")
     prices = read_prices(store.workspace.root)
-    settings = _settings(given, prices)
-    work = judge_task(store.workspace, chosen.project, settings.model, given.evaluator or "", given.prompts)
-    rows = choose_rows(store.table(chosen), given.limit, given.sample)
-    prompts = None if given.prompts is None else str(Path(given.prompts).resolve())
-    spec = JobSpec(rows, given.repeats, given.budget, given.batch, given.limit, given.sample, prompts)
-    plan = plan_task(store.workspace, chosen, work, settings, spec, prices, given.count)
-    if not agreed(plan, given.dry_run, given.yes, as_json):
-        return 0
-    result = with_bar("judged", store, chosen, work, settings, spec)
-    click.echo(_as_json(store, chosen, plan, result) if as_json else _as_text(store, chosen, result))
-    return 2 if result.state == "failed" else 0
-
-
-def _settings(given: JudgeOptions, prices: PriceTable) -> ClientSettings:
-    model = prices.model(given.model)
-    return ClientSettings(model, given.base_url, given.concurrency, given.timeout, given.effort)
-
-
-def _as_json(store: RunStore, run: Run, plan: JudgePlan, result: JobResult) -> str:
-    answer: dict[str, Any] = {
-        "run": run.run_id,
-        "job": result.job_id,
-        "state": result.state,
-        "message": result.message,
-        "plan": plan.to_dict(),
-        "progress": result.progress.to_dict(),
-        "judge": None if result.judgement is None else result.judgement.judge,
-        "metrics": {name: one.to_dict() for name, one in _judged(store, run).items()},
+    settings = ClientSettings(prices.model(model), base_url, concurrency, timeout, effort)
+    task = judge_task(store.workspace, run.project, settings.model, evaluator or "", prompts)
+    rows = choose_rows(store.table(run), limit, sample)
+    prompt_folder = None if prompts is None else str(Path(prompts).resolve())
+    spec = JobSpec(rows, repeats, budget, batch, limit, sample, prompt_folder)
+    plan = plan_task(store.workspace, run, task, settings, spec, prices, count_tokens)
+    if not agreed(plan, dry_run, yes, as_json):
+        return
+    result = with_bar("judged", store, run, task, settings, spec)
+    judged_metrics = {
+        name: summary
+        for name, summary in store.summary(run).items()
+        if Source.JUDGED.label in summary.sources
     }
-    return json.dumps(answer, ensure_ascii=False, indent=1, allow_nan=False)
+    if as_json:
+        answer: dict[str, Any] = {
+            "run": run.run_id,
+            "job": result.job_id,
+            "state": result.state,
+            "message": result.message,
+            "plan": plan.to_dict(),
+            "progress": result.progress.to_dict(),
+            "judge": None if result.judgement is None else result.judgement.judge,
+            "metrics": {name: summary.to_dict() for name, summary in judged_metrics.items()},
+        }
+        print_json(answer)
+    else:
+        click.echo(_result_text(result, judged_metrics))
+    sys.exit(2 if result.state == "failed" else 0)
 
 
-def _judged(store: RunStore, run: Run) -> dict[str, Any]:
-    summary = store.summary(run)
-    return {name: one for name, one in summary.items() if Source.JUDGED.label in one.sources}
-
-
-def _as_text(store: RunStore, run: Run, result: JobResult) -> str:
+def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) -> str:
     done = result.progress
     lines = [f"{result.state}: {plain(result.message)}" if result.message else result.state]
     lines.append(
-        f"{done.scored:,} of {done.total:,} samples have a verdict; {done.cached:,} calls were cached"
+        f"{done.scored:,} of {done.total:,} samples have a judge result; {done.cached:,} calls were cached"
     )
     lines += [f"{count:,} {status.replace('_', ' ')}" for status, count in sorted(done.failed.items())]
-    summary = _judged(store, run)
     rows = [
         [
             name,
-            number(one.mean, 3),
-            interval_text(one.low, one.high, 3),
-            f"{one.n_scored:,} of {one.n_applicable:,}",
-            "" if one.worst is None else f"{number(one.worst, 3)} to {number(one.best, 3)}",
+            number(summary.mean, 3),
+            interval_text(summary.low, summary.high, 3),
+            f"{summary.n_scored:,} of {summary.n_applicable:,}",
+            "" if summary.worst is None else f"{number(summary.worst, 3)} to {number(summary.best, 3)}",
         ]
-        for name, one in summary.items()
+        for name, summary in judged_metrics.items()
         if name in SHOWN or name.startswith("evaluator_")
     ]
     if rows:

@@ -4,105 +4,103 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from dashboard.cli.commands import open_workspace
+from dashboard.cli.options import JSON, RUNS
+from dashboard.cli.terminal import write_file
 from dashboard.export.formats import FORMS, export_report
 from dashboard.stories.context import StoryView
 from dashboard.stories.points import default_sections, render_section
-from dashboard.stories.story import Audience, RenderedSection, Story, story_from_json
+from dashboard.stories.story import Audience, Story, story_from_json
+from data.api import open_store
 from data.errors import DataError
 from data.scoring.run_store import RunStore
 from data.store.stories import story_of
 from data.store.workspace import Run
 
-__all__ = ["ReportOptions", "run"]
+__all__ = ["report"]
 
 
-@dataclass(frozen=True)
-class ReportOptions:
-    """What the command line asked for.
-
-    Attributes:
-        output: file to write; its ending says the form.
-        baseline: run that the first one is compared with.
-        audience: whom it is for.
-        story: number of a story of the Present page, in place of a fresh one.
-        title: of the report.
-    """
-
-    output: str
-    baseline: str | None
-    audience: Audience
-    story: int | None
-    title: str
-
-
-def run(workspace: str | None, wanted: Sequence[str], given: ReportOptions, as_json: bool) -> int:
-    """Write a report; gives the exit code."""
-    form = Path(given.output).suffix.removeprefix(".").lower()
-    if form not in FORMS:
-        accepted = ", ".join(f".{one}" for one in FORMS)
-        raise DataError(f"output {given.output}: ending {form!r}; accepted: {accepted}")
-    store = open_workspace(workspace)
-    views = _views(store, wanted, given)
-    story = _story(store, views[0], given)
-    made = [one for view in views for one in _made(view, story, several=len(views) > 1)]
-    content = export_report(views[0], story, made, form)
-    _write(Path(given.output), content)
-    answer = {
-        "file": given.output,
-        "bytes": len(content),
-        "points": len(made),
-        "runs": [v.run.run_id for v in views],
-    }
-    click.echo(
-        json.dumps(answer)
-        if as_json
-        else f"Wrote {given.output}: {len(made)} points, {len(content):,} bytes."
-    )
-    return 0
-
-
-def _views(store: RunStore, wanted: Sequence[str], given: ReportOptions) -> list[StoryView]:
-    runs = [store.find(one) for one in wanted]
-    for one in runs:
-        if one.means:
-            raise DataError(f"run {one.run_id}: known by its means alone; accepted: runs with samples")
-    return [StoryView(store, one, _baseline(store, one, given)) for one in runs]
-
-
-def _baseline(store: RunStore, run: Run, given: ReportOptions) -> Run | None:
-    if given.baseline is not None:
-        return store.find(given.baseline)
-    chosen = store.ledger.baselines().get(run.project)
-    by_id = {one.run_id: one for one in store.runs(run.project)}
-    return by_id.get(chosen or "") if chosen != run.run_id else None
+@click.command()
+@RUNS
+@click.option(
+    "-o", "--output", required=True, metavar="FILE", help="File to write: .html, .pptx, .pdf or .zip."
+)
+@click.option("--baseline", metavar="RUN", help="Run to compare with; the project's baseline when left out.")
+@click.option(
+    "--audience",
+    type=click.Choice(["engineer", "lead", "stakeholder"]),
+    default="stakeholder",
+    show_default=True,
+    help="Who will read it; decides which sections it has.",
+)
+@click.option(
+    "--story", "story_id", type=int, help="Number of a story of the Present page, instead of a new one."
+)
+@click.option("--title", default="", help="Title of the report; the run's name when left out.")
+@JSON
+@click.pass_obj
+def report(
+    workspace: str | None,
+    run_names: tuple[str, ...],
+    output: str,
+    baseline: str | None,
+    audience: Audience,
+    story_id: int | None,
+    title: str,
+    as_json: bool,
+) -> None:
+    """Write a report for readers without the tool: one HTML file, slides or PDF."""
+    file_format = Path(output).suffix.removeprefix(".").lower()
+    if file_format not in FORMS:
+        accepted = ", ".join(f".{ending}" for ending in FORMS)
+        raise DataError(f"output {output}: ending {file_format!r}; accepted: {accepted}")
+    store = open_store(workspace)
+    views = _views(store, run_names, baseline)
+    if story_id is not None:
+        story = _stored_story(store, story_id)
+    else:
+        base_id = views[0].baseline.run_id if views[0].baseline else ""
+        sections = default_sections(audience)
+        story = Story(title or views[0].name, views[0].run.run_id, base_id, audience, sections)
+    rendered = []
+    for view in views:
+        for section in story.sections:
+            drawn = render_section(view, section)
+            heading = f"{view.name}: {drawn.heading}" if len(views) > 1 else drawn.heading
+            rendered.append(replace(drawn, heading=heading))
+    content = export_report(views[0], story, rendered, file_format)
+    write_file(output, content)
+    if as_json:
+        run_ids = [view.run.run_id for view in views]
+        answer = {"file": output, "bytes": len(content), "points": len(rendered), "runs": run_ids}
+        click.echo(json.dumps(answer))
+    else:
+        click.echo(f"Wrote {output}: {len(rendered)} sections, {len(content):,} bytes.")
 
 
-def _story(store: RunStore, view: StoryView, given: ReportOptions) -> Story:
-    if given.story is not None:
-        stored = story_of(store.ledger, given.story)
-        if stored is None:
-            raise DataError(f"story {given.story}: there is none; accepted: a number of the Present page")
-        return story_from_json(stored.body)
-    base = view.baseline.run_id if view.baseline else ""
-    title = given.title or view.name
-    return Story(title, view.run.run_id, base, given.audience, default_sections(given.audience))
+def _views(store: RunStore, run_names: Sequence[str], baseline: str | None) -> list[StoryView]:
+    runs = [store.find(name) for name in run_names]
+    for run in runs:
+        if run.means:
+            raise DataError(f"run {run.run_id}: known by its means alone; accepted: runs with samples")
+    return [StoryView(store, run, _baseline(store, run, baseline)) for run in runs]
 
 
-def _made(view: StoryView, story: Story, several: bool) -> list[RenderedSection]:
-    made = [render_section(view, piece) for piece in story.sections]
-    return [replace(one, heading=f"{view.name}: {one.heading}") for one in made] if several else made
+def _baseline(store: RunStore, run: Run, baseline: str | None) -> Run | None:
+    if baseline is not None:
+        return store.find(baseline)
+    baseline_id = store.ledger.baselines().get(run.project, "")
+    if baseline_id == run.run_id:
+        return None
+    return next((other for other in store.runs(run.project) if other.run_id == baseline_id), None)
 
 
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise DataError(
-            f"{path}: cannot be written ({error.strerror}); accepted: a file in a writable folder"
-        ) from error
+def _stored_story(store: RunStore, story_id: int) -> Story:
+    stored = story_of(store.ledger, story_id)
+    if stored is None:
+        raise DataError(f"story {story_id}: there is none; accepted: a number of the Present page")
+    return story_from_json(stored.body)

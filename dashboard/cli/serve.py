@@ -1,4 +1,4 @@
-"""Starting the dashboard: on this machine alone unless told otherwise, on a free port, over one workspace."""
+"""The serve command: the dashboard over one workspace, on a free port of this machine."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ import urllib.request
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlencode
 
 import click
 
+from dashboard.cli.options import PORT
+from data.api import open_store
 from data.store.read_only import READ_ONLY
 
-__all__ = ["BindAddress", "demo", "free_port", "serve"]
+__all__ = ["EXPOSED", "BindAddress", "free_port", "run_dashboard", "serve"]
 
 HOST = "127.0.0.1"
 FIRST_PORT, LAST_PORT = 8501, 8599
@@ -38,7 +39,7 @@ class BindAddress:
 
     Attributes:
         host: address or name of this machine.
-        expose: whether others may reach it.
+        expose: whether other machines may reach it.
     """
 
     host: str = HOST
@@ -46,34 +47,34 @@ class BindAddress:
 
     @property
     def addresses(self) -> list[str]:
-        """The addresses that the host stands for.
+        """The IP addresses of the host.
 
         Raises:
-            click.UsageError: it is no address and no name that is known here.
+            click.UsageError: it is no address and cannot be resolved.
         """
         try:
-            found = socket.getaddrinfo(self.host, None, type=socket.SOCK_STREAM)
+            entries = socket.getaddrinfo(self.host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             raise click.UsageError(
                 f"host {self.host!r}; accepted: an address of this machine, as in 127.0.0.1 or 0.0.0.0"
             ) from error
-        return [str(one[4][0]) for one in found]
+        return [str(entry[4][0]) for entry in entries]
 
     @property
     def loopback(self) -> bool:
-        """Whether this machine alone reaches it."""
-        return all(ipaddress.ip_address(one.partition("%")[0]).is_loopback for one in self.addresses)
+        """Whether it can be reached from this machine alone."""
+        return all(ipaddress.ip_address(ip.partition("%")[0]).is_loopback for ip in self.addresses)
 
     def url(self, port: int) -> str:
-        """Give the address that this machine reaches it under, also where it listens on every one."""
+        """Return a URL that works on this machine, also where the server listens on every address."""
         here = {"0.0.0.0": HOST, "::": "::1"}.get(self.host, self.host)  # noqa: S104 -- compared, not bound
         return f"http://[{here}]:{port}/" if ":" in here else f"http://{here}:{port}/"
 
     def check(self) -> None:
-        """Refuse to listen where others reach it, unless that was asked for in so many words.
+        """Refuse an address that others can reach, unless `expose` allows it.
 
         Raises:
-            click.UsageError: it is not this machine alone, and nobody said that it may be reached.
+            click.UsageError: the host is empty, or others can reach it and `expose` is not set.
         """
         if not self.host.strip():
             raise click.UsageError("host: is empty; accepted: an address of this machine, as in 127.0.0.1")
@@ -84,81 +85,70 @@ class BindAddress:
             )
 
 
-def demo(workspace: str | None, port: int | None, browser: bool) -> None:
-    """Load the bundled samples and open the dashboard on a run with something to find."""
-    from tqdm import tqdm
-
-    from dashboard.cli.commands import open_workspace
-    from data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
-
-    free_port(port)  # a taken port is told before the samples are loaded, not after
-    store = open_workspace(workspace, create=True)
-    quiet = not sys.stderr.isatty()
-    with tqdm(bar_format="Loading samples {elapsed} {desc}", leave=False, disable=quiet) as bar:
-        load_samples(store, lambda step: bar.set_description_str(f"{step.doing} {step.run}"))
-    runs = [run for run in store.runs(FIRST_PROJECT) if run.name == FIRST_RUN and run.n > run.n_questions]
-    query = urlencode({"project": FIRST_PROJECT, "run": runs[0].run_id}) if runs else ""
-    _run(str(store.workspace.root), port, browser, query)
-
-
+@click.command()
+@click.option("--browser/--no-browser", default=False, help="Open a browser.")
+@PORT
+@click.option("--read-only", is_flag=True, help="Pages show everything and change nothing.")
+@click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="Where to listen.")
+@click.option(
+    "--expose",
+    is_flag=True,
+    help="Needed for a --host that others reach: there is no login, so they all see every case.",
+)
+@click.pass_obj
 def serve(
-    workspace: str | None,
-    port: int | None,
-    browser: bool,
-    read_only: bool = False,
-    door: BindAddress | None = None,
+    workspace: str | None, browser: bool, port: int | None, read_only: bool, host: str, expose: bool
 ) -> None:
-    """Open the dashboard on a workspace.
-
-    Args:
-        workspace: folder; the default one where None.
-        port: the first free one where None.
-        browser: open one.
-        read_only: pages show everything and change nothing.
-        door: where to listen; this machine alone where None.
-    """
-    from dashboard.cli.commands import open_workspace
-
-    door = door or BindAddress()
-    door.check()
+    """Open the dashboard, reachable from this machine alone unless --host says otherwise."""
+    address = BindAddress(host, expose)
+    address.check()
     if read_only:
         os.environ[READ_ONLY] = "1"
-    root = str(open_workspace(workspace, create=True).workspace.root)
-    _run(root, port, browser, "", door)
+    run_dashboard(str(open_store(workspace, create=True).workspace.root), port, browser, "", address)
 
 
-def _run(root: str, port: int | None, browser: bool, query: str, door: BindAddress | None = None) -> None:
+def run_dashboard(
+    root: str, port: int | None, browser: bool, query: str, address: BindAddress | None = None
+) -> None:
+    """Run the Streamlit server until Ctrl+C.
+
+    Args:
+        root: workspace folder.
+        port: the first free one where None.
+        browser: whether to open one.
+        query: of the first page's URL.
+        address: where to listen; this machine alone where None.
+    """
     from streamlit.web import cli
 
-    door = door or BindAddress()
-    chosen = free_port(port, door.host)
-    url = f"{door.url(chosen)}{'?' if query else ''}{query}"
+    address = address or BindAddress()
+    chosen_port = free_port(port, address.host)
+    url = f"{address.url(chosen_port)}{'?' if query else ''}{query}"
     signal.signal(signal.SIGINT, lambda *_: sys.exit(0))  # Ctrl+C is the usual way to end it, at any moment
-    click.echo(f"ragtriage on {url}\nworkspace {root}{_notes(door)}\nCtrl+C stops it.")
+    click.echo(f"ragtriage on {url}\nworkspace {root}{_notes(address)}\nCtrl+C stops it.")
     if browser:
-        threading.Thread(
-            target=_open_when_ready, args=(f"{door.url(chosen)}_stcore/health", url), daemon=True
-        ).start()
+        health = f"{address.url(chosen_port)}_stcore/health"
+        threading.Thread(target=_open_when_ready, args=(health, url), daemon=True).start()
     os.environ["RAGTRIAGE_WORKSPACE"] = root
     entry = Path(__file__).resolve().parents[1] / "app.py"
-    words = [str(entry), "--server.port", str(chosen), "--server.address", door.host]
-    cli.main_run(words, standalone_mode=False)
+    arguments = [str(entry), "--server.port", str(chosen_port), "--server.address", address.host]
+    cli.main_run(arguments, standalone_mode=False)
 
 
-def _notes(door: BindAddress) -> str:
-    """Say what a person should know before others come: that nothing can be changed, that all is seen."""
-    reading = bool(os.environ.get(READ_ONLY))
-    lines = ["read only: nothing can be changed from the pages"] if reading else []
-    if not door.loopback:
-        lines.append(EXPOSED.format("" if reading else " and can change and delete all of it"))
+def _notes(address: BindAddress) -> str:
+    """Write what the user should know first: that nothing can be changed, that others see everything."""
+    read_only = bool(os.environ.get(READ_ONLY))
+    lines = ["read only: nothing can be changed from the pages"] if read_only else []
+    if not address.loopback:
+        lines.append(EXPOSED.format("" if read_only else " and can change and delete all of it"))
     return "".join(f"\n{line}" for line in lines)
 
 
 def free_port(wanted: int | None, host: str = HOST) -> int:
-    """Give the port wanted, else the first free one from 8501.
+    """Return the port that is asked for, else the first free one from 8501.
 
     Raises:
-        click.UsageError: it is no port, or it is taken.
+        click.UsageError: it is not a port number, or it is taken.
     """
     if wanted is not None and not 1 <= wanted <= 65535:
         raise click.UsageError(f"port {wanted}; accepted: 1 to 65535")
@@ -190,7 +180,7 @@ def _open_when_ready(health: str, url: str) -> None:
     end = time.monotonic() + STARTING_SECONDS
     while time.monotonic() < end:
         try:
-            urllib.request.urlopen(health, timeout=1).close()  # noqa: S310 -- made by Door.url
+            urllib.request.urlopen(health, timeout=1).close()  # noqa: S310 -- made by BindAddress.url
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
         else:

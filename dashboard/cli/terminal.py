@@ -1,20 +1,47 @@
-"""Answers as text for a terminal."""
+"""Writing answers: as text for a terminal, as JSON, and to a file."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 from unicodedata import category, east_asian_width
 
-__all__ = ["plain", "screen_width", "table", "wrapped"]
+import click
+
+from data.errors import DataError
+
+__all__ = ["plain", "print_json", "screen_width", "table", "wrapped", "write_file"]
 
 NARROWEST = 24  # columns that a wrapped cell keeps, however little room is left
 
 
+def print_json(values: Any) -> None:
+    """Print values as JSON."""
+    click.echo(json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False))
+
+
+def write_file(path: str, content: bytes, append: bool = False) -> None:
+    """Write a file that the user named.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    try:
+        with Path(path).open("ab" if append else "wb") as file:
+            file.write(content)
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be written ({error.strerror}); accepted: a file in a writable folder"
+        ) from error
+
+
 def screen_width() -> int | None:
-    """Columns of the terminal that is written to; None where the text goes to a file or another program."""
+    """Return the width of the terminal; None where the text goes to a file or another program."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -24,14 +51,14 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
     Args:
         header: names of the columns.
         rows: their cells.
-        width: where the last column, which holds the longest text, is broken into lines; never where None.
+        width: where to break the last column, which holds the longest text, into lines; None for never.
     """
     cells = [[plain(cell) for cell in row] for row in (header, *rows)]
     widths = [max(_width(row[at]) for row in cells) for at in range(len(header))]
     before = sum(widths[:-1]) + 2 * (len(widths) - 1)
     if width is not None and before + widths[-1] > width:
         widths[-1] = max(NARROWEST, width - before)
-        cells = [line for row in cells for line in _broken(row, widths[-1])]
+        cells = [line for row in cells for line in _split_row(row, widths[-1])]
     lines = [
         "  ".join(_pad(cell, column) for cell, column in zip(row, widths, strict=True)).rstrip()
         for row in cells
@@ -40,7 +67,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int | Non
 
 
 def wrapped(text: str, indent: str = "") -> str:
-    """Break a paragraph at the edge of the terminal; lines after the first begin with the indent."""
+    """Wrap a paragraph at the terminal's width; lines after the first begin with the indent."""
     width = screen_width()
     if width is None:
         return text
@@ -53,20 +80,20 @@ def wrapped(text: str, indent: str = "") -> str:
     )
 
 
-def _broken(row: Sequence[str], width: int) -> list[list[str]]:
-    """Give the lines that a row takes when its last cell is broken."""
+def _split_row(row: Sequence[str], width: int) -> list[list[str]]:
+    """Return the lines that a row takes when its last cell is wrapped."""
     parts = textwrap.wrap(row[-1], width, break_on_hyphens=False) or [""]
     empty = [""] * (len(row) - 1)
     return [[*(row[:-1] if at == 0 else empty), part] for at, part in enumerate(parts)]
 
 
 def plain(text: str) -> str:
-    """Drop what would steer a terminal: control characters and direction marks from names and questions."""
-    return "".join(mark if category(mark) not in ("Cc", "Cf") else " " for mark in text)
+    """Replace what would steer a terminal, control characters and direction marks, by spaces."""
+    return "".join(character if category(character) not in ("Cc", "Cf") else " " for character in text)
 
 
 def _width(text: str) -> int:
-    return sum(2 if east_asian_width(mark) in "WF" else 1 for mark in text)
+    return sum(2 if east_asian_width(character) in "WF" else 1 for character in text)
 
 
 def _pad(text: str, width: int) -> str:

@@ -5,142 +5,147 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import click
 
-from dashboard.cli.commands import open_workspace
+from dashboard.cli.options import GATES_FILE, JSON
 from dashboard.cli.terminal import plain
 from dashboard.wording.gates import verdict_words
+from data.api import open_store
 from data.gates.config import load_gates
 from data.gates.hooks import command_words, run_hook
 from data.gates.watch import Watched, Watcher, WatchOptions
 
-__all__ = ["WatchSettings", "run"]
+__all__ = ["watch"]
 
 
-@dataclass(frozen=True)
-class WatchSettings:
-    """What the command was asked.
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.option("--project", help="Project of the runs; the workspace's only one, else `default`.")
+@click.option(
+    "--every", type=click.FloatRange(0.05, 86400), default=5.0, show_default=True, metavar="SECONDS",
+    help="Time between two scans; a file is taken when it has not changed in between.",
+)  # fmt: skip
+@click.option("--once", is_flag=True, help="Scan twice, take the files that did not change, and end.")
+@GATES_FILE
+@click.option("--baseline", metavar="RUN", help="Run to compare with; the project's baseline when left out.")
+@click.option(
+    "--on-fail", metavar="COMMAND", help="Run it, without a shell, when a run fails (docs/watch.md)."
+)
+@click.option("--strict", is_flag=True, help="INCONCLUSIVE and UNMEASURED of a blocking gate fail too.")
+@JSON
+@click.pass_obj
+def watch(
+    workspace: str | None,
+    folder: str,
+    project: str | None,
+    every: float,
+    once: bool,
+    config: str | None,
+    baseline: str | None,
+    on_fail: str | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Import, score and gate result files as they appear in FOLDER; one line a run.
 
-    Attributes:
-        project: of the runs; None for the workspace's only one, else `default`.
-        every: seconds between two looks.
-        once: look twice, deal with what stands still, and end.
-        config: a gates.toml; None for the workspace's, else the bundled one.
-        baseline: run that all are held against; None for the project's.
-        on_fail: command to run when a run fails; None for none.
-        strict: whether INCONCLUSIVE and UNMEASURED of a blocking gate count as failing too.
+    Ctrl+C ends it. Under --once the exit code is 1 where a run failed, else 2 where a file was refused.
     """
-
-    project: str | None = None
-    every: float = 5.0
-    once: bool = False
-    config: str | None = None
-    baseline: str | None = None
-    on_fail: str | None = None
-    strict: bool = False
-
-
-def run(workspace: str | None, folder: str, settings: WatchSettings, as_json: bool) -> int:
-    """Watch a folder until Ctrl+C, or once; gives the exit code.
-
-    0; under `once` 1 where a run failed, else 2 where a file could not be taken.
-    """
-    words = command_words(settings.on_fail) if settings.on_fail is not None else []
-    store = open_workspace(workspace, create=True)
-    options = WatchOptions(
-        Path(folder).resolve(),
-        settings.project or store.usual_project(),
-        load_gates(store.workspace, settings.config),
-        settings.baseline or "",
-    )
+    command = command_words(on_fail) if on_fail is not None else []
+    store = open_store(workspace, create=True)
+    gates = load_gates(store.workspace, config)
+    options = WatchOptions(Path(folder).resolve(), project or store.usual_project(), gates, baseline or "")
     watcher = Watcher(store, options)
-    click.echo(_begun(options, settings), err=True)
+    how = "scans once" if once else f"scans every {every:g} s; Ctrl+C stops it"
+    click.echo(
+        f"Watching {plain(str(options.folder))} for project {plain(options.project)}: {how}.", err=True
+    )
     try:
-        with _ended_by_signals():
-            return _watch(watcher, settings, words, as_json)
+        with _signals_as_interrupts():
+            sys.exit(_watch(watcher, every, once, command, strict, as_json))
     except KeyboardInterrupt:
         click.echo("Stopped.", err=True)
-        return 0
-
-
-def _begun(options: WatchOptions, settings: WatchSettings) -> str:
-    how = "looks once" if settings.once else f"looks every {settings.every:g} s; Ctrl+C stops it"
-    return f"Watching {plain(str(options.folder))} for project {plain(options.project)}: {how}."
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Make SIGTERM end the watch as Ctrl+C does: what is being imported is taken out again."""
+def _signals_as_interrupts() -> Iterator[None]:
+    """Let SIGINT and SIGTERM raise KeyboardInterrupt, so that a run that is being imported is removed.
 
-    def end(_: int, __: FrameType | None) -> None:
+    SIGINT too, because a shell starts its background jobs with SIGINT ignored.
+    """
+
+    def interrupt(_: int, __: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {one: signal.signal(one, end) for one in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
-def _watch(watcher: Watcher, settings: WatchSettings, words: Sequence[str], as_json: bool) -> int:
+def _watch(
+    watcher: Watcher, every: float, once: bool, command: Sequence[str], strict: bool, as_json: bool
+) -> int:
     watcher.look()
     code = 0
     while True:
-        time.sleep(settings.every)
+        time.sleep(every)
         for name in watcher.look():
-            for one in watcher.take(name):
-                failed = one.report is not None and one.report.exit_code(settings.strict) == 1
-                click.echo(_json_line(one, settings.strict) if as_json else _line(one, settings.strict))
-                if failed and words:
-                    _hook(words, one, settings.strict)
-                code = 1 if failed or code == 1 else 2 if one.status == "refused" else code
-        if settings.once:
+            for watched in watcher.take(name):
+                click.echo(_json_line(watched, strict) if as_json else _line(watched, strict))
+                report = watched.report
+                if report is not None and report.exit_code(strict) == 1:
+                    code = 1
+                    problem = run_hook(command, report, strict) if command else ""
+                    if problem:
+                        click.echo(f"command on FAIL: {plain(problem)}; the watch goes on", err=True)
+                elif watched.status == "refused":
+                    code = code or 2
+        if once:
             for name in watcher.moving:
-                click.echo(f"still being written, left out: {_name(name)}", err=True)
+                click.echo(f"still being written, left out: {_printable(name)}", err=True)
             return code
 
 
-def _hook(words: Sequence[str], one: Watched, strict: bool) -> None:
-    assert one.report is not None  # noqa: S101 -- the caller has seen it
-    problem = run_hook(words, one.report, strict)
-    if problem:
-        click.echo(f"command on FAIL: {plain(problem)}; the watch goes on", err=True)
-
-
-def _line(one: Watched, strict: bool) -> str:
+def _line(watched: Watched, strict: bool) -> str:
     """Write what became of a run on one line; nothing in it can break the line or steer the terminal."""
-    if one.run is None:
-        return f"REFUSED       {_name(one.file)}: {_one_line(one.problem)}"
-    verdict = "NOT GATED" if one.report is None else one.report.verdict_under(strict)
-    why = _one_line(one.problem) if one.report is None else plain(verdict_words(one.report, strict))
-    name = plain(one.run.name if one.report is None else one.report.name)
-    return f"{verdict:<12}  {name} ({one.run.run_id}), {one.status} from {_name(one.file)}: {why}"
+    if watched.run is None:
+        return f"REFUSED       {_printable(watched.file)}: {_problem(watched)}"
+    report = watched.report
+    if report is None:
+        verdict, name, reason = "NOT GATED", watched.run.name, _problem(watched)
+    else:
+        verdict, name = report.verdict_under(strict), report.name
+        reason = plain(verdict_words(report, strict))
+    origin = f"{watched.status} from {_printable(watched.file)}"
+    return f"{verdict:<12}  {plain(name)} ({watched.run.run_id}), {origin}: {reason}"
 
 
-def _json_line(one: Watched, strict: bool) -> str:
-    answer: dict[str, Any] = {"file": _name(one.file), "status": one.status}
-    if one.run is not None:
-        answer |= {"run_id": one.run.run_id, "project": one.run.project}
-    if one.report is not None:
-        answer |= {"verdict": one.report.verdict_under(strict), "gate": one.report.to_dict(strict)}
-    if one.problem:
-        answer["problem"] = one.problem
+def _json_line(watched: Watched, strict: bool) -> str:
+    answer: dict[str, Any] = {"file": _printable(watched.file), "status": watched.status}
+    if watched.run is not None:
+        answer |= {"run_id": watched.run.run_id, "project": watched.run.project}
+    if watched.report is not None:
+        report = watched.report
+        answer |= {"verdict": report.verdict_under(strict), "gate": report.to_dict(strict)}
+    if watched.problem:
+        answer["problem"] = watched.problem
     return json.dumps(answer, ensure_ascii=True, allow_nan=False)
 
 
-def _name(path: str) -> str:
-    """Write a path so that it can be printed, whatever bytes it is made of."""
+def _printable(path: str) -> str:
+    """Write a path so that it can be printed, also where its bytes are not UTF-8."""
     return plain(os.fsencode(path).decode("utf-8", "replace"))
 
 
-def _one_line(problem: str) -> str:
-    return plain(problem.encode("utf-8", "replace").decode("utf-8"))
+def _problem(watched: Watched) -> str:
+    return plain(watched.problem.encode("utf-8", "replace").decode("utf-8"))

@@ -8,8 +8,10 @@ import json
 from pathlib import Path
 
 import pytest
+from click import Context
 from command_line import run
 
+from dashboard.cli.main import COMMANDS, app
 from data.scoring.run_store import RunStore
 
 Capture = pytest.CaptureFixture[str]
@@ -185,3 +187,21 @@ def test_two_runs_of_one_name_must_be_told_apart(capsys: Capture, demo: RunStore
     answer = run(capsys, demo.workspace.root, "metrics", "colbert")
     assert answer.code == 2
     assert "3 runs are called 'colbert'" in answer.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_each_command_says_of_itself(name: str) -> None:
+    command = app.get_command(Context(app), name)
+    assert command is not None
+    assert command.name == name
+    assert (command.help or "").split("\n\n")[0].replace("\n", " ") == COMMANDS[name][1]
+
+
+def test_the_context_metric_keeps_its_former_option(capsys: Capture, folder: Path, file: Path) -> None:
+    run(capsys, folder, "import", str(file))
+    for option in ("--context-metric", "--signal"):
+        answer = run(capsys, folder, "diagnose", "first", option, "recall@1", "--json").json
+        assert answer["signal"] == "recall@1"
+    shown = run(capsys, folder, "diagnose", "--help").out
+    assert "--context-metric" in shown
+    assert "--signal" not in shown

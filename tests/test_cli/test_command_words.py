@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from command_line import run
 
-from dashboard.cli.show_command import by_reason
+from dashboard.cli.show import unmeasured_by_reason
 from dashboard.cli.terminal import table
 from dashboard.wording.runs import told_apart
 from data.api import add_run
@@ -95,7 +95,9 @@ def test_an_import_groups_what_is_lacking_and_says_what_comes_next(
 
 
 def test_a_metric_that_lacks_several_inputs_stands_with_the_first() -> None:
-    lines = by_reason({"one": "needs a: `a`", "two": "needs a: `a` and b: `b`", "three": "needs c: `c`"})
+    lines = unmeasured_by_reason(
+        {"one": "needs a: `a`", "two": "needs a: `a` and b: `b`", "three": "needs c: `c`"}
+    )
     assert lines == ["  needs a: `a` (some also b: `b`): one, two", "  needs c: `c`: three"]
 
 

@@ -33,6 +33,47 @@ def test_the_command_line_starts_without_the_heavy_libraries(tmp_path: Path) -> 
     assert not loaded & {"streamlit", "plotly", "duckdb", "pandas", "pyarrow", "anthropic", "numpy"}
 
 
+COMMANDS_WITHOUT_STREAMLIT = """
+import json, pathlib
+from dashboard.cli.main import main
+
+def run(*words):
+    try:
+        main(["--workspace", "ws", *words])
+    except SystemExit as ended:
+        assert ended.code in (None, 0), (words, ended.code)
+
+records = [{"question": f"{number}?", "answer": "a", "scores": {"faithfulness": 0.9}} for number in range(8)]
+pathlib.Path("runs.jsonl").write_text("\\n".join(map(json.dumps, records)), encoding="utf-8")
+import sys; stdout, sys.stdout = sys.stdout, open("out.txt", "w", encoding="utf-8")
+run("import", "runs.jsonl", "--name", "one")
+run("gate", "one", "--markdown", "gate.md")
+run("report", "one", "-o", "one.html")
+run("report", "one", "-o", "one.pptx")
+sys.stdout = stdout
+assert pathlib.Path("one.html").stat().st_size and pathlib.Path("gate.md").stat().st_size
+"""
+
+
+def test_import_gate_and_report_run_without_streamlit(tmp_path: Path) -> None:
+    loaded = _loaded(COMMANDS_WITHOUT_STREAMLIT, tmp_path)
+    assert {"duckdb", "click"} <= loaded
+    assert "streamlit" not in loaded
+
+
+def test_help_lists_the_commands_without_loading_them(tmp_path: Path) -> None:
+    code = """
+import contextlib, io, sys
+from dashboard.cli.main import COMMANDS, main
+with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.suppress(SystemExit):
+    main(["--help"])
+assert all(f"  {name} " in out.getvalue() for name in COMMANDS), out.getvalue()
+commands = {f"dashboard.cli.{module}" for module, _ in COMMANDS.values()}
+assert not commands & set(sys.modules)
+"""
+    assert not _loaded(code, tmp_path) & {*HEAVY, "numpy"} - {"dashboard"}
+
+
 def test_nothing_in_dashboard_hides_a_package() -> None:
     names = {path.stem for path in (REPOSITORY / "dashboard").iterdir()}
     assert not names & {"metrics", "data", "dashboard", "pages", *sys.stdlib_module_names}

@@ -1,0 +1,31 @@
+"""The check command: sanity checks on the numbers of a run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import click
+
+from dashboard.cli.options import JSON, RUN
+from dashboard.cli.terminal import plain, print_json, wrapped
+from data.api import open_store
+from data.scoring.sanity import check_run
+
+__all__ = ["check"]
+
+
+@click.command()
+@RUN
+@JSON
+@click.pass_obj
+def check(workspace: str | None, run_name: str, as_json: bool) -> None:
+    """Check the numbers of a run against each other."""
+    store = open_store(workspace)
+    findings = check_run(store.table(store.find(run_name)))
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+        return
+    for finding in findings:
+        click.echo(wrapped(f"{finding.severity}: {plain(finding.title)}: {plain(finding.message)}", "  "))
+    if not findings:
+        click.echo("Nothing found.")

@@ -1,0 +1,34 @@
+"""The delete command: runs out of the workspace."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from dashboard.cli.options import JSON, RUNS
+from dashboard.cli.terminal import print_json
+from data.api import open_store
+
+__all__ = ["delete"]
+
+
+@click.command()
+@RUNS
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@JSON
+@click.pass_obj
+def delete(workspace: str | None, run_names: tuple[str, ...], yes: bool, as_json: bool) -> None:
+    """Delete runs; their human labels are kept."""
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError("delete asks for confirmation, and this is no terminal; accepted: --yes")
+    if not yes and not click.confirm(f"Delete {', '.join(run_names)}?", err=True):
+        return
+    store = open_store(workspace)
+    run_ids = [store.find(name).run_id for name in run_names]
+    for run_id in run_ids:
+        store.workspace.delete_run(run_id)
+    if as_json:
+        print_json({"deleted": run_ids})
+    else:
+        click.echo(f"Deleted {', '.join(run_ids)}.")

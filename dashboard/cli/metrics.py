@@ -1,0 +1,61 @@
+"""The metrics command: every metric of a run with its interval, counts and source."""
+
+from __future__ import annotations
+
+import click
+
+from dashboard.cli.options import JSON, RUN, WholeNumbers
+from dashboard.cli.terminal import print_json, table, wrapped
+from dashboard.wording.formatting import interval_text, number
+from data.api import metrics_answer, open_store
+from data.scoring.summaries import interpretation_of
+from metrics.schema.metric import Convention
+from metrics.statistics.intervals import FEW_CLUSTERS
+
+__all__ = ["metrics"]
+
+TOO_FEW = (
+    f"too few: the interval rests on fewer than {FEW_CLUSTERS} questions (or conversations), or on values "
+    "that do not vary; read it with caution."
+)
+
+
+@click.command()
+@RUN
+@click.option("--k", "ks", default="1,3,5,10", type=WholeNumbers(1, "1,3,5,10"), help="Ranks k.")
+@click.option("--per-sample", is_flag=True, help="Also one value a question and metric.")
+@click.option(
+    "--convention", type=click.Choice(["default", "ragchecker"]), default="default", show_default=True
+)
+@JSON
+@click.pass_obj
+def metrics(
+    workspace: str | None,
+    run_name: str,
+    ks: tuple[int, ...],
+    per_sample: bool,
+    convention: Convention,
+    as_json: bool,
+) -> None:
+    """Show every metric of a run: mean, 95 % interval, n and source."""
+    store = open_store(workspace)
+    run = store.find(run_name)
+    options = store.options(run, ks, convention)
+    if as_json:
+        print_json(metrics_answer(store, run, options, per_sample))
+        return
+    rows = [
+        [
+            name,
+            number(summary.mean, 3),
+            interval_text(summary.low, summary.high, 3),
+            f"{summary.n_scored:,} of {summary.n_applicable:,}",
+            summary.source,
+            interpretation_of(name, summary).standing,
+            "too few" if summary.too_few and summary.n_scored else "",
+        ]
+        for name, summary in store.summary(run, options).items()
+    ]
+    click.echo(table(["metric", "mean", "95 % interval", "questions", "source", "band", "caution"], rows))
+    if any(row[-1] for row in rows):
+        click.echo(wrapped(TOO_FEW))

@@ -1,0 +1,74 @@
+"""Options that several commands share, and the kinds of value that they accept."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+__all__ = [
+    "GATES_FILE",
+    "JSON",
+    "PORT",
+    "PROJECT",
+    "RUN",
+    "RUNS",
+    "WHO",
+    "FiniteFloat",
+    "WholeNumbers",
+    "key_value_pairs",
+]
+
+JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+RUN = click.argument("run_name", metavar="RUN")
+RUNS = click.argument("run_names", nargs=-1, required=True, metavar="RUN...")
+PROJECT = click.option("--project", help="Project; the run's, else the workspace's only one.")
+WHO = click.option("--who", metavar="NAME", help="Who makes the change; your login name when left out.")
+PORT = click.option("--port", type=int, help="Port of the dashboard; the first free one from 8501.")
+GATES_FILE = click.option(
+    "--config", metavar="FILE", help="Gates; the workspace's gates.toml, else the bundled ones."
+)
+
+
+class FiniteFloat(click.FloatRange):
+    """A number within limits, neither infinite nor NaN."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the number."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is no finite number.", param, ctx)
+        return number
+
+
+class WholeNumbers(click.ParamType[Any]):
+    """Whole numbers parted by commas; they come sorted, each once."""
+
+    name = "text"
+
+    def __init__(self, least: int, example: str) -> None:
+        self.least = least
+        self.example = example
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the numbers."""
+        parts = [part.strip() for part in str(value).split(",")]
+        if not all(part.isdecimal() and int(part) >= self.least for part in parts):
+            self.fail(
+                f"{value!r}; accepted: whole numbers of {self.least} or more, as in {self.example}",
+                param,
+                ctx,
+            )
+        return tuple(sorted({int(part) for part in parts}))
+
+
+def key_value_pairs(_: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    """Read the KEY=VALUE texts of an option that may be repeated."""
+    pairs = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise click.BadParameter(f"{text!r}; accepted: {parameter.metavar}")
+        pairs[key] = value
+    return pairs

@@ -1,0 +1,42 @@
+"""The runs command: a list of the runs of a workspace."""
+
+from __future__ import annotations
+
+import click
+
+from dashboard.cli.options import JSON
+from dashboard.cli.terminal import print_json, table
+from dashboard.wording.formatting import NOT_MEASURED
+from data.api import open_store, runs_answer
+
+__all__ = ["runs"]
+
+
+@click.command()
+@JSON
+@click.pass_obj
+def runs(workspace: str | None, as_json: bool) -> None:
+    """List the runs."""
+    store = open_store(workspace)
+    answer = runs_answer(store)
+    if as_json:
+        print_json(answer)
+        return
+    if not answer:
+        click.echo(
+            f"No runs yet in {store.workspace.root}; load some with `ragtriage import FILE` or "
+            "`ragtriage demo`, or name another workspace with --workspace."
+        )
+        return
+    aggregate_only = {run.run_id for run in store.runs() if run.means}
+    rows = [
+        [
+            run["run_id"],
+            run["project"],
+            run["name"],
+            NOT_MEASURED if run["run_id"] in aggregate_only else f"{run['n']:,}",
+            run["created_at"],
+        ]
+        for run in answer
+    ]
+    click.echo(table(["run", "project", "name", "samples", "created"], rows))
