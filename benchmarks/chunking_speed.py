@@ -48,10 +48,10 @@ class TimedStore(RunStore):
 
     seconds = 0.0
 
-    def table(self, *given: Any, **named: Any) -> Any:
+    def scored(self, *given: Any, **named: Any) -> Any:
         """Score as always, and count the time."""
         start = time.perf_counter()
-        found = super().table(*given, **named)
+        found = super().scored(*given, **named)
         self.seconds += time.perf_counter() - start
         return found
 
@@ -88,7 +88,7 @@ def _same(first: RunStore, again: RunStore, run: Run, other: Run) -> int:
     names = list(first.summary(run))
     assert names == list(again.summary(other))
     for name in names:
-        np.testing.assert_array_equal(first.table(run).values(name), again.table(other).values(name))
+        np.testing.assert_array_equal(first.scored(run).values(name), again.scored(other).values(name))
     return len(names) * run.n
 
 

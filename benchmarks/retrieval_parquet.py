@@ -74,16 +74,22 @@ def by_ragtriage(folder: Path) -> dict[str, float]:
 
 def _dictionaries(folder: Path) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, int]]]:
     run: dict[str, dict[str, float]] = {}
-    table = pq.read_table(folder / "run.parquet")
+    scored = pq.read_table(folder / "run.parquet")
     rows = zip(
-        table["question"].to_pylist(), table["document"].to_pylist(), table["score"].to_pylist(), strict=True
+        scored["question"].to_pylist(),
+        scored["document"].to_pylist(),
+        scored["score"].to_pylist(),
+        strict=True,
     )
     for question, document, score in rows:
         run.setdefault(question, {})[document] = score
     qrels: dict[str, dict[str, int]] = {}
-    table = pq.read_table(folder / "qrels.parquet")
+    scored = pq.read_table(folder / "qrels.parquet")
     rows = zip(
-        table["question"].to_pylist(), table["document"].to_pylist(), table["grade"].to_pylist(), strict=True
+        scored["question"].to_pylist(),
+        scored["document"].to_pylist(),
+        scored["grade"].to_pylist(),
+        strict=True,
     )
     for question, document, grade in rows:
         qrels.setdefault(question, {})[document] = grade

@@ -140,7 +140,7 @@ def metrics_answer(
         "metrics": metrics,
     }
     if per_sample:
-        scored = store.table(run, options)
+        scored = store.scored(run, options)
         columns = {name: question_means(scored.values(name), scored.question)[0] for name in summaries}
         answer["samples"] = {
             str(question): {name: _finite(values[row]) for name, values in columns.items()}
@@ -159,7 +159,7 @@ def diagnosis_of(store: RunStore, run: Run, settings: DiagnosisSettings) -> Diag
         raise DataError(
             f"{run.name} ({run.run_id}) is known by its means alone; accepted: a run with samples"
         )
-    scored = store.table(run)
+    scored = store.scored(run)
     wanted, available = settings.context_metric, context_metrics_of(scored)
     if wanted is not None and wanted not in available:
         accepted = ", ".join(available) or "none, for this run has no such metric"

@@ -21,7 +21,7 @@ __all__ = ["check"]
 def check(workspace: str | None, run_name: str, as_json: bool) -> None:
     """Check the numbers of a run against each other."""
     store = open_store(workspace)
-    findings = check_run(store.table(store.find(run_name)))
+    findings = check_run(store.scored(store.find(run_name)))
     if as_json:
         print_json([asdict(finding) for finding in findings])
         return

@@ -81,10 +81,10 @@ def generate(
     prompt = load_prompt("answering", own_prompts(store.workspace))
     texts = gold_texts(store.workspace.samples_path(original.run_id), read_corpus(corpus) if corpus else None)
     task = GenerationTask(context, texts, prompt)
-    spec = JobSpec(choose_rows(store.table(original), limit), 1, budget, limit=limit)
+    spec = JobSpec(choose_rows(store.scored(original), limit), 1, budget, limit=limit)
     plan = plan_task(store.workspace, original, task, settings, spec, prices)
     if plan.nothing == plan.samples:
-        first = store.table(original).samples.read([spec.rows[0]], task.columns)[0]
+        first = store.scored(original).samples.read([spec.rows[0]], task.columns)[0]
         raise DataError(
             f"run {original.run_id}: no question can be answered from {CONTEXTS[context]}; of the first: "
             f"{task.documents(first)[1]}; accepted: a run whose gold documents have texts, or --corpus with "

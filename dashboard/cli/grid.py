@@ -193,8 +193,8 @@ def _means(store: RunStore, run: Run) -> dict[str, Any]:
 
 
 def _as_text(store: RunStore, grid: Grid) -> str:
-    tables = [store.table(cell.run) for cell in grid.cells]
-    by_metric = {metric: rank_trials(grid, tables, metric) for metric in SHOWN}
+    scored_runs = [store.scored(cell.run) for cell in grid.cells]
+    by_metric = {metric: rank_trials(grid, scored_runs, metric) for metric in SHOWN}
     head = by_metric[HEADLINE]
     rows = [_row(head, by_metric, at) for at in range(len(grid.cells))]
     header = ["run", "chunking", "chunks", *SHOWN[:1], "95 % interval", "", *SHOWN[1:]]

@@ -92,7 +92,7 @@ def import_(
     findings = [
         {"run_id": entry.run.run_id, **asdict(finding)}
         for entry in imported
-        for finding in check_run(store.table(entry.run))
+        for finding in check_run(store.scored(entry.run))
     ]
     _print_result(store, imported, errors, findings, as_json)
     sys.exit(2 if errors else 0)

@@ -91,7 +91,7 @@ def judge(
     prices = read_prices(store.workspace.root)
     settings = ClientSettings(prices.model(model), base_url, concurrency, timeout, effort)
     task = judge_task(store.workspace, run.project, settings.model, evaluator or "", prompts)
-    rows = choose_rows(store.table(run), limit, sample)
+    rows = choose_rows(store.scored(run), limit, sample)
     prompt_folder = None if prompts is None else str(Path(prompts).resolve())
     spec = JobSpec(rows, repeats, budget, batch, limit, sample, prompt_folder)
     plan = plan_task(store.workspace, run, task, settings, spec, prices, count_tokens)

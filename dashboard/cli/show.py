@@ -54,7 +54,7 @@ def not_computable(store: RunStore, run: Run) -> dict[str, str]:
         return {}
     scored_metrics = {name for name, summary in store.summary(run).items() if summary.n_scored}
     base_names = {name.partition("@")[0] for name in scored_metrics}
-    scored = store.table(run)
+    scored = store.scored(run)
     has_labels = bool(np.isfinite(scored.stage_features["answerable"]).any())
     lacking = scored.missing | ({} if has_labels else unlabelled())
     return {

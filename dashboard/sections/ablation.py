@@ -148,8 +148,8 @@ def _mean_text(one: MetricSummary | None) -> str:
 def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
     """Hold quality against latency, tokens or cost."""
     st.subheader("Quality against cost")
-    tables = [view.scored(run) for run in runs]
-    costs = measured_costs(tables)
+    scored_runs = [view.scored(run) for run in runs]
+    costs = measured_costs(scored_runs)
     quality = [name for name in metrics if name not in COSTS]
     if not costs or not quality:
         st.caption(
@@ -162,7 +162,7 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
         cost = choose("Cost", "cost", costs, COSTS, {}, width=260)
     found = declared(metric)
     higher = None if found is None else found.higher_is_better
-    points = _cost_points(tables, [view.summary(run).get(metric) for run in runs], cost, higher)
+    points = _cost_points(scored_runs, [view.summary(run).get(metric) for run in runs], cost, higher)
     names = [view.labels[run.run_id] for run in runs]
     draw(
         cost_map(points, names, (COSTS[cost], metric_title(metric)), higher),
@@ -183,15 +183,15 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
     )
     show_table(
         [
-            _cost_row(view, run, table, point, cost)
-            for run, table, point in zip(runs, tables, points, strict=True)
+            _cost_row(view, run, scored, point, cost)
+            for run, scored, point in zip(runs, scored_runs, points, strict=True)
         ],
         f"Percentiles of {COSTS[cost]} by version",
     )
 
 
-def _cost_row(view: View, run: Run, table: ScoredRun, point: CostPoint, cost: str) -> dict[str, str]:
-    n, found = percentiles(table, cost)
+def _cost_row(view: View, run: Run, scored: ScoredRun, point: CostPoint, cost: str) -> dict[str, str]:
+    n, found = percentiles(scored, cost)
     span = point.cost
     digits = 4 if cost == "cost_usd" else 0
     return {

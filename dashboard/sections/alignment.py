@@ -117,9 +117,9 @@ def source_picker(found: RunContextUse) -> str:
     return choose("Use of documents", "source", origins, ORIGINS, {}, width=220)
 
 
-def split_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
+def split_section(scored: ScoredRun, found: RunContextUse, origin: str) -> None:
     """Divide the rate by what a person chooses; a bar opens its cases."""
-    every = _splits(table, origin)
+    every = _splits(scored, origin)
     if not every:
         return
     st.subheader("Where first documents are passed over")
@@ -152,9 +152,9 @@ def _ns(groups: Sequence[Group]) -> list[str]:
     return [f"{one.value.n_scored:,}" for one in groups]
 
 
-def rank_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
+def rank_section(scored: ScoredRun, found: RunContextUse, origin: str) -> None:
     """Draw how often each rank is drawn on."""
-    groups = _by_rank(table, origin)
+    groups = _by_rank(scored, origin)
     st.subheader("Which ranks answers draw on")
     hit = clicked(rank_bars(groups), "by_rank", "Share of answers that draw on each rank")
     facts(
@@ -177,10 +177,10 @@ def rank_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
         open_bar(str(hit[0]), narrow)
 
 
-def k_section(table: ScoredRun, found: RunContextUse, origin: str, k: int) -> None:
+def k_section(scored: ScoredRun, found: RunContextUse, origin: str, k: int) -> None:
     """Draw what is wasted in the top k, and what a cut at k would lose; a point opens its cases."""
     st.subheader("What a cut at k wastes and loses")
-    lines = _by_k(table, origin, max(k, DEEPEST))
+    lines = _by_k(scored, origin, max(k, DEEPEST))
     hit = clicked(k_lines(lines, K_TITLES, k), "k_lines", "Wasted context and deep reliance over k")
     at = {name: groups[min(k, len(groups)) - 1].value for name, groups in lines.items() if groups}
     facts(
@@ -206,10 +206,10 @@ def k_section(table: ScoredRun, found: RunContextUse, origin: str, k: int) -> No
         open_bar(f"{K_MARKS[str(hit[0])]}:{hit[1]}", narrow)
 
 
-def gap_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
+def gap_section(scored: ScoredRun, found: RunContextUse, origin: str) -> None:
     """Say how far the order of use is from the retriever's, where shares are known."""
     st.subheader("Does the order of use follow the ranking?")
-    value = _gap(table, origin)
+    value = _gap(scored, origin)
     if value is None or not value.n_scored:
         st.caption(
             "Rank-use gap: not measured; it needs the share of the answer that rests on each document."
@@ -230,24 +230,24 @@ def gap_section(table: ScoredRun, found: RunContextUse, origin: str) -> None:
         open_bar("known_use", narrowed(found, origin), sort="rank_use_gap", descending=True)
 
 
-def gold_rank_section(table: ScoredRun, found: RunContextUse) -> None:
+def gold_rank_section(scored: ScoredRun, found: RunContextUse) -> None:
     """Draw the quality of answers by the rank of the gold: lost in the middle?"""
     st.subheader("Is gold lost in the middle?")
-    known = [name for name in QUALITY if np.isfinite(table.values(name)).any()]
+    known = [name for name in QUALITY if np.isfinite(scored.values(name)).any()]
     if not known or np.isnan(found.gold_rank).all():
         lacking = "an answer metric" if not known else "gold documents or labels of the documents"
         st.caption(f"This curve needs {lacking}; the run has none.")
         return
     titles = {name: title_of(name) for name in known}
     metric = choose("Quality", "shown_metric", known, titles, {}, width=260)
-    groups = _by_gold_rank(table, metric)
+    groups = _by_gold_rank(scored, metric)
     if not groups:
         st.caption(f"No case has both {titles[metric]} and a known place of the gold.")
         return
     hit = clicked(
         place_points(groups, titles[metric]), "places", "Quality by rank of the first gold document"
     )
-    column = table.column(metric)
+    column = scored.column(metric)
     facts(
         [
             "rank of the first gold document in the context, by ids, labels or gold text",

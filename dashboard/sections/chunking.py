@@ -155,13 +155,18 @@ STANDING = {
 }
 
 
-def _paths(tables: Sequence[ScoredRun]) -> tuple[str, ...]:
-    return tuple(table.scores_path.as_posix() for table in tables)
+def _paths(scored_runs: Sequence[ScoredRun]) -> tuple[str, ...]:
+    return tuple(scored.scores_path.as_posix() for scored in scored_runs)
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def _standings(_grid: Grid, _tables: Sequence[ScoredRun], paths: tuple[str, ...], metric: str) -> GridRanking:  # noqa: ARG001 -- cache key
-    return rank_trials(_grid, _tables, metric)
+def _standings(
+    _grid: Grid,
+    _scored_runs: Sequence[ScoredRun],
+    paths: tuple[str, ...],  # noqa: ARG001 -- cache key
+    metric: str,
+) -> GridRanking:
+    return rank_trials(_grid, _scored_runs, metric)
 
 
 def tables_of(view: View, grid: Grid) -> list[ScoredRun]:
@@ -169,32 +174,36 @@ def tables_of(view: View, grid: Grid) -> list[ScoredRun]:
     return [view.scored(cell.run) for cell in grid.cells]
 
 
-def standing_of(grid: Grid, tables: Sequence[ScoredRun], metric: str) -> GridRanking:
+def standing_of(grid: Grid, scored_runs: Sequence[ScoredRun], metric: str) -> GridRanking:
     """Compare the cells under a metric; kept until a run changes."""
-    return _standings(grid, tables, _paths(tables), metric)
+    return _standings(grid, scored_runs, _paths(scored_runs), metric)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _metrics(_tables: Sequence[ScoredRun], paths: tuple[str, ...]) -> list[str]:  # noqa: ARG001 -- cache key
-    return grid_metrics(_tables)
+def _metrics(_scored_runs: Sequence[ScoredRun], paths: tuple[str, ...]) -> list[str]:  # noqa: ARG001 -- cache key
+    return grid_metrics(_scored_runs)
 
 
-def measures(tables: Sequence[ScoredRun]) -> list[str]:
+def measures(scored_runs: Sequence[ScoredRun]) -> list[str]:
     """Name the metrics of the grid without their cut-offs, those of chunking first."""
-    names = _metrics(tables, _paths(tables))
+    names = _metrics(scored_runs, _paths(scored_runs))
     bases = dict.fromkeys(name.partition("@")[0].removesuffix("_budget") for name in names)
     first = [one for one in (*HEADLINES, *OTHERS) if one in bases]
     return [*first, *(one for one in bases if one not in first)]
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _twins(_grid: Grid, _tables: Sequence[ScoredRun], paths: tuple[str, ...]) -> list[tuple[GridTrial, ...]]:  # noqa: ARG001 -- cache key
-    return same_chunks(_grid, _tables)
+def _twins(
+    _grid: Grid,
+    _scored_runs: Sequence[ScoredRun],
+    paths: tuple[str, ...],  # noqa: ARG001 -- cache key
+) -> list[tuple[GridTrial, ...]]:
+    return same_chunks(_grid, _scored_runs)
 
 
-def twins(grid: Grid, tables: Sequence[ScoredRun]) -> list[str]:
+def twins(grid: Grid, scored_runs: Sequence[ScoredRun]) -> list[str]:
     """Say which strategies gave the same chunks, so that nobody reads anything into their standing."""
-    return [alike(cells) for cells in _twins(grid, tables, _paths(tables))]
+    return [alike(cells) for cells in _twins(grid, scored_runs, _paths(scored_runs))]
 
 
 def grid_picker(grids: Sequence[Grid]) -> Grid:
@@ -203,9 +212,9 @@ def grid_picker(grids: Sequence[Grid]) -> Grid:
     return by_key[choose("Grid", "grid", list(by_key), grid_titles(grids), {"shown_metric": ""})]
 
 
-def measure_picker(tables: Sequence[ScoredRun]) -> str:
+def measure_picker(scored_runs: Sequence[ScoredRun]) -> str:
     """Let a person choose what the curves and tables show."""
-    found = measures(tables)
+    found = measures(scored_runs)
     return choose("Metric", "shown_metric", found, _base_title, {}) if found else ""
 
 
@@ -243,24 +252,24 @@ def _take_cut() -> None:
     keep(**({"budget": int(size)} if kind == "tokens" else {"budget": 0, "k": int(size)}))
 
 
-def full_name(base: str, tables: Sequence[ScoredRun]) -> str:
+def full_name(base: str, scored_runs: Sequence[ScoredRun]) -> str:
     """Give a metric with the cut-off that is chosen; one without cut-offs as it is."""
     selection = current_selection()
-    names = _metrics(tables, _paths(tables))
+    names = _metrics(scored_runs, _paths(scored_runs))
     k = selection.k if selection.k in DEFAULT_KS else 5
     wanted = [f"{base}_budget@{selection.budget}"] if selection.budget in BUDGETS else []
     wanted += [base, f"{base}@{k}"]
     return next((name for name in wanted if name in names), base)
 
 
-def heatmaps(grid: Grid, tables: Sequence[ScoredRun], chosen: str) -> None:
+def heatmaps(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str) -> None:
     """Draw size and overlap for the metrics that matter and the chosen one; a click opens the cases."""
-    usual = [base for base in measures(tables) if base in (*HEADLINES, *OTHERS)][:MOST_PLANES]
+    usual = [base for base in measures(scored_runs) if base in (*HEADLINES, *OTHERS)][:MOST_PLANES]
     found = usual if chosen in usual else [chosen, *usual]
     for first in range(0, len(found), 2):
         for place, base in zip(st.columns(2, gap="medium"), found[first : first + 2], strict=False):
             with place:
-                _plane(grid, standing_of(grid, tables, full_name(base, tables)), f"plane_{base}")
+                _plane(grid, standing_of(grid, scored_runs, full_name(base, scored_runs)), f"plane_{base}")
 
 
 def _plane(grid: Grid, found: GridRanking, key: str) -> None:

@@ -68,8 +68,8 @@ def versions_picker(view: View) -> list[Run]:
 
 def family(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
     """Let a person choose a family of metrics, and name those of it that baseline and versions all have."""
-    tables = [view.scored(run) for run in (base, *versions)]
-    every = shared_metrics(tables)
+    scored_runs = [view.scored(run) for run in (base, *versions)]
+    every = shared_metrics(scored_runs)
     offered = [one for one in FAMILIES if any(in_family(name, one) for name in every)]
     chosen = choose(
         "Family of metrics",

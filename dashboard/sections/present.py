@@ -118,8 +118,8 @@ def rendered_sections(view: View, story: Story) -> tuple[StoryView, tuple[Render
         return None
     settings = view.selection.settings()
     found = StoryView(view.store, run, baseline, settings)
-    tables = [view.store.table(one) for one in (run, baseline) if one is not None and not one.means]
-    paths = tuple(table.scores_path.as_posix() for table in tables)
+    scored_runs = [view.store.scored(one) for one in (run, baseline) if one is not None and not one.means]
+    paths = tuple(scored.scores_path.as_posix() for scored in scored_runs)
     versions = tuple(sorted(one.run_id for one in found.runs))
     stamp = view.store.ledger.version()
     return found, _made(found, story.to_json(), (*paths, *versions), settings, stamp)

@@ -150,7 +150,7 @@ class View:
 
     def scored(self, run: Run) -> ScoredRun:
         """Give a run's arrays."""
-        return self.store.table(run, self._options(run))
+        return self.store.scored(run, self._options(run))
 
     def summary(self, run: Run) -> dict[str, MetricSummary]:
         """Give a run's aggregates over all its questions."""
@@ -162,7 +162,7 @@ class View:
 
     def usual_diagnosis(self, run: Run) -> Diagnosis:
         """Diagnose a run at the usual thresholds and convention, whatever is selected, as gates do."""
-        return cached_diagnosis(self.store.table(run), DiagnosisSettings(), self.store.ledger)
+        return cached_diagnosis(self.store.scored(run), DiagnosisSettings(), self.store.ledger)
 
     def comparison(self, base: Run, other: Run, metrics: Sequence[str]) -> Comparison:
         """Compare two runs under this selection."""

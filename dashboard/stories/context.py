@@ -55,9 +55,9 @@ class StoryView:
         return tuple(run for run in mine if not run.means and not run.config.get("generated_from"))
 
     @cached_property
-    def table(self) -> ScoredRun:
+    def scored(self) -> ScoredRun:
         """The run's arrays."""
-        return self.store.table(self.run)
+        return self.store.scored(self.run)
 
     @cached_property
     def summary(self) -> dict[str, MetricSummary]:
@@ -75,17 +75,17 @@ class StoryView:
         return None if self.baseline is None else self._diagnose(self.baseline)
 
     def _diagnose(self, run: Run) -> Diagnosis:
-        return diagnose(self.store.table(run), self.settings, self.store.ledger.labels(run.run_id))
+        return diagnose(self.store.scored(run), self.settings, self.store.ledger.labels(run.run_id))
 
     @cached_property
     def comparison(self) -> Comparison | None:
         """The run against its baseline on the headline metrics; None without one."""
         if self.before is None:
             return None
-        family = shared_metrics([self.before.scored, self.table], family="headline")
+        family = shared_metrics([self.before.scored, self.scored], family="headline")
         return compare(self.before, self.diagnosis, family)
 
     @cached_property
     def findings(self) -> Sequence[Finding]:
         """What the checks on the numbers found."""
-        return check_run(self.table)
+        return check_run(self.scored)

@@ -30,13 +30,13 @@ USUAL_K = 5
 def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Give the retrieval metrics over k; `k` of the choices is the one in use."""
     heading = "How good is retrieval?"
-    lists = ranked_lists(view.table)
+    lists = ranked_lists(view.scored)
     if lists is None:
         return RenderedSection(
             "retrieval", heading, "The run names no gold documents, so retrieval was not measured."
         )
     k = int(chosen["k"]) if chosen.get("k", "").isdecimal() else USUAL_K
-    found = curves(view.table, lists, k=k)
+    found = curves(view.scored, lists, k=k)
     said = ", ".join(
         f"{title_of(f'{one.metric}@{k}')} {number(one.at(k).mean)} "
         f"{interval_text(one.at(k).low, one.at(k).high)}"
@@ -67,18 +67,18 @@ def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSec
 def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Say whether answers draw on what was ranked first."""
     heading = "Does the answer draw on what was ranked first?"
-    use = context_use_of(view.table)
+    use = context_use_of(view.scored)
     origins = [] if use is None else sources_of_use(use)
     if use is None or not origins:
         return RenderedSection("alignment", heading, "Which documents answers draw on was not measured.")
     origin = origins[0]
-    rate = rate_of(view.table, use, origin).value
+    rate = rate_of(view.scored, use, origin).value
     return RenderedSection(
         "alignment",
         heading,
         f"{percent(rate.mean)} of answers pass over the first document "
         f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, {count(rate.n_scored, 'question')}).",
-        figure=rank_bars(by_rank(view.table, use, origin)),
+        figure=rank_bars(by_rank(view.scored, use, origin)),
         facts=[f"use of documents: {origin}", "the alert line is 30 %"],
         alt="How often each rank is drawn on",
     )
@@ -87,14 +87,14 @@ def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
 def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Part what is lost in retrieval from what is lost in generation, where there is an oracle run."""
     heading = "Lost in retrieval or in generation?"
-    partners = paired_runs_of(view.run, view.store.runs(view.run.project), view.store.table)
+    partners = paired_runs_of(view.run, view.store.runs(view.run.project), view.store.scored)
     if not partners.oracle:
         return RenderedSection(
             "losses",
             heading,
             "No run answers these questions from the gold documents, so this was not measured.",
         )
-    oracle = diagnose(view.store.table(partners.oracle[0]), view.settings, [])
+    oracle = diagnose(view.store.scored(partners.oracle[0]), view.settings, [])
     qualities = outcome_metrics_of([view.diagnosis, oracle])
     if not qualities:
         return RenderedSection("losses", heading, "The two runs share no quality metric.")
@@ -123,12 +123,12 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     grids = grids_of(view.store.runs(view.run.project))
     if not grids:
         return RenderedSection("chunking", heading, "The project has no grid of chunkings.")
-    tables = [view.store.table(cell.run) for cell in grids[0].cells]
-    measured = grid_metrics(tables)
+    scored_runs = [view.store.scored(cell.run) for cell in grids[0].cells]
+    measured = grid_metrics(scored_runs)
     metric = chosen.get("metric") or next((one for one in measured if one.endswith("@5")), "")
     if metric not in measured:
         return RenderedSection("chunking", heading, "The cells of the grid share no such metric.")
-    found = rank_trials(grids[0], tables, metric)
+    found = rank_trials(grids[0], scored_runs, metric)
     return RenderedSection(
         "chunking",
         heading,

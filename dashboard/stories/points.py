@@ -62,7 +62,7 @@ def chosen_cases(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
             stage or "" for the one that owns most, and `n`, how many.
     """
     rows, missing = _named(view, chosen["cases"]) if chosen.get("cases") else (_worst(view, chosen), 0)
-    cases = [native_record(_plain(read_case(view.table, int(row)))) for row in rows]
+    cases = [native_record(_plain(read_case(view.scored, int(row)))) for row in rows]
     heading = "Cases" if chosen.get("cases") or not len(rows) else f"Examples: {_stage(view, int(rows[0]))}"
     said = "" if cases else "There is no such case in this run."
     gone = f"{count(missing, 'case')} chosen before are not in this run" if missing else ""
@@ -80,7 +80,7 @@ def _named(view: StoryView, names: str) -> tuple[IntArray, int]:
     found = []
     for name in wanted:
         question, _, repeat = name.rpartition("~")
-        row = row_of(view.table, question, int(repeat)) if question and repeat.isdecimal() else None
+        row = row_of(view.scored, question, int(repeat)) if question and repeat.isdecimal() else None
         found += [] if row is None else [row]
     return np.array(found, dtype=np.int64), len(wanted) - len(found)
 

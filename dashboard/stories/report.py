@@ -90,7 +90,7 @@ def report_facts(view: StoryView) -> dict[str, str]:
 
 
 def _judge(view: StoryView) -> str:
-    path = view.table.judge_result_path(EVALUATION)
+    path = view.scored.judge_result_path(EVALUATION)
     return judge_of(path) if path else str(view.run.config.get("judge", ""))
 
 

@@ -12,8 +12,8 @@ from dashboard.wording.escaping import markdown_text
 
 view = current_view()
 st.title("Does the answer draw on what was ranked first?")
-table = view.scored(view.run)
-found = parts.use_in(table)
+scored = view.scored(view.run)
+found = parts.use_in(scored)
 if found is None:
     st.info(
         f"{markdown_text(view.labels[view.run.run_id])} has no answers with retrieved texts that are "
@@ -27,13 +27,13 @@ if found is None:
 with st.container(horizontal=True, vertical_alignment="bottom"):
     origin = parts.source_picker(found)
     k = k_picker(view.run)
-rates = {rate.source: rate for rate in rates_of(table)}
+rates = {rate.source: rate for rate in rates_of(scored)}
 advice(found, rates[origin])
 
 st.subheader("Every version")
 version_section(view)
-parts.split_section(table, found, origin)
-parts.rank_section(table, found, origin)
-parts.k_section(table, found, origin, k)
-parts.gap_section(table, found, origin)
-parts.gold_rank_section(table, found)
+parts.split_section(scored, found, origin)
+parts.rank_section(scored, found, origin)
+parts.k_section(scored, found, origin, k)
+parts.gap_section(scored, found, origin)
+parts.gold_rank_section(scored, found)

@@ -22,7 +22,7 @@ SIZE = 25
 view = current_view()
 run = view.run
 diagnosis = view.diagnosis(run)
-table = diagnosis.scored
+scored = diagnosis.scored
 
 st.title(f"What exactly went wrong in {markdown_text(view.labels[run.run_id])}?")
 if labelling_queue(view, diagnosis):
@@ -52,17 +52,17 @@ if at is None:
     st.info("No case meets all of these filters. Clear one of them.")
 else:
     row = int(rows[at])
-    page = page_of(table, rows, at // SIZE + 1, SIZE)
+    page = page_of(scored, rows, at // SIZE + 1, SIZE)
     neighbours = {step: int(rows[at + step]) for step in (-1, 1) if 0 <= at + step < len(rows)}
-    names = {step: parts.case_name(table, other) for step, other in neighbours.items()}
+    names = {step: parts.case_name(scored, other) for step, other in neighbours.items()}
     listing, detail = st.columns([2, 3], gap="medium")
     with listing:
         if page.pages > 1:
-            parts.pager(page, rows, table, SIZE)
+            parts.pager(page, rows, scored, SIZE)
         parts.case_list(page, diagnosis, row)
         facts([f"page {page.page:,} of {page.pages:,}", "J and K go on and back, P and F label, U undoes"])
     with detail:
-        sample = read_case(table, row)
+        sample = read_case(scored, row)
         case = (run.run_id, sample["question_id"], sample["repeat"])
         step_bar(view, case, (at, len(rows)), names.get(-1), names.get(1))
         label_bar(view, case, diagnosis.human_labels.labels.get(row, ()), names.get(1))

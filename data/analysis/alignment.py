@@ -118,17 +118,17 @@ def sources_of_use(found: RunContextUse) -> list[str]:
     return [origin for origin in ORIGINS if (found.answered & (found.source == origin)).any()]
 
 
-def rate_of(table: ScoredRun, found: RunContextUse, origin: str) -> Rate:
+def rate_of(scored: ScoredRun, found: RunContextUse, origin: str) -> Rate:
     """Give the rate of ignored first documents among the answers whose use has one origin."""
     mine = found.answered & (found.source == origin)
     nothing = int((used_nothing(found.use) & mine).sum())
-    return Rate(origin, _mean(table, _ignored(found), mine), nothing)
+    return Rate(origin, _mean(scored, _ignored(found), mine), nothing)
 
 
-def gap_of(table: ScoredRun, found: RunContextUse, origin: str) -> Interval:
+def gap_of(scored: ScoredRun, found: RunContextUse, origin: str) -> Interval:
     """Give the rank-use gap among the answers whose use has one origin; n_scored is 0 without shares."""
     mine = found.answered & (found.source == origin)
-    return _mean(table, rank_use_gap(found.use).values, mine)
+    return _mean(scored, rank_use_gap(found.use).values, mine)
 
 
 def ignored(found: RunContextUse) -> BoolArray:
@@ -141,13 +141,13 @@ def _ignored(found: RunContextUse) -> FloatArray:
 
 
 def _mean(
-    table: ScoredRun, values: FloatArray, keep: BoolArray, bounds: tuple[float, float] = (0.0, 1.0)
+    scored: ScoredRun, values: FloatArray, keep: BoolArray, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> Interval:
     """Mean over questions of the samples kept; Wilson's interval where each question passes or fails."""
-    means, _ = question_means(np.where(keep, values, np.nan), table.question)
+    means, _ = question_means(np.where(keep, values, np.nan), scored.question)
     known = np.isfinite(means)
     binary = bool(np.isin(means[known], (0.0, 1.0)).all())
-    return interval(means[known], table.clusters[known], int(known.sum()), binary, bounds=bounds)
+    return interval(means[known], scored.clusters[known], int(known.sum()), binary, bounds=bounds)
 
 
 def length_band(length: FloatArray) -> NDArray[np.int64]:
@@ -164,40 +164,40 @@ def gold_rank_band(rank: FloatArray) -> NDArray[np.int64]:
     return np.where(np.isnan(rank), -1, place).astype(np.int64)
 
 
-def split(table: ScoredRun, found: RunContextUse, origin: str, by: str) -> list[Group]:
+def split(scored: ScoredRun, found: RunContextUse, origin: str, by: str) -> list[Group]:
     """Divide the rate of ignored first documents by one of SPLITS; groups without an answer are left out."""
-    codes, labels = _split_codes(table, found, by)
+    codes, labels = _split_codes(scored, found, by)
     groups = []
     for code, label in enumerate(labels):
         mine = found.answered & (found.source == origin) & (codes == code)
         if mine.any():
-            groups.append(Group(label, label, _mean(table, _ignored(found), mine)))
+            groups.append(Group(label, label, _mean(scored, _ignored(found), mine)))
     return groups
 
 
-def _split_codes(table: ScoredRun, found: RunContextUse, by: str) -> tuple[NDArray[np.int64], Sequence[str]]:
+def _split_codes(scored: ScoredRun, found: RunContextUse, by: str) -> tuple[NDArray[np.int64], Sequence[str]]:
     if by == "relevant":
         return found.top_relevant.astype(np.int64), _RELEVANT
     if by == "length":
         return length_band(found.top_length), LENGTHS
-    types = next((one for one in table.slices if one.name == "query_type"), None)
-    return (np.full(table.n, -1), ()) if types is None else (types.codes, types.labels)
+    types = next((one for one in scored.slices if one.name == "query_type"), None)
+    return (np.full(scored.n, -1), ()) if types is None else (types.codes, types.labels)
 
 
-def by_rank(table: ScoredRun, found: RunContextUse, origin: str) -> list[Group]:
+def by_rank(scored: ScoredRun, found: RunContextUse, origin: str) -> list[Group]:
     """Give for each rank the share of answers that draw on it, of those that were given a document there."""
     deepest = _deepest(found, origin, DEEPEST)
     used = np.where(
         found.use.documents[:, None] >= np.arange(1, deepest + 1), found.use.used[:, :deepest], np.nan
     )
-    return _groups(table, found, origin, used)
+    return _groups(scored, found, origin, used)
 
 
-def by_k(table: ScoredRun, found: RunContextUse, origin: str, k: int = 1) -> dict[str, list[Group]]:
+def by_k(scored: ScoredRun, found: RunContextUse, origin: str, k: int = 1) -> dict[str, list[Group]]:
     """Give wasted context and deep reliance over the cut-off, by the formulas of the registry.
 
     Args:
-        table: the run.
+        scored: the run.
         found: the use of documents in it.
         origin: whose word counts.
         k: a cut-off that must be there if any list is that long; those up to DEEPEST are there anyway.
@@ -208,7 +208,7 @@ def by_k(table: ScoredRun, found: RunContextUse, origin: str, k: int = 1) -> dic
         "deep_reliance": deep_reliance,
     }
     return {
-        name: _groups(table, found, origin, np.array([formula(found.use, at).values for at in ks]).T)
+        name: _groups(scored, found, origin, np.array([formula(found.use, at).values for at in ks]).T)
         for name, formula in formulas.items()
     }
 
@@ -218,22 +218,22 @@ def _deepest(found: RunContextUse, origin: str, most: int) -> int:
     return int(min(most, found.use.documents[mine].max(initial=0)))
 
 
-def _groups(table: ScoredRun, found: RunContextUse, origin: str, values: FloatArray) -> list[Group]:
+def _groups(scored: ScoredRun, found: RunContextUse, origin: str, values: FloatArray) -> list[Group]:
     """Give the mean of each column of (n, K) values, those at 1 to K, over the answers of an origin."""
     if not values.size:
         return []
     mine = found.answered & (found.source == origin)
-    means, _ = question_means(np.where(mine[:, None], values, np.nan), table.question)
-    found_at = curve_intervals(means, table.clusters)
+    means, _ = question_means(np.where(mine[:, None], values, np.nan), scored.question)
+    found_at = curve_intervals(means, scored.clusters)
     return [Group(str(at), str(at), one) for at, one in enumerate(found_at, 1)]
 
 
-def outcome_by_gold_rank(table: ScoredRun, found: RunContextUse, metric: str) -> list[Group]:
+def outcome_by_gold_rank(scored: ScoredRun, found: RunContextUse, metric: str) -> list[Group]:
     """Give the mean of an answer metric by the rank of the first gold document: is it lost in the middle?"""
-    values, places = table.values(metric), gold_rank_band(found.gold_rank)
+    values, places = scored.values(metric), gold_rank_band(found.gold_rank)
     groups = []
     for code, label in enumerate(GOLD_RANK_BANDS):
         mine = (places == code) & np.isfinite(values)
         if mine.any():
-            groups.append(Group(label, label, _mean(table, values, mine, bounds_of(metric))))
+            groups.append(Group(label, label, _mean(scored, values, mine, bounds_of(metric))))
     return groups

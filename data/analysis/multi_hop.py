@@ -68,7 +68,7 @@ def missed_names(lists: RankedLists, missed: BoolArray) -> NDArray[np.object_]:
     return names
 
 
-def hop_curves(table: ScoredRun, lists: RankedLists, k: int) -> list[Curve]:
+def hop_curves(scored: ScoredRun, lists: RankedLists, k: int) -> list[Curve]:
     """Give the share of questions with each hop in the top k, then with all of them, over k.
 
     The metric of a curve of one hop is "hop" and its label. Only the first MOST_HOPS labels have curves.
@@ -85,7 +85,7 @@ def hop_curves(table: ScoredRun, lists: RankedLists, k: int) -> list[Curve]:
         mine = lists.hops == label
         rank = np.min(np.where(mine, documents.unit_rank, np.inf), axis=1)[:, None]
         there = np.where((mine.any(axis=1) & asked)[:, None], rank <= np.arange(1, most + 1), np.nan)
-        means = question_means(there, table.question)[0]
-        found.append(curve_of(table, f"hop {label}", means, longest))
-    means = question_values(table, HOPS, documents, most)
-    return [*found, curve_of(table, HOPS, means, longest)]
+        means = question_means(there, scored.question)[0]
+        found.append(curve_of(scored, f"hop {label}", means, longest))
+    means = question_values(scored, HOPS, documents, most)
+    return [*found, curve_of(scored, HOPS, means, longest)]

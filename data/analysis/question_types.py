@@ -91,37 +91,37 @@ def kind_of(name: str, chosen: Mapping[str, str], has_hops: bool) -> tuple[str, 
 
 
 def type_curves(
-    table: ScoredRun, lists: RankedLists, chosen: Mapping[str, str], k: int = 1
+    scored: ScoredRun, lists: RankedLists, chosen: Mapping[str, str], k: int = 1
 ) -> list[TypeCurve]:
     """Give each query type its primary metric over k and a suggested k, the most frequent type first.
 
     Args:
-        table: the run.
+        scored: the run.
         lists: its ranked lists.
         chosen: query type -> key of KINDS, where a person said so.
         k: a cut-off that the curves must have even where every list is shorter.
     """
-    found = [_type_curve(table, lists, name, keep, chosen, k) for name, keep in _groups(table)]
+    found = [_type_curve(scored, lists, name, keep, chosen, k) for name, keep in _groups(scored)]
     return sorted(found, key=lambda one: (-one.n, one.name))
 
 
-def types_named(table: ScoredRun) -> int:
+def types_named(scored: ScoredRun) -> int:
     """Count the query types that a run names; with more than MOST_SLICE_VALUES they are not told apart."""
-    return sum(bool(name) for name in table.index["query_type"].unique().to_pylist())
+    return sum(bool(name) for name in scored.index["query_type"].unique().to_pylist())
 
 
-def _groups(table: ScoredRun) -> list[tuple[str, BoolArray]]:
+def _groups(scored: ScoredRun) -> list[tuple[str, BoolArray]]:
     """Name the query types with their samples; one group where there are no two types."""
-    groups = next((one for one in table.slices if one.name == "query_type"), None)
+    groups = next((one for one in scored.slices if one.name == "query_type"), None)
     if groups is not None:
         return [(name, groups.codes == code) for code, name in enumerate(groups.labels)]
-    only = table.index["query_type"].unique().to_pylist()
+    only = scored.index["query_type"].unique().to_pylist()
     name = str(only[0]) if len(only) == 1 and only[0] else EVERY
-    return [(name, np.ones(table.n, dtype=np.bool_))]
+    return [(name, np.ones(scored.n, dtype=np.bool_))]
 
 
 def _type_curve(
-    table: ScoredRun, lists: RankedLists, name: str, keep: BoolArray, chosen: Mapping[str, str], k: int
+    scored: ScoredRun, lists: RankedLists, name: str, keep: BoolArray, chosen: Mapping[str, str], k: int
 ) -> TypeCurve:
     block = block_of(lists)
     has_hops = isinstance(block, Rankings) and bool((block.has_hops & keep).any())
@@ -132,15 +132,15 @@ def _type_curve(
         return TypeCurve(name, kind, told, None, None, by, False, (), 0)
     longest = longest_list(lists)
     most = min(LONGEST_K, max(longest, k, 1))
-    means = question_values(table, metric, block, most, keep)
-    curve = curve_of(table, metric, means, longest)
+    means = question_values(scored, metric, block, most, keep)
+    curve = curve_of(scored, metric, means, longest)
     n = curve.points[0].n_scored
     if not n or not longest:
         return TypeCurve(name, kind, told, None, None, by, False, (), n)
-    growing = means if by == metric else question_values(table, by, block, longest, keep)
+    growing = means if by == metric else question_values(scored, by, block, longest, keep)
     suggested = suggested_k(np.nanmean(growing[:, :longest], axis=0))
     rising = suggested == longest and suggested > 1
-    gains = _gains(table, means, suggested, longest)
+    gains = _gains(scored, means, suggested, longest)
     return TypeCurve(name, kind, told, curve, suggested, by, rising, gains, n)
 
 
@@ -151,7 +151,7 @@ def _metric_of(kind: str, lists: RankedLists, has_hops: bool) -> str:
     return "recall" if metric == HOPS and not has_hops else metric
 
 
-def _gains(table: ScoredRun, means: FloatArray, suggested: int, longest: int) -> tuple[Gain, ...]:
+def _gains(scored: ScoredRun, means: FloatArray, suggested: int, longest: int) -> tuple[Gain, ...]:
     ends = sorted({step for step in (*STEPS, suggested, longest) if step <= longest})
     if len(ends) < 2:
         return ()
@@ -159,5 +159,5 @@ def _gains(table: ScoredRun, means: FloatArray, suggested: int, longest: int) ->
     added = np.column_stack(
         [(means[:, end - 1] - means[:, start - 1]) / (end - start) for start, end in steps]
     )
-    found = curve_intervals(added, table.clusters, (-1.0, 1.0))
+    found = curve_intervals(added, scored.clusters, (-1.0, 1.0))
     return tuple(Gain(start, end, each) for (start, end), each in zip(steps, found, strict=True))

@@ -49,7 +49,7 @@ class RerankingEffect:
     changes: dict[str, Change]
 
 
-def reranking_effect(table: ScoredRun, lists: RankedLists, k: int) -> RerankingEffect | None:
+def reranking_effect(scored: ScoredRun, lists: RankedLists, k: int) -> RerankingEffect | None:
     """Compare the final lists with the first pass; None where no question has both."""
     first, final = lists.first_pass, lists.documents
     if first is None or final is None:
@@ -60,10 +60,10 @@ def reranking_effect(table: ScoredRun, lists: RankedLists, k: int) -> RerankingE
     names = ["recall", "ndcg", "mrr", *([HOPS] if (final.has_hops & compared.compared).any() else [])]
     found = {}
     for name in names:
-        sides = [question_values(table, name, one, k, compared.compared)[:, k - 1] for one in (first, final)]
+        sides = [question_values(scored, name, one, k, compared.compared)[:, k - 1] for one in (first, final)]
         both = np.isfinite(sides[0]) & np.isfinite(sides[1])
         before, after = sides[0][both], sides[1][both]
-        found[name] = (before.mean(), after.mean(), paired(before, after, table.clusters[both]))
+        found[name] = (before.mean(), after.mean(), paired(before, after, scored.clusters[both]))
     adjusted = holm([difference.p for *_, difference in found.values()])
     changes = {
         name: Change(float(before), float(after), one, float(p), verdict(one, float(p), True))

@@ -63,7 +63,7 @@ def block_of(lists: RankedLists) -> Rankings | SpanRankings | None:
 
 
 def curves(
-    table: ScoredRun,
+    scored: ScoredRun,
     lists: RankedLists,
     metrics: Sequence[str] = (),
     keep: BoolArray | None = None,
@@ -72,7 +72,7 @@ def curves(
     """Compute metrics for every k from 1 to the longest list or to k, at most LONGEST_K.
 
     Args:
-        table: the run.
+        scored: the run.
         lists: its ranked lists.
         metrics: which; recall, precision, nDCG and MRR when left out, their span forms for gold text.
         keep: (n,) samples to use; all when left out.
@@ -85,23 +85,23 @@ def curves(
     wanted = metrics or [name for name in known if name != HOPS]
     longest = longest_list(lists)
     most = min(LONGEST_K, max(longest, k, 1))
-    found = [(name, question_values(table, name, block, most, keep)) for name in wanted if name in known]
-    return [curve_of(table, name, means, longest) for name, means in found]
+    found = [(name, question_values(scored, name, block, most, keep)) for name in wanted if name in known]
+    return [curve_of(scored, name, means, longest) for name, means in found]
 
 
 def question_values(
-    table: ScoredRun, metric: str, block: Rankings | SpanRankings, most: int, keep: BoolArray | None = None
+    scored: ScoredRun, metric: str, block: Rankings | SpanRankings, most: int, keep: BoolArray | None = None
 ) -> FloatArray:
     """(q, most) values of a metric for each question, repeats averaged; NaN where not scored."""
     values = curve_values(metric, block, most)
     if keep is not None:
         values = np.where(keep[:, None], values, np.nan)
-    return question_means(values, table.question)[0]
+    return question_means(values, scored.question)[0]
 
 
-def curve_of(table: ScoredRun, metric: str, means: FloatArray, longest: int) -> Curve:
+def curve_of(scored: ScoredRun, metric: str, means: FloatArray, longest: int) -> Curve:
     """Make a curve of (q, K) values of the questions of a run."""
-    points = curve_intervals(means, table.clusters)
+    points = curve_intervals(means, scored.clusters)
     return Curve(metric, tuple(range(1, means.shape[1] + 1)), tuple(points), longest)
 
 

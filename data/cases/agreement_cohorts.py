@@ -54,14 +54,14 @@ def _cut(text: str) -> float:
     return found
 
 
-def _verdicts(table: ScoredRun, value: str) -> BinaryLabels:
+def _verdicts(scored: ScoredRun, value: str) -> BinaryLabels:
     quantity, held, cuts = _read(value)
-    ledger = Ledger(Workspace(table.samples_path.parents[2]).ledger_path)
-    return binary_labels_of(table, human_ratings(table, ledger, quantity), held, cuts)
+    ledger = Ledger(Workspace(scored.samples_path.parents[2]).ledger_path)
+    return binary_labels_of(scored, human_ratings(scored, ledger, quantity), held, cuts)
 
 
-def _apart(table: ScoredRun, value: str) -> BoolArray:
-    return _verdicts(table, value).apart
+def _apart(scored: ScoredRun, value: str) -> BoolArray:
+    return _verdicts(scored, value).apart
 
 
 def _apart_title(value: str) -> str:
@@ -77,9 +77,9 @@ def _celled(value: str) -> tuple[Cell, str]:
     raise ValueError(f"{cell[:20]!r}; accepted: {', '.join(CELLS)}")
 
 
-def _in_cell(table: ScoredRun, value: str) -> BoolArray:
+def _in_cell(scored: ScoredRun, value: str) -> BoolArray:
     cell, rest = _celled(value)
-    return _verdicts(table, rest).cell(cell)
+    return _verdicts(scored, rest).cell(cell)
 
 
 def _cell_title(value: str) -> str:

@@ -24,8 +24,8 @@ Made = tuple[Title, Callable[[ScoredRun, str], BoolArray]]
 RELEVANT = {"not relevant": 0, "relevant": 1}
 
 
-def _use(table: ScoredRun) -> RunContextUse:
-    found = context_use_of(table)
+def _use(scored: ScoredRun) -> RunContextUse:
+    found = context_use_of(scored)
     if found is None:
         raise ValueError("it is not known which documents the answers of this run draw on")
     return found
@@ -44,9 +44,9 @@ def _made(title: Title, rows: Rows) -> Made:
         value, origin = _parted(text)
         return f"{title(value)} ({ORIGINS[origin]})" if origin else title(value)
 
-    def chosen(table: ScoredRun, text: str) -> BoolArray:
+    def chosen(scored: ScoredRun, text: str) -> BoolArray:
         value, origin = _parted(text)
-        found = _use(table)
+        found = _use(scored)
         kept = rows(found, value)
         return np.asarray(kept & (found.source == origin) if origin else kept, dtype=np.bool_)
 

@@ -84,8 +84,8 @@ def _accept(name: str, value: str, accepted: list[str]) -> None:
 
 def keep_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
     """Say of every sample whether the filter keeps it."""
-    table = diagnosis.scored
-    keep = np.ones(table.n, dtype=np.bool_)
+    scored = diagnosis.scored
+    keep = np.ones(scored.n, dtype=np.bool_)
     if chosen.pattern:
         keep &= diagnosis.pattern == [entry.key for entry in PATTERNS].index(chosen.pattern)
     if chosen.stage:
@@ -93,16 +93,16 @@ def keep_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
     if chosen.bad is not None:
         keep &= (diagnosis.bad.bad == chosen.bad) & diagnosis.measured  # what is not measured is neither
     if chosen.refused is not None:
-        keep &= (table.stage_features["refused"] == 1) == chosen.refused
+        keep &= (scored.stage_features["refused"] == 1) == chosen.refused
     keep &= _label_mask(diagnosis, chosen)
-    for one in table.slices:
+    for one in scored.slices:
         wanted = chosen.slices.get(one.name)
         if wanted is not None:
             keep &= one.codes == (one.labels.index(wanted) if wanted in one.labels else -1)
     if chosen.cohort:
-        keep &= cohort_rows(table, chosen.cohort)
+        keep &= cohort_rows(scored, chosen.cohort)
     if chosen.text.strip():
-        keep &= _text_mask(table, chosen.text.strip())
+        keep &= _text_mask(scored, chosen.text.strip())
     return keep
 
 
@@ -121,9 +121,9 @@ def _label_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
     return ~named if chosen.label == "none" else named
 
 
-def _text_mask(table: ScoredRun, text: str) -> BoolArray:
-    found = query("case_search", {"samples": str(table.samples_path), "text": text})
-    keep = np.zeros(table.n, dtype=np.bool_)
+def _text_mask(scored: ScoredRun, text: str) -> BoolArray:
+    found = query("case_search", {"samples": str(scored.samples_path), "text": text})
+    keep = np.zeros(scored.n, dtype=np.bool_)
     keep[found["row"].to_numpy()] = True
     return keep
 
@@ -163,27 +163,27 @@ class CasePage:
     pages: int
 
 
-def page_of(table: ScoredRun, rows: IntArray, page: int, size: int) -> CasePage:
+def page_of(scored: ScoredRun, rows: IntArray, page: int, size: int) -> CasePage:
     """Read one page of the given rows; a page number beyond the end gives the last page."""
     pages = max(1, -(-len(rows) // size))
     page = min(max(1, page), pages)
     wanted = rows[(page - 1) * size : page * size].tolist()
-    cases = table.samples.read(wanted, LISTED)
+    cases = scored.samples.read(wanted, LISTED)
     for case in cases:
         case["question"], case["answer"] = case["question"][:SHORT], (case["answer"] or "")[:SHORT]
     return CasePage(cases, len(rows), page, pages)
 
 
-def read_case(table: ScoredRun, row: int) -> dict[str, Any]:
+def read_case(scored: ScoredRun, row: int) -> dict[str, Any]:
     """Read one sample whole, with a judge's labels in place of the recorded ones and what it said whole."""
-    if not 0 <= row < table.n:
-        raise DataError(f"run {table.run.run_id} has no row {row}; accepted: 0 to {table.n - 1}")
-    sample = table.samples.read([row])[0]
-    path = table.judge_result_path(EVALUATION)
+    if not 0 <= row < scored.n:
+        raise DataError(f"run {scored.run.run_id} has no row {row}; accepted: 0 to {scored.n - 1}")
+    sample = scored.samples.read([row])[0]
+    path = scored.judge_result_path(EVALUATION)
     payload = read_payload(path, row) if path else None
     return sample if payload is None else {**judged_sample(sample, reply_from(payload)), "judged": payload}
 
 
-def read_cases(table: ScoredRun, rows: IntArray) -> list[dict[str, Any]]:
+def read_cases(scored: ScoredRun, rows: IntArray) -> list[dict[str, Any]]:
     """Read several samples whole, in the given order."""
-    return table.samples.read(rows.tolist())
+    return scored.samples.read(rows.tolist())

@@ -65,7 +65,7 @@ def oracle_gap_cohort_key(where: Stage, oracle: str, quality: str) -> str:
     return f"lost_{where}:{oracle}:{quality}"
 
 
-def _two_runs(_table: ScoredRun, _value: str) -> BoolArray:
+def _two_runs(_scored: ScoredRun, _value: str) -> BoolArray:
     raise ValueError("it compares two runs; accepted: a page, which has both at hand")
 
 
@@ -99,17 +99,17 @@ def _title(word: str) -> str:
     return WORDS[word]
 
 
-def _state(table: ScoredRun, word: str) -> BoolArray:
-    said = table.auxiliary_table("judged")
+def _state(scored: ScoredRun, word: str) -> BoolArray:
+    said = scored.auxiliary_table("judged")
     if said is None:
-        return np.full(table.n, word == "not run")
+        return np.full(scored.n, word == "not run")
     return np.asarray(pc.equal(said["status"], word).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _injected(table: ScoredRun, _value: str) -> BoolArray:
-    said = table.auxiliary_table("judged")
+def _injected(scored: ScoredRun, _value: str) -> BoolArray:
+    said = scored.auxiliary_table("judged")
     if said is None:
-        return np.zeros(table.n, dtype=np.bool_)
+        return np.zeros(scored.n, dtype=np.bool_)
     return np.asarray(said["injections"].to_numpy() > 0, dtype=np.bool_)
 
 
@@ -170,7 +170,7 @@ def cohort_title(text: str) -> str:
     return mark.title(value)
 
 
-def cohort_rows(table: ScoredRun, text: str) -> BoolArray:
+def cohort_rows(scored: ScoredRun, text: str) -> BoolArray:
     """Say of every sample of a run whether it bears the mark.
 
     Raises:
@@ -178,7 +178,7 @@ def cohort_rows(table: ScoredRun, text: str) -> BoolArray:
     """
     mark, value = _found(text)
     try:
-        return mark.rows(table, value)
+        return mark.rows(scored, value)
     except ValueError as error:
         raise DataError(f"mark {text[:60]!r}: {error}") from error
 

@@ -38,44 +38,44 @@ def rank_named(value: str) -> int:
 Made = tuple[Callable[[str], str], Callable[[ScoredRun, str], BoolArray]]
 
 
-def _lists(table: ScoredRun) -> RankedLists:
-    found = ranked_lists(table)
+def _lists(scored: ScoredRun) -> RankedLists:
+    found = ranked_lists(scored)
     if found is None:
         raise ValueError("the run names no gold")
     return found
 
 
-def _documents(table: ScoredRun) -> Rankings:
-    found = _lists(table).documents
+def _documents(scored: ScoredRun) -> Rankings:
+    found = _lists(scored).documents
     if found is None:
         raise ValueError("the run names no gold documents")
     return found
 
 
-def _gold_at(table: ScoredRun, value: str) -> BoolArray:
-    return np.asarray(first_ranks(_lists(table)) == rank_named(value))
+def _gold_at(scored: ScoredRun, value: str) -> BoolArray:
+    return np.asarray(first_ranks(_lists(scored)) == rank_named(value))
 
 
-def _gold_below(table: ScoredRun, value: str) -> BoolArray:
-    first = first_ranks(_lists(table))
+def _gold_below(scored: ScoredRun, value: str) -> BoolArray:
+    first = first_ranks(_lists(scored))
     return np.asarray(np.isfinite(first) & (first > rank_named(value)))
 
 
-def _gold_missed(table: ScoredRun, _value: str) -> BoolArray:
-    return np.asarray(np.isinf(first_ranks(_lists(table))))
+def _gold_missed(scored: ScoredRun, _value: str) -> BoolArray:
+    return np.asarray(np.isinf(first_ranks(_lists(scored))))
 
 
-def _misranked(table: ScoredRun, _value: str) -> BoolArray:
-    return misranked(_lists(table))
+def _misranked(scored: ScoredRun, _value: str) -> BoolArray:
+    return misranked(_lists(scored))
 
 
-def _nowhere(table: ScoredRun, _value: str) -> BoolArray:
-    return nowhere(_lists(table))
+def _nowhere(scored: ScoredRun, _value: str) -> BoolArray:
+    return nowhere(_lists(scored))
 
 
 def _moved(part: str) -> Callable[[ScoredRun, str], BoolArray]:
-    def rows(table: ScoredRun, value: str) -> BoolArray:
-        lists = _lists(table)
+    def rows(scored: ScoredRun, value: str) -> BoolArray:
+        lists = _lists(scored)
         if lists.first_pass is None or lists.documents is None:
             raise ValueError("the run records no candidates")
         return np.asarray(getattr(rank_moves(lists.first_pass, lists.documents, rank_named(value)), part) > 0)
@@ -83,22 +83,22 @@ def _moved(part: str) -> Callable[[ScoredRun, str], BoolArray]:
     return rows
 
 
-def _unit_missed(table: ScoredRun, _value: str) -> BoolArray:
-    return _moved("missed")(table, "1")  # what neither pass found is missed at every k
+def _unit_missed(scored: ScoredRun, _value: str) -> BoolArray:
+    return _moved("missed")(scored, "1")  # what neither pass found is missed at every k
 
 
-def _hop_missed(table: ScoredRun, value: str) -> BoolArray:
-    lists = _lists(table)
-    found = hop_outcomes(_documents(table), lists.first_pass, 1)
+def _hop_missed(scored: ScoredRun, value: str) -> BoolArray:
+    lists = _lists(scored)
+    found = hop_outcomes(_documents(scored), lists.first_pass, 1)
     return np.asarray(missed_names(lists, found.missed) == value)
 
 
-def _hops_below(table: ScoredRun, value: str) -> BoolArray:
-    return hop_outcomes(_documents(table), _lists(table).first_pass, rank_named(value)).below
+def _hops_below(scored: ScoredRun, value: str) -> BoolArray:
+    return hop_outcomes(_documents(scored), _lists(scored).first_pass, rank_named(value)).below
 
 
-def _hops_complete(table: ScoredRun, value: str) -> BoolArray:
-    return hop_outcomes(_documents(table), _lists(table).first_pass, rank_named(value)).complete
+def _hops_complete(scored: ScoredRun, value: str) -> BoolArray:
+    return hop_outcomes(_documents(scored), _lists(scored).first_pass, rank_named(value)).complete
 
 
 RANK_MARKS: dict[str, Made] = {

@@ -99,13 +99,15 @@ class GridRanking:
         return None
 
 
-def grid_metrics(tables: Sequence[ScoredRun]) -> list[str]:
+def grid_metrics(scored_runs: Sequence[ScoredRun]) -> list[str]:
     """List the metrics of which some cell has a value, in the registry's order."""
-    names = {name for table in tables for name in table.metrics if np.isfinite(table.values(name)).any()}
+    names = {
+        name for scored in scored_runs for name in scored.metrics if np.isfinite(scored.values(name)).any()
+    }
     return ordered(tuple(names))
 
 
-def rank_trials(grid: Grid, tables: Sequence[ScoredRun], metric: str) -> GridRanking:
+def rank_trials(grid: Grid, scored_runs: Sequence[ScoredRun], metric: str) -> GridRanking:
     """Compare the cells of a grid with the best of them under a metric.
 
     The best is the cell with the best mean over the questions that all measured cells share. It is chosen on
@@ -113,15 +115,15 @@ def rank_trials(grid: Grid, tables: Sequence[ScoredRun], metric: str) -> GridRan
 
     Args:
         grid: the grid.
-        tables: the scored run of each cell, in the grid's order.
+        scored_runs: the scored run of each cell, in the grid's order.
         metric: full name.
     """
-    measured = [at for at, table in enumerate(tables) if np.isfinite(table.values(metric)).any()]
+    measured = [at for at, scored in enumerate(scored_runs) if np.isfinite(scored.values(metric)).any()]
     plane = frozenset(cell.run.run_id for cell in grid.fixed)
     nothing = [TrialValue(cell, None, None, np.nan, "not measured") for cell in grid.cells]
     if not measured:
         return GridRanking(metric, tuple(nothing), 0, 0, (), plane)
-    values, clusters, left_out = _by_question([tables[at] for at in measured], metric)
+    values, clusters, left_out = _by_question([scored_runs[at] for at in measured], metric)
     if not len(values):
         return GridRanking(metric, tuple(nothing), 0, left_out, (), plane)
     there = _entries([grid.cells[at] for at in measured], values, clusters, metric)
@@ -162,21 +164,21 @@ def _place(best: bool, p: float) -> Outcome:
     return "worse" if p < SIGNIFICANCE else "same"
 
 
-def _by_question(tables: Sequence[ScoredRun], metric: str) -> tuple[FloatArray, Any, int]:
+def _by_question(scored_runs: Sequence[ScoredRun], metric: str) -> tuple[FloatArray, Any, int]:
     """Give (q, cells) means of the questions that every cell has, their clusters, and the number left out."""
     per_table = []
-    for table in tables:
-        means = _means(table, metric)
+    for scored in scored_runs:
+        means = _means(scored, metric)
         per_table.append(
-            {str(name): at for at, name in enumerate(table.question_ids) if np.isfinite(means[at])}
+            {str(name): at for at, name in enumerate(scored.question_ids) if np.isfinite(means[at])}
         )
     shared = sorted(set(per_table[0]).intersection(*per_table[1:]))
     every = set(per_table[0]).union(*per_table[1:])
     columns = []
-    for table, places in zip(tables, per_table, strict=True):
-        means = _means(table, metric)
+    for scored, places in zip(scored_runs, per_table, strict=True):
+        means = _means(scored, metric)
         columns.append(means[[places[name] for name in shared]])
-    first = tables[0]
+    first = scored_runs[0]
     clusters = first.clusters[[per_table[0][name] for name in shared]]
     return np.column_stack(columns), clusters, len(every) - len(shared)
 
@@ -215,15 +217,15 @@ def _margin(
     return MarginalEffect(axis, tuple(points), over, tuple(one for one in other if one not in over))
 
 
-def same_chunks(grid: Grid, tables: Sequence[ScoredRun]) -> list[tuple[GridTrial, ...]]:
+def same_chunks(grid: Grid, scored_runs: Sequence[ScoredRun]) -> list[tuple[GridTrial, ...]]:
     """Find cells of several strategies that cut alike: as many chunks, the same values for every question.
 
     Args:
         grid: the grid.
-        tables: the scored run of each cell, in the grid's order.
+        scored_runs: the scored run of each cell, in the grid's order.
     """
     groups: list[list[tuple[GridTrial, ScoredRun]]] = []
-    for one in zip(grid.cells, tables, strict=True):
+    for one in zip(grid.cells, scored_runs, strict=True):
         group = next((group for group in groups if _alike(*group[0], *one)), None)
         if group is None:
             groups.append([one])
@@ -245,5 +247,5 @@ def _alike(one: GridTrial, left: ScoredRun, other: GridTrial, right: ScoredRun) 
     )
 
 
-def _means(table: ScoredRun, metric: str) -> FloatArray:
-    return question_means(table.values(metric), table.question)[0]
+def _means(scored: ScoredRun, metric: str) -> FloatArray:
+    return question_means(scored.values(metric), scored.question)[0]

@@ -138,17 +138,17 @@ def _settings(run: Run) -> dict[str, str]:
     }
 
 
-def ablation(runs: Sequence[Run], tables: Sequence[ScoredRun], metric: str) -> Ablation:
+def ablation(runs: Sequence[Run], scored_runs: Sequence[ScoredRun], metric: str) -> Ablation:
     """Estimate what each factor did to a metric.
 
     Args:
         runs: the baseline first: its values stand on the left of an effect.
-        tables: their scored tables, in the same order.
+        scored_runs: their scored runs, in the same order.
         metric: full name.
     """
     factors = factors_of(runs)
     of_run = {run.run_id: at for at, run in enumerate(runs)}
-    matrix, clusters = _by_question(tables, metric)
+    matrix, clusters = _by_question(scored_runs, metric)
     raw = [
         (factor, change, pairs, _pooled(matrix, clusters, [(of_run[a], of_run[b]) for a, b in pairs], metric))
         for factor in factors
@@ -200,17 +200,17 @@ def _size(value: str) -> tuple[int, float, str]:
         return (1, 0.0, value)
 
 
-def _by_question(tables: Sequence[ScoredRun], metric: str) -> tuple[FloatArray, Any]:
+def _by_question(scored_runs: Sequence[ScoredRun], metric: str) -> tuple[FloatArray, Any]:
     """Give (runs, q) means over all questions, NaN where a run does not have one, and the clusters."""
-    names = sorted({str(name) for table in tables for name in table.question_ids})
+    names = sorted({str(name) for scored in scored_runs for name in scored.question_ids})
     place = {name: at for at, name in enumerate(names)}
-    matrix = np.full((len(tables), len(names)), np.nan)
+    matrix = np.full((len(scored_runs), len(names)), np.nan)
     clusters = np.arange(len(names), dtype=np.int64)
-    for row, table in enumerate(tables):
-        at = np.array([place[str(name)] for name in table.question_ids], dtype=np.int64)
-        matrix[row, at] = question_means(table.values(metric), table.question)[0]
+    for row, scored in enumerate(scored_runs):
+        at = np.array([place[str(name)] for name in scored.question_ids], dtype=np.int64)
+        matrix[row, at] = question_means(scored.values(metric), scored.question)[0]
         if row == 0:
-            clusters[at] = len(names) + table.clusters
+            clusters[at] = len(names) + scored.clusters
     return matrix, clusters
 
 

@@ -191,8 +191,8 @@ def _good(diagnosis: Diagnosis) -> FloatArray:
     return question_means(passing_of(diagnosis), diagnosis.scored.question)[0]
 
 
-def _means(table: ScoredRun, metric: str) -> FloatArray:
-    return question_means(table.values(metric), table.question)[0]
+def _means(scored: ScoredRun, metric: str) -> FloatArray:
+    return question_means(scored.values(metric), scored.question)[0]
 
 
 def _mean(values: FloatArray, partner: FloatArray) -> float:
@@ -200,13 +200,13 @@ def _mean(values: FloatArray, partner: FloatArray) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def run_facts(table: ScoredRun) -> RunFacts:
+def run_facts(scored: ScoredRun) -> RunFacts:
     """Give what must agree between a run and another for their difference to mean something."""
-    digest = hashlib.sha256("\x1f".join(table.question_ids).encode("utf-8")).hexdigest()
-    run = table.run
-    read = table.judge_result_path(EVALUATION)
+    digest = hashlib.sha256("\x1f".join(scored.question_ids).encode("utf-8")).hexdigest()
+    run = scored.run
+    read = scored.judge_result_path(EVALUATION)
     judge = judge_of(read) if read else str(run.config.get("judge", ""))
-    return RunFacts(digest, len(table.question_ids), run.dataset, run.dataset_version, judge)
+    return RunFacts(digest, len(scored.question_ids), run.dataset, run.dataset_version, judge)
 
 
 @dataclass(frozen=True)
@@ -288,8 +288,8 @@ def changes(base: Diagnosis, other: Diagnosis, metric: str) -> Changes:
     )
 
 
-def _first_rows(table: ScoredRun) -> IntArray:
-    return np.unique(table.question, return_index=True)[1].astype(np.int64)
+def _first_rows(scored: ScoredRun) -> IntArray:
+    return np.unique(scored.question, return_index=True)[1].astype(np.int64)
 
 
 GOOD = "good"

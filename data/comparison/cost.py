@@ -45,21 +45,23 @@ class CostPoint:
     front: bool
 
 
-def cost_values(table: ScoredRun, cost: str) -> FloatArray:
+def cost_values(scored: ScoredRun, cost: str) -> FloatArray:
     """Give a cost of each sample, NaN where it was not recorded."""
     if cost == TOTAL:
-        return np.asarray(table.values("input_tokens") + table.values("output_tokens"), dtype=np.float64)
-    return table.values(cost)
+        return np.asarray(scored.values("input_tokens") + scored.values("output_tokens"), dtype=np.float64)
+    return scored.values(cost)
 
 
-def measured_costs(tables: Sequence[ScoredRun]) -> list[str]:
+def measured_costs(scored_runs: Sequence[ScoredRun]) -> list[str]:
     """Name the costs that some version records."""
-    return [cost for cost in COSTS if any(np.isfinite(cost_values(table, cost)).any() for table in tables)]
+    return [
+        cost for cost in COSTS if any(np.isfinite(cost_values(scored, cost)).any() for scored in scored_runs)
+    ]
 
 
-def percentiles(table: ScoredRun, cost: str) -> tuple[int, dict[int, float]]:
+def percentiles(scored: ScoredRun, cost: str) -> tuple[int, dict[int, float]]:
     """Give the number of samples with a cost, and its percentiles over them."""
-    values = cost_values(table, cost)
+    values = cost_values(scored, cost)
     known = values[np.isfinite(values)]
     if not len(known):
         return 0, {}
@@ -67,31 +69,31 @@ def percentiles(table: ScoredRun, cost: str) -> tuple[int, dict[int, float]]:
 
 
 def cost_points(
-    tables: Sequence[ScoredRun], quality: Sequence[MetricSummary | None], cost: str, higher: bool | None
+    scored_runs: Sequence[ScoredRun], quality: Sequence[MetricSummary | None], cost: str, higher: bool | None
 ) -> list[CostPoint]:
     """Place versions between quality and cost and find the front.
 
     Args:
-        tables: the versions.
+        scored_runs: the versions.
         quality: mean of the quality metric of each; None where not measured.
         cost: one of COSTS.
         higher: direction of the quality metric.
     """
-    spans = [_mean(table, cost) for table in tables]
+    spans = [_mean(scored, cost) for scored in scored_runs]
     sign = -1.0 if higher is False else 1.0
     good = np.array([np.nan if one is None or one.mean is None else sign * one.mean for one in quality])
     dear = np.array([np.nan if one is None else one.mean for one in spans])
     front = pareto_front(good, dear)
     return [
-        CostPoint(table.run.run_id, one, span, bool(on))
-        for table, one, span, on in zip(tables, quality, spans, front, strict=True)
+        CostPoint(scored.run.run_id, one, span, bool(on))
+        for scored, one, span, on in zip(scored_runs, quality, spans, front, strict=True)
     ]
 
 
-def _mean(table: ScoredRun, cost: str) -> Interval | None:
-    means, _ = question_means(cost_values(table, cost), table.question)
+def _mean(scored: ScoredRun, cost: str) -> Interval | None:
+    means, _ = question_means(cost_values(scored, cost), scored.question)
     known = np.isfinite(means)
     if not known.any():
         return None
     limits = bounds_of(cost) if cost != TOTAL else (0.0, np.inf)
-    return interval(means[known], table.clusters[known], int(known.sum()), bounds=limits)
+    return interval(means[known], scored.clusters[known], int(known.sum()), bounds=limits)

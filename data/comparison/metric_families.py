@@ -41,16 +41,16 @@ def in_family(metric: str, family: str) -> bool:
     return metric.partition("@")[0] in HEADLINE
 
 
-def shared_metrics(tables: Sequence[ScoredRun], k: int = SHOWN_K, family: str = "all") -> list[str]:
+def shared_metrics(scored_runs: Sequence[ScoredRun], k: int = SHOWN_K, family: str = "all") -> list[str]:
     """List the metrics of a family that every one of the runs has values for, in the registry's order.
 
     Of a metric with rank cut-offs one stands for all: each more would cost the others their significance.
     """
-    common = set(tables[0].metrics).intersection(*(table.metrics for table in tables[1:]))
+    common = set(scored_runs[0].metrics).intersection(*(scored.metrics for scored in scored_runs[1:]))
     return [
         name
         for name in ordered(tuple(common))
         if ("@" not in name or name.endswith(f"@{k}"))
         and in_family(name, family)
-        and all(np.isfinite(table.values(name)).any() for table in tables)
+        and all(np.isfinite(scored.values(name)).any() for scored in scored_runs)
     ]

@@ -109,30 +109,30 @@ def critical_counts(
 
 
 def critical_ids(
-    table: ScoredRun, tag: str, values: Sequence[str], where: tuple[str, str] | None = None
+    scored: ScoredRun, tag: str, values: Sequence[str], where: tuple[str, str] | None = None
 ) -> set[str]:
     """Name the critical questions of a run; see critical_counts."""
-    rows = tagged(table, tag, values)
-    mask = None if where is None else slice_mask(table, where)
+    rows = tagged(scored, tag, values)
+    mask = None if where is None else slice_mask(scored, where)
     if where is not None:
         rows = rows & (False if mask is None else mask)
-    return set(table.question_ids[np.unique(table.question[rows])].tolist())
+    return set(scored.question_ids[np.unique(scored.question[rows])].tolist())
 
 
-def tagged(table: ScoredRun, tag: str, values: Sequence[str]) -> BoolArray:
+def tagged(scored: ScoredRun, tag: str, values: Sequence[str]) -> BoolArray:
     """(n,) samples whose tag has one of the values, in any case of letters."""
     wanted = {value.casefold() for value in values}
-    for one in table.groups:
+    for one in scored.groups:
         if one.name == tag:
             codes = [at for at, label in enumerate(one.labels) if label.casefold() in wanted]
             return np.isin(one.codes, codes)
-    return np.zeros(table.n, dtype=np.bool_)
+    return np.zeros(scored.n, dtype=np.bool_)
 
 
-def slice_mask(table: ScoredRun, wanted: tuple[str, str]) -> BoolArray | None:
+def slice_mask(scored: ScoredRun, wanted: tuple[str, str]) -> BoolArray | None:
     """(n,) samples of a slice (name, value); None where the run has no such value."""
     name, value = wanted
-    for one in table.groups:
+    for one in scored.groups:
         if one.name == name and value in one.labels:
             return np.asarray(one.codes == one.labels.index(value), dtype=np.bool_)
     return None

@@ -84,8 +84,8 @@ def _is_quality(name: str) -> bool:
 
 
 def _has(diagnosis: Diagnosis, name: str) -> bool:
-    table = diagnosis.scored
-    values = table.stage_features[name] if name == "check_failed" else table.values(name)
+    scored = diagnosis.scored
+    values = scored.stage_features[name] if name == "check_failed" else scored.values(name)
     return bool(np.isfinite(values).any())
 
 
@@ -158,14 +158,14 @@ class OracleGap:
         return next((one for one in self.gaps if one.key == key), None)
 
 
-def context_modes(table: ScoredRun) -> tuple[BoolArray, str]:
+def context_modes(scored: ScoredRun) -> tuple[BoolArray, str]:
     """Say of every sample what its answer was given, and what the run as a whole is.
 
     Returns:
         (n,) True where the sample has the mode of the run, and that mode: the most frequent one, a sample
         that names none being taken as retrieved.
     """
-    modes = np.asarray(table.index["context_mode"].fill_null(RETRIEVED).to_pylist(), dtype=object)
+    modes = np.asarray(scored.index["context_mode"].fill_null(RETRIEVED).to_pylist(), dtype=object)
     counts = {mode: int((modes == mode).sum()) for mode in (RETRIEVED, ORACLE, CLOSED)}
     most = max(counts, key=counts.__getitem__)
     return np.asarray(modes == most, dtype=np.bool_), most
@@ -223,24 +223,24 @@ def _added(
 class _Side:
     """The quality of one run, a value a question."""
 
-    table: ScoredRun
+    scored: ScoredRun
     means: FloatArray
     sources: tuple[str, ...]
 
     @classmethod
     def of(cls, diagnosis: Diagnosis, quality: str, source: Source | None) -> _Side:
-        table = diagnosis.scored
-        column = None if quality == GOOD_SHARE else table.column(quality, source)
-        values = passing_of(diagnosis) if quality == GOOD_SHARE else np.full(table.n, np.nan)
+        scored = diagnosis.scored
+        column = None if quality == GOOD_SHARE else scored.column(quality, source)
+        values = passing_of(diagnosis) if quality == GOOD_SHARE else np.full(scored.n, np.nan)
         values = values if column is None else column.values
-        mine, _ = context_modes(table)
-        means = question_means(np.where(mine, values, np.nan), table.question)[0]
-        return cls(table, means, ("cut-offs",) if column is None else tuple(column.sources))
+        mine, _ = context_modes(scored)
+        means = question_means(np.where(mine, values, np.nan), scored.question)[0]
+        return cls(scored, means, ("cut-offs",) if column is None else tuple(column.sources))
 
     def beside(self, other: _Side) -> tuple[FloatArray, FloatArray, IntArray]:
         """Give the values of the shared questions on both sides, and the questions' clusters."""
-        found = match_questions(self.table, other.table)
-        return self.means[found.base], other.means[found.other], self.table.clusters[found.base]
+        found = match_questions(self.scored, other.scored)
+        return self.means[found.base], other.means[found.other], self.scored.clusters[found.base]
 
 
 def _shared_source(left: Diagnosis, right: Diagnosis, quality: str) -> Source | None:
@@ -306,7 +306,7 @@ def lost_rows(
     """
     source = _shared_source(shown, oracle, quality)
     base, top = _Side.of(shown, quality, source), _Side.of(oracle, quality, source)
-    found = match_questions(base.table, top.table)
+    found = match_questions(base.scored, top.scored)
     before, after = base.means[found.base], top.means[found.other]
     right = right_from(quality, oracle.settings.thresholds)
     there = after >= right if where == "retrieval" else after < right
@@ -398,13 +398,13 @@ def generator_of(config: Mapping[str, Any]) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def cautions(run: Run, other: Run, table: ScoredRun) -> list[str]:
+def cautions(run: Run, other: Run, scored: ScoredRun) -> list[str]:
     """Say what keeps the difference between a run and a partner from being that of the context alone.
 
     Args:
         run: the original run.
         other: the partner.
-        table: of the partner.
+        scored: of the partner.
     """
     mine, theirs = generator_of(run.config), generator_of(other.config)
     found = [
@@ -414,11 +414,11 @@ def cautions(run: Run, other: Run, table: ScoredRun) -> list[str]:
     ]
     if not mine[0] and not theirs[0]:
         found.append("neither run records its generator (`model` in its configuration)")
-    if "generated_from" not in other.config and given_one(table):
+    if "generated_from" not in other.config and given_one(scored):
         found.append(ONE_PASSAGE)
     return found
 
 
-def given_one(table: ScoredRun) -> bool:
+def given_one(scored: ScoredRun) -> bool:
     """Say whether every question of a run came with a single passage at most."""
-    return bool(np.nanmax(table.stage_features["documents"], initial=0) <= 1)
+    return bool(np.nanmax(scored.stage_features["documents"], initial=0) <= 1)

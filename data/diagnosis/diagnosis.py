@@ -144,13 +144,13 @@ class HumanLabels:
     labels: Mapping[int, tuple[Label, ...]]
 
 
-def human_labels_of(table: ScoredRun, labels: Sequence[Label]) -> HumanLabels:
+def human_labels_of(scored: ScoredRun, labels: Sequence[Label]) -> HumanLabels:
     """Lay the ledger's labels beside a run's samples; labels of samples it does not have are left out."""
-    votes = np.zeros(table.n, dtype=np.int64)
-    voted = np.zeros(table.n, dtype=np.bool_)
+    votes = np.zeros(scored.n, dtype=np.int64)
+    voted = np.zeros(scored.n, dtype=np.bool_)
     by_row: dict[int, tuple[Label, ...]] = {}
     for label in labels:
-        row = row_of(table, label.question_id, label.repeat)
+        row = row_of(scored, label.question_id, label.repeat)
         if row is None:
             continue
         by_row[row] = (*by_row.get(row, ()), label)
@@ -160,25 +160,25 @@ def human_labels_of(table: ScoredRun, labels: Sequence[Label]) -> HumanLabels:
     return HumanLabels(voted & (votes <= 0), voted & (votes > 0), by_row)
 
 
-def row_of(table: ScoredRun, question_id: str, repeat: int) -> int | None:
+def row_of(scored: ScoredRun, question_id: str, repeat: int) -> int | None:
     """Find the row of a sample, None where the run does not have it."""
-    at = int(np.searchsorted(table.question_ids, question_id))
-    if at >= len(table.question_ids) or table.question_ids[at] != question_id:
+    at = int(np.searchsorted(scored.question_ids, question_id))
+    if at >= len(scored.question_ids) or scored.question_ids[at] != question_id:
         return None
-    rows = np.flatnonzero((table.question == at) & (table.repeats == repeat))
+    rows = np.flatnonzero((scored.question == at) & (scored.repeats == repeat))
     return int(rows[0]) if len(rows) else None
 
 
-def context_metrics_of(table: ScoredRun) -> list[str]:
+def context_metrics_of(scored: ScoredRun) -> list[str]:
     """List the metrics that can speak for the context in this run, the default first."""
-    named = [name for name in ordered(table.metrics) if name.partition("@")[0] in CONTEXT_METRICS]
-    found = [name for name in named if _any_scored(table, name)]
+    named = [name for name in ordered(scored.metrics) if name.partition("@")[0] in CONTEXT_METRICS]
+    found = [name for name in named if _any_scored(scored, name)]
     default = choose_context_metric(found)
     return [*([default] if default else []), *(name for name in found if name != default)]
 
 
-def _any_scored(table: ScoredRun, name: str) -> bool:
-    column = table.column(name)
+def _any_scored(scored: ScoredRun, name: str) -> bool:
+    column = scored.column(name)
     return column is not None and bool((column.status == Status.SCORED).any())
 
 
@@ -187,7 +187,7 @@ class Diagnosis:
     """Where the cases of one run went wrong.
 
     Attributes:
-        table: the run.
+        scored: the run.
         settings: what it was made with.
         signal: metric that spoke for the context, or None where the run has none.
         pattern: (n,) codes into PATTERNS.
@@ -273,14 +273,14 @@ class Diagnosis:
 
 def pass_rate(diagnosis: Diagnosis, keep: BoolArray | None = None) -> Interval:
     """Share of good cases with its interval, repeats averaged first, over the questions a filter keeps."""
-    table = diagnosis.scored
+    scored = diagnosis.scored
     good = passing_of(diagnosis)
     if keep is not None:
         good = np.where(keep, good, np.nan)
-    means, _ = question_means(good, table.question)
-    applicable = len(table.question_ids) if keep is None else len(np.unique(table.question[keep]))
+    means, _ = question_means(good, scored.question)
+    applicable = len(scored.question_ids) if keep is None else len(np.unique(scored.question[keep]))
     plain = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
-    return interval(means, table.clusters, applicable, plain)
+    return interval(means, scored.clusters, applicable, plain)
 
 
 def passing_of(diagnosis: Diagnosis) -> FloatArray:
@@ -288,36 +288,39 @@ def passing_of(diagnosis: Diagnosis) -> FloatArray:
     return np.where(diagnosis.bad.bad, 0.0, np.where(diagnosis.measured, 1.0, np.nan))
 
 
-def diagnose(table: ScoredRun, settings: DiagnosisSettings, labels: Sequence[Label] = ()) -> Diagnosis:
+def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[Label] = ()) -> Diagnosis:
     """Diagnose every case of a run.
 
     Args:
-        table: the run.
+        scored: the run.
         settings: cut-offs, context signal and order of the stages.
         labels: what people said, from the ledger.
     """
-    available = context_metrics_of(table)
+    available = context_metrics_of(scored)
     signal = (
         settings.context_metric
         if settings.context_metric in available
         else (available[0] if available else None)
     )
-    names = _names(table, signal)
-    values = {key: table.values(name) for key, name in names.items()}
-    people = human_labels_of(table, labels)
-    refused, answerable = _codes(table.stage_features["refused"]), _codes(table.stage_features["answerable"])
+    names = _names(scored, signal)
+    values = {key: scored.values(name) for key, name in names.items()}
+    people = human_labels_of(scored, labels)
+    refused, answerable = (
+        _codes(scored.stage_features["refused"]),
+        _codes(scored.stage_features["answerable"]),
+    )
     cut = settings.thresholds
     bad = bad_cases(
-        _cut_values(table, values),
+        _cut_values(scored, values),
         cut,
-        checks_failed=table.stage_features["check_failed"] == 1,
+        checks_failed=scored.stage_features["check_failed"] == 1,
         human_bad=people.bad,
         human_good=people.good,
         refused=refused,
         answerable=answerable,
-        gold_in_context=table.stage_features["gold_in_context"],
+        gold_in_context=scored.stage_features["gold_in_context"],
     )
-    evidence = _evidence(table, values, bad.bad)
+    evidence = _evidence(scored, values, bad.bad)
     codes = pattern(
         values["context"],
         values["faithfulness"],
@@ -328,28 +331,28 @@ def diagnose(table: ScoredRun, settings: DiagnosisSettings, labels: Sequence[Lab
     )
     stages = attribute_failures(evidence, settings.order, cut)
     looked_at = diagnosis_coverage(
-        {names[key]: one for key, one in _cut_values(table, values).items()},
-        np.isfinite(table.stage_features["check_failed"]),
-        refusals(table.n, refused, answerable, table.stage_features["gold_in_context"]),
+        {names[key]: one for key, one in _cut_values(scored, values).items()},
+        np.isfinite(scored.stage_features["check_failed"]),
+        refusals(scored.n, refused, answerable, scored.stage_features["gold_in_context"]),
         people.bad | people.good,
         bad,
         codes,
         names["correctness"],
     )
-    return Diagnosis(table, settings, signal, codes, bad, stages, evidence, people, looked_at)
+    return Diagnosis(scored, settings, signal, codes, bad, stages, evidence, people, looked_at)
 
 
-def _names(table: ScoredRun, signal: str | None) -> dict[str, str]:
+def _names(scored: ScoredRun, signal: str | None) -> dict[str, str]:
     """Name the metric that stands for each of the four values with a cut-off."""
-    correctness = next((name for name in CORRECTNESS if name in table.sources), "correctness")
+    correctness = next((name for name in CORRECTNESS if name in scored.sources), "correctness")
     plain = {name: name for name in ("faithfulness", "answer_relevancy")}
     return {"context": signal or "", **plain, "correctness": correctness}
 
 
-def _cut_values(table: ScoredRun, values: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+def _cut_values(scored: ScoredRun, values: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """Give the values that make a case bad; a similarity to the reference is no verdict on correctness."""
     found = dict(values)
-    if "correctness" not in table.sources:
+    if "correctness" not in scored.sources:
         del found["correctness"]
     return found
 
@@ -358,9 +361,11 @@ def _codes(values: FloatArray) -> NDArray[np.int8]:
     return np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.int8)
 
 
-def _evidence(table: ScoredRun, values: Mapping[str, FloatArray], bad: BoolArray) -> StageFeatures:
-    known = table.stage_features
-    noise = np.fmax(table.values("noise_sensitivity_relevant"), table.values("noise_sensitivity_irrelevant"))
+def _evidence(scored: ScoredRun, values: Mapping[str, FloatArray], bad: BoolArray) -> StageFeatures:
+    known = scored.stage_features
+    noise = np.fmax(
+        scored.values("noise_sensitivity_relevant"), scored.values("noise_sensitivity_irrelevant")
+    )
     return StageFeatures(
         bad=bad,
         refused=known["refused"],
@@ -370,10 +375,10 @@ def _evidence(table: ScoredRun, values: Mapping[str, FloatArray], bad: BoolArray
         has_candidates=known["has_candidates"],
         noise_sensitivity=noise,
         format_failed=known["format_failed"],
-        contradicts_itself=table.values("self_contradiction"),
+        contradicts_itself=scored.values("self_contradiction"),
         faithfulness=values["faithfulness"],
-        context_utilization=table.values("context_utilization"),
-        omission=table.values("omission"),
+        context_utilization=scored.values("context_utilization"),
+        omission=scored.values("omission"),
         answer_relevancy=values["answer_relevancy"],
         correctness=values["correctness"],
         context=values["context"],

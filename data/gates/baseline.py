@@ -78,9 +78,9 @@ def unequal_sides(base: Diagnosis, run: Diagnosis) -> list[str]:
     return found
 
 
-def _only(table: ScoredRun, shared: Sequence[int] | NDArray[np.int64], whose: str, what: str) -> list[str]:
+def _only(scored: ScoredRun, shared: Sequence[int] | NDArray[np.int64], whose: str, what: str) -> list[str]:
     """Name the questions that one side alone has."""
-    alone = np.delete(table.question_ids, shared)
+    alone = np.delete(scored.question_ids, shared)
     if not len(alone):
         return []
     named = ", ".join(str(one)[:60] for one in alone[:NAMED])
@@ -89,8 +89,8 @@ def _only(table: ScoredRun, shared: Sequence[int] | NDArray[np.int64], whose: st
     return [f"{len(alone):,} {noun} {whose} {'is' if len(alone) == 1 else 'are'} {what}: {named}{more}."]
 
 
-def _texts(table: ScoredRun) -> NDArray[np.object_]:
+def _texts(scored: ScoredRun) -> NDArray[np.object_]:
     """(q,) text of each question, as its first sample has it."""
-    texts = pq.read_table(table.samples_path, columns=["question"])["question"].to_numpy()
-    first = np.unique(table.question, return_index=True)[1]
+    texts = pq.read_table(scored.samples_path, columns=["question"])["question"].to_numpy()
+    first = np.unique(scored.question, return_index=True)[1]
     return np.asarray(texts[first], dtype=object)

@@ -120,11 +120,11 @@ def _values(diagnosis: Diagnosis, metric: str) -> FloatArray:
 
 
 def _by_question(diagnosis: Diagnosis, values: FloatArray, wanted: tuple[str, str] | None) -> FloatArray:
-    table = diagnosis.scored
+    scored = diagnosis.scored
     if wanted is not None:
-        keep = slice_mask(table, wanted)
-        values = np.full(table.n, np.nan) if keep is None else np.where(keep, values, np.nan)
-    return question_means(values, table.question)[0]
+        keep = slice_mask(scored, wanted)
+        values = np.full(scored.n, np.nan) if keep is None else np.where(keep, values, np.nan)
+    return question_means(values, scored.question)[0]
 
 
 def _direction(metric: str) -> bool | None:

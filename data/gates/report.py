@@ -167,7 +167,7 @@ def gate_run(
     gates = config.gates_for(run.project)
 
     def usual(one: Run) -> Diagnosis:
-        return diagnose(store.table(one), DiagnosisSettings(), store.ledger.labels(one.run_id))
+        return diagnose(store.scored(one), DiagnosisSettings(), store.ledger.labels(one.run_id))
 
     find, names = diagnosed or usual, store.names()
     base = None if baseline.run is None else find(baseline.run)
@@ -184,7 +184,7 @@ def gate_run(
 
 def _cautions(store: RunStore, run: Run) -> tuple[str, ...]:
     """Give the titles of the findings that bear on every number: a column of 0 may be one not computed."""
-    found = check_run(store.table(run))
+    found = check_run(store.scored(run))
     return tuple(one.title for one in found if one.severity in ("error", "warning"))
 
 

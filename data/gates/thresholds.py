@@ -31,17 +31,17 @@ def judge_mean_gate(
         run: the run.
         summary: its aggregates over all questions, where they are at hand, so that they are the same digits.
     """
-    table = run.scored
-    keep = None if gate.slice is None else slice_mask(table, gate.slice)
+    scored = run.scored
+    keep = None if gate.slice is None else slice_mask(scored, gate.slice)
     if gate.slice is not None and keep is None:
-        return unmeasured(gate, slice_lacking(table, gate.slice))
+        return unmeasured(gate, slice_lacking(scored, gate.slice))
     if gate.metric == GOOD_SHARE:
         return _of_interval(gate, pass_rate(run, keep), "diagnosed")
-    known = summarise(table, [gate.metric], keep) if keep is not None or summary is None else summary
+    known = summarise(scored, [gate.metric], keep) if keep is not None or summary is None else summary
     found = known.get(gate.metric)
     if found is None:
-        return unmeasured(gate, _absent(table, gate.metric), n_total=len(table.question_ids))
-    why = "" if found.n_scored else _unscored(table, gate.metric)
+        return unmeasured(gate, _absent(scored, gate.metric), n_total=len(scored.question_ids))
+    why = "" if found.n_scored else _unscored(scored, gate.metric)
     if why:
         return unmeasured(gate, why, n_total=found.n_applicable)
     return judge_gate(
@@ -60,24 +60,24 @@ def _adverse(gate: Gate, found: MetricSummary) -> float | None:
     return found.best if gate.at_most else found.worst  # of values that failed: all highest, all lowest
 
 
-def _absent(table: ScoredRun, metric: str) -> str:
+def _absent(scored: ScoredRun, metric: str) -> str:
     """Say why a run has no column of a metric, with near names where it may be a slip of the pen."""
-    why = table.missing.get(metric) or table.missing.get(f"{metric.partition('@')[0]}@k")
+    why = scored.missing.get(metric) or scored.missing.get(f"{metric.partition('@')[0]}@k")
     if why:
         return f"it {why}"
-    near = get_close_matches(metric, table.metrics, n=3, cutoff=0.8)
+    near = get_close_matches(metric, scored.metrics, n=3, cutoff=0.8)
     hint = f" (near names: {', '.join(near)})" if near else ""
     return f"this run has no value of {metric}{hint}"
 
 
-def _unscored(table: ScoredRun, metric: str) -> str:
-    return f"{metric} has a value for none of {len(table.question_ids):,} questions"
+def _unscored(scored: ScoredRun, metric: str) -> str:
+    return f"{metric} has a value for none of {len(scored.question_ids):,} questions"
 
 
-def slice_lacking(table: ScoredRun, wanted: tuple[str, str]) -> str:
+def slice_lacking(scored: ScoredRun, wanted: tuple[str, str]) -> str:
     """Say that a run has no such slice, and which values it has."""
     name, value = wanted
-    labels = next((one.labels for one in table.groups if one.name == name), ())
+    labels = next((one.labels for one in scored.groups if one.name == name), ())
     there = [label for label in labels if label != NOT_GIVEN]
     known = f"its values of {name} are {', '.join(there[:6])}" if there else f"nothing in it records {name}"
     return f"no question of this run has {name} = {value}; {known}"
@@ -85,11 +85,11 @@ def slice_lacking(table: ScoredRun, wanted: tuple[str, str]) -> str:
 
 def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResult:
     """Judge the share of checks of a kind that passed, repeats of a question averaged."""
-    table = run.scored
-    keep = None if gate.slice is None else slice_mask(table, gate.slice)
+    scored = run.scored
+    keep = None if gate.slice is None else slice_mask(scored, gate.slice)
     if gate.slice is not None and keep is None:
-        return unmeasured(gate, slice_lacking(table, gate.slice))
-    shares = _shares(table, gate.metric, keep)
+        return unmeasured(gate, slice_lacking(scored, gate.slice))
+    shares = _shares(scored, gate.metric, keep)
     if not np.isfinite(shares).any():
         before = 0 if base is None else int(np.isfinite(_shares(base.scored, gate.metric, None)).sum())
         kind = "" if gate.metric == "all" else f" of kind {gate.metric}"
@@ -99,21 +99,21 @@ def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResu
         return unmeasured(gate, why, excused=True)
     plain = bool(np.isin(shares[np.isfinite(shares)], (0.0, 1.0)).all())
     known = int(np.isfinite(shares).sum())
-    return _of_interval(gate, interval(shares, table.clusters, known, plain), "computed")
+    return _of_interval(gate, interval(shares, scored.clusters, known, plain), "computed")
 
 
-def _shares(table: ScoredRun, kind: str, keep: BoolArray | None) -> FloatArray:
+def _shares(scored: ScoredRun, kind: str, keep: BoolArray | None) -> FloatArray:
     """(q,) share of the checks of a kind that a question passed; NaN where it has none."""
-    checks = checks_of(pq.read_table(table.samples_path, columns=["checks"]))
+    checks = checks_of(pq.read_table(scored.samples_path, columns=["checks"]))
     if checks is None:
-        return np.full(len(table.question_ids), np.nan)
+        return np.full(len(scored.question_ids), np.nan)
     mine = np.array([kind in ("all", one) for one in checks.kind], dtype=np.bool_)
-    total = np.bincount(checks.sample[mine], minlength=table.n)
-    passed = np.bincount(checks.sample[mine & checks.passed], minlength=table.n)
-    values = np.divide(passed, total, out=np.full(table.n, np.nan), where=total > 0)
+    total = np.bincount(checks.sample[mine], minlength=scored.n)
+    passed = np.bincount(checks.sample[mine & checks.passed], minlength=scored.n)
+    values = np.divide(passed, total, out=np.full(scored.n, np.nan), where=total > 0)
     if keep is not None:
         values = np.where(keep, values, np.nan)
-    return question_means(values, table.question)[0]
+    return question_means(values, scored.question)[0]
 
 
 def _of_interval(gate: Gate, found: Interval, source: str) -> GateResult:

@@ -71,7 +71,7 @@ def import_parsed_runs(
             store_run(store.workspace, draft, project, problems, _reading(draft, watch)) for draft in drafts
         )
         for one in stored:
-            store.table(one.run, progress=_scoring(one, watch))
+            store.scored(one.run, progress=_scoring(one, watch))
     except BaseException:
         for one in stored:
             if one.status == "imported":

@@ -261,14 +261,14 @@ def truth_of(n: int, people: HumanLabels, failure: str) -> FloatArray:
     return truth
 
 
-def accuracy_of(table: ScoredRun, people: HumanLabels, evaluator: Evaluator) -> EvaluatorAccuracy | None:
+def accuracy_of(scored: ScoredRun, people: HumanLabels, evaluator: Evaluator) -> EvaluatorAccuracy | None:
     """Check an evaluator's answers on a run against people's labels; None where it has none there."""
-    column = table.column(evaluator.metric, Source.JUDGED)
+    column = scored.column(evaluator.metric, Source.JUDGED)
     if column is None:
         return None
-    truth = truth_of(table.n, people, evaluator.label)
+    truth = truth_of(scored.n, people, evaluator.label)
     applicable = column.status != Status.NOT_APPLICABLE
-    return evaluator_accuracy(column.values, truth, table.question, table.clusters, applicable)
+    return evaluator_accuracy(column.values, truth, scored.question, scored.clusters, applicable)
 
 
 def own_prompts(workspace: Workspace) -> Path:

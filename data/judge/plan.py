@@ -76,12 +76,12 @@ class JudgePlan:
 
 
 def choose_rows(
-    table: ScoredRun, limit: int | None = None, sample: int | None = None, seed: int = 0
+    scored: ScoredRun, limit: int | None = None, sample: int | None = None, seed: int = 0
 ) -> list[int]:
     """Choose the rows of a run to judge.
 
     Args:
-        table: the run.
+        scored: the run.
         limit: the first so many.
         sample: so many drawn at random, of each query type and answerability its share.
         seed: of the draw.
@@ -94,14 +94,14 @@ def choose_rows(
     for name, number in (("limit", limit), ("sample", sample)):
         if number is not None and number < 1:
             raise DataError(f"{name}: {number}; accepted: a whole number of 1 or more")
-    if sample is None or sample >= table.n:
-        return list(range(table.n if limit is None else min(limit, table.n)))
-    return sorted(int(row) for row in _stratified(_strata(table), sample, seed))
+    if sample is None or sample >= scored.n:
+        return list(range(scored.n if limit is None else min(limit, scored.n)))
+    return sorted(int(row) for row in _stratified(_strata(scored), sample, seed))
 
 
-def _strata(table: ScoredRun) -> IntArray:
-    codes = np.zeros(table.n, dtype=np.int64)
-    for one in table.slices:
+def _strata(scored: ScoredRun) -> IntArray:
+    codes = np.zeros(scored.n, dtype=np.int64)
+    for one in scored.slices:
         if one.name in STRATA:
             codes = codes * len(one.labels) + one.codes
     return np.unique(codes, return_inverse=True)[1]

@@ -128,12 +128,12 @@ class Alpha:
 
 
 def binary_labels_of(
-    table: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS
+    scored: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS
 ) -> BinaryLabels:
     """Set people and a metric side by side.
 
     Args:
-        table: the run.
+        scored: the run.
         people: what they said.
         held: the metric.
         cuts: least share of each scale that counts as yes; a verdict of people needs more than half of them.
@@ -142,7 +142,7 @@ def binary_labels_of(
         DataError: the run does not have the metric.
     """
     spoken = np.isfinite(people.values)
-    column = column_of(table, held, np.flatnonzero(spoken))
+    column = column_of(scored, held, np.flatnonzero(spoken))
     values = np.where(column.status == Status.SCORED, column.values, np.nan)
     known = spoken & np.isfinite(values)
     missing = {
@@ -166,12 +166,12 @@ def binary_labels_of(
 
 
 def calibrate(
-    table: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS
+    scored: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS
 ) -> Calibration:
     """Measure how far a metric agrees with people; see verdicts_of for the cut-offs."""
-    verdicts = binary_labels_of(table, people, held, cuts)
-    known, clusters = verdicts.known, table.clusters[table.question]
-    ranked = _ranked(table, people, verdicts)
+    verdicts = binary_labels_of(scored, people, held, cuts)
+    known, clusters = verdicts.known, scored.clusters[scored.question]
+    ranked = _ranked(scored, people, verdicts)
     if not verdicts.comparable.any():
         return Calibration(verdicts, None, ranked, (), np.zeros(0, dtype=np.int64))
     pair = verdicts.held_yes[known], verdicts.people_yes[known]
@@ -180,25 +180,25 @@ def calibrate(
     return Calibration(verdicts, confusion(*pair), ranked, binary_agreement(*pair, clusters[known]), rows)
 
 
-def _ranked(table: ScoredRun, people: HumanRatings, verdicts: BinaryLabels) -> Agreement:
-    known, clusters = verdicts.known, table.clusters[table.question]
+def _ranked(scored: ScoredRun, people: HumanRatings, verdicts: BinaryLabels) -> Agreement:
+    known, clusters = verdicts.known, scored.clusters[scored.question]
     return agreement(verdicts.held[known], people.values[known], clusters[known])[0]
 
 
-def ranking(table: ScoredRun, people: HumanRatings) -> list[tuple[EvaluatedMetric, Agreement]]:
+def ranking(scored: ScoredRun, people: HumanRatings) -> list[tuple[EvaluatedMetric, Agreement]]:
     """Give the rank correlation of every metric with a quantity, the strongest first, undefined ones last."""
     found = [
-        (held, _ranked(table, people, binary_labels_of(table, people, held)))
-        for held in evaluated_metrics(table, people)
+        (held, _ranked(scored, people, binary_labels_of(scored, people, held)))
+        for held in evaluated_metrics(scored, people)
     ]
     return sorted(found, key=lambda pair: np.nan_to_num(-abs(pair[1].value), nan=1.0))
 
 
-def alpha_of(table: ScoredRun, ledger: Ledger, key: str) -> Alpha:
+def alpha_of(scored: ScoredRun, ledger: Ledger, key: str) -> Alpha:
     """Measure how far the people who spoke of a quantity agree with each other."""
-    values, people, level = annotator_values(table, ledger, key)
+    values, people, level = annotator_values(scored, ledger, key)
     paired = np.isfinite(values).sum(axis=1) >= 2
-    clusters = table.clusters[table.question][paired]
+    clusters = scored.clusters[scored.question][paired]
     kept = values[paired]
     low, high = bootstrap_interval(lambda drawn: krippendorff_alpha(drawn, level), (kept,), clusters)
     return Alpha(krippendorff_alpha(kept, level), low, high, int(paired.sum()), people, level)

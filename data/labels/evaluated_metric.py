@@ -56,18 +56,18 @@ class EvaluatedMetric:
         return f"{name[:1].upper()}{name[1:]} ({self.source.label})"
 
 
-def evaluated_metrics(table: ScoredRun, people: HumanRatings) -> list[EvaluatedMetric]:
+def evaluated_metrics(scored: ScoredRun, people: HumanRatings) -> list[EvaluatedMetric]:
     """List the metrics that have a value where people spoke of a quantity, the nearest first."""
     spoken = np.isfinite(people.values)
     found = [
         EvaluatedMetric(name, source)
-        for name in ordered(table.metrics)
-        for source in table.sources[name]
-        if _comparable(people, name, source) and _speaks(table, spoken, name, source)
+        for name in ordered(scored.metrics)
+        for source in scored.sources[name]
+        if _comparable(people, name, source) and _speaks(scored, spoken, name, source)
     ]
     if people.metric in (PASS, "faithfulness"):
         rows = np.flatnonzero(spoken)[:_TRIED]
-        if (lexical_groundedness(table, rows).status[rows] == Status.SCORED).any():
+        if (lexical_groundedness(scored, rows).status[rows] == Status.SCORED).any():
             found.append(EvaluatedMetric(LEXICAL_GROUNDEDNESS, Source.ESTIMATED))
     return sorted(found, key=lambda one: _nearness(one, people))
 
@@ -82,8 +82,8 @@ def _comparable(people: HumanRatings, name: str, source: Source) -> bool:
     return source == Source.JUDGED or found is None or found.component not in _ELSEWHERE
 
 
-def _speaks(table: ScoredRun, spoken: BoolArray, name: str, source: Source) -> bool:
-    column = table.column(name, source)
+def _speaks(scored: ScoredRun, spoken: BoolArray, name: str, source: Source) -> bool:
+    column = scored.column(name, source)
     return column is not None and bool((column.status[spoken] == Status.SCORED).any())
 
 
@@ -106,14 +106,14 @@ def evaluated_metric_of(key: str) -> EvaluatedMetric:
     return EvaluatedMetric(metric, source)
 
 
-def column_of(table: ScoredRun, held: EvaluatedMetric, rows: IntArray) -> MetricColumn:
+def column_of(scored: ScoredRun, held: EvaluatedMetric, rows: IntArray) -> MetricColumn:
     """Give a metric's values; an estimate that is made when asked for has them in the given rows alone."""
     if held.metric == LEXICAL_GROUNDEDNESS:
-        return lexical_groundedness(table, rows)
-    column = table.column(held.metric, held.source)
+        return lexical_groundedness(scored, rows)
+    column = scored.column(held.metric, held.source)
     if column is None:
         raise DataError(
-            f"run {table.run.run_id} has no {held.source.label} {held.metric[:60]!r}; accepted: one it has"
+            f"run {scored.run.run_id} has no {held.source.label} {held.metric[:60]!r}; accepted: one it has"
         )
     return column
 

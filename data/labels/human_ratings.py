@@ -91,13 +91,17 @@ class HumanRatings:
         return int(np.isfinite(self.drawn).sum())
 
 
-def rated_dimensions(table: ScoredRun, ledger: Ledger) -> list[str]:
+def rated_dimensions(scored_run: ScoredRun, ledger: Ledger) -> list[str]:
     """Name the quantities that people spoke of in a run: given here first, then those of the file."""
-    here = [key for key in (*QUANTITIES, *_rated(ledger, table.run.run_id)) if _given(table, ledger, key)]
-    scored = [name for name in table.metrics if Source.HUMAN in table.sources[name]]
+    here = [
+        key
+        for key in (*QUANTITIES, *_rated(ledger, scored_run.run.run_id))
+        if _given(scored_run, ledger, key)
+    ]
+    scored = [name for name in scored_run.metrics if Source.HUMAN in scored_run.sources[name]]
     usual = {key: at for at, key in enumerate(_USUAL)}
     scored.sort(key=lambda name: (usual.get(name, len(usual)), name))
-    answerable = table.stage_features["answerable"]
+    answerable = scored_run.stage_features["answerable"]
     known = (answerable == _NO).any() and (answerable == _YES).any()
     return [*here, *(f"{IMPORTED}{name}" for name in scored), *([UNANSWERABLE] if known else [])]
 
@@ -113,28 +117,28 @@ def _rated(ledger: Ledger, run_id: str) -> list[str]:
     return sorted(name for (name,) in rows if name.startswith(EVALUATOR))
 
 
-def _given(table: ScoredRun, ledger: Ledger, key: str) -> bool:
-    return bool(np.isfinite(_mean(table, ratings_of(ledger, table.run.run_id, key))).any())
+def _given(scored: ScoredRun, ledger: Ledger, key: str) -> bool:
+    return bool(np.isfinite(_mean(scored, ratings_of(ledger, scored.run.run_id, key))).any())
 
 
-def human_ratings(table: ScoredRun, ledger: Ledger, key: str) -> HumanRatings:
+def human_ratings(scored: ScoredRun, ledger: Ledger, key: str) -> HumanRatings:
     """Give what people said of a quantity in a run.
 
     Raises:
         DataError: nobody knows such a quantity.
     """
     if key == UNANSWERABLE:
-        return _unanswerable(table)
+        return _unanswerable(scored)
     if key.startswith(IMPORTED):
-        return _from_file(table, key)
-    quantity, run_id = dimension_of(key), table.run.run_id
-    drawn = _mean(table, ratings_of(ledger, run_id, key, drawn=True))
+        return _from_file(scored, key)
+    quantity, run_id = dimension_of(key), scored.run.run_id
+    drawn = _mean(scored, ratings_of(ledger, run_id, key, drawn=True))
     return HumanRatings(
         key=key,
         title=quantity.title,
-        values=_mean(table, ratings_of(ledger, run_id, key)),
+        values=_mean(scored, ratings_of(ledger, run_id, key)),
         drawn=drawn,
-        unrated=_placed_cases(table, unrated(ledger, run_id, key)) & np.isnan(drawn),
+        unrated=_placed_cases(scored, unrated(ledger, run_id, key)) & np.isnan(drawn),
         scale=(0.0, 1.0),
         binary=quantity.binary,
         how="labelled here",
@@ -165,30 +169,30 @@ def words_of(key: str) -> tuple[str, str]:
     return quantity.levels[0][0], quantity.levels[1][0]
 
 
-def _unanswerable(table: ScoredRun) -> HumanRatings:
-    answerable = table.stage_features["answerable"]
+def _unanswerable(scored: ScoredRun) -> HumanRatings:
+    answerable = scored.stage_features["answerable"]
     values = np.select([answerable == _NO, answerable == _YES], [1.0, 0.0], np.nan)
-    nothing = np.full(table.n, np.nan)
+    nothing = np.full(scored.n, np.nan)
     how = "answerability as recorded in the file, partly answerable and conversational questions left out"
     return HumanRatings(
         UNANSWERABLE,
         dimension_title(UNANSWERABLE),
         values,
         nothing,
-        np.zeros(table.n, dtype=np.bool_),
+        np.zeros(scored.n, dtype=np.bool_),
         (0.0, 1.0),
         True,
         how,
     )
 
 
-def _from_file(table: ScoredRun, key: str) -> HumanRatings:
+def _from_file(scored: ScoredRun, key: str) -> HumanRatings:
     metric = key.removeprefix(IMPORTED)
-    column = table.column(metric, Source.HUMAN)
+    column = scored.column(metric, Source.HUMAN)
     if column is None:
         raise DataError(
-            f"run {table.run.run_id} has no human scores of {metric[:60]!r}; accepted: "
-            f"{', '.join(name for name in table.metrics if Source.HUMAN in table.sources[name]) or 'none'}"
+            f"run {scored.run.run_id} has no human scores of {metric[:60]!r}; accepted: "
+            f"{', '.join(name for name in scored.metrics if Source.HUMAN in scored.sources[name]) or 'none'}"
         )
     values = np.where(column.status == Status.SCORED, column.values, np.nan)
     scale = bounds_of(metric)
@@ -201,8 +205,8 @@ def _from_file(table: ScoredRun, key: str) -> HumanRatings:
         key=key,
         title=dimension_title(key),
         values=values,
-        drawn=np.full(table.n, np.nan),
-        unrated=np.zeros(table.n, dtype=np.bool_),
+        drawn=np.full(scored.n, np.nan),
+        unrated=np.zeros(scored.n, dtype=np.bool_),
         scale=scale,
         binary=False,
         how="scores of people in the file, the mean over annotators",
@@ -210,25 +214,25 @@ def _from_file(table: ScoredRun, key: str) -> HumanRatings:
     )
 
 
-def _placed_cases(table: ScoredRun, ratings: Sequence[Rating]) -> BoolArray:
+def _placed_cases(scored: ScoredRun, ratings: Sequence[Rating]) -> BoolArray:
     """(n,) True where any of the ratings speaks of the sample."""
-    found = np.zeros(table.n, dtype=np.bool_)
-    rows = rows_of(table, ((one.question_id, one.repeat) for one in ratings))
+    found = np.zeros(scored.n, dtype=np.bool_)
+    rows = rows_of(scored, ((one.question_id, one.repeat) for one in ratings))
     found[np.array(list(rows.values()), dtype=np.int64)] = True
     return found
 
 
-def _mean(table: ScoredRun, ratings: Sequence[Rating]) -> FloatArray:
-    sample, values = _placed(table, ratings)
-    count = np.bincount(sample, minlength=table.n)
-    total = np.bincount(sample, weights=values, minlength=table.n)
-    mean: FloatArray = np.divide(total, count, out=np.full(table.n, np.nan), where=count > 0)
+def _mean(scored: ScoredRun, ratings: Sequence[Rating]) -> FloatArray:
+    sample, values = _placed(scored, ratings)
+    count = np.bincount(sample, minlength=scored.n)
+    total = np.bincount(sample, weights=values, minlength=scored.n)
+    mean: FloatArray = np.divide(total, count, out=np.full(scored.n, np.nan), where=count > 0)
     return mean
 
 
-def _placed(table: ScoredRun, ratings: Sequence[Rating]) -> tuple[IntArray, FloatArray]:
+def _placed(scored: ScoredRun, ratings: Sequence[Rating]) -> tuple[IntArray, FloatArray]:
     """Rows and values of the ratings that have one."""
-    rows = rows_of(table, ((one.question_id, one.repeat) for one in ratings))
+    rows = rows_of(scored, ((one.question_id, one.repeat) for one in ratings))
     placed = [
         (rows[one.question_id, one.repeat], one.value)
         for one in ratings
@@ -237,7 +241,7 @@ def _placed(table: ScoredRun, ratings: Sequence[Rating]) -> tuple[IntArray, Floa
     return np.array([row for row, _ in placed], dtype=np.int64), np.array([value for _, value in placed])
 
 
-def annotator_values(table: ScoredRun, ledger: Ledger, key: str) -> tuple[FloatArray, int, Level]:
+def annotator_values(scored: ScoredRun, ledger: Ledger, key: str) -> tuple[FloatArray, int, Level]:
     """Lay out every single rating of a quantity, to see how far people agree with each other.
 
     Returns:
@@ -245,20 +249,20 @@ def annotator_values(table: ScoredRun, ledger: Ledger, key: str) -> tuple[FloatA
         people there are; and how the values are to be compared.
     """
     if key == UNANSWERABLE:
-        return np.full((table.n, 0), np.nan), 0, "nominal"
+        return np.full((scored.n, 0), np.nan), 0, "nominal"
     if key.startswith(IMPORTED):
-        sample, values, people = _entries(table, key.removeprefix(IMPORTED))
+        sample, values, people = _entries(scored, key.removeprefix(IMPORTED))
         quantity = None
     else:
-        ratings = ratings_of(ledger, table.run.run_id, key)
-        sample, values = _placed(table, ratings)
+        ratings = ratings_of(ledger, scored.run.run_id, key)
+        sample, values = _placed(scored, ratings)
         people, quantity = len({one.annotator for one in ratings}), dimension_of(key)
     order = np.argsort(sample, kind="stable")
     sample, values = sample[order], values[order]
-    counts = np.bincount(sample, minlength=table.n)
+    counts = np.bincount(sample, minlength=scored.n)
     starts = np.concatenate(([0], np.cumsum(counts)))[:-1]
     place = np.arange(len(sample)) - starts[sample]
-    shape = (table.n, int(counts.max(initial=0)))
+    shape = (scored.n, int(counts.max(initial=0)))
     return padded(values, sample, place, shape, np.nan), people, _level(values, quantity)
 
 
@@ -268,9 +272,9 @@ def _level(values: FloatArray, quantity: RatingDimension | None) -> Level:
     return "ordinal" if quantity is None and len(np.unique(values)) <= MOST_LEVELS else "interval"
 
 
-def _entries(table: ScoredRun, metric: str) -> tuple[IntArray, FloatArray, int]:
+def _entries(scored: ScoredRun, metric: str) -> tuple[IntArray, FloatArray, int]:
     """Rows and values of the single scores in the file, on the scale people used."""
-    column: Any = pq.read_table(table.samples_path, columns=["human"])["human"]
+    column: Any = pq.read_table(scored.samples_path, columns=["human"])["human"]
     entries = Ragged.of(column)
     if not len(entries.sample):
         return np.zeros(0, dtype=np.int64), np.zeros(0), 0

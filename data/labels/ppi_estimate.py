@@ -43,7 +43,7 @@ class PpiEstimate:
 
 
 def ppi_estimate(
-    table: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS
+    scored: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS
 ) -> PpiEstimate:
     """Correct a metric's mean by the labels that were drawn at random.
 
@@ -57,34 +57,34 @@ def ppi_estimate(
     unrated = int(people.unrated.sum())
     if not drawn.any():
         return PpiEstimate(None, None, same, browsed, 0, unrated)
-    judged = np.where(people.unrated, np.nan, _judged(table, people, held, cuts, drawn))
+    judged = np.where(people.unrated, np.nan, _judged(scored, people, held, cuts, drawn))
     known = np.isfinite(judged)
     unjudged = int((drawn & ~known).sum())
     if not (drawn & known).any():
         return PpiEstimate(None, None, same, browsed, unjudged, unrated)
-    ppi = _corrected(table, people.drawn, judged, drawn & known)
-    raw = _raw(table, judged[known], known, people.binary)
+    ppi = _corrected(scored, people.drawn, judged, drawn & known)
+    raw = _raw(scored, judged[known], known, people.binary)
     return PpiEstimate(ppi, raw, same, browsed, unjudged, unrated)
 
 
 def _judged(
-    table: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts, drawn: BoolArray
+    scored: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts, drawn: BoolArray
 ) -> FloatArray:
-    column = column_of(table, held, _whole(drawn))
+    column = column_of(scored, held, _whole(drawn))
     values = oriented(held, np.where(column.status == Status.SCORED, column.values, np.nan))
     if not people.binary:
         return values
     return np.where(np.isfinite(values), passes(values, cuts[1]), np.nan)
 
 
-def _corrected(table: ScoredRun, labels: FloatArray, judged: FloatArray, both: BoolArray) -> PpiMean:
+def _corrected(scored: ScoredRun, labels: FloatArray, judged: FloatArray, both: BoolArray) -> PpiMean:
     rest = np.isfinite(judged) & ~both
-    clusters = table.clusters[table.question]
+    clusters = scored.clusters[scored.question]
     return ppi_mean(labels[both], judged[both], judged[rest], clusters=(clusters[both], clusters[rest]))
 
 
-def _raw(table: ScoredRun, judged: FloatArray, known: BoolArray, binary: bool) -> Interval:
-    return interval(judged, table.clusters[table.question][known], len(judged), binary)
+def _raw(scored: ScoredRun, judged: FloatArray, known: BoolArray, binary: bool) -> Interval:
+    return interval(judged, scored.clusters[scored.question][known], len(judged), binary)
 
 
 def _whole(drawn: BoolArray) -> IntArray:

@@ -127,22 +127,22 @@ def queue_of(ledger: Ledger, queue_id: int) -> Queue | None:
     return Queue(*row) if row else None
 
 
-def queue_state(ledger: Ledger, table: ScoredRun, queue: Queue) -> QueueState:
+def queue_state(ledger: Ledger, scored: ScoredRun, queue: Queue) -> QueueState:
     """Say which samples of a run a queue has behind it, and which come."""
     with ledger.open() as connection:
         cases = connection.execute(_IN_QUEUE, {"queue": queue.queue_id, "who": queue.who}).fetchall()
-    rated = frozenset(rows_of(table, cases).values())
-    coming = tuple(row for row in queue.order(table.n).tolist() if row not in rated)
+    rated = frozenset(rows_of(scored, cases).values())
+    coming = tuple(row for row in queue.order(scored.n).tolist() if row not in rated)
     return QueueState(queue, rated, coming)
 
 
-def rows_of(table: ScoredRun, cases: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+def rows_of(scored: ScoredRun, cases: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
     """Find the row of each (question_id, repeat) that a run has."""
     wanted = set(cases)
     ids = np.array(sorted({name for name, _ in wanted}), dtype=object)
-    codes = np.searchsorted(table.question_ids, ids) if len(ids) else np.zeros(0, dtype=np.int64)
-    rows = np.flatnonzero(np.isin(table.question, codes))
+    codes = np.searchsorted(scored.question_ids, ids) if len(ids) else np.zeros(0, dtype=np.int64)
+    rows = np.flatnonzero(np.isin(scored.question, codes))
     found = {
-        (str(table.question_ids[table.question[row]]), int(table.repeats[row])): int(row) for row in rows
+        (str(scored.question_ids[scored.question[row]]), int(scored.repeats[row])): int(row) for row in rows
     }
     return {case: row for case, row in found.items() if case in wanted}

@@ -138,15 +138,15 @@ def _top_length(table: Any, n: int) -> FloatArray:
     return lengths
 
 
-def context_use_of(table: ScoredRun) -> RunContextUse | None:
+def context_use_of(scored: ScoredRun) -> RunContextUse | None:
     """Read the use of documents of a run; None where none is known."""
-    stored = table.auxiliary_table("use")
+    stored = scored.auxiliary_table("use")
     if stored is None:
         return None
     ranks, documents = Ragged.of(stored["used"]), _array(stored["documents"], np.int64)
     width = max(int(documents.max(initial=0)), 1)
     places = ranks.entries.to_numpy(zero_copy_only=False).astype(np.int64) - 1
-    used = np.zeros((table.n, width), dtype=np.bool_)
+    used = np.zeros((scored.n, width), dtype=np.bool_)
     used[ranks.sample, places] = True
     shares = np.asarray(Ragged.of(stored["share"]).entries.to_numpy(zero_copy_only=False), dtype=np.float64)
     use = ContextUse(

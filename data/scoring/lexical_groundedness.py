@@ -26,34 +26,34 @@ _lock = Lock()
 _UNREAD = -1.0
 
 
-def lexical_groundedness(table: ScoredRun, rows: IntArray) -> MetricColumn:
+def lexical_groundedness(scored: ScoredRun, rows: IntArray) -> MetricColumn:
     """Estimate for some samples the share of the answer's content words that rest on a document.
 
     Args:
-        table: the run.
+        scored: the run.
         rows: samples that are asked for; about a millisecond each, the first time.
 
     Returns:
         (n,) values from 0 to 1; not applicable for a refusal, which states nothing, and not run where the
         answer or the texts of its documents are missing or the row was not asked for.
     """
-    refused = table.stage_features["refused"] == 1
+    refused = scored.stage_features["refused"] == 1
     with _lock:
-        shares = _kept.setdefault(table, np.full(table.n, _UNREAD))
+        shares = _kept.setdefault(scored, np.full(scored.n, _UNREAD))
         wanted = rows[(shares[rows] == _UNREAD) & ~refused[rows]]
         for start in range(0, len(wanted), AT_ONCE):
             part = wanted[start : start + AT_ONCE]
-            shares[part] = _shares(table, part)
+            shares[part] = _shares(scored, part)
         values = np.where((shares == _UNREAD) | refused, np.nan, shares)
     status = np.where(
         np.isfinite(values), Status.SCORED, np.where(refused, Status.NOT_APPLICABLE, Status.NOT_RUN)
     )
-    return MetricColumn(values, status.astype(np.int8), np.full(table.n, Source.ESTIMATED, dtype=np.int8))
+    return MetricColumn(values, status.astype(np.int8), np.full(scored.n, Source.ESTIMATED, dtype=np.int8))
 
 
-def _shares(table: ScoredRun, rows: IntArray) -> FloatArray:
+def _shares(scored: ScoredRun, rows: IntArray) -> FloatArray:
     attributor, found = ContextAttributor(), np.full(len(rows), np.nan)
-    for at, sample in enumerate(table.samples.read(rows.tolist(), ("answer", "retrieved"))):
+    for at, sample in enumerate(scored.samples.read(rows.tolist(), ("answer", "retrieved"))):
         texts = [document["text"] or "" for document in sample["retrieved"] or ()]
         if sample["answer"] and any(texts):
             attribution = attributor.attribute(sample["answer"], texts)

@@ -104,12 +104,12 @@ def _hops(table: Any, n: int) -> Any:
     return pa.array([sorted(one, key=hop_order) for one in named], pa.list_(pa.string()))
 
 
-def ranked_lists(table: ScoredRun) -> RankedLists | None:
+def ranked_lists(scored: ScoredRun) -> RankedLists | None:
     """Read the ranked lists of a run, and keep them while the run is in use; None where it has no gold."""
     with _lock:
-        if table not in _read:
-            _read[table] = _ranked_lists(table.auxiliary_table("ranked"))
-        return _read[table]
+        if scored not in _read:
+            _read[scored] = _ranked_lists(scored.auxiliary_table("ranked"))
+        return _read[scored]
 
 
 _lock = Lock()

@@ -26,7 +26,7 @@ from metrics.schema.metric import Convention
 __all__ = ["RunStore"]
 
 _TABLE = "CREATE TABLE IF NOT EXISTS entries (run_id TEXT, kind TEXT, body TEXT, PRIMARY KEY (run_id, kind))"
-KEPT_TABLES = 64  # runs whose arrays stay in memory
+KEPT_RUNS = 64  # runs whose arrays stay in memory
 
 
 class RunStore:
@@ -37,7 +37,7 @@ class RunStore:
         self.ledger = Ledger(workspace.ledger_path)
         self._runs: dict[str, Run] = {}
         self._summaries: dict[tuple[str, str], dict[str, MetricSummary]] = {}
-        self._tables: dict[tuple[str, str], ScoredRun] = {}
+        self._scored_runs: dict[tuple[str, str], ScoredRun] = {}
         self._judged: dict[str, dict[str, str]] = {}
         self._judged_stamp: tuple[int, ...] = ()
         self._lock = RLock()
@@ -119,23 +119,23 @@ class RunStore:
             for run_id, kinds in judged.items()
         }
 
-    def table(
+    def scored(
         self, run: Run, options: ScoreOptions | None = None, progress: Callable[[int], None] | None = None
     ) -> ScoredRun:
         """Give a run's arrays, scoring it first where that has not been done."""
         wanted = options or self.options(run)
         key = (run.run_id, wanted.folder)
         with self._lock:
-            if key in self._tables:
-                return self._tables[key]
+            if key in self._scored_runs:
+                return self._scored_runs[key]
         scores = ensure_scored(self.workspace, run, wanted, progress)
         with self._lock:
-            if key not in self._tables:
-                while len(self._tables) >= KEPT_TABLES:
-                    self._tables.pop(next(iter(self._tables)))
+            if key not in self._scored_runs:
+                while len(self._scored_runs) >= KEPT_RUNS:
+                    self._scored_runs.pop(next(iter(self._scored_runs)))
                 samples = self.workspace.samples_path(run.run_id)
-                self._tables[key] = ScoredRun(run, samples, scores, wanted.judge_results)
-            return self._tables[key]
+                self._scored_runs[key] = ScoredRun(run, samples, scores, wanted.judge_results)
+            return self._scored_runs[key]
 
     def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, MetricSummary]:
         """Give the aggregates of a run over all its questions."""

@@ -19,37 +19,37 @@ from metrics.schema.scores import FloatArray, Source
 __all__ = ["check_run", "means_of"]
 
 
-def check_run(table: ScoredRun, convention: Convention = "default") -> list[Finding]:
+def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Finding]:
     """Run every rule over a run's values; rows in the findings are rows of the run."""
-    if table.run.means:
-        return check_means(means_of(table.run))
-    config = table.run.config
-    computed = _of(table, (Source.COMPUTED, Source.JUDGED))
+    if scored.run.means:
+        return check_means(means_of(scored.run))
+    config = scored.run.config
+    computed = _of(scored, (Source.COMPUTED, Source.JUDGED))
     stated = _reported_means(config)
-    computed |= _beyond_the_lists(table, computed, stated)
+    computed |= _beyond_the_lists(scored, computed, stated)
     return check_numbers(
         CheckInput(
-            n=table.n,
+            n=scored.n,
             computed=computed,
-            imported=_of(table, (Source.IMPORTED,)),
+            imported=_of(scored, (Source.IMPORTED,)),
             convention=convention,
             has_claims=np.isfinite(computed["faithfulness"]) if "faithfulness" in computed else None,
-            bounds={name: bounds_of(name) for name in table.metrics},
+            bounds={name: bounds_of(name) for name in scored.metrics},
             imported_means=stated,
             retrieval_test_set=str(config.get("retrieval_test_set", "")),
             generation_test_set=str(config.get("generation_test_set", "")),
-            synthetic_share=_synthetic_share(table),
-            dataset_date=_date(config.get("dataset_date"), table.run.dataset_version),
-            corpus_date=_date(config.get("corpus_date"), table.run.corpus_version),
+            synthetic_share=_synthetic_share(scored),
+            dataset_date=_date(config.get("dataset_date"), scored.run.dataset_version),
+            corpus_date=_date(config.get("corpus_date"), scored.run.corpus_version),
         )
     )
 
 
 def _beyond_the_lists(
-    table: ScoredRun, computed: Mapping[str, FloatArray], stated: Mapping[str, float]
+    scored: ScoredRun, computed: Mapping[str, FloatArray], stated: Mapping[str, float]
 ) -> dict[str, FloatArray]:
     """Give columns for stated cut-offs that are computed at a smaller one, beyond which no list goes."""
-    longest = np.nan_to_num(table.stage_features["documents"]).max(initial=0)
+    longest = np.nan_to_num(scored.stage_features["documents"]).max(initial=0)
     found = {}
     for name in stated.keys() - computed.keys():
         base, _, cut = name.partition("@")
@@ -60,12 +60,12 @@ def _beyond_the_lists(
     return found
 
 
-def _synthetic_share(table: ScoredRun) -> float | None:
+def _synthetic_share(scored: ScoredRun) -> float | None:
     """Give the share of generated questions: as the configuration says, else by the tag `synthetic`."""
-    said = table.run.config.get("synthetic")
+    said = scored.run.config.get("synthetic")
     if isinstance(said, bool | int | float):
         return float(said)
-    tag = next((one for one in table.slices if one.name == "synthetic"), None)
+    tag = next((one for one in scored.slices if one.name == "synthetic"), None)
     if tag is None:
         return None
     return float(np.isin(np.array(tag.labels, dtype=object)[tag.codes], ("true", "yes", "1")).mean())
@@ -87,12 +87,12 @@ def means_of(run: Run) -> Means:
     return Means(run.means, float(step)) if isinstance(step, int | float) else Means(run.means)
 
 
-def _of(table: ScoredRun, sources: tuple[Source, ...]) -> dict[str, FloatArray]:
+def _of(scored: ScoredRun, sources: tuple[Source, ...]) -> dict[str, FloatArray]:
     """Give each metric's values from the first of the sources that has it."""
     found = {}
-    for name, present in table.sources.items():
+    for name, present in scored.sources.items():
         source = next((one for one in sources if one in present), None)
-        column = None if source is None else table.column(name, source)
+        column = None if source is None else scored.column(name, source)
         if column is not None:
             found[name] = column.values
     return found

@@ -61,8 +61,8 @@ def ensure_scored(
         columns = {
             key: MetricColumn(one.values, one.status, one.source) for key, one in gathered.blocks.items()
         }
-        table = ScoredRun.of_blocks(run, samples, stage, columns)
-        _write_summary(stage, table, gathered.missing)
+        scored = ScoredRun.of_blocks(run, samples, stage, columns)
+        _write_summary(stage, scored, gathered.missing)
         workspace.publish(stage, final)
     return final
 
@@ -121,8 +121,8 @@ class _Gathered:
             pq.write_table(pa.concat_tables(parts), stage / f"{name}.parquet", compression="zstd")
 
 
-def _write_summary(stage: Path, table: ScoredRun, missing: Mapping[str, str]) -> None:
-    aggregates = {name: one.to_dict() for name, one in summarise(table).items()}
+def _write_summary(stage: Path, scored: ScoredRun, missing: Mapping[str, str]) -> None:
+    aggregates = {name: one.to_dict() for name, one in summarise(scored).items()}
     text = json.dumps({"missing": dict(missing), "aggregates": aggregates})
     (stage / "summary.json").write_text(text, encoding="utf-8")
 

@@ -66,7 +66,7 @@ class MetricSummary:
 
 
 def summarise(
-    table: ScoredRun,
+    scored: ScoredRun,
     metrics: Sequence[str] | None = None,
     keep: BoolArray | None = None,
     source: Source | None = None,
@@ -74,22 +74,22 @@ def summarise(
     """Aggregate metrics of a run over questions; all share one bootstrap.
 
     Args:
-        table: the run.
+        scored: the run.
         metrics: which; all that the run has when left out, in the registry's order.
         keep: (n,) samples to keep; all when left out.
         source: take values from this source alone.
     """
-    names = [name for name in metrics or ordered(table.metrics) if table.column(name, source) is not None]
+    names = [name for name in metrics or ordered(scored.metrics) if scored.column(name, source) is not None]
     if not names:
         return {}
-    columns = [table.column(name, source) for name in names]
+    columns = [scored.column(name, source) for name in names]
     kept = [_filtered(column, keep) for column in columns if column is not None]
     matrix = np.column_stack([column.values for column in kept])
-    means, _ = question_means(matrix, table.question)
-    applicable = [_questions(table.question, column.status != Status.NOT_APPLICABLE) for column in kept]
+    means, _ = question_means(matrix, scored.question)
+    applicable = [_questions(scored.question, column.status != Status.NOT_APPLICABLE) for column in kept]
     binary = [bool(np.isin(means[np.isfinite(means[:, m]), m], (0.0, 1.0)).all()) for m in range(len(names))]
     bounds = [bounds_of(name) for name in names]
-    found = intervals(means, table.clusters, applicable, binary, bounds=bounds)
+    found = intervals(means, scored.clusters, applicable, binary, bounds=bounds)
     return {
         name: MetricSummary(
             metric=name,
@@ -98,11 +98,11 @@ def summarise(
             high=_number(one.high),
             n_scored=one.n_scored,
             n_applicable=one.n_applicable,
-            n_failed=_failed(table.question, column, means[:, m]),
+            n_failed=_failed(scored.question, column, means[:, m]),
             method=one.method,
             too_few=one.too_few,
             sources=column.sources,
-            **_missing(means[:, m], _failed(table.question, column, means[:, m]), bounds[m]),
+            **_missing(means[:, m], _failed(scored.question, column, means[:, m]), bounds[m]),
         )
         for m, (name, column, one) in enumerate(zip(names, kept, found, strict=True))
     }

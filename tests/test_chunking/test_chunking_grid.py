@@ -69,7 +69,7 @@ def test_a_corpus_that_is_not_english_is_found(workspace: RunStore, tmp_path: Pa
     runs = run_grid(workspace, _plan(tmp_path, script), "p")
     assert len(runs) == 5
     for run in runs:
-        first = workspace.table(run).samples.read([0])[0]["retrieved"]
+        first = workspace.scored(run).samples.read([0])[0]["retrieved"]
         assert first
         assert (workspace.summary(run)["span_recall@3"].mean or 0) > 0.5
     assert any((workspace.summary(run)["span_recall@1"].mean or 0) > 0.9 for run in runs)
@@ -79,7 +79,7 @@ def test_every_stored_chunk_is_its_place_in_the_text(workspace: RunStore, tmp_pa
     plan = _plan(tmp_path, "zh")
     text = plan.corpus.documents[0].text
     for run in run_grid(workspace, plan, "p"):
-        for sample in workspace.table(run).samples.read(range(run.n)):
+        for sample in workspace.scored(run).samples.read(range(run.n)):
             tokens = sample["retrieved_tokens"]
             assert len(tokens) == len(sample["retrieved"])
             assert all(count <= 40 for count in tokens)
@@ -97,7 +97,9 @@ def test_the_same_grid_gives_the_same_runs(workspace: RunStore, tmp_path: Path) 
         names = list(workspace.summary(left))
         assert names == list(again.summary(right))
         for name in names:
-            np.testing.assert_array_equal(workspace.table(left).values(name), again.table(right).values(name))
+            np.testing.assert_array_equal(
+                workspace.scored(left).values(name), again.scored(right).values(name)
+            )
 
 
 def test_an_interrupted_grid_goes_on_from_its_finished_cells(
@@ -141,7 +143,7 @@ def test_headings_are_indexed_and_not_stored(workspace: RunStore) -> None:
     questions = read_questions(Source.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
     cells, _ = plan_cells((5,), (0,), "tokens", ("paragraph",), (False, True))
     _, bare, headed = run_grid(workspace, GridPlan(corpus, questions, cells), "p")
-    found = [workspace.table(run).samples.read([0])[0]["retrieved"] for run in (bare, headed)]
+    found = [workspace.scored(run).samples.read([0])[0]["retrieved"] for run in (bare, headed)]
     assert [len(one) for one in found] == [1, 2]
     assert all("They live long" not in one["text"] for one in found[0])
     assert any(one["text"].strip() == "They live long." for one in found[1])
@@ -154,7 +156,7 @@ def test_gold_is_counted_at_a_budget_and_by_chunks(workspace: RunStore) -> None:
     questions = read_questions(Source.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
     cells, _ = plan_cells((11,), (0,), "characters")
     (run,) = run_grid(workspace, GridPlan(corpus, questions, cells), "p")
-    sample = workspace.table(run).samples.read([0])[0]
+    sample = workspace.scored(run).samples.read([0])[0]
     assert [one["text"] for one in sample["retrieved"]] == ["gamma delta"]
     assert sample["relevant_chunks"] == 1
     summary = workspace.summary(run)

@@ -107,7 +107,7 @@ def test_a_model_is_loaded_once_for_all_cells_and_named_without_its_path(
     for run in runs:
         assert run.config["retriever"] == "embedding:small"
         assert str(model.parent) not in json.dumps(run.config)
-        first = workspace.table(run).samples.read([0])[0]["retrieved"][0]
+        first = workspace.scored(run).samples.read([0])[0]["retrieved"][0]
         assert "second" in first["text"]
 
 

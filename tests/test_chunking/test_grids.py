@@ -30,7 +30,7 @@ def _cell(store: RunStore, size: int, overlap: int, values: Sequence[float | Non
 
 
 def _standings(store: RunStore, grid: Grid) -> GridRanking:
-    return rank_trials(grid, [store.table(cell.run) for cell in grid.cells], "faithfulness")
+    return rank_trials(grid, [store.scored(cell.run) for cell in grid.cells], "faithfulness")
 
 
 GOOD = [0.9, 0.8, 1.0, 0.9, 0.8, 1.0, 0.9, 0.8, 1.0, 0.9, 0.9, 1.0]
@@ -130,7 +130,7 @@ def test_what_no_cell_measured_has_no_best(workspace: RunStore, tmp_path: Path) 
     _cell(workspace, 128, 0, list(GOOD))
     _cell(workspace, 256, 0, list(GOOD))
     (grid,) = grids_of(workspace.runs())
-    found = rank_trials(grid, [workspace.table(cell.run) for cell in grid.cells], "answer_relevancy")
+    found = rank_trials(grid, [workspace.scored(cell.run) for cell in grid.cells], "answer_relevancy")
     assert found.best is None
     assert {one.outcome for one in found.values} == {"not measured"}
     assert found.marginal_effects == ()

@@ -38,7 +38,7 @@ def _cell(
 
 def _found(store: RunStore, metric: str = METRIC) -> tuple[Grid, GridRanking]:
     (grid,) = grids_of(store.runs())
-    return grid, rank_trials(grid, [store.table(cell.run) for cell in grid.cells], metric)
+    return grid, rank_trials(grid, [store.scored(cell.run) for cell in grid.cells], metric)
 
 
 def _places(found: GridRanking) -> dict[str, str]:
@@ -122,7 +122,7 @@ def test_strategies_that_gave_the_same_chunks_are_named(workspace: RunStore) -> 
     _cell(workspace, "recursive", BETTER, chunking="recursive", n_chunks=8)
     _cell(workspace, "other", [*BETTER[1:], 0.1], chunking="heading", n_chunks=7, chunk_size=512)
     (grid,) = grids_of(workspace.runs())
-    found = same_chunks(grid, [workspace.table(cell.run) for cell in grid.cells])
+    found = same_chunks(grid, [workspace.scored(cell.run) for cell in grid.cells])
     assert [[cell.run.name for cell in group] for group in found] == [["heading", "paragraph"]]
     assert alike(found[0]) == (
         "**heading** and **paragraph** are the same here: as many chunks, the same values for every "

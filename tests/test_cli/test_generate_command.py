@@ -61,7 +61,7 @@ def test_a_run_is_made_and_a_second_time_costs_nothing(
     assert first.json["generated"]["run_id"] == again.json["generated"]["run_id"]
     made = workspace.find(first.json["generated"]["run_id"])
     assert (made.config["generated_from"], made.config["context"]) == (original.run_id, "oracle")
-    samples = workspace.table(made).samples.read(list(range(5)))
+    samples = workspace.scored(made).samples.read(list(range(5)))
     assert [one["answer"] for one in samples[:2]] == [
         "From 1: Number 1 eats hay.",
         "From 1: Number 2 eats hay.",
@@ -107,7 +107,7 @@ def test_what_fails_is_a_sample_without_an_answer_and_its_reason(
     assert answer.code == 0
     assert answer.json["progress"]["failed"] == {"refused": 1, "invalid": 1}
     made = workspace.find(answer.json["generated"]["run_id"])
-    samples = workspace.table(made).samples.read(list(range(5)))
+    samples = workspace.scored(made).samples.read(list(range(5)))
     lacking = [one["extra"] for one in samples if one["answer"] is None]
     assert len(lacking) == 2
     assert "refused" in lacking[0]

@@ -44,7 +44,7 @@ def _run(store: RunStore, config: Mapping[str, Any], shift: float = 0.0, **figur
 
 
 def _found(store: RunStore, runs: Sequence[Run]) -> Ablation:
-    return ablation(runs, [store.table(run) for run in runs], "faithfulness")
+    return ablation(runs, [store.scored(run) for run in runs], "faithfulness")
 
 
 def test_a_clean_pair_shows_the_effect_of_its_factor(workspace: RunStore) -> None:
@@ -155,17 +155,17 @@ def test_costs_come_from_the_samples(workspace: RunStore) -> None:
     worse = _run(workspace, {"a": 3}, -0.1, latency_ms=[500.0])
     bare = _run(workspace, {"a": 4}, 0.3)
     runs = [cheap, dear, worse, bare]
-    tables = [workspace.table(run) for run in runs]
-    assert measured_costs(tables) == ["latency_ms", "input_tokens", "output_tokens", "total_tokens"]
-    assert percentiles(tables[0], "latency_ms") == (N, {50: 200.0, 90: 300.0, 95: 300.0, 99: 300.0})
-    assert percentiles(tables[3], "latency_ms") == (0, {})
+    scored_runs = [workspace.scored(run) for run in runs]
+    assert measured_costs(scored_runs) == ["latency_ms", "input_tokens", "output_tokens", "total_tokens"]
+    assert percentiles(scored_runs[0], "latency_ms") == (N, {50: 200.0, 90: 300.0, 95: 300.0, 99: 300.0})
+    assert percentiles(scored_runs[3], "latency_ms") == (0, {})
     quality = [workspace.summary(run)["faithfulness"] for run in runs]
-    points = cost_points(tables, quality, "latency_ms", True)
+    points = cost_points(scored_runs, quality, "latency_ms", True)
     assert [point.front for point in points] == [True, True, False, False]
     assert points[0].cost is not None
     assert (points[0].cost.mean, points[0].cost.n_scored) == (200.0, N)
     assert points[3].cost is None
-    total = cost_points(tables, quality, "total_tokens", True)[0].cost
+    total = cost_points(scored_runs, quality, "total_tokens", True)[0].cost
     assert total is not None
     assert total.mean == 15.0
     figure = cost_map(points, ["cheap <b>", "dear", "worse", "bare"], ("latency", "faithfulness"), True)
@@ -185,16 +185,16 @@ def test_effects_are_drawn_by_verdict(workspace: RunStore) -> None:
 
 
 def test_a_family_holds_its_metrics_alone(demo: RunStore) -> None:
-    tables = [demo.table(run) for run in demo.runs("clapnq")[:2]]
-    every, headline = shared_metrics(tables), shared_metrics(tables, family="headline")
+    scored_runs = [demo.scored(run) for run in demo.runs("clapnq")[:2]]
+    every, headline = shared_metrics(scored_runs), shared_metrics(scored_runs, family="headline")
     assert set(headline) < set(every)
     assert not any(name.startswith("rouge") for name in headline)
     assert all(in_family(name, "all") for name in every)
-    assert shared_metrics(tables, family="system") == []
+    assert shared_metrics(scored_runs, family="system") == []
 
 
 def test_a_comparison_from_kept_sides_is_the_same(demo: RunStore) -> None:
-    first, second = (demo.table(run) for run in demo.runs("clapnq")[:2])
+    first, second = (demo.scored(run) for run in demo.runs("clapnq")[:2])
     left, right = diagnose(first, DiagnosisSettings()), diagnose(second, DiagnosisSettings())
     metrics = shared_metrics([first, second])
     plain = compare(left, right, metrics)

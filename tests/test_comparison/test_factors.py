@@ -28,7 +28,7 @@ def _run(store: RunStore, name: str, config: dict[str, Any], shift: float = 0.0)
 
 
 def _found(store: RunStore, *runs: Run) -> Ablation:
-    return ablation(runs, [store.table(run) for run in runs], "faithfulness")
+    return ablation(runs, [store.scored(run) for run in runs], "faithfulness")
 
 
 def test_a_run_named_after_its_setting_keeps_it(workspace: RunStore) -> None:
@@ -82,13 +82,13 @@ def test_a_cost_tells_questions_from_samples(workspace: RunStore) -> None:
         for repeat in (1, 2, 3)
     ]
     run = add_run(records, "r", "p", str(workspace.workspace.root))
-    table = workspace.table(run)
+    scored = workspace.scored(run)
 
     class View:
         labels = {run.run_id: "r"}  # noqa: RUF012 -- a stand-in
 
     span = Interval(20.0, 15.0, 25.0, 1, 1, 1, "t", too_few=True)
-    row = _cost_row(View(), run, table, CostPoint(run.run_id, None, span, True), "latency_ms")  # type: ignore[arg-type] # labels are all it reads
+    row = _cost_row(View(), run, scored, CostPoint(run.run_id, None, span, True), "latency_ms")  # type: ignore[arg-type] # labels are all it reads
     assert (row["Questions"], row["Samples"], row["Quality"]) == ("1", "3", "–")
 
 

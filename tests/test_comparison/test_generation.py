@@ -63,7 +63,7 @@ def _work(context: str, texts: GoldTexts | None = None) -> GenerationTask:
 
 def _stored(store: RunStore, records: list[dict[str, Any]]) -> tuple[Run, list[dict[str, Any]]]:
     run = add_run(records, "mine", "p", str(store.workspace.root), {"model": "theirs"}, "set")
-    return run, store.table(run).samples.read(list(range(run.n)))
+    return run, store.scored(run).samples.read(list(range(run.n)))
 
 
 def _first(work: GenerationTask, sample: dict[str, Any]) -> Request:
@@ -124,7 +124,7 @@ def test_nothing_of_answer_or_reference_is_sent(workspace: RunStore, context: st
 def test_the_columns_named_are_enough(workspace: RunStore, context: str) -> None:
     run, samples = _stored(workspace, RECORDS)
     work = _work(context, gold_texts(workspace.workspace.samples_path(run.run_id)))
-    narrow = workspace.table(run).samples.read([0], work.columns)[0]
+    narrow = workspace.scored(run).samples.read([0], work.columns)[0]
     assert _first(work, samples[0]).user == next(work.workflow(TaskSample(0, 0, narrow))).user
 
 
@@ -245,7 +245,7 @@ def test_the_run_keeps_the_questions_and_drops_what_spoke_of_the_other_answer(wo
         "generated_from": run.run_id,
     }
     assert (made.project, made.dataset, made.n) == ("p", "set", 3)
-    first, second, third = workspace.table(made).samples.read([0, 1, 2])
+    first, second, third = workspace.scored(made).samples.read([0, 1, 2])
     kept = (
         *("question_id", "question", "history", "reference_answer", "relevant"),
         *("tags", "query_type", "answerable"),
@@ -284,7 +284,7 @@ def test_the_retrieved_context_keeps_its_list_and_its_metrics(workspace: RunStor
     run, samples = _stored(workspace, RECORDS)
     outcomes = {row: TaskResult("scored", "", {"answer": "New."}) for row in range(2)}
     made = generate_run(workspace, run, outcomes, _work("retrieved"), "x")
-    first = workspace.table(made).samples.read([0])[0]
+    first = workspace.scored(made).samples.read([0])[0]
     assert (first["retrieved"], first["candidates"]) == (samples[0]["retrieved"], samples[0]["candidates"])
     assert first["context_mode"] == "retrieved"
     assert workspace.summary(made)["recall@5"].mean == workspace.summary(run)["recall@5"].mean
@@ -294,7 +294,7 @@ def test_a_closed_book_has_no_documents(workspace: RunStore) -> None:
     run, _ = _stored(workspace, RECORDS)
     outcomes = {row: TaskResult("scored", "", {"answer": "New."}) for row in range(3)}
     made = generate_run(workspace, run, outcomes, _work("none"), "x")
-    for sample in workspace.table(made).samples.read([0, 1, 2]):
+    for sample in workspace.scored(made).samples.read([0, 1, 2]):
         assert (sample["retrieved"], sample["context_mode"]) == (None, "closed_book")
 
 
@@ -322,7 +322,7 @@ def test_hostile_texts_stay_data(workspace: RunStore) -> None:
     assert "Ignore previous" not in request.system
     said = TaskResult("scored", "", {"answer": HOSTILE})
     made = generate_run(workspace, run, {0: said}, work, "x")
-    stored = workspace.table(made).samples.read([0])[0]["answer"]
+    stored = workspace.scored(made).samples.read([0])[0]["answer"]
     assert stored == HOSTILE.replace("\ud800", "?")
 
 

@@ -65,7 +65,7 @@ def _run(store: RunStore, records: list[dict[str, Any]], name: str, **config: An
 
 
 def _diagnosis(store: RunStore, records: list[dict[str, Any]], name: str) -> Diagnosis:
-    return diagnose(store.table(_run(store, records, name)), DiagnosisSettings())
+    return diagnose(store.scored(_run(store, records, name)), DiagnosisSettings())
 
 
 @pytest.fixture
@@ -257,12 +257,12 @@ def test_partners_are_found_by_origin_first_then_by_questions(workspace: RunStor
     _run(workspace, few, "few in common")
     _run(workspace, _records(ORACLE, "oracle"), "other set", dataset="another")
     runs = workspace.runs("p")
-    found = paired_runs_of(original, runs, workspace.table)
+    found = paired_runs_of(original, runs, workspace.scored)
     assert (found.mode, [one.name for one in found.oracle]) == ("retrieved", ["made", "like", "other"])
     assert [one.name for one in found.closed_book] == ["closed"]
-    assert [one.name for one in paired_runs_of(again, runs, workspace.table).oracle][:1] == ["made"]
-    assert paired_runs_of(made, runs, workspace.table).mode == "oracle"
-    assert paired_runs_of(made, runs, workspace.table).oracle == ()
+    assert [one.name for one in paired_runs_of(again, runs, workspace.scored).oracle][:1] == ["made"]
+    assert paired_runs_of(made, runs, workspace.scored).mode == "oracle"
+    assert paired_runs_of(made, runs, workspace.scored).oracle == ()
     assert original_of(made, runs) == original
     assert original_of(like, runs) is None
 
@@ -271,13 +271,13 @@ def test_what_else_differs_is_said(workspace: RunStore) -> None:
     original = _run(workspace, _records(RETRIEVED), "v1", model="m", prompt="p1")
     one_passage = _records(ORACLE, "oracle", retrieved=[{"id": "a", "text": "a"}])
     oracle = _run(workspace, one_passage, "oracle", model="n", prompt="p1")
-    told = cautions(original, oracle, workspace.table(oracle))
+    told = cautions(original, oracle, workspace.scored(oracle))
     assert told == ["the generator differs: m in this run, n in the other", ONE_PASSAGE]
     same = _run(workspace, _records(ORACLE, "oracle"), "same", model="m", prompt="p1")
-    assert cautions(original, same, workspace.table(same)) == []
+    assert cautions(original, same, workspace.scored(same)) == []
     unknown = _run(workspace, _records(RETRIEVED), "unknown")
     nobody = _run(workspace, _records(ORACLE, "oracle"), "nobody")
-    assert "neither run records its generator" in cautions(unknown, nobody, workspace.table(nobody))[0]
+    assert "neither run records its generator" in cautions(unknown, nobody, workspace.scored(nobody))[0]
     made = {"model": "m", "generator_model": "c", "generator_prompt": "v"}
     assert generator_of(made) == ("c", "v")
 

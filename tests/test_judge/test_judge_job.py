@@ -98,7 +98,7 @@ def test_failures_are_counted_and_bounded_and_never_a_zero(tmp_path: Path) -> No
     assert one.best is not None
     assert one.worst == pytest.approx(0.5 * (40 - refused) / 40)
     assert one.best == pytest.approx((0.5 * (40 - refused) + refused) / 40)
-    column = store.table(run).column("faithfulness", Source.JUDGED)
+    column = store.scored(run).column("faithfulness", Source.JUDGED)
     assert column is not None
     assert int((column.status == Status.FAILED).sum()) == refused
 

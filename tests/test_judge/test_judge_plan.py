@@ -38,17 +38,17 @@ def test_a_drawn_sample_has_of_each_type_its_share(tmp_path: Path) -> None:
     for at, one in enumerate(samples):
         one["query_type"] = "rare" if at < 10 else "common"
     run = add_run(samples, "r", "p", str(tmp_path))
-    table = RunStore(Workspace(tmp_path)).table(run)
-    rows = choose_rows(table, sample=30)
+    scored = RunStore(Workspace(tmp_path)).scored(run)
+    rows = choose_rows(scored, sample=30)
     assert len(set(rows)) == 30
     assert rows == sorted(rows)
     assert Counter(row < 10 for row in rows) == {True: 3, False: 27}
-    assert choose_rows(table, sample=30) == rows
-    assert choose_rows(table, sample=30, seed=1) != rows
-    assert choose_rows(table, limit=4) == [0, 1, 2, 3]
-    assert choose_rows(table, sample=1000) == list(range(100))
+    assert choose_rows(scored, sample=30) == rows
+    assert choose_rows(scored, sample=30, seed=1) != rows
+    assert choose_rows(scored, limit=4) == [0, 1, 2, 3]
+    assert choose_rows(scored, sample=1000) == list(range(100))
     with pytest.raises(DataError, match="both given"):
-        choose_rows(table, 3, 3)
+        choose_rows(scored, 3, 3)
 
 
 def test_prices_by_length_of_the_request_and_by_batch() -> None:

@@ -118,10 +118,10 @@ def test_what_lacks_its_input_is_not_applicable_with_what_is_lacking_and_never_z
     ]
     store, run, asked = judged(tmp_path, records, 1_000_000, Script())
     assert asked == 3
-    table = store.table(run)
+    scored_run = store.scored(run)
 
     def status(metric: str) -> list[Status]:
-        column = table.column(metric, Source.JUDGED)
+        column = scored_run.column(metric, Source.JUDGED)
         assert column is not None
         return [Status(int(one)) for one in column.status]
 
@@ -141,7 +141,7 @@ def test_what_lacks_its_input_is_not_applicable_with_what_is_lacking_and_never_z
 
 
 def reasons(store: RunStore, run: Run, metric: str) -> list[str]:
-    scores = pq.read_table(store.table(run).scores_path / "scores.parquet").to_pylist()
+    scores = pq.read_table(store.scored(run).scores_path / "scores.parquet").to_pylist()
     mine = [one for one in scores if (one["metric"], one["source"]) == (metric, "judged")]
     return [str(one["reason"]) for one in sorted(mine, key=lambda one: int(one["row"]))]
 
@@ -174,11 +174,11 @@ def test_a_failed_reading_counts_only_where_the_metric_applies(tmp_path: Path) -
 
     assert counts("correctness") == counts("context_recall") == counts("faithfulness") == (1, 2, 1)
     assert counts("answer_relevancy") == (1, 4, 3)
-    table = store.table(run)
-    right = table.column("refusal_accuracy", Source.JUDGED)
+    scored = store.scored(run)
+    right = scored.column("refusal_accuracy", Source.JUDGED)
     assert right is not None
     assert right.status.tolist() == [Status.SCORED] + [Status.FAILED] * 3
-    rejection = table.column("negative_rejection_rate", Source.JUDGED)
+    rejection = scored.column("negative_rejection_rate", Source.JUDGED)
     assert rejection is not None
     assert set(rejection.status.tolist()) == {Status.NOT_APPLICABLE}  # every question is answerable
 
@@ -187,10 +187,10 @@ def test_readings_that_all_fail_are_failed_in_every_judged_metric(tmp_path: Path
     store, run, _ = judged(
         tmp_path, some_without_reference_and_documents(), 1_000_000, Script(fault=lambda *_: "refusal")
     )
-    table = store.table(run)
+    scored = store.scored(run)
 
     def status(metric: str) -> list[Status]:
-        column = table.column(metric, Source.JUDGED)
+        column = scored.column(metric, Source.JUDGED)
         assert column is not None, metric
         return [Status(int(one)) for one in column.status]
 
@@ -205,11 +205,11 @@ def test_readings_that_all_fail_are_failed_in_every_judged_metric(tmp_path: Path
 def test_a_metric_that_no_sample_has_the_input_for_stays_missing_with_its_reason(tmp_path: Path) -> None:
     samples = [{**one, "reference_answer": None} for one in some_without_reference_and_documents()[:2]]
     store, run, _ = judged(tmp_path, samples, 1_000_000, Script())
-    table = store.table(run)
-    assert table.column("context_recall") is None
-    assert "needs the claims of the reference answer" in table.missing["context_recall"]
-    assert table.column("faithfulness", Source.JUDGED) is not None
-    assert "faithfulness" not in table.missing
+    scored = store.scored(run)
+    assert scored.column("context_recall") is None
+    assert "needs the claims of the reference answer" in scored.missing["context_recall"]
+    assert scored.column("faithfulness", Source.JUDGED) is not None
+    assert "faithfulness" not in scored.missing
 
 
 def test_a_recorded_value_stands_where_only_the_judge_lacks_the_texts(tmp_path: Path) -> None:
@@ -219,9 +219,9 @@ def test_a_recorded_value_stands_where_only_the_judge_lacks_the_texts(tmp_path: 
         {**one, "question_id": "text", "retrieved": [{"id": "a", "text": "Cats purr."}]},
     ]
     store, run, _ = judged(tmp_path, samples, 1_000_000, Script())
-    table = store.table(run)
-    assert table.values("faithfulness").tolist() == [0.25, 1.0]
-    column = table.column("faithfulness", Source.JUDGED)
+    scored = store.scored(run)
+    assert scored.values("faithfulness").tolist() == [0.25, 1.0]
+    column = scored.column("faithfulness", Source.JUDGED)
     assert column is not None
     assert column.status.tolist() == [Status.NOT_RUN, Status.SCORED]
 
@@ -254,5 +254,5 @@ def test_an_instruction_in_a_document_is_reported(tmp_path: Path) -> None:
     store, run, _ = judged(tmp_path, records, 1_000_000, Script(reply=reply))
     summary = store.summary(run)
     assert summary["injection"].mean == 0.5
-    assert list(store.table(run).values("faithfulness")) == [0.0, 1.0]
-    assert store.table(run).auxiliary_table("judged")["injections"].to_pylist() == [1, 0]
+    assert list(store.scored(run).values("faithfulness")) == [0.0, 1.0]
+    assert store.scored(run).auxiliary_table("judged")["injections"].to_pylist() == [1, 0]

@@ -43,20 +43,20 @@ RECORDS = [_record(at, *pair) for at, pair in enumerate(zip(PEOPLE, JUDGE, stric
 
 
 def _table(store: RunStore, records: list[dict[str, Any]]) -> ScoredRun:
-    return store.table(add_run(records, "run", "p", str(store.workspace.root)))
+    return store.scored(add_run(records, "run", "p", str(store.workspace.root)))
 
 
-def _people(store: RunStore, table: ScoredRun, key: str = HUMAN) -> HumanRatings:
-    return human_ratings(table, store.ledger, key)
+def _people(store: RunStore, scored: ScoredRun, key: str = HUMAN) -> HumanRatings:
+    return human_ratings(scored, store.ledger, key)
 
 
-def _case(table: ScoredRun, row: int) -> tuple[str, str, int]:
-    return table.run.run_id, str(table.question_ids[table.question[row]]), int(table.repeats[row])
+def _case(scored: ScoredRun, row: int) -> tuple[str, str, int]:
+    return scored.run.run_id, str(scored.question_ids[scored.question[row]]), int(scored.repeats[row])
 
 
 def test_the_four_counts_by_hand(workspace: RunStore) -> None:
-    table = _table(workspace, RECORDS)
-    found = calibrate(table, _people(workspace, table), IMPORTED)
+    scored = _table(workspace, RECORDS)
+    found = calibrate(scored, _people(workspace, scored), IMPORTED)
     assert found.confusion is not None
     # both high: 0, 1; people alone: 2, 3; metric alone: 4; both low: 5; 6 and 7 lack one side
     counts = found.confusion
@@ -73,24 +73,25 @@ def test_the_four_counts_by_hand(workspace: RunStore) -> None:
 
 
 def test_cut_offs_move_on_both_sides(workspace: RunStore) -> None:
-    table = _table(workspace, RECORDS)
-    people = _people(workspace, table)
-    found = calibrate(table, people, IMPORTED, (0.9, 0.2)).confusion
+    scored = _table(workspace, RECORDS)
+    people = _people(workspace, scored)
+    found = calibrate(scored, people, IMPORTED, (0.9, 0.2)).confusion
     assert found is not None
     assert (found.tp, found.fn, found.fp, found.tn) == (3, 0, 2, 1)
-    apart = binary_labels_of(table, people, IMPORTED, (0.9, 0.2)).apart
+    apart = binary_labels_of(scored, people, IMPORTED, (0.9, 0.2)).apart
     mark = disagreement_cohort(HUMAN, IMPORTED, (0.9, 0.2))
     assert mark == "disagree:imported%3Afaithfulness:faithfulness:imported:0.9:0.2"
-    assert np.array_equal(cohort_rows(table, mark), apart)
+    assert np.array_equal(cohort_rows(scored, mark), apart)
 
 
 def test_every_cell_has_a_mark_that_selects_its_cases(workspace: RunStore) -> None:
-    table = _table(workspace, RECORDS)
+    scored = _table(workspace, RECORDS)
     rows = [
-        np.flatnonzero(cohort_rows(table, confusion_cohort(cell, HUMAN, IMPORTED))).tolist() for cell in CELLS
+        np.flatnonzero(cohort_rows(scored, confusion_cohort(cell, HUMAN, IMPORTED))).tolist()
+        for cell in CELLS
     ]
     assert rows == [[0, 1], [2, 3], [4], [5]]
-    assert np.flatnonzero(cohort_rows(table, disagreement_cohort(HUMAN, IMPORTED))).tolist() == [2, 3, 4]
+    assert np.flatnonzero(cohort_rows(scored, disagreement_cohort(HUMAN, IMPORTED))).tolist() == [2, 3, 4]
     title = "people say Faithfulness: high, and Faithfulness (imported) is low"
     assert cohort_title(confusion_cohort("yes-no", HUMAN, IMPORTED)) == title
 
@@ -112,9 +113,9 @@ def test_a_wrong_mark_is_no_filter(workspace: RunStore, mark: str) -> None:
 
 
 def test_a_metric_that_the_run_lacks_is_named(workspace: RunStore) -> None:
-    table = _table(workspace, RECORDS)
+    scored = _table(workspace, RECORDS)
     with pytest.raises(DataError, match="no judged 'rl_f'"):
-        cohort_rows(table, disagreement_cohort(HUMAN, EvaluatedMetric("rl_f", Source.JUDGED)))
+        cohort_rows(scored, disagreement_cohort(HUMAN, EvaluatedMetric("rl_f", Source.JUDGED)))
 
 
 def test_the_address_keeps_what_is_known_and_drops_the_rest() -> None:
@@ -136,11 +137,11 @@ def test_lower_is_better_turns_round_and_a_metric_without_a_scale_has_no_verdict
         _record(at, people, None, scores=one)
         for at, (people, one) in enumerate(zip((1.0, 0.9, 0.1, 0.0), scores, strict=True))
     ]
-    table = _table(workspace, records)
-    turned = calibrate(table, _people(workspace, table), EvaluatedMetric("hallucination", Source.IMPORTED))
+    scored = _table(workspace, records)
+    turned = calibrate(scored, _people(workspace, scored), EvaluatedMetric("hallucination", Source.IMPORTED))
     assert turned.confusion is not None
     assert (turned.confusion.accuracy, turned.spearman.value) == (1.0, -1.0)
-    bare = calibrate(table, _people(workspace, table), EvaluatedMetric("length", Source.IMPORTED))
+    bare = calibrate(scored, _people(workspace, scored), EvaluatedMetric("length", Source.IMPORTED))
     assert (bare.confusion, bare.rates, len(bare.rows)) == (None, (), 0)
     assert bare.spearman.value == 1.0
 
@@ -165,11 +166,11 @@ def test_alpha_between_the_annotators_of_a_file(workspace: RunStore) -> None:
     assert np.isnan(found.low)  # fewer than ten cases
 
 
-def _drawn(store: RunStore, table: ScoredRun, values: np.ndarray[Any, Any], n: int) -> list[int]:
-    queue = start_queue(store.ledger, table.run.run_id, "faithfulness", "Ann")
-    rows = queue_state(store.ledger, table, queue).coming[:n]
+def _drawn(store: RunStore, scored: ScoredRun, values: np.ndarray[Any, Any], n: int) -> list[int]:
+    queue = start_queue(store.ledger, scored.run.run_id, "faithfulness", "Ann")
+    rows = queue_state(store.ledger, scored, queue).coming[:n]
     for row in rows:
-        case = _case(table, row)
+        case = _case(scored, row)
         rate(store.ledger, case, "Ann", "faithfulness", float(values[row]), queue.queue_id)
     return [*rows]
 
@@ -178,19 +179,19 @@ def test_the_corrected_mean_takes_labels_drawn_at_random_alone(workspace: RunSto
     rng = np.random.default_rng(3)
     truth = rng.uniform(0, 0.9, 120)
     judge = np.clip(truth + 0.1 + rng.normal(0, 0.05, 120), 0, 1)
-    table = _table(workspace, [_record(at, None, float(value)) for at, value in enumerate(judge)])
-    values = np.array([truth[int(_case(table, row)[1][1:])] for row in range(table.n)])
-    drawn = _drawn(workspace, table, values, 30)
-    others = [row for row in range(table.n) if row not in drawn][:7]
+    scored = _table(workspace, [_record(at, None, float(value)) for at, value in enumerate(judge)])
+    values = np.array([truth[int(_case(scored, row)[1][1:])] for row in range(scored.n)])
+    drawn = _drawn(workspace, scored, values, 30)
+    others = [row for row in range(scored.n) if row not in drawn][:7]
     for row in others:
-        rate(workspace.ledger, _case(table, row), "Ann", "faithfulness", 0.0)  # found among the bad cases
-    people = _people(workspace, table, "faithfulness")
+        rate(workspace.ledger, _case(scored, row), "Ann", "faithfulness", 0.0)  # found among the bad cases
+    people = _people(workspace, scored, "faithfulness")
     assert (people.n, people.n_drawn, people.imported) == (37, 30, False)
-    found = ppi_estimate(table, people, IMPORTED)
+    found = ppi_estimate(scored, people, IMPORTED)
     assert found.ppi is not None
     assert found.raw is not None
-    column = table.values("faithfulness")
-    mask = np.isin(np.arange(table.n), drawn)
+    column = scored.values("faithfulness")
+    mask = np.isin(np.arange(scored.n), drawn)
     expected = ppi_mean(values[mask], column[mask], column[~mask])
     assert found.ppi.estimate == pytest.approx(expected.estimate)
     assert (found.ppi.low, found.ppi.high) == pytest.approx((expected.low, expected.high))
@@ -202,53 +203,53 @@ def test_the_corrected_mean_takes_labels_drawn_at_random_alone(workspace: RunSto
 
 
 def test_drawn_cases_that_nobody_could_rate_are_counted_and_in_neither_part(workspace: RunStore) -> None:
-    table = _table(workspace, [_record(at, None, at % 5 / 4) for at in range(60)])
-    values = np.full(table.n, 0.5)
-    drawn = _drawn(workspace, table, values, 40)
-    queue = start_queue(workspace.ledger, table.run.run_id, "faithfulness", "Ann")
+    scored = _table(workspace, [_record(at, None, at % 5 / 4) for at in range(60)])
+    values = np.full(scored.n, 0.5)
+    drawn = _drawn(workspace, scored, values, 40)
+    queue = start_queue(workspace.ledger, scored.run.run_id, "faithfulness", "Ann")
     unsaid = drawn[:25]
     for row in unsaid:
-        rate(workspace.ledger, _case(table, row), "Ann", "faithfulness", None, queue.queue_id)
-    rate(workspace.ledger, _case(table, unsaid[0]), "Bo", "faithfulness", 1.0, queue.queue_id)  # Bo could
-    people = _people(workspace, table, "faithfulness")
+        rate(workspace.ledger, _case(scored, row), "Ann", "faithfulness", None, queue.queue_id)
+    rate(workspace.ledger, _case(scored, unsaid[0]), "Bo", "faithfulness", 1.0, queue.queue_id)  # Bo could
+    people = _people(workspace, scored, "faithfulness")
     assert sorted(np.flatnonzero(people.unrated)) == sorted(unsaid[1:])
-    found = ppi_estimate(table, people, IMPORTED)
+    found = ppi_estimate(scored, people, IMPORTED)
     assert found.ppi is not None
     assert found.raw is not None
     assert found.unrated == 24
     assert (found.ppi.n_labelled, found.ppi.n_unlabelled) == (16, 20)
     rated = ~people.unrated
-    assert found.raw.mean == pytest.approx(table.values("faithfulness")[rated].mean())
+    assert found.raw.mean == pytest.approx(scored.values("faithfulness")[rated].mean())
 
 
 def test_a_verdict_that_nobody_could_give_is_counted_too(workspace: RunStore) -> None:
-    table = _table(workspace, RECORDS)
-    queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
+    scored = _table(workspace, RECORDS)
+    queue = start_queue(workspace.ledger, scored.run.run_id, "pass", "Ann")
     for row in (0, 1):
-        rate(workspace.ledger, _case(table, row), "Ann", "pass", None, queue.queue_id)
-    workspace.ledger.add_label(_case(table, 1), "Ann", "pass", queue_id=queue.queue_id)  # thought again
-    rate(workspace.ledger, _case(table, 2), "Ann", "pass", None)  # found by browsing
-    people = _people(workspace, table, "pass")
+        rate(workspace.ledger, _case(scored, row), "Ann", "pass", None, queue.queue_id)
+    workspace.ledger.add_label(_case(scored, 1), "Ann", "pass", queue_id=queue.queue_id)  # thought again
+    rate(workspace.ledger, _case(scored, 2), "Ann", "pass", None)  # found by browsing
+    people = _people(workspace, scored, "pass")
     assert people.unrated.tolist() == [True, *[False] * 7]
-    assert ppi_estimate(table, people, IMPORTED, (0.5, 0.5)).unrated == 1
+    assert ppi_estimate(scored, people, IMPORTED, (0.5, 0.5)).unrated == 1
 
 
 def test_labels_of_the_file_and_of_browsing_correct_nothing(workspace: RunStore) -> None:
-    table = _table(workspace, RECORDS)
-    assert ppi_estimate(table, _people(workspace, table), IMPORTED).ppi is None
-    workspace.ledger.add_label(_case(table, 0), "Ann", "pass")
-    found = ppi_estimate(table, _people(workspace, table, "pass"), IMPORTED)
+    scored = _table(workspace, RECORDS)
+    assert ppi_estimate(scored, _people(workspace, scored), IMPORTED).ppi is None
+    workspace.ledger.add_label(_case(scored, 0), "Ann", "pass")
+    found = ppi_estimate(scored, _people(workspace, scored, "pass"), IMPORTED)
     assert (found.ppi, found.raw, found.browsed) == (None, None, 1)
 
 
 def test_a_verdict_is_corrected_by_the_metrics_verdict(workspace: RunStore) -> None:
-    table = _table(workspace, RECORDS)
-    queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
-    for row in range(table.n):
+    scored = _table(workspace, RECORDS)
+    queue = start_queue(workspace.ledger, scored.run.run_id, "pass", "Ann")
+    for row in range(scored.n):
         workspace.ledger.add_label(
-            _case(table, row), "Ann", "pass" if row < 2 else "fail", queue_id=queue.queue_id
+            _case(scored, row), "Ann", "pass" if row < 2 else "fail", queue_id=queue.queue_id
         )
-    found = ppi_estimate(table, _people(workspace, table, "pass"), IMPORTED, (0.5, 0.5))
+    found = ppi_estimate(scored, _people(workspace, scored, "pass"), IMPORTED, (0.5, 0.5))
     assert found.ppi is not None
     # the metric says yes to 0, 1, 4, 7 of the seven it scored; people to 0 and 1
     assert (found.ppi.judge_mean, found.ppi.classical.mean) == pytest.approx((4 / 7, 2 / 7))
@@ -256,10 +257,10 @@ def test_a_verdict_is_corrected_by_the_metrics_verdict(workspace: RunStore) -> N
 
 
 def test_a_tie_between_people_is_no_pass(workspace: RunStore) -> None:
-    table = _table(workspace, RECORDS)
-    workspace.ledger.add_label(_case(table, 0), "Ann", "pass")
-    workspace.ledger.add_label(_case(table, 0), "Bo", "fail")
-    found = binary_labels_of(table, _people(workspace, table, "pass"), IMPORTED)
+    scored = _table(workspace, RECORDS)
+    workspace.ledger.add_label(_case(scored, 0), "Ann", "pass")
+    workspace.ledger.add_label(_case(scored, 0), "Bo", "fail")
+    found = binary_labels_of(scored, _people(workspace, scored, "pass"), IMPORTED)
     assert (bool(found.known[0]), bool(found.people_yes[0]), bool(found.held_yes[0])) == (True, False, True)
 
 
@@ -276,8 +277,8 @@ def test_the_support_share_is_an_estimate_that_is_no_metric_of_the_run(workspace
         {"question_id": f"q{at}", "question": "?", "answer": answer, "retrieved": retrieved}
         for at, answer in enumerate(answers)
     ]
-    table = _table(workspace, records)
-    found = lexical_groundedness(table, np.arange(4))
+    scored = _table(workspace, records)
+    found = lexical_groundedness(scored, np.arange(4))
     assert found.values[:2].tolist() == [1.0, 0.0]
     assert found.status.tolist() == [
         Status.SCORED,
@@ -286,12 +287,12 @@ def test_the_support_share_is_an_estimate_that_is_no_metric_of_the_run(workspace
         Status.NOT_RUN,
     ]
     assert set(found.source.tolist()) == {Source.ESTIMATED}
-    assert LEXICAL_GROUNDEDNESS not in table.metrics
+    assert LEXICAL_GROUNDEDNESS not in scored.metrics
 
 
 @pytest.fixture
 def mtrag(demo: RunStore) -> ScoredRun:
-    return demo.table(next(run for run in demo.runs("mtrag") if run.name.startswith("GPT-4")))
+    return demo.scored(next(run for run in demo.runs("mtrag") if run.name.startswith("GPT-4")))
 
 
 def test_mtrag_without_a_judge(demo: RunStore, mtrag: ScoredRun) -> None:
@@ -328,15 +329,15 @@ def test_detected_refusals_against_recorded_answerability(demo: RunStore, mtrag:
 
 
 def test_inspectorraget_without_a_judge(demo: RunStore) -> None:
-    table = demo.table(next(run for run in demo.runs("clapnq") if run.name.startswith("GPT-3.5")))
-    people = _people(demo, table)
-    found = calibrate(table, people, EvaluatedMetric(LEXICAL_GROUNDEDNESS, Source.ESTIMATED))
+    scored = demo.scored(next(run for run in demo.runs("clapnq") if run.name.startswith("GPT-3.5")))
+    people = _people(demo, scored)
+    found = calibrate(scored, people, EvaluatedMetric(LEXICAL_GROUNDEDNESS, Source.ESTIMATED))
     assert found.confusion is not None
     assert (found.confusion.n, found.verdicts.missing) == (94, {"not applicable": 6})
     assert 0.5 < found.spearman.value < 0.75
-    alpha = alpha_of(table, demo.ledger, HUMAN)
+    alpha = alpha_of(scored, demo.ledger, HUMAN)
     assert (alpha.n, round(alpha.value, 2)) == (100, 0.43)
 
 
 def test_a_run_without_people_has_nothing_to_hold_against(demo: RunStore) -> None:
-    assert rated_dimensions(demo.table(demo.runs("iris")[0]), demo.ledger) == []
+    assert rated_dimensions(demo.scored(demo.runs("iris")[0]), demo.ledger) == []

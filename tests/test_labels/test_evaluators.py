@@ -303,26 +303,26 @@ def test_where_the_data_cannot_tell_there_is_no_answer_and_its_reason_stands(wor
     }
     judgement = JudgeResult(run.run_id, DATE.kind, "model-1", "p", "2", "", 0, 0, "")
     publish(workspace.workspace, workspace.ledger, judgement, outcomes)
-    table = workspace.table(run)
-    column = table.column(DATE.metric, Source.JUDGED)
+    scored_run = workspace.scored(run)
+    column = scored_run.column(DATE.metric, Source.JUDGED)
     assert column is not None
     scored, nothing = Status.SCORED, Status.NOT_APPLICABLE
     assert column.status.tolist() == [scored, nothing, scored, Status.FAILED]
     np.testing.assert_array_equal(column.values, [1, np.nan, 0, np.nan])
-    stored = pq.read_table(table.scores_path / "scores.parquet").to_pylist()
+    stored = pq.read_table(scored_run.scores_path / "scores.parquet").to_pylist()
     reasons = {one["row"]: one["reason"] for one in stored if one["metric"] == DATE.metric}
     assert reasons[1] == "the data cannot tell: No date."
-    check = accuracy_of(table, human_labels_of(table, []), DATE)
+    check = accuracy_of(scored_run, human_labels_of(scored_run, []), DATE)
     assert check is not None
     assert (check.rate.n_scored, check.rate.n_applicable) == (2, 3)
-    path = table.judge_result_path(DATE.kind)
+    path = scored_run.judge_result_path(DATE.kind)
     assert path is not None
     assert injected_samples(path) == 1
 
 
 def test_who_is_labelled_with_a_failure_and_who_otherwise(workspace: RunStore) -> None:
     records = [{"question_id": f"q{at}", "question": f"{at}?", "answer": "A."} for at in range(7)]
-    table = workspace.table(add_run(records, "run", "p", str(workspace.workspace.root)))
+    table = workspace.scored(add_run(records, "run", "p", str(workspace.workspace.root)))
     ledger, run = workspace.ledger, table.run.run_id
     ledger.add_label((run, "q0", 0), "Ann", "fail", "wrong date")
     ledger.add_label((run, "q0", 0), "Bo", "pass")  # they differ: it was labelled with the failure

@@ -24,19 +24,19 @@ def _run(store: RunStore, n: int = N) -> ScoredRun:
     records: list[dict[str, Any]] = [
         {"question_id": f"q{at:02}", "question": f"{at}?", "answer": "yes"} for at in range(n)
     ]
-    return store.table(add_run(records, "run", "p", str(store.workspace.root)))
+    return store.scored(add_run(records, "run", "p", str(store.workspace.root)))
 
 
-def _case(table: ScoredRun, row: int) -> tuple[str, str, int]:
-    return table.run.run_id, str(table.question_ids[table.question[row]]), int(table.repeats[row])
+def _case(scored: ScoredRun, row: int) -> tuple[str, str, int]:
+    return scored.run.run_id, str(scored.question_ids[scored.question[row]]), int(scored.repeats[row])
 
 
 def test_a_queue_is_a_seeded_permutation_that_everybody_shares(workspace: RunStore) -> None:
-    table, ledger = _run(workspace), workspace.ledger
-    mine = start_queue(ledger, table.run.run_id, "correctness", " Ann ")
+    scored, ledger = _run(workspace), workspace.ledger
+    mine = start_queue(ledger, scored.run.run_id, "correctness", " Ann ")
     assert mine.who == "Ann"
-    assert start_queue(ledger, table.run.run_id, "correctness", "Ann") == mine
-    other = start_queue(ledger, table.run.run_id, "correctness", "Bo")
+    assert start_queue(ledger, scored.run.run_id, "correctness", "Ann") == mine
+    other = start_queue(ledger, scored.run.run_id, "correctness", "Bo")
     assert (other.queue_id != mine.queue_id, other.seed) == (True, mine.seed)
     order = mine.order(N).tolist()
     assert sorted(order) == list(range(N))
@@ -46,42 +46,42 @@ def test_a_queue_is_a_seeded_permutation_that_everybody_shares(workspace: RunSto
 
 
 def test_next_is_the_first_that_its_person_has_not_rated_in_it(workspace: RunStore) -> None:
-    table, ledger = _run(workspace), workspace.ledger
-    queue = start_queue(ledger, table.run.run_id, "correctness", "Ann")
+    scored, ledger = _run(workspace), workspace.ledger
+    queue = start_queue(ledger, scored.run.run_id, "correctness", "Ann")
     first, second, third, *rest = queue.order(N).tolist()
-    rate(ledger, _case(table, rest[0]), "Ann", "correctness", 0.0)  # found by browsing
-    rate(ledger, _case(table, first), "Bo", "correctness", 1.0)
-    state = queue_state(ledger, table, queue)
+    rate(ledger, _case(scored, rest[0]), "Ann", "correctness", 0.0)  # found by browsing
+    rate(ledger, _case(scored, first), "Bo", "correctness", 1.0)
+    state = queue_state(ledger, scored, queue)
     assert (state.coming[0], state.rated, state.total) == (first, frozenset(), N)
     assert (state.after(first), state.drawn(first), state.drawn(second)) == (second, True, False)
-    rate(ledger, _case(table, first), "Ann", "correctness", 0.5, queue.queue_id)
-    rate(ledger, _case(table, second), "Ann", "correctness", None, queue.queue_id)  # cannot be said
-    state = queue_state(ledger, table, queue)
+    rate(ledger, _case(scored, first), "Ann", "correctness", 0.5, queue.queue_id)
+    rate(ledger, _case(scored, second), "Ann", "correctness", None, queue.queue_id)  # cannot be said
+    state = queue_state(ledger, scored, queue)
     assert (state.rated, state.coming[0]) == (frozenset({first, second}), third)
     assert (state.drawn(first), state.after(first)) == (True, third)
-    taken = undo(ledger, table.run.run_id, "Ann", "correctness")
+    taken = undo(ledger, scored.run.run_id, "Ann", "correctness")
     assert taken is not None
-    assert (taken.question_id, taken.value) == (_case(table, second)[1], None)
-    assert queue_state(ledger, table, queue).coming[0] == second
+    assert (taken.question_id, taken.value) == (_case(scored, second)[1], None)
+    assert queue_state(ledger, scored, queue).coming[0] == second
 
 
 def test_verdicts_in_a_queue_are_labels_that_carry_its_number(workspace: RunStore) -> None:
-    table, ledger = _run(workspace, 3), workspace.ledger
-    run_id = table.run.run_id
+    scored, ledger = _run(workspace, 3), workspace.ledger
+    run_id = scored.run.run_id
     queue = start_queue(ledger, run_id, "pass", "Ann")
     first, second, third = queue.order(3).tolist()
-    ledger.add_label(_case(table, first), "Ann", "pass", queue_id=queue.queue_id)
-    ledger.add_label(_case(table, second), "Ann", None, note="odd", queue_id=queue.queue_id)  # rates nothing
-    ledger.add_label(_case(table, third), "Ann", "fail")
+    ledger.add_label(_case(scored, first), "Ann", "pass", queue_id=queue.queue_id)
+    ledger.add_label(_case(scored, second), "Ann", None, note="odd", queue_id=queue.queue_id)  # rates nothing
+    ledger.add_label(_case(scored, third), "Ann", "fail")
     assert {one.question_id: one.queue_id for one in ledger.labels(run_id)} == {
-        _case(table, first)[1]: queue.queue_id,
-        _case(table, second)[1]: queue.queue_id,
-        _case(table, third)[1]: None,
+        _case(scored, first)[1]: queue.queue_id,
+        _case(scored, second)[1]: queue.queue_id,
+        _case(scored, third)[1]: None,
     }
-    assert queue_state(ledger, table, queue).rated == {first}
+    assert queue_state(ledger, scored, queue).rated == {first}
     assert {one.question_id: one.value for one in ratings_of(ledger, run_id, "pass")} == {
-        _case(table, first)[1]: 1.0,
-        _case(table, third)[1]: 0.0,
+        _case(scored, first)[1]: 1.0,
+        _case(scored, third)[1]: 0.0,
     }
     assert [one.value for one in ratings_of(ledger, run_id, "pass", drawn=True)] == [1.0]
     taken = ledger.undo_label(run_id, "Ann")
@@ -90,8 +90,8 @@ def test_verdicts_in_a_queue_are_labels_that_carry_its_number(workspace: RunStor
 
 
 def test_a_word_said_later_while_browsing_does_not_touch_the_drawn_one(workspace: RunStore) -> None:
-    table, ledger = _run(workspace, 1), workspace.ledger
-    case, run_id = _case(table, 0), table.run.run_id
+    scored, ledger = _run(workspace, 1), workspace.ledger
+    case, run_id = _case(scored, 0), scored.run.run_id
     queue = start_queue(ledger, run_id, "completeness", "Ann")
     rate(ledger, case, "Ann", "completeness", 1 / 3, queue.queue_id)
     rate(ledger, case, "Ann", "completeness", 1.0)
@@ -190,11 +190,11 @@ def test_rows_are_found_by_question_and_repeat(workspace: RunStore) -> None:
         for repeat in (0, 1)
         for name in ("b", "a")
     ]
-    table = workspace.table(add_run(records, "run", "p", str(workspace.workspace.root)))
-    found = rows_of(table, [("a", 0), ("b", 1), ("a", 7), ("z", 0)])
+    scored = workspace.scored(add_run(records, "run", "p", str(workspace.workspace.root)))
+    found = rows_of(scored, [("a", 0), ("b", 1), ("a", 7), ("z", 0)])
     read = {
         (one["question_id"], one["repeat"]): row
-        for row, one in enumerate(table.samples.read(range(4), ["question_id", "repeat"]))
+        for row, one in enumerate(scored.samples.read(range(4), ["question_id", "repeat"]))
     }
     assert found == {case: read[case] for case in (("a", 0), ("b", 1))}
-    assert rows_of(table, []) == {}
+    assert rows_of(scored, []) == {}

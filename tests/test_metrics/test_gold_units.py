@@ -40,12 +40,12 @@ def _table(rows: list[tuple[list[str], list[str], list[tuple[str, float]]]]) -> 
 def test_units_stand_in_the_same_columns(
     rows: list[tuple[list[str], list[str], list[tuple[str, float]]]],
 ) -> None:
-    table = _table(rows)
+    scored = _table(rows)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(gold_module, "SMALL_PLANE", 10**9)
-        short = rankings(table)
+        short = rankings(scored)
         patch.setattr(gold_module, "SMALL_PLANE", 0)
-        long = rankings(table)
+        long = rankings(scored)
     assert short is not None
     assert long is not None
     for left, right in zip(short.unit_rank, long.unit_rank, strict=True):
@@ -58,8 +58,8 @@ def test_a_long_first_pass_is_held_against_the_right_documents() -> None:
         (["b", "y"], [*first[:5], "b", *first[5:], "a"], [("a", 1.0), ("b", 1.0)]),
         (["y", "a"], ["a", *first, "b"], [("b", 1.0), ("a", 1.0)]),
     ]
-    table = _table(rows)
-    final, before = rankings(table), rankings(table, column="candidates")
+    scored = _table(rows)
+    final, before = rankings(scored), rankings(scored, column="candidates")
     assert final is not None
     assert before is not None
     found = rank_moves(before, final, 3)

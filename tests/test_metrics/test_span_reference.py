@@ -164,13 +164,13 @@ def test_a_stored_grid_has_the_scores_of_a_count_of_characters(workspace: RunSto
     plan = GridPlan(corpus, Questions("asked", records), cells)
     for cell, run in zip(cells, run_grid(workspace, plan, "p"), strict=True):
         index = chunks_of(TokenizedText(EMOJI), cell)
-        table = workspace.table(run)
-        for row, sample in enumerate(table.samples.read(range(run.n))):
+        scored = workspace.scored(run)
+        for row, sample in enumerate(scored.samples.read(range(run.n))):
             gold = frozenset[Place]().union(*map(_characters, sample["relevant_spans"]))
             relevant = sum(any(("e", at) in gold for at in range(one.start, one.end)) for one in index)
             assert sample["relevant_chunks"] == relevant
             pairs = zip(sample["retrieved"], sample["retrieved_tokens"], strict=True)
             ranked = [Ranked(_characters(one), tokens) for one, tokens in pairs]
             expected = _slowly(gold, ranked, relevant)
-            stored = {name: float(table.values(name)[row]) for name in expected}
+            stored = {name: float(scored.values(name)[row]) for name in expected}
             assert stored == pytest.approx(expected, abs=1e-12, nan_ok=True), cell.title

@@ -55,33 +55,33 @@ RECORDS = [
 
 
 def _loaded(store: RunStore, records: list[dict[str, Any]]) -> tuple[ScoredRun, RunContextUse]:
-    table = store.table(add_run(records, "run", "p", str(store.workspace.root)))
-    found = context_use_of(table)
+    scored = store.scored(add_run(records, "run", "p", str(store.workspace.root)))
+    found = context_use_of(scored)
     assert found is not None
-    return table, found
+    return scored, found
 
 
 def test_the_rate_counts_answers_and_leaves_refusals_out(workspace: RunStore) -> None:
-    table, found = _loaded(workspace, RECORDS)
+    scored, found = _loaded(workspace, RECORDS)
     assert sources_of_use(found) == ["judge"]
-    rate = rate_of(table, found, "judge")
+    rate = rate_of(scored, found, "judge")
     assert (rate.value.mean, rate.value.n_scored, rate.used_nothing) == (0.5, 4, 1)
     assert rate.value.method == "exact"  # fewer than ten questions
-    assert rate_of(table, found, "lexical").value.n_scored == 0
+    assert rate_of(scored, found, "lexical").value.n_scored == 0
 
 
 def test_ten_questions_get_wilsons_interval(workspace: RunStore) -> None:
     records = [_record(f"q{at}", [1] if at < 7 else [2], ["a"]) for at in range(10)]
-    table, found = _loaded(workspace, records)
-    value = rate_of(table, found, "judge").value
+    scored, found = _loaded(workspace, records)
+    value = rate_of(scored, found, "judge").value
     assert (value.method, round(value.low, 3), round(value.high, 3)) == ("wilson", 0.108, 0.603)
 
 
 def test_use_by_rank_divides_by_the_answers_that_had_a_document_there(workspace: RunStore) -> None:
     shorter = _record("q6", [1], ["a"])
     shorter["retrieved"] = shorter["retrieved"][:1]
-    table, found = _loaded(workspace, [*RECORDS, shorter])
-    groups = by_rank(table, found, "judge")
+    scored, found = _loaded(workspace, [*RECORDS, shorter])
+    groups = by_rank(scored, found, "judge")
     assert [(one.key, one.value.mean, one.value.n_scored) for one in groups] == [
         ("1", 3 / 5, 5),
         ("2", 2 / 4, 4),
@@ -90,20 +90,20 @@ def test_use_by_rank_divides_by_the_answers_that_had_a_document_there(workspace:
 
 
 def test_what_a_cut_wastes_and_loses(workspace: RunStore) -> None:
-    table, found = _loaded(workspace, RECORDS)
-    lines = by_k(table, found, "judge")
+    scored, found = _loaded(workspace, RECORDS)
+    lines = by_k(scored, found, "judge")
     assert [round(one.value.mean, 3) for one in lines["wasted_context"]] == [0.5, 0.5, round(7 / 12, 3)]
     assert [round(one.value.mean, 3) for one in lines["deep_reliance"]] == [0.5, round(0.5 / 3, 3), 0.0]
     for name, groups in lines.items():
-        summary = workspace.summary(table.run)
+        summary = workspace.summary(scored.run)
         assert groups[0].value.mean == pytest.approx(summary[f"{name}@1"].mean)
         assert groups[2].value.mean == pytest.approx(summary[f"{name}@3"].mean)
 
 
 def test_splits_by_hand(workspace: RunStore) -> None:
-    table, found = _loaded(workspace, RECORDS)
+    scored, found = _loaded(workspace, RECORDS)
     by = {
-        name: {one.label: (one.value.mean, one.value.n_scored) for one in split(table, found, "judge", name)}
+        name: {one.label: (one.value.mean, one.value.n_scored) for one in split(scored, found, "judge", name)}
         for name in ("relevant", "length", "query_type")
     }
     assert by["relevant"] == {"relevant": (0.5, 2), "not relevant": (0.5, 2)}
@@ -112,8 +112,8 @@ def test_splits_by_hand(workspace: RunStore) -> None:
 
 
 def test_quality_by_the_rank_of_the_gold(workspace: RunStore) -> None:
-    table, found = _loaded(workspace, RECORDS)
-    groups = outcome_by_gold_rank(table, found, "faithfulness")
+    scored, found = _loaded(workspace, RECORDS)
+    groups = outcome_by_gold_rank(scored, found, "faithfulness")
     assert [(one.key, round(one.value.mean, 3), one.value.n_scored) for one in groups] == [
         ("1", 0.9, 2),
         ("2", 0.5, 2),
@@ -149,15 +149,15 @@ def test_bands_and_places() -> None:
     ],
 )
 def test_marks_select_exactly_their_cases(workspace: RunStore, mark: str, rows: list[int]) -> None:
-    table, _ = _loaded(workspace, RECORDS)
-    assert np.flatnonzero(cohort_rows(table, mark)).tolist() == rows
+    scored, _ = _loaded(workspace, RECORDS)
+    assert np.flatnonzero(cohort_rows(scored, mark)).tolist() == rows
 
 
 @pytest.mark.parametrize("mark", ["used_rank:0", "gold_place:77", "ignored_length:long", "ignored_relevant:"])
 def test_a_wrong_value_of_a_mark_is_refused(workspace: RunStore, mark: str) -> None:
-    table, _ = _loaded(workspace, RECORDS)
+    scored, _ = _loaded(workspace, RECORDS)
     with pytest.raises(DataError, match="accepted"):
-        cohort_rows(table, mark)
+        cohort_rows(scored, mark)
 
 
 def test_origins_are_told_apart(workspace: RunStore) -> None:
@@ -171,7 +171,7 @@ def test_origins_are_told_apart(workspace: RunStore) -> None:
         _record("claims", None, ["a"], claims=claims),
         words,
     ]
-    table, found = _loaded(workspace, records)
+    scored, found = _loaded(workspace, records)
     assert found.source.tolist() == ["judge", "imported", "citation", "claims", "lexical"]
     assert sources_of_use(found) == ["judge", "claims", "citation", "imported", "lexical"]
     assert found.use.used[:4].tolist() == [
@@ -180,12 +180,12 @@ def test_origins_are_told_apart(workspace: RunStore) -> None:
         [True, False, False],
         [False, True, False],
     ]
-    assert rate_of(table, found, "claims").value.mean == 1.0
+    assert rate_of(scored, found, "claims").value.mean == 1.0
 
 
 def test_the_published_range_has_a_row_of_its_own(workspace: RunStore) -> None:
-    table, found = _loaded(workspace, RECORDS)
-    rates = [VersionRate("mine <b>", "r1", rate_of(table, found, "judge"), True)]
+    scored, found = _loaded(workspace, RECORDS)
+    rates = [VersionRate("mine <b>", "r1", rate_of(scored, found, "judge"), True)]
     figure = version_rates(rates)
     mine, published = figure.data
     assert set(mine.y).isdisjoint(published.y)
@@ -198,16 +198,16 @@ def test_the_published_range_has_a_row_of_its_own(workspace: RunStore) -> None:
 
 
 def test_bars_carry_the_marks_they_lead_to(workspace: RunStore) -> None:
-    table, found = _loaded(workspace, RECORDS)
-    bars = rank_bars(by_rank(table, found, "judge")).data[0]
+    scored, found = _loaded(workspace, RECORDS)
+    bars = rank_bars(by_rank(scored, found, "judge")).data[0]
     assert [one[0] for one in bars.customdata] == ["used_rank:1", "used_rank:2", "used_rank:3"]
-    halves = group_bars(split(table, found, "judge", "relevant"), "ignored_relevant", "relevance").data[0]
+    halves = group_bars(split(scored, found, "judge", "relevant"), "ignored_relevant", "relevance").data[0]
     assert [one[0] for one in halves.customdata] == [
         "ignored_relevant:not relevant",
         "ignored_relevant:relevant",
     ]
     titles = {"wasted_context": "wasted", "deep_reliance": "deep"}
-    lines = k_lines(by_k(table, found, "judge"), titles, 2)
+    lines = k_lines(by_k(scored, found, "judge"), titles, 2)
     assert [one.name for one in lines.data] == ["wasted", "deep"]
     assert list(lines.data[0].x) == [1, 2, 3]
 

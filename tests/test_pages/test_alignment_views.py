@@ -41,10 +41,10 @@ RECORDS = [
 
 
 def _loaded(store: RunStore) -> tuple[ScoredRun, RunContextUse]:
-    table = store.table(add_run(RECORDS, "run", "p", str(store.workspace.root), {"top_k": 2}))
-    found = context_use_of(table)
+    scored = store.scored(add_run(RECORDS, "run", "p", str(store.workspace.root), {"top_k": 2}))
+    found = context_use_of(scored)
     assert found is not None
-    return table, found
+    return scored, found
 
 
 @pytest.mark.parametrize(
@@ -72,15 +72,15 @@ def _loaded(store: RunStore) -> tuple[ScoredRun, RunContextUse]:
     ],
 )
 def test_marks_keep_to_an_origin(workspace: RunStore, mark: str, rows: list[int]) -> None:
-    table, _ = _loaded(workspace)
-    assert np.flatnonzero(cohort_rows(table, mark)).tolist() == rows
+    scored, _ = _loaded(workspace)
+    assert np.flatnonzero(cohort_rows(scored, mark)).tolist() == rows
 
 
 @pytest.mark.parametrize("mark", ["ignored_top:gossip", "used_nothing:2", "wasted:0", "deep:x:judge"])
 def test_a_mark_with_another_value_is_refused(workspace: RunStore, mark: str) -> None:
-    table, _ = _loaded(workspace)
+    scored, _ = _loaded(workspace)
     with pytest.raises(DataError, match="accepted"):
-        cohort_rows(table, mark)
+        cohort_rows(scored, mark)
 
 
 def test_a_mark_names_its_origin() -> None:
@@ -90,10 +90,10 @@ def test_a_mark_names_its_origin() -> None:
 
 def test_the_gap_counts_answers_with_shares_of_one_origin(workspace: RunStore) -> None:
     """By hand: q0 uses ranks 1, 2 in this order, gap 0; q1 uses rank 2 alone, gap 1; q2 used nothing."""
-    table, found = _loaded(workspace)
-    value = gap_of(table, found, "judge")
+    scored, found = _loaded(workspace)
+    value = gap_of(scored, found, "judge")
     assert (value.mean, value.n_scored) == (0.5, 2)
-    assert gap_of(table, found, "imported").n_scored == 0  # no shares recorded
+    assert gap_of(scored, found, "imported").n_scored == 0  # no shares recorded
 
 
 def _version(label: str, run_id: str, origin: str) -> VersionRate:
@@ -136,9 +136,9 @@ def test_the_published_range_and_the_alert_line_do_not_meet() -> None:
 
 
 def test_points_of_the_cuts_carry_metric_and_k(workspace: RunStore) -> None:
-    table, found = _loaded(workspace)
+    scored, found = _loaded(workspace)
     titles = {"wasted_context": "wasted", "deep_reliance": "deep"}
-    wasted, deep = k_lines(by_k(table, found, "judge"), titles, 2).data
+    wasted, deep = k_lines(by_k(scored, found, "judge"), titles, 2).data
     assert [one[:3] for one in wasted.customdata] == [["wasted_context", k, 3] for k in (1, 2, 3, 4)]
     assert [one[:3] for one in deep.customdata] == [["deep_reliance", k, 2] for k in (1, 2, 3, 4)]
 
@@ -157,23 +157,23 @@ def _deep(store: RunStore, questions: int) -> tuple[ScoredRun, RunContextUse]:
         }
         for at in range(questions)
     ]
-    table = store.table(add_run(records, "deep", "deep", str(store.workspace.root)))
-    found = context_use_of(table)
+    scored = store.scored(add_run(records, "deep", "deep", str(store.workspace.root)))
+    found = context_use_of(scored)
     assert found is not None
-    return table, found
+    return scored, found
 
 
 def test_a_cut_deeper_than_what_is_drawn_has_its_own_value(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table, found = _deep(workspace, 12)
-    assert len(by_k(table, found, "judge")["deep_reliance"]) == 20
-    lines = by_k(table, found, "judge", 30)
+    scored, found = _deep(workspace, 12)
+    assert len(by_k(scored, found, "judge")["deep_reliance"]) == 20
+    lines = by_k(scored, found, "judge", 30)
     assert [len(groups) for groups in lines.values()] == [30, 30]
     at_30 = {name: groups[-1].value.mean for name, groups in lines.items()}
     assert at_30 == {"wasted_context": pytest.approx(29 / 30), "deep_reliance": 0.0}
     assert lines["deep_reliance"][23].value.mean == 1.0
-    assert len(by_k(table, found, "judge", 50)["deep_reliance"]) == 40, "no list is longer"
+    assert len(by_k(scored, found, "judge", 50)["deep_reliance"]) == 40, "no list is longer"
     words = _words(_open(workspace, monkeypatch, project="deep", k=30))
     assert "wasted context@30: 97 %" in words
     assert "deep reliance@30: 0 %" in words
@@ -183,9 +183,9 @@ def test_the_places_of_gold_are_found_once(workspace: RunStore, monkeypatch: pyt
     _loaded(workspace)
     asked: list[str] = []
 
-    def counted(table: ScoredRun, found: RunContextUse, metric: str) -> list[Group]:
+    def counted(scored: ScoredRun, found: RunContextUse, metric: str) -> list[Group]:
         asked.append(metric)
-        return outcome_by_gold_rank(table, found, metric)
+        return outcome_by_gold_rank(scored, found, metric)
 
     monkeypatch.setattr("dashboard.sections.alignment.outcome_by_gold_rank", counted)
     app = _open(workspace, monkeypatch, project="p")
@@ -195,8 +195,8 @@ def test_the_places_of_gold_are_found_once(workspace: RunStore, monkeypatch: pyt
 
 
 def test_no_gold_stands_apart_from_the_ranks(workspace: RunStore) -> None:
-    table, found = _loaded(workspace)
-    groups: list[Group] = outcome_by_gold_rank(table, found, "correctness")
+    scored, found = _loaded(workspace)
+    groups: list[Group] = outcome_by_gold_rank(scored, found, "correctness")
     ranked, without = place_points(groups, "Correctness").data
     assert (list(ranked.x), list(ranked.y)) == (["1", "4"], [0.75, 0.0])
     assert (list(without.x), list(without.y), without.mode) == (["none"], [0.5], "markers")

@@ -75,7 +75,7 @@ def test_shares_add_up_and_two_rows_are_warned_of(demo: RunStore) -> None:
 
 def test_the_history_raises_exactly_what_is_wrong_with_it(demo: RunStore) -> None:
     runs = {run.name: run for run in demo.runs("version history")}
-    found = {name: check_run(demo.table(run)) for name, run in runs.items()}
+    found = {name: check_run(demo.scored(run)) for name, run in runs.items()}
     assert [(one.rule, one.severity) for one in found["V1"]] == [("zero_mean", "warning")]
     assert [(one.rule, one.severity) for one in found["V2"]] == [("zero_mean", "warning")]
     assert found["V1"][0].evidence == (("faithfulness", 0.0), ("hallucination", 0.0))
@@ -254,7 +254,7 @@ def test_what_the_configuration_says_of_the_questions_is_checked(
     run = add_run(
         [{"question": "q", "scores": {"faithfulness": 1.0}}], "r", "p", str(workspace.workspace.root), config
     )
-    rules = {one.rule for one in check_run(workspace.table(run))}
+    rules = {one.rule for one in check_run(workspace.scored(run))}
     expected = {
         "synthetic": "synthetic_only",
         "dataset_date": "stale_dataset",

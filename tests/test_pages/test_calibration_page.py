@@ -78,18 +78,18 @@ def _loaded(store: RunStore, n: int, name: str = "run") -> ScoredRun:
         }
         for at in range(n)
     ]
-    return store.table(add_run(records, name, "p", str(store.workspace.root)))
+    return store.scored(add_run(records, name, "p", str(store.workspace.root)))
 
 
-def _case(table: ScoredRun, row: int) -> tuple[str, str, int]:
-    return table.run.run_id, str(table.question_ids[table.question[row]]), int(table.repeats[row])
+def _case(scored: ScoredRun, row: int) -> tuple[str, str, int]:
+    return scored.run.run_id, str(scored.question_ids[scored.question[row]]), int(scored.repeats[row])
 
 
-def _draw(store: RunStore, table: ScoredRun, n: int, quantity: str = "faithfulness") -> int:
-    queue = start_queue(store.ledger, table.run.run_id, quantity, "Ann")
-    for row in queue_state(store.ledger, table, queue).coming[:n]:
-        value = float(table.values("faithfulness")[row])
-        rate(store.ledger, _case(table, row), "Ann", quantity, max(0.0, value - 0.25), queue.queue_id)
+def _draw(store: RunStore, scored: ScoredRun, n: int, quantity: str = "faithfulness") -> int:
+    queue = start_queue(store.ledger, scored.run.run_id, quantity, "Ann")
+    for row in queue_state(store.ledger, scored, queue).coming[:n]:
+        value = float(scored.values("faithfulness")[row])
+        rate(store.ledger, _case(scored, row), "Ann", quantity, max(0.0, value - 0.25), queue.queue_id)
     return queue.queue_id
 
 
@@ -154,11 +154,11 @@ def test_pickers_and_cut_offs_live_in_the_selection(
 def test_labels_drawn_at_random_correct_the_mean(
     script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch, labels: int, few: bool
 ) -> None:
-    table = _loaded(workspace, 80)
-    _draw(workspace, table, labels)
-    others = [row for row in range(80) if not ratings_of_row(workspace, table, row)][:3]
+    scored = _loaded(workspace, 80)
+    _draw(workspace, scored, labels)
+    others = [row for row in range(80) if not ratings_of_row(workspace, scored, row)][:3]
     for row in others:
-        rate(workspace.ledger, _case(table, row), "Bo", "faithfulness", 0.0)
+        rate(workspace.ledger, _case(scored, row), "Bo", "faithfulness", 0.0)
     app = _open(script, workspace, monkeypatch, dimension="faithfulness", evaluated="faithfulness:imported")
     means = _figures(app)[-1]
     grey, main = means["data"]
@@ -180,13 +180,13 @@ def test_what_could_not_be_rated_is_said_and_titles_stay_text(
         {"question_id": f"q{at:03}", "question": f"{at}?", "answer": "A.", "scores": {hostile: (at % 5) / 4}}
         for at in range(80)
     ]
-    table = workspace.table(add_run(records, "run", "p", str(workspace.workspace.root)))
-    (metric,) = [name for name in table.metrics if "evil" in name]
-    _draw(workspace, table, 30)
-    queue = start_queue(workspace.ledger, table.run.run_id, "faithfulness", "Ann")
-    state = queue_state(workspace.ledger, table, queue)
+    scored = workspace.scored(add_run(records, "run", "p", str(workspace.workspace.root)))
+    (metric,) = [name for name in scored.metrics if "evil" in name]
+    _draw(workspace, scored, 30)
+    queue = start_queue(workspace.ledger, scored.run.run_id, "faithfulness", "Ann")
+    state = queue_state(workspace.ledger, scored, queue)
     for row in state.coming[:5]:
-        rate(workspace.ledger, _case(table, row), "Ann", "faithfulness", None, queue.queue_id)
+        rate(workspace.ledger, _case(scored, row), "Ann", "faithfulness", None, queue.queue_id)
     app = _open(script, workspace, monkeypatch, dimension="faithfulness", evaluated=f"{metric}:imported")
     words = _words(app)
     assert "5 drawn cases could not be rated, left out" in words
@@ -195,18 +195,18 @@ def test_what_could_not_be_rated_is_said_and_titles_stay_text(
     assert "](http" not in caption.replace("\\", "\0")
 
 
-def ratings_of_row(store: RunStore, table: ScoredRun, row: int) -> bool:
-    found = ratings_of(store.ledger, table.run.run_id, "faithfulness")
-    return any(one.question_id == _case(table, row)[1] for one in found)
+def ratings_of_row(store: RunStore, scored: ScoredRun, row: int) -> bool:
+    found = ratings_of(store.ledger, scored.run.run_id, "faithfulness")
+    return any(one.question_id == _case(scored, row)[1] for one in found)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_one_run_two_and_many(
     script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch, n: int
 ) -> None:
-    tables = [_loaded(workspace, 6, f"v{at}") for at in range(n)]
-    workspace.ledger.add_label(_case(tables[-1], 0), "Ann", "pass")
-    app = _open(script, workspace, monkeypatch, run=tables[-1].run.run_id)
+    scored_runs = [_loaded(workspace, 6, f"v{at}") for at in range(n)]
+    workspace.ledger.add_label(_case(scored_runs[-1], 0), "Ann", "pass")
+    app = _open(script, workspace, monkeypatch, run=scored_runs[-1].run.run_id)
     assert "n = 1 of 1 case that people spoke of" in _words(app)
     assert "Left out: 1 labelled case found by browsing." in _words(app)
 
@@ -214,7 +214,7 @@ def test_one_run_two_and_many(
 def test_the_queue_starts_shows_a_blind_case_and_marks_what_is_labelled(
     script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = _loaded(workspace, 9)
+    scored = _loaded(workspace, 9)
     app = _open(script, workspace, monkeypatch).switch_page("views/cases.py").run()
     app.text_input(key="queue_name").set_value("Ann")
     app.button(key="queue_start").click().run()
@@ -225,34 +225,34 @@ def test_the_queue_starts_shows_a_blind_case_and_marks_what_is_labelled(
     words = _words(app)
     assert "**0 of 9** labelled at random for **Pass or fail** by Ann" in words
     assert "Scores of this case" not in "".join(str(one.label) for one in app.expander)
-    assert f"question id {_case(table, order[0])[1]}" in words
+    assert f"question id {_case(scored, order[0])[1]}" in words
     app.button(key="label_Fail").click().run()
     assert "**1 of 9**" in _words(app)
-    (label,) = workspace.ledger.labels(table.run.run_id)
+    (label,) = workspace.ledger.labels(scored.run.run_id)
     assert (label.question_id, label.verdict, label.queue_id) == (
-        _case(table, order[0])[1],
+        _case(scored, order[0])[1],
         "fail",
         queue.queue_id,
     )
-    assert app.session_state["selection"].case == f"{_case(table, order[1])[1]}~0"
+    assert app.session_state["selection"].case == f"{_case(scored, order[1])[1]}~0"
     app.button(key="label_undo").click().run()
     assert "**0 of 9**" in _words(app)
-    assert workspace.ledger.labels(table.run.run_id) == []
+    assert workspace.ledger.labels(scored.run.run_id) == []
 
 
 def test_a_case_that_was_not_drawn_is_labelled_unmarked(
     script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = _loaded(workspace, 9)
+    scored = _loaded(workspace, 9)
     monkeypatch.setattr("data.labels.random_sample.secrets.randbelow", lambda _: 3)  # draws the last row last
-    queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
-    last = _case(table, queue.order(9).tolist()[-1])
+    queue = start_queue(workspace.ledger, scored.run.run_id, "pass", "Ann")
+    last = _case(scored, queue.order(9).tolist()[-1])
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id, case=f"{last[1]}~0")
     app.session_state["annotator_name"] = "Ann"
     app.switch_page("views/cases.py").run()
     assert "was not drawn by the queue" in _words(app)
     app.button(key="label_Pass").click().run()
-    (label,) = workspace.ledger.labels(table.run.run_id)
+    (label,) = workspace.ledger.labels(scored.run.run_id)
     assert (label.question_id, label.queue_id) == (last[1], None)
     app.button(key="queue_back").click().run()
     assert "Scores are hidden" in _words(app)
@@ -261,8 +261,8 @@ def test_a_case_that_was_not_drawn_is_labelled_unmarked(
 def test_a_queue_of_somebody_else_marks_nothing_until_one_goes_on_as_them(
     script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = _loaded(workspace, 4)
-    queue = start_queue(workspace.ledger, table.run.run_id, "pass", "Ann")
+    scored = _loaded(workspace, 4)
+    queue = start_queue(workspace.ledger, scored.run.run_id, "pass", "Ann")
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id).switch_page("views/cases.py").run()
     assert "goes by another name" in _words(app)
     app.button(key="queue_own").click().run()
@@ -288,8 +288,8 @@ def test_levels_are_rated_by_buttons(
     button: str,
     value: float,
 ) -> None:
-    table = _loaded(workspace, 4)
-    queue = start_queue(workspace.ledger, table.run.run_id, quantity, "Ann")
+    scored = _loaded(workspace, 4)
+    queue = start_queue(workspace.ledger, scored.run.run_id, quantity, "Ann")
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id)
     app.session_state["annotator_name"] = "Ann"
     app.switch_page("views/cases.py").run()
@@ -299,7 +299,7 @@ def test_levels_are_rated_by_buttons(
     assert meaning.strip() in shown
     app.button(key=button).click().run()
     assert not app.exception
-    (rating,) = ratings_of(workspace.ledger, table.run.run_id, quantity, drawn=True)
+    (rating,) = ratings_of(workspace.ledger, scored.run.run_id, quantity, drawn=True)
     assert (rating.value, rating.queue_id) == (value, queue.queue_id)
     assert "**1 of 4**" in _words(app)
     app.button(key="rate_undo").click().run()
@@ -309,8 +309,8 @@ def test_levels_are_rated_by_buttons(
 def test_faithfulness_is_counted_and_the_end_of_the_queue_is_said(
     script: Path, workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = _loaded(workspace, 1)
-    queue = start_queue(workspace.ledger, table.run.run_id, "faithfulness", "Ann")
+    scored = _loaded(workspace, 1)
+    queue = start_queue(workspace.ledger, scored.run.run_id, "faithfulness", "Ann")
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id)
     app.session_state["annotator_name"] = "Ann"
     app.switch_page("views/cases.py").run()
@@ -318,7 +318,7 @@ def test_faithfulness_is_counted_and_the_end_of_the_queue_is_said(
     app.number_input(key="claims_q000~0").set_value(4)
     app.number_input(key="held_q000~0").set_value(3).run()
     app.button(key="rate_share").click().run()
-    assert [one.value for one in ratings_of(workspace.ledger, table.run.run_id, "faithfulness")] == [0.75]
+    assert [one.value for one in ratings_of(workspace.ledger, scored.run.run_id, "faithfulness")] == [0.75]
     assert "Every case is labelled" in _words(app)
 
 

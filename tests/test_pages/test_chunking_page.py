@@ -92,7 +92,7 @@ def test_without_a_grid_the_page_says_how_to_get_one(demo: RunStore, monkeypatch
 def test_cells_that_were_not_run_are_blank(workspace: RunStore) -> None:
     run_grid(workspace, _plan((16, 32), (0, 16)), "towns")
     (grid,) = grids_of(workspace.runs())
-    found = rank_trials(grid, [workspace.table(cell.run) for cell in grid.cells], "span_recall@1")
+    found = rank_trials(grid, [workspace.scored(cell.run) for cell in grid.cells], "span_recall@1")
     figure = heatmap(grid, found, "Recall <b>")
     heat, points = figure.data
     assert heat.z[0][1] is None
@@ -109,7 +109,7 @@ def test_cells_that_were_not_run_are_blank(workspace: RunStore) -> None:
 def test_a_margin_shows_every_point_with_its_interval(workspace: RunStore) -> None:
     run_grid(workspace, _plan((16, 32), (0, 8)), "towns")
     (grid,) = grids_of(workspace.runs())
-    found = rank_trials(grid, [workspace.table(cell.run) for cell in grid.cells], "span_recall@1")
+    found = rank_trials(grid, [workspace.scored(cell.run) for cell in grid.cells], "span_recall@1")
     curve = marginal_effect_curve(found.marginal_effects[0], "tokens", "Recall", (0.0, 1.0)).data[0]
     assert list(curve.x) == ["16", "32"]
     for mean, up, down in zip(curve.y, curve.error_y.array, curve.error_y.arrayminus, strict=True):

@@ -87,7 +87,7 @@ def filled(demo: RunStore, tmp_path_factory: pytest.TempPathFactory) -> RunStore
     for run_ in store.runs("iris"):
         if run_.n > run_.n_questions:
             target = run_
-    question = str(store.table(target).question_ids[0])
+    question = str(store.scored(target).question_ids[0])
     ledger.add_label((target.run_id, question, 0), "Ann", "fail", "invented", "it names a date")
     ledger.add_label((target.run_id, question, 1), "Ann", None, "", "a note to gather")
     ledger.tag(target.run_id, "nightly", "Ann")

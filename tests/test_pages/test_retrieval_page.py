@@ -53,10 +53,10 @@ def _list(ids: str) -> list[dict[str, str]]:
 
 def _loaded(store: RunStore, records: list[dict[str, Any]]) -> tuple[ScoredRun, RankedLists]:
     run = add_run(records, "run", "p", str(store.workspace.root))
-    table = store.table(run)
-    lists = ranked_lists(table)
+    scored = store.scored(run)
+    lists = ranked_lists(scored)
     assert lists is not None
-    return table, lists
+    return scored, lists
 
 
 TWO_HOP = [
@@ -72,7 +72,7 @@ TWO_HOP = [
 
 
 def test_every_way_a_two_hop_question_can_end(workspace: RunStore) -> None:
-    table, lists = _loaded(workspace, TWO_HOP)
+    scored, lists = _loaded(workspace, TWO_HOP)
     found = {one.cohort: (one.title, one.n) for one in hop_tallies(lists, 3)}
     assert found == {
         "hops_complete:3": ("all hops in the top 3", 2),
@@ -89,7 +89,7 @@ def test_every_way_a_two_hop_question_can_end(workspace: RunStore) -> None:
         "hop_missed:1+2": ["both"],
         "hops_below:3": ["low", "spare"],
     }.items():
-        rows = np.flatnonzero(cohort_rows(table, mark))
+        rows = np.flatnonzero(cohort_rows(scored, mark))
         assert [names[row] for row in rows] == expected, mark
 
 
@@ -112,8 +112,8 @@ RERANKED = [
 
 
 def test_what_a_reranker_lifts_and_pushes_out(workspace: RunStore) -> None:
-    table, lists = _loaded(workspace, RERANKED)
-    found = reranking_effect(table, lists, 3)
+    scored, lists = _loaded(workspace, RERANKED)
+    found = reranking_effect(scored, lists, 3)
     assert found is not None
     assert found.moves.compared.tolist() == [True] * 5 + [False]
     assert found.moves.lifted.tolist() == [1, 0, 0, 0, 0, 0]
@@ -126,15 +126,15 @@ def test_what_a_reranker_lifts_and_pushes_out(workspace: RunStore) -> None:
     assert mrr.before == pytest.approx(2 / 5)
     assert mrr.after == pytest.approx(1.5 / 5)
     assert mrr.difference.n_pairs == 5
-    assert np.flatnonzero(cohort_rows(table, "pushed_out:3")).tolist() == [1]
+    assert np.flatnonzero(cohort_rows(scored, "pushed_out:3")).tolist() == [1]
 
 
 def test_ranks_of_the_first_gold_document(workspace: RunStore) -> None:
-    table, lists = _loaded(workspace, RERANKED)
+    scored, lists = _loaded(workspace, RERANKED)
     assert first_gold(lists, 3) == {"1": 2, "2": 1, "3": 0, "deeper": 2, "not found": 1}
-    assert np.flatnonzero(cohort_rows(table, "gold_at:1")).tolist() == [0, 5]
-    assert np.flatnonzero(cohort_rows(table, "gold_below:3")).tolist() == [1, 3]
-    assert np.flatnonzero(cohort_rows(table, "gold_missed")).tolist() == [4]
+    assert np.flatnonzero(cohort_rows(scored, "gold_at:1")).tolist() == [0, 5]
+    assert np.flatnonzero(cohort_rows(scored, "gold_below:3")).tolist() == [1, 3]
+    assert np.flatnonzero(cohort_rows(scored, "gold_missed")).tolist() == [4]
 
 
 @settings(max_examples=25, deadline=None)
@@ -155,12 +155,12 @@ def test_curves_are_the_metrics_of_the_registry(
         _record(f"q{at}", " ".join(found), relevant=sorted(gold)) for at, (found, gold) in enumerate(lists)
     ]
     run = add_run(records, "run", "p", str(store.workspace.root))
-    table = store.table(run)
-    ranked = ranked_lists(table)
+    scored = store.scored(run)
+    ranked = ranked_lists(scored)
     if ranked is None:
         return
     summary = store.summary(run)
-    for curve in curves(table, ranked, ["recall", "precision", "ndcg", "mrr"]):
+    for curve in curves(scored, ranked, ["recall", "precision", "ndcg", "mrr"]):
         for k in (1, 3, 5):
             expected = summary[f"{curve.metric}@{k}"].mean
             if k in curve.ks and expected is not None:
@@ -193,8 +193,8 @@ def test_each_type_has_the_metric_it_calls_for(workspace: RunStore) -> None:
         *[_record(f"h{at}", "g1 g2 x", relevant=HOPS, query_type="two-hop") for at in range(2)],
         _record("o", "x y g", relevant=["g"], query_type="odd"),
     ]
-    table, lists = _loaded(workspace, records)
-    found = {one.name: one for one in type_curves(table, lists, {})}
+    scored, lists = _loaded(workspace, records)
+    found = {one.name: one for one in type_curves(scored, lists, {})}
     assert [(name, one.kind, one.declared, one.n) for name, one in found.items()] == [
         ("factoid", "single fact", True, 3),
         ("two-hop", "multi-hop", True, 2),
@@ -202,21 +202,21 @@ def test_each_type_has_the_metric_it_calls_for(workspace: RunStore) -> None:
     ]
     metrics = {name: (one.curve.metric if one.curve else "", one.suggested) for name, one in found.items()}
     assert metrics == {"factoid": ("mrr", 2), "two-hop": ("all_hops_recall", 2), "odd": ("recall", 3)}
-    changed = {one.name: one for one in type_curves(table, lists, {"odd": "single fact", "x": "nonsense"})}
+    changed = {one.name: one for one in type_curves(scored, lists, {"odd": "single fact", "x": "nonsense"})}
     assert (changed["odd"].kind, changed["odd"].declared) == ("single fact", True)
     assert kind_of("anything", {"anything": "no such kind"}, has_hops=False) == ("broad coverage", False)
 
 
 @pytest.mark.parametrize("mark", ["gold_at:0", "gold_at:x", "lifted:", "no_such_mark", "hops_below:-1"])
 def test_a_mark_that_means_nothing_is_refused(workspace: RunStore, mark: str) -> None:
-    table, _ = _loaded(workspace, RERANKED)
+    scored, _ = _loaded(workspace, RERANKED)
     with pytest.raises(DataError):
-        cohort_rows(table, mark)
+        cohort_rows(scored, mark)
 
 
 def test_marks_filter_cases_and_live_in_the_address(workspace: RunStore) -> None:
-    table, _ = _loaded(workspace, RERANKED)
-    diagnosis = diagnose(table, DiagnosisSettings(), [])
+    scored, _ = _loaded(workspace, RERANKED)
+    diagnosis = diagnose(scored, DiagnosisSettings(), [])
     assert case_rows(diagnosis, CaseFilter(cohort="lifted:3")).tolist() == [0]
     there = Selection(cohort="lifted:3", kinds={"odd": "multi-hop"}, k=7)
     assert Selection.from_params(there.to_params()) == there
@@ -232,13 +232,13 @@ def test_marks_filter_cases_and_live_in_the_address(workspace: RunStore) -> None
 
 
 def test_charts_carry_the_marks_their_bars_lead_to(workspace: RunStore) -> None:
-    table, lists = _loaded(workspace, TWO_HOP)
+    scored, lists = _loaded(workspace, TWO_HOP)
     bars = first_gold_bars({"1": 3, "2": 0, "deeper": 1, "not found": 2}).data[0]
     assert [one[0] for one in bars.customdata] == ["gold_at:1", "gold_at:2", "gold_below:2", "gold_missed"]
     assert list(bars.y) == [3, 0, 1, 2]
     hops = hop_bars(hop_tallies(lists, 3)).data[0]
     assert sum(hops.x) == 7
-    lines = k_curves(curves(table, lists), curves(table, lists), 3, "base <b>")
+    lines = k_curves(curves(scored, lists), curves(scored, lists), 3, "base <b>")
     assert [one.name for one in lines.data][::2] == ["Recall", "Precision", "nDCG", "MRR"]
     assert all(one.line.dash == "dash" for one in lines.data[1::2])
     assert list(lines.data[0].x) == [1, 2, 3, 4]

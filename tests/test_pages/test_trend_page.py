@@ -69,11 +69,12 @@ def _versions(store: RunStore) -> tuple[Run, Run, Run, Run]:
 
 def test_later_versions_are_held_against_the_baseline_with_one_correction(workspace: RunStore) -> None:
     base, worse, same, better = _versions(workspace)
-    tables = {run.run_id: workspace.table(run) for run in (base, worse, same, better)}
+    scored_runs = {run.run_id: workspace.scored(run) for run in (base, worse, same, better)}
     later = later_than([base, worse, same, better], base)
     assert later == [worse, same, better]
     pairs = {
-        run.run_id: pair_of_metric(tables[base.run_id], tables[run.run_id], "faithfulness") for run in later
+        run.run_id: pair_of_metric(scored_runs[base.run_id], scored_runs[run.run_id], "faithfulness")
+        for run in later
     }
     found = changes_since(pairs, "faithfulness")
     assert [found[run.run_id].verdict for run in later] == ["regression", "cannot tell", "better"]
@@ -88,7 +89,7 @@ def test_later_versions_are_held_against_the_baseline_with_one_correction(worksp
 def test_other_ground_is_told(workspace: RunStore) -> None:
     base = _add(workspace, "base", [0.9] * 12, dataset="one")
     fewer = _add(workspace, "fewer", [0.9] * 8, dataset="two", config={"judge": "other"})
-    pair = pair_of_metric(workspace.table(base), workspace.table(fewer), "faithfulness")
+    pair = pair_of_metric(workspace.scored(base), workspace.scored(fewer), "faithfulness")
     assert pair.difference.n_pairs == 8
     assert [one.split(" differ")[0] for one in pair.warnings] == ["The questions", "The dataset", "The judge"]
     told = grounds(changes_since({fewer.run_id: pair}, "faithfulness"), {fewer.run_id: "fewer"})
@@ -171,8 +172,11 @@ def test_many_versions_do_not_crowd_the_axis() -> None:
 
 def test_sentences_name_the_numbers(workspace: RunStore) -> None:
     base, worse, same, better = _versions(workspace)
-    tables = [workspace.table(run) for run in (base, worse, same, better)]
-    pairs = {table.run.run_id: pair_of_metric(tables[0], table, "faithfulness") for table in tables[1:]}
+    scored_runs = [workspace.scored(run) for run in (base, worse, same, better)]
+    pairs = {
+        scored.run.run_id: pair_of_metric(scored_runs[0], scored, "faithfulness")
+        for scored in scored_runs[1:]
+    }
     changes = changes_since(pairs, "faithfulness")
     assert tally(changes, 0.05) == (
         "Of 3 versions after the baseline: 1 regressed (a drop of more than 0.05, and beyond chance); "

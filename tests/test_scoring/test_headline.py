@@ -31,7 +31,7 @@ GOOD = {"faithfulness": 1.0, "answer_relevancy": 1.0}
 
 def _diagnosis(store: RunStore, records: list[dict[str, Any]], name: str = "run") -> Diagnosis:
     made = add_run(records, name, "p", str(store.workspace.root))
-    return diagnose(store.table(made), DiagnosisSettings())
+    return diagnose(store.scored(made), DiagnosisSettings())
 
 
 def _record(at: int = 0, **more: Any) -> dict[str, Any]:
@@ -163,8 +163,8 @@ def test_what_the_signal_tells_in_place_of_gold_is_inferred() -> None:
 
 def test_a_priority_that_the_checks_doubt_says_so(capsys: Capture, demo: RunStore) -> None:
     (colbert,) = [one for one in demo.runs("iris") if (one.name, one.n) == ("colbert", 30)]
-    table = demo.table(colbert)
-    found, findings = diagnose(table, DiagnosisSettings()), check_run(table)
+    scored = demo.scored(colbert)
+    found, findings = diagnose(scored, DiagnosisSettings()), check_run(scored)
     top = found.fix_first[0]
     assert (top.key, top.n_inferred) == ("refused_with_context", top.n_bad)
     said = inferred_words(found, top, findings)
@@ -174,7 +174,7 @@ def test_a_priority_that_the_checks_doubt_says_so(capsys: Capture, demo: RunStor
     assert said in run(capsys, demo.workspace.root, "diagnose", colbert.run_id).out
     assert disputes(findings, "faithfulness") == []
     (bm25,) = [one for one in demo.runs("musique") if one.name == "BM25"]
-    with_gold = diagnose(demo.table(bm25), DiagnosisSettings())
+    with_gold = diagnose(demo.scored(bm25), DiagnosisSettings())
     assert inferred_words(with_gold, with_gold.fix_first[0], findings) == ""
 
 

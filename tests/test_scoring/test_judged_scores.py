@@ -33,11 +33,11 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_judged_case_carries_the_judges_labels(tmp_path: Path) -> None:
     store, run = made(tmp_path, 3)
-    before = read_case(store.table(run), 1)
+    before = read_case(store.scored(run), 1)
     assert before["claims"] is None
     with JudgeServer() as server:
         judged(store, run, server, rows=range(2))
-    case = read_case(store.table(run), 1)
+    case = read_case(store.scored(run), 1)
     assert [one["text"] for one in case["claims"]] == [
         "Turtle number 1 lives eighty years.",
         "Turtle number 1 eats concrete.",
@@ -45,17 +45,17 @@ def test_a_judged_case_carries_the_judges_labels(tmp_path: Path) -> None:
     assert [one["supported_by"] for one in case["claims"]] == [[1], []]
     assert (case["used_source"], [one["rank"] for one in case["used"]]) == ("judge", [1])
     assert case["judged"]["addresses"] == "fully"
-    assert read_case(store.table(run), 2)["claims"] is None
+    assert read_case(store.scored(run), 2)["claims"] is None
 
 
 def test_use_by_the_judge_stands_before_the_estimate(tmp_path: Path) -> None:
     store, run = made(tmp_path, 3)
     with JudgeServer() as server:
         judged(store, run, server, rows=range(2))
-    found = context_use_of(store.table(run))
+    found = context_use_of(store.scored(run))
     assert found is not None
     assert found.source.tolist() == ["judge", "judge", "lexical"]
-    column = store.table(run).column("ignored_top_ranked")
+    column = store.scored(run).column("ignored_top_ranked")
     assert column is not None
     assert column.source.tolist() == [Source.JUDGED, Source.JUDGED, Source.ESTIMATED]
 
@@ -70,8 +70,8 @@ def test_a_persons_word_on_a_refusal_stays(tmp_path: Path) -> None:
     store = RunStore(Workspace(tmp_path))
     with JudgeServer() as server:
         judged(store, run, server)
-    assert store.table(run).stage_features["refused"].tolist() == [0.0, 1.0]
-    assert store.table(run).stage_features["refused_source"].tolist() == [Source.HUMAN, Source.JUDGED]
+    assert store.scored(run).stage_features["refused"].tolist() == [0.0, 1.0]
+    assert store.scored(run).stage_features["refused_source"].tolist() == [Source.HUMAN, Source.JUDGED]
 
 
 def test_recorded_labels_keep_their_own_column_beside_the_judges(tmp_path: Path) -> None:
@@ -87,14 +87,14 @@ def test_recorded_labels_keep_their_own_column_beside_the_judges(tmp_path: Path)
     store = RunStore(Workspace(tmp_path))
     with JudgeServer() as server:
         judged(store, run, server)
-    table = store.table(run)
-    assert table.sources["faithfulness"] == (Source.JUDGED, Source.COMPUTED)
-    values = {source: table.column("faithfulness", source) for source in table.sources["faithfulness"]}
+    scored = store.scored(run)
+    assert scored.sources["faithfulness"] == (Source.JUDGED, Source.COMPUTED)
+    values = {source: scored.column("faithfulness", source) for source in scored.sources["faithfulness"]}
     assert {source: one.values.tolist() for source, one in values.items() if one} == {
         Source.JUDGED: [1.0],
         Source.COMPUTED: [0.0],
     }
-    assert table.values("faithfulness").tolist() == [1.0]
+    assert scored.values("faithfulness").tolist() == [1.0]
 
 
 def test_a_self_contradiction_becomes_a_stage(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_self_contradiction_becomes_a_stage(tmp_path: Path) -> None:
     store, run = made(tmp_path, 2)
     with JudgeServer(Script(reply=reply)) as server:
         judged(store, run, server)
-    found = diagnose(store.table(run), DiagnosisSettings())
+    found = diagnose(store.scored(run), DiagnosisSettings())
     assert found.stage_counts()["self_contradiction"] == 2
 
 
@@ -127,7 +127,7 @@ def test_versions_read_by_different_judges_are_compared_with_a_warning(tmp_path:
 
 
 def _warnings(store: RunStore, base: Any, other: Any) -> tuple[str, ...]:
-    sides = [diagnose(store.table(one), DiagnosisSettings()) for one in (base, other)]
+    sides = [diagnose(store.scored(one), DiagnosisSettings()) for one in (base, other)]
     return compare(sides[0], sides[1], ["faithfulness"]).warnings
 
 
@@ -144,7 +144,7 @@ def test_an_earlier_judge_that_judges_again_stands_again(tmp_path: Path) -> None
     listed = judge_results_of(store.ledger, run.run_id)
     assert [one.model for one in listed] == [first, second, first]
     assert listed[0].digest == listed[2].digest
-    path = store.table(run).judge_result_path("reading")
+    path = store.scored(run).judge_result_path("reading")
     assert path is not None
     assert judge_of(path).startswith(first)
 
@@ -170,7 +170,7 @@ def test_the_judge_against_itself(tmp_path: Path) -> None:
     store, run = made(tmp_path, 4)
     with JudgeServer(Script(reply=reply)) as server:
         judged(store, run, server, repeats=2, concurrency=1)
-    path = store.table(run).judge_result_path("reading")
+    path = store.scored(run).judge_result_path("reading")
     assert path is not None
     by_metric = {one.metric: one for one in judge_variance(path)}
     agrees = by_metric["correctness"]
@@ -200,4 +200,4 @@ def test_a_judgement_whose_file_is_lost_comes_back_from_the_ledger(tmp_path: Pat
         judged(restored, run, server)
         assert len(server.asked) == asked
     assert restored.summary(run)["faithfulness"].mean == 0.5
-    assert restored.table(run).values("faithfulness").tolist() == [0.5] * 3
+    assert restored.scored(run).values("faithfulness").tolist() == [0.5] * 3

@@ -26,20 +26,20 @@ def _record(name: str, **more: Any) -> dict[str, Any]:
 
 
 def _loaded(store: RunStore, records: list[dict[str, Any]]) -> tuple[ScoredRun, list[TypeCurve]]:
-    table = store.table(add_run(records, "run", "p", str(store.workspace.root)))
-    lists = ranked_lists(table)
+    scored = store.scored(add_run(records, "run", "p", str(store.workspace.root)))
+    lists = ranked_lists(scored)
     assert lists is not None
-    return table, type_curves(table, lists, {})
+    return scored, type_curves(scored, lists, {})
 
 
 def test_ranked_quality_suggests_k_by_recall(workspace: RunStore) -> None:
     """nDCG falls from 1 at k = 1 to 0.34 at k = 5; recall rises up to k = 9."""
-    table, (one,) = _loaded(workspace, [_record("q", query_type="ranking")])
+    scored, (one,) = _loaded(workspace, [_record("q", query_type="ranking")])
     assert one.curve is not None
     assert (one.kind, one.curve.metric, one.suggested_by) == ("ranked quality", "ndcg", "recall")
     assert one.curve.at(1).mean == 1.0
     assert (one.suggested, one.rising) == (9, False)
-    told = "\n".join(_notes([one], 1, types_named(table)))
+    told = "\n".join(_notes([one], 1, types_named(scored)))
     assert "k is suggested by recall, because nDCG can fall with k: ranking" in told
     assert "names no types" not in told
 
@@ -93,9 +93,9 @@ def test_the_mean_at_the_suggested_k_has_its_interval(workspace: RunStore) -> No
 
 
 def test_too_many_types_are_not_called_none(workspace: RunStore) -> None:
-    table, found = _loaded(workspace, [_record(f"q{at}", query_type=f"type {at}") for at in range(201)])
+    scored, found = _loaded(workspace, [_record(f"q{at}", query_type=f"type {at}") for at in range(201)])
     assert [one.name for one in found] == ["all questions"]
-    told = "\n".join(_notes(found, 1, types_named(table)))
+    told = "\n".join(_notes(found, 1, types_named(scored)))
     assert "the run names 201 types of question; more than 200 are not told apart" in told
     assert "names no types" not in told
     bare, alone = _loaded(workspace, [_record("q")])

@@ -139,21 +139,21 @@ def _record(name: str, retrieved: str, candidates: str = "", **more: Any) -> dic
 
 def _loaded(store: RunStore, records: list[dict[str, Any]]) -> tuple[ScoredRun, RankedLists]:
     run = add_run(records, "run", "p", str(store.workspace.root))
-    table = store.table(run)
-    lists = ranked_lists(table)
+    scored = store.scored(run)
+    lists = ranked_lists(scored)
     assert lists is not None
-    assert ranked_lists(table) is lists, "read once, kept with the table"
-    return table, lists
+    assert ranked_lists(scored) is lists, "read once, kept with the table"
+    return scored, lists
 
 
 def test_values_behind_the_longest_list_are_those_of_triage(workspace: RunStore) -> None:
     gold = [f"g{at}" for at in range(5)]
-    table, lists = _loaded(workspace, [_record("q", "g0 x g1", relevant=gold)])
-    summary = workspace.summary(table.run)
-    for curve in curves(table, lists, k=5):
+    scored, lists = _loaded(workspace, [_record("q", "g0 x g1", relevant=gold)])
+    summary = workspace.summary(scored.run)
+    for curve in curves(scored, lists, k=5):
         assert curve.longest == 3
         assert curve.at(5).mean == pytest.approx(summary[f"{curve.metric}@5"].mean), curve.metric
-    drawn = k_curves(curves(table, lists, k=5), [], 5, "")
+    drawn = k_curves(curves(scored, lists, k=5), [], 5, "")
     assert [list(line.x) for line in drawn.data] == [[1, 2, 3]] * 4, "the chart ends with the lists"
 
 
@@ -162,15 +162,15 @@ def test_gold_that_begins_in_a_later_batch_stays_with_its_samples(
 ) -> None:
     monkeypatch.setattr("data.scoring.batch_scores.BATCH_ROWS", 256)
     records = [_record(f"q{at:04}", "x g") | ({"relevant": ["g"]} if at >= 500 else {}) for at in range(600)]
-    table, lists = _loaded(workspace, records)
-    rows = np.flatnonzero(cohort_rows(table, "gold_at:2"))
+    scored, lists = _loaded(workspace, records)
+    rows = np.flatnonzero(cohort_rows(scored, "gold_at:2"))
     assert rows.tolist() == list(range(500, 600))
     assert len(list_lengths(lists)) == 100
 
 
 def test_a_run_without_gold_has_no_lists(workspace: RunStore) -> None:
     run = add_run([{"question": "q", "retrieved": ["x"]}], "run", "p", str(workspace.workspace.root))
-    assert ranked_lists(workspace.table(run)) is None
+    assert ranked_lists(workspace.scored(run)) is None
 
 
 def test_long_candidates_keep_the_gold_in_the_order_of_the_lists(workspace: RunStore) -> None:
@@ -179,8 +179,8 @@ def test_long_candidates_keep_the_gold_in_the_order_of_the_lists(workspace: RunS
         _record("q1", "a", "z", relevant=["a"]),
         _record("q2", "b", long, relevant=["b", "a"]),
     ]
-    table, lists = _loaded(workspace, records)
-    found = reranking_effect(table, lists, 1)
+    scored, lists = _loaded(workspace, records)
+    found = reranking_effect(scored, lists, 1)
     assert found is not None
     assert found.moves.kept.tolist() == [0, 1]
     assert found.moves.pushed_out.tolist() == [0, 0]
@@ -210,15 +210,15 @@ PASSES = [
     ],
 )
 def test_missed_is_told_apart_from_misranked(workspace: RunStore, mark: str, names: list[str]) -> None:
-    table, _ = _loaded(workspace, PASSES)
-    rows = np.flatnonzero(cohort_rows(table, mark))
+    scored, _ = _loaded(workspace, PASSES)
+    rows = np.flatnonzero(cohort_rows(scored, mark))
     assert [PASSES[row]["question_id"] for row in rows] == names
 
 
 def test_changes_by_a_reranker_are_corrected_over_their_family(workspace: RunStore) -> None:
     lifted = [_record(f"q{at}", "g x y", "x y g", relevant=["g"]) for at in range(12)]
-    table, lists = _loaded(workspace, lifted)
-    found = reranking_effect(table, lists, 1)
+    scored, lists = _loaded(workspace, lifted)
+    found = reranking_effect(scored, lists, 1)
     assert found is not None
     assert set(found.changes) == {"recall", "ndcg", "mrr"}
     for one in found.changes.values():
@@ -237,15 +237,15 @@ def test_each_hop_has_its_own_curve(workspace: RunStore) -> None:
         _record("plain", "z x y", relevant=["z"]),
         _record("one", "g1 x y", relevant=HOPS[:1]),
     ]
-    table, lists = _loaded(workspace, records)
-    found = {one.metric: [point.mean for point in one.points] for one in hop_curves(table, lists, 3)}
+    scored, lists = _loaded(workspace, records)
+    found = {one.metric: [point.mean for point in one.points] for one in hop_curves(scored, lists, 3)}
     assert found["hop 1"] == pytest.approx([3 / 4, 1, 1])
     assert found["hop 2"] == pytest.approx([0, 1 / 3, 2 / 3])
     assert found["all_hops_recall"] == pytest.approx([1 / 4, 2 / 4, 3 / 4])
-    lines = hop_lines(hop_curves(table, lists, 3), 3)
+    lines = hop_lines(hop_curves(scored, lists, 3), 3)
     assert [line.name for line in lines.data] == ["hop 1", "hop 2", "all hops"]
     whole = sum(one.n for one in hop_tallies(lists, 3))
-    assert whole == hop_curves(table, lists, 3)[-1].at(3).n_scored
+    assert whole == hop_curves(scored, lists, 3)[-1].at(3).n_scored
 
 
 def test_hop_failures_come_in_the_order_of_the_hops(workspace: RunStore) -> None:
@@ -270,8 +270,8 @@ def test_hop_failures_come_in_the_order_of_the_hops(workspace: RunStore) -> None
 def test_types_tell_what_each_further_document_adds(workspace: RunStore) -> None:
     records = [_record(f"q{at}", "x y g", relevant=["g"], query_type="list") for at in range(3)]
     records += [_record(f"p{at}", "g h x", relevant=["g", "h"], query_type="two-hop") for at in range(2)]
-    table, lists = _loaded(workspace, records)
-    found = {one.name: one for one in type_curves(table, lists, {})}
+    scored, lists = _loaded(workspace, records)
+    found = {one.name: one for one in type_curves(scored, lists, {})}
     broad, hops = found["list"], found["two-hop"]
     assert [(gain.start, gain.end, gain.each.mean) for gain in broad.gains] == [(1, 2, 0.0), (2, 3, 1.0)]
     assert (broad.suggested, broad.rising) == (3, True)
@@ -287,22 +287,22 @@ def test_types_tell_what_each_further_document_adds(workspace: RunStore) -> None
 
 
 def test_a_single_type_has_its_name(workspace: RunStore) -> None:
-    table, lists = _loaded(workspace, [_record("q", "g", relevant=["g"], query_type="factoid")])
-    assert [(one.name, one.kind) for one in type_curves(table, lists, {})] == [("factoid", "single fact")]
+    scored, lists = _loaded(workspace, [_record("q", "g", relevant=["g"], query_type="factoid")])
+    assert [(one.name, one.kind) for one in type_curves(scored, lists, {})] == [("factoid", "single fact")]
 
 
 def test_gold_text_has_its_curves_and_its_first_ranks(workspace: RunStore) -> None:
     chunks = [{"id": f"c{at}", "doc_id": "d", "start": at * 10, "end": at * 10 + 10} for at in range(4)]
     gold = {at: [{"doc_id": "d", "start": at, "end": at + 8}] for at in (0, 5, 90)}
     records = [{"question": f"{at}", "retrieved": chunks, "relevant_spans": one} for at, one in gold.items()]
-    table, lists = _loaded(workspace, records)
-    found = {one.metric: one for one in curves(table, lists)}
+    scored, lists = _loaded(workspace, records)
+    found = {one.metric: one for one in curves(scored, lists)}
     assert set(found) == {"span_recall", "span_precision", "span_ndcg"}
     assert [point.mean for point in found["span_recall"].points] == pytest.approx(
         [(1 + 5 / 8) / 3, 2 / 3, 2 / 3, 2 / 3]
     )
     assert first_gold(lists, 4) == {"1": 2, "2": 0, "3": 0, "4": 0, "deeper": 0, "not found": 1}
-    assert np.flatnonzero(cohort_rows(table, "gold_missed")).tolist() == [2]
+    assert np.flatnonzero(cohort_rows(scored, "gold_missed")).tolist() == [2]
 
 
 def test_bars_of_a_reranker_tell_their_marks_by_pattern_too() -> None:
@@ -346,14 +346,14 @@ def test_a_context_that_was_given_is_not_judged(workspace: RunStore, monkeypatch
 
 def test_short_lists_are_told(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [_record("a", "g x y", relevant=["g"]), _record("b", "x", relevant=["g"])]
-    table, lists = _loaded(workspace, records)
+    scored, lists = _loaded(workspace, records)
     app = _open(workspace, monkeypatch, project="p", k=2)
     assert "lists hold 1 to 3 documents" in _words(app)
     assert "1 of 2 lists shorter than 2" in _words(app)
-    bars = curves(table, lists)[0]
+    bars = curves(scored, lists)[0]
     recall = k_curves([bars], [], 2, "").data[0]
     assert [arm is None for arm in recall.error_y.array] == [True, False, True], "the interval stands at k"
-    shaded = k_curves(curves(table, lists), [], 2, "", 1).layout.shapes
+    shaded = k_curves(curves(scored, lists), [], 2, "", 1).layout.shapes
     assert [(one.x0, one.x1) for one in shaded if one.type == "rect"] == [(1.5, 3.5)]
 
 

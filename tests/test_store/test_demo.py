@@ -90,6 +90,6 @@ def test_the_bundled_grid_is_finished(demo: RunStore) -> None:
 def test_the_two_hop_runs_name_both_hops(demo: RunStore) -> None:
     plain, expanded = demo.runs("musique")
     assert (plain.n, expanded.n) == (68, 68)
-    sample = demo.table(expanded).samples.read([0])[0]
+    sample = demo.scored(expanded).samples.read([0])[0]
     assert [one["hop"] for one in sample["relevant"]] == ["1", "2"]
     assert len(sample["candidates"]) == 50

@@ -91,7 +91,7 @@ def test_a_fresh_story_has_what_its_audience_needs(audience: str) -> None:
 
 def test_chosen_cases_are_given_whole_and_missing_ones_are_counted(demo: RunStore) -> None:
     view = view_of(demo)
-    first = view.table.question_ids[0]
+    first = view.scored.question_ids[0]
     made = render_section(view, StorySection("cases", chosen={"cases": f"{first}~1\nnobody~0\nodd"}))
     assert [(one["question_id"], one["repeat"]) for one in made.cases] == [(first, 1)]
     assert made.cases[0]["retrieved"]

@@ -58,8 +58,8 @@ def filters(view: View, diagnosis: Diagnosis) -> None:
 
 def sort_options(diagnosis: Diagnosis) -> dict[str, str]:
     """Give the orders of a list: as imported, most reasons to be bad, or by a metric."""
-    table = diagnosis.scored
-    measured = [name for name in ordered(table.metrics) if np.isfinite(table.values(name)).any()]
+    scored = diagnosis.scored
+    measured = [name for name in ordered(scored.metrics) if np.isfinite(scored.values(name)).any()]
     shown = [name for name in measured if "@" not in name or name.endswith("@5")]
     return {"": "As imported", "worst": "Worst first", **{name: metric_title(name) for name in shown}}
 

@@ -40,13 +40,13 @@ class _Open:
 
     Attributes:
         view: of the page.
-        table: the run.
+        scored: the run.
         state: how far the queue has come.
         quantity: what is rated.
     """
 
     view: View
-    table: ScoredRun
+    scored: ScoredRun
     state: QueueState
     quantity: RatingDimension
 
@@ -56,12 +56,12 @@ class _Open:
         question, _, repeat = current_selection().case.rpartition("~")
         if not (question and repeat.isdecimal()):
             return self.state.coming[0] if self.state.coming else None
-        row = row_of(self.table, question, int(repeat))
+        row = row_of(self.scored, question, int(repeat))
         return row if row is not None and self.state.drawn(row) else None
 
     def name(self, row: int | None) -> str | None:
         """Name a row as the address does."""
-        return None if row is None else case_name(self.table, row)
+        return None if row is None else case_name(self.scored, row)
 
 
 def labelling_queue(view: View, diagnosis: Diagnosis) -> bool:
@@ -83,22 +83,22 @@ def labelling_queue(view: View, diagnosis: Diagnosis) -> bool:
     return row is not None
 
 
-def _in_use(view: View, table: ScoredRun) -> _Open | None:
+def _in_use(view: View, scored: ScoredRun) -> _Open | None:
     ledger = view.store.ledger
     queue = queue_of(ledger, current_selection().queue)
     if queue is None or queue.run_id != view.run.run_id:
         return None
     offered = {one.key: one for one in offered_dimensions(ledger, view.project)}
     quantity = offered.get(queue.quantity) or dimension_of(queue.quantity)
-    return _Open(view, table, queue_state(ledger, table, queue), quantity)
+    return _Open(view, scored, queue_state(ledger, scored, queue), quantity)
 
 
-def _start_form(view: View, table: ScoredRun) -> None:
+def _start_form(view: View, scored: ScoredRun) -> None:
     offered = {one.key: one for one in offered_dimensions(view.store.ledger, view.project)}
     with st.popover("Label at random", help="Labels on cases drawn at random can correct a judge's mean"):
         st.caption(
             "Cases come in random order and without their scores, so that labels are a fair sample of the "
-            f"{count(table.n, 'case')}. {ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are advised."
+            f"{count(scored.n, 'case')}. {ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are advised."
         )
         if "queue_name" not in st.session_state:
             st.session_state["queue_name"] = current_user()
@@ -155,7 +155,7 @@ def _own(who: str) -> None:
 
 
 def _case(found: _Open, diagnosis: Diagnosis, row: int) -> None:
-    sample = read_case(found.table, row)
+    sample = read_case(found.scored, row)
     case = (found.view.run.run_id, str(sample["question_id"]), int(sample["repeat"]))
     _asked(found.quantity)
     after = found.name(found.state.after(row))

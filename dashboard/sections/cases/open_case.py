@@ -53,13 +53,13 @@ LONGEST_QUOTE = 300
 
 def judge_line(view: View, sample: Mapping[str, Any]) -> None:
     """Write the judge's labels under the answer; the reason where it has no verdict."""
-    table = view.scored(view.run)
-    path = table.judge_result_path(EVALUATION)
+    scored = view.scored(view.run)
+    path = scored.judge_result_path(EVALUATION)
     if path is None:
         return
     said = sample.get("judged")
     if said is None:
-        told = table.auxiliary_table("judged")
+        told = scored.auxiliary_table("judged")
         reason = "" if told is None else str(told["reason"][int(sample["row"])].as_py() or "")
         facts([f"no verdict: {markdown_text(reason)}" if reason else ""])
         return
@@ -134,19 +134,19 @@ def position_of(diagnosis: Diagnosis, rows: IntArray) -> int | None:
     return int(found[0]) if len(found) else 0
 
 
-def case_name(table: ScoredRun, row: int) -> str:
+def case_name(scored: ScoredRun, row: int) -> str:
     """Name a case as the URL does."""
-    return f"{table.question_ids[table.question[row]]}~{table.repeats[row]}"
+    return f"{scored.question_ids[scored.question[row]]}~{scored.repeats[row]}"
 
 
-def pager(page: CasePage, rows: IntArray, table: ScoredRun, size: int) -> None:
+def pager(page: CasePage, rows: IntArray, scored: ScoredRun, size: int) -> None:
     """Draw the pages of the list; turning one opens its first case."""
     key = f"pager_{page.page}_{page.pages}"
-    st.pagination(page.pages, default=page.page, key=key, on_change=_turn, args=(rows, table, size, key))
+    st.pagination(page.pages, default=page.page, key=key, on_change=_turn, args=(rows, scored, size, key))
 
 
-def _turn(rows: IntArray, table: ScoredRun, size: int, key: str) -> None:
-    keep(case=case_name(table, int(rows[(st.session_state[key] - 1) * size])))
+def _turn(rows: IntArray, scored: ScoredRun, size: int, key: str) -> None:
+    keep(case=case_name(scored, int(rows[(st.session_state[key] - 1) * size])))
 
 
 def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
@@ -292,11 +292,11 @@ def _reasons(sample: dict[str, Any], view: View) -> dict[str, str]:
 def _history(view: View, question: str) -> None:
     rows = []
     for run in view.runs:
-        table = view.scored(run)
-        at = int(np.searchsorted(table.question_ids, question))
-        if at >= len(table.question_ids) or table.question_ids[at] != question:
+        scored = view.scored(run)
+        at = int(np.searchsorted(scored.question_ids, question))
+        if at >= len(scored.question_ids) or scored.question_ids[at] != question:
             continue
-        mine = table.question == at
+        mine = scored.question == at
         diagnosis = view.diagnosis(run)
         measured = diagnosis.measured[mine]
         bad = (
@@ -305,7 +305,9 @@ def _history(view: View, question: str) -> None:
             else NOT_MEASURED
         )
         values = {
-            metric_title(name): _mean(table.values(name)[mine]) for name in HEADLINES if name in table.sources
+            metric_title(name): _mean(scored.values(name)[mine])
+            for name in HEADLINES
+            if name in scored.sources
         }
         rows.append({"Run": view.labels[run.run_id], "Cases": bad, **values})
     show_table(rows, "The same question in every run of the project")

@@ -42,17 +42,17 @@ ADVICE = f"{ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels drawn at random are
 
 @st.cache_resource(max_entries=64, show_spinner="Correcting the mean")
 def _corrected(
-    _table: ScoredRun,
+    _scored: ScoredRun,
     _people: HumanRatings,
     key: tuple[object, ...],  # noqa: ARG001 -- cache key
     held: EvaluatedMetric,
     cuts: Cuts,
 ) -> PpiEstimate:
-    return ppi_estimate(_table, _people, held, cuts)
+    return ppi_estimate(_scored, _people, held, cuts)
 
 
 def mean_section(
-    table: ScoredRun,
+    scored: ScoredRun,
     people: HumanRatings,
     held: EvaluatedMetric | None,
     cuts: Cuts,
@@ -61,14 +61,14 @@ def mean_section(
     """Draw the corrected mean beside the metric's own, or say what it needs.
 
     Args:
-        table: the run.
+        scored: the run.
         people: what they said.
         held: the metric on all samples; None where there is none.
         cuts: cut-offs of people and of the metric.
         stamp: changes when scores or labels do.
     """
     st.markdown("**What the mean would be if people labelled everything**")
-    found = None if held is None else _corrected(table, people, (stamp, people.key), held, cuts)
+    found = None if held is None else _corrected(scored, people, (stamp, people.key), held, cuts)
     if found is None or found.ppi is None or found.raw is None or held is None:
         _nothing_drawn(people, found)
         return
@@ -169,62 +169,62 @@ _COMPARED = {"nominal": "same or not", "ordinal": "by their order", "interval": 
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _quantities(_table: ScoredRun, _ledger: Ledger, key: Key) -> list[str]:  # noqa: ARG001 -- cache key
-    return rated_dimensions(_table, _ledger)
+def _quantities(_scored: ScoredRun, _ledger: Ledger, key: Key) -> list[str]:  # noqa: ARG001 -- cache key
+    return rated_dimensions(_scored, _ledger)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _people(_table: ScoredRun, _ledger: Ledger, key: Key, quantity: str) -> HumanRatings:  # noqa: ARG001 -- key
-    return human_ratings(_table, _ledger, quantity)
+def _people(_scored: ScoredRun, _ledger: Ledger, key: Key, quantity: str) -> HumanRatings:  # noqa: ARG001 -- key
+    return human_ratings(_scored, _ledger, quantity)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _options(_table: ScoredRun, _people: HumanRatings, key: Key) -> list[EvaluatedMetric]:  # noqa: ARG001 -- cache key
-    return evaluated_metrics(_table, _people)
+def _options(_scored: ScoredRun, _people: HumanRatings, key: Key) -> list[EvaluatedMetric]:  # noqa: ARG001 -- cache key
+    return evaluated_metrics(_scored, _people)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Comparing with people")
 def _calibration(
-    _table: ScoredRun,
+    _scored: ScoredRun,
     _people: HumanRatings,
     key: Key,  # noqa: ARG001 -- cache key
     held: EvaluatedMetric,
     cuts: Cuts,
 ) -> Calibration:
-    return calibrate(_table, _people, held, cuts)
+    return calibrate(_scored, _people, held, cuts)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Comparing every metric with people")
-def _ranking(_table: ScoredRun, _people: HumanRatings, key: Key) -> list[tuple[EvaluatedMetric, Agreement]]:  # noqa: ARG001 -- key
-    return ranking(_table, _people)
+def _ranking(_scored: ScoredRun, _people: HumanRatings, key: Key) -> list[tuple[EvaluatedMetric, Agreement]]:  # noqa: ARG001 -- key
+    return ranking(_scored, _people)
 
 
 @st.cache_resource(max_entries=64, show_spinner="Comparing people with each other")
-def _alpha(_table: ScoredRun, _ledger: Ledger, key: Key, quantity: str) -> Alpha:  # noqa: ARG001 -- cache key
-    return alpha_of(_table, _ledger, quantity)
+def _alpha(_scored: ScoredRun, _ledger: Ledger, key: Key, quantity: str) -> Alpha:  # noqa: ARG001 -- cache key
+    return alpha_of(_scored, _ledger, quantity)
 
 
 def calibration_section(view: View) -> None:
     """Draw how far the metrics of the run agree with people, and the mean that their labels correct."""
     st.subheader("Do people agree with the numbers?")
-    table, ledger = view.scored(view.run), view.store.ledger
-    stamp = (table.scores_path.as_posix(), ledger.version())
-    keys = _quantities(table, ledger, stamp)
+    scored, ledger = view.scored(view.run), view.store.ledger
+    stamp = (scored.scores_path.as_posix(), ledger.version())
+    keys = _quantities(scored, ledger, stamp)
     if not keys:
         _nobody()
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
         quantity = choose("What people said", "dimension", keys, _offered, {"evaluated": ""}, width=280)
-        people, key = _people(table, ledger, stamp, quantity), (*stamp, quantity)
-        held = _held_picker(_options(table, people, key))
+        people, key = _people(scored, ledger, stamp, quantity), (*stamp, quantity)
+        held = _held_picker(_options(scored, people, key))
         cuts = _cut_sliders(people)
     if held is None:
         st.info("No metric of this run has a value for the cases that people spoke of. Judge the run first.")
     else:
-        _agreement(people, held, cuts, _calibration(table, people, key, held, cuts))
-        _ranked(_ranking(table, people, key), held)
-    _between(people, _alpha(table, ledger, stamp, quantity))
-    mean_section(table, people, held, cuts, key)
+        _agreement(people, held, cuts, _calibration(scored, people, key, held, cuts))
+        _ranked(_ranking(scored, people, key), held)
+    _between(people, _alpha(scored, ledger, stamp, quantity))
+    mean_section(scored, people, held, cuts, key)
 
 
 def _nobody() -> None:

@@ -120,10 +120,10 @@ def _note_table(view: View, notes: Sequence[Label]) -> list[Label]:
     return [notes[row] for row in event["selection"]["rows"] if row < len(notes)]
 
 
-def _questions(table: ScoredRun, notes: Sequence[Label]) -> list[str]:
-    rows = [row_of(table, one.question_id, one.repeat) for one in notes]
+def _questions(scored: ScoredRun, notes: Sequence[Label]) -> list[str]:
+    rows = [row_of(scored, one.question_id, one.repeat) for one in notes]
     known = [row for row in rows if row is not None]
-    read = {one["row"]: one["question"] for one in table.samples.read(known, ("row", "question"))}
+    read = {one["row"]: one["question"] for one in scored.samples.read(known, ("row", "question"))}
     return ["" if row is None else shorten(read[row], 120) for row in rows]
 
 

@@ -41,12 +41,12 @@ __all__ = ["check_rows", "evaluator_section", "missing_text"]
 
 @st.cache_resource(max_entries=64, show_spinner=False)
 def _check(
-    _table: ScoredRun,
+    _scored: ScoredRun,
     _people: HumanLabels,
     _evaluator: Evaluator,
     key: tuple[str, str, str, tuple[int, int]],  # noqa: ARG001 -- cache key
 ) -> EvaluatorAccuracy | None:
-    return accuracy_of(_table, _people, _evaluator)
+    return accuracy_of(_scored, _people, _evaluator)
 
 
 def evaluator_section(view: View) -> None:
@@ -77,10 +77,10 @@ def _evaluator(view: View, one: Evaluator, made: JudgeResult | None) -> None:
             )  # fmt: skip
     st.markdown(markdown_text(one.question))
     facts([f"sent with it: {markdown_text(one.explained)}" if one.explained else ""])
-    table = view.scored(view.run)
+    scored = view.scored(view.run)
     people = view.diagnosis(view.run).human_labels
-    key = (table.scores_path.as_posix(), one.metric, one.label, view.store.ledger.version())
-    check = _check(table, people, one, key)
+    key = (scored.scores_path.as_posix(), one.metric, one.label, view.store.ledger.version())
+    check = _check(scored, people, one, key)
     if check is None or not check.rate.n_scored:
         st.caption("It has not judged this run yet. In a terminal:")
         st.code(_command(view, one), language="bash")
@@ -89,7 +89,7 @@ def _evaluator(view: View, one: Evaluator, made: JudgeResult | None) -> None:
         show_table(check_rows(check), f"What evaluator {one.name} finds, and how far it agrees with people")
     else:
         st.info(missing_text(check, one.label), title="Its rate is withheld")
-    _injections(table, one)
+    _injections(scored, one)
     _origin(view, one, check, made)
     _case_buttons(one, check)
 
@@ -162,7 +162,7 @@ def _span(low: float, high: float) -> str:
 
 def _origin(view: View, one: Evaluator, check: EvaluatorAccuracy, made: JudgeResult | None) -> None:
     """Say who judged, what failed, which labels the check rests on, and whether the question was changed."""
-    table, people = view.scored(view.run), view.diagnosis(view.run).human_labels
+    scored, people = view.scored(view.run), view.diagnosis(view.run).human_labels
     drawn = [any(each.queue_id is not None for each in labels) for labels in people.labels.values()]
     folder = own_prompts(view.store.workspace)
     changed = made is not None and made.prompt != EvaluatorTask.of(one, folder).prompt
@@ -174,8 +174,8 @@ def _origin(view: View, one: Evaluator, check: EvaluatorAccuracy, made: JudgeRes
             ""
             if made is None
             else f"judged by {markdown_text(made.model)}, {made.at[:16].replace('T', ' ')} UTC",
-            _failures(table, one) if check.enough else "",
-            _left_out(table, one),
+            _failures(scored, one) if check.enough else "",
+            _left_out(scored, one),
             f"{sum(drawn):,} of {count(len(drawn), 'labelled case')} drawn at random; on the others "
             "the judge is taken to err as often as elsewhere",
             "corrected: (rate + TNR − 1) / (TPR + TNR − 1)" if check.enough else "",
@@ -183,8 +183,8 @@ def _origin(view: View, one: Evaluator, check: EvaluatorAccuracy, made: JudgeRes
     )
 
 
-def _left_out(table: ScoredRun, one: Evaluator) -> str:
-    column = table.column(one.metric, Source.JUDGED)
+def _left_out(scored: ScoredRun, one: Evaluator) -> str:
+    column = scored.column(one.metric, Source.JUDGED)
     n = 0 if column is None else int((column.status == Status.NOT_APPLICABLE).sum())
     return f"{count(n, 'sample')} left out: no answer, or the data cannot tell" if n else ""
 
@@ -194,9 +194,9 @@ def _injected(path: Path) -> int:
     return injected_samples(path)
 
 
-def _injections(table: ScoredRun, one: Evaluator) -> None:
+def _injections(scored: ScoredRun, one: Evaluator) -> None:
     """Warn of text that tried to instruct the judge."""
-    path = table.judge_result_path(one.kind)
+    path = scored.judge_result_path(one.kind)
     tried = 0 if path is None else _injected(path)
     if tried:
         st.warning(
@@ -205,13 +205,13 @@ def _injections(table: ScoredRun, one: Evaluator) -> None:
         )
 
 
-def _failures(table: ScoredRun, one: Evaluator) -> str:
+def _failures(scored: ScoredRun, one: Evaluator) -> str:
     """Say how many questions went wrong, and what the rate would be in the worst cases."""
-    column = table.column(one.metric, Source.JUDGED)
+    column = scored.column(one.metric, Source.JUDGED)
     if column is None or not (column.status == Status.FAILED).any():
         return ""
-    means, _ = question_means(column.values, table.question)
-    failed = np.unique(table.question[column.status == Status.FAILED])
+    means, _ = question_means(column.values, scored.question)
+    failed = np.unique(scored.question[column.status == Status.FAILED])
     lost = int(np.isnan(means[failed]).sum())
     if not lost:
         return ""

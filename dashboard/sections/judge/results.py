@@ -47,26 +47,26 @@ def current_result(view: View) -> JudgeResult | None:
 
 def verdict_section(view: View, made: JudgeResult) -> None:
     """Show what the judge said."""
-    table = view.scored(view.run)
+    scored = view.scored(view.run)
     st.subheader("What the judge says")
     facts(
         [
             f"{markdown_text(made.model)}, prompt {markdown_text(made.prompt)}, {markdown_text(made.sdk)}",
             f"{markdown_text(made.at)} UTC",
-            f"{made.scored:,} of {count(table.n, 'sample')} have a verdict",
+            f"{made.scored:,} of {count(scored.n, 'sample')} have a verdict",
         ]
     )
-    _statuses(table)
-    _metrics(table)
-    _injections(table)
-    path = table.judge_result_path(EVALUATION)
-    variance = _variance(str(path), table) if path else []
+    _statuses(scored)
+    _metrics(scored)
+    _injections(scored)
+    path = scored.judge_result_path(EVALUATION)
+    variance = _variance(str(path), scored) if path else []
     if variance:
         _variance_table(variance)
 
 
-def _statuses(table: ScoredRun) -> None:
-    said = table.auxiliary_table("judged")
+def _statuses(scored: ScoredRun) -> None:
+    said = scored.auxiliary_table("judged")
     if said is None:
         return
     words, counts = np.unique(np.array(said["status"].to_pylist(), dtype=object), return_counts=True)
@@ -92,8 +92,8 @@ def _statuses(table: ScoredRun) -> None:
         show_table(rows, "Reasons of the samples without a verdict")
 
 
-def _metrics(table: ScoredRun) -> None:
-    found = _judged(table)
+def _metrics(scored: ScoredRun) -> None:
+    found = _judged(scored)
     if not found:
         st.info("No sample has a verdict yet.")
         return
@@ -111,17 +111,17 @@ def _metrics(table: ScoredRun) -> None:
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _summary(_table: ScoredRun, scores: str) -> dict[str, MetricSummary]:  # noqa: ARG001 -- cache key
-    names = [name for name, sources in _table.sources.items() if Source.JUDGED in sources and _plain(name)]
-    return summarise(_table, names, source=Source.JUDGED)
+def _summary(_scored: ScoredRun, scores: str) -> dict[str, MetricSummary]:  # noqa: ARG001 -- cache key
+    names = [name for name, sources in _scored.sources.items() if Source.JUDGED in sources and _plain(name)]
+    return summarise(_scored, names, source=Source.JUDGED)
 
 
 def _plain(name: str) -> bool:
     return "@" not in name or name.endswith("@5")
 
 
-def _judged(table: ScoredRun) -> dict[str, MetricSummary]:
-    return _summary(table, table.scores_path.as_posix())
+def _judged(scored: ScoredRun) -> dict[str, MetricSummary]:
+    return _summary(scored, scored.scores_path.as_posix())
 
 
 def _row(name: str, one: MetricSummary) -> dict[str, str]:
@@ -137,8 +137,8 @@ def _row(name: str, one: MetricSummary) -> dict[str, str]:
     }
 
 
-def _injections(table: ScoredRun) -> None:
-    said = table.auxiliary_table("judged")
+def _injections(scored: ScoredRun) -> None:
+    said = scored.auxiliary_table("judged")
     tried = 0 if said is None else int((said["injections"].to_numpy() > 0).sum())
     if not tried:
         return
@@ -152,7 +152,7 @@ def _injections(table: ScoredRun) -> None:
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
-def _variance(path: str, _table: ScoredRun) -> list[Variance]:
+def _variance(path: str, _scored: ScoredRun) -> list[Variance]:
     return judge_variance(Path(path))
 
 

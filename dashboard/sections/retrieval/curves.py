@@ -61,8 +61,8 @@ def k_picker(run: Run) -> int:
 
 def curve_section(view: View, lists: RankedLists, k: int) -> None:
     """Draw the metrics over k with the baseline beside, and their values at the k in use."""
-    table = view.scored(view.run)
-    ours = _curves(table, k_beyond(lists, k))
+    scored = view.scored(view.run)
+    ours = _curves(scored, k_beyond(lists, k))
     base, base_name = _baseline_curves(view, k)
     lengths = list_lengths(lists)
     draw(
@@ -107,8 +107,8 @@ def _baseline_curves(view: View, k: int) -> tuple[list[Curve], str]:
     lists = None if view.baseline is None else lists_of(view, view.baseline)
     if view.baseline is None or lists is None or not len(list_lengths(lists)):
         return [], ""
-    table = view.scored(view.baseline)
-    found = _curves(table, k_beyond(lists, k))
+    scored = view.scored(view.baseline)
+    found = _curves(scored, k_beyond(lists, k))
     return found, view.labels[view.baseline.run_id]
 
 

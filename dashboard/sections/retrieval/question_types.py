@@ -35,9 +35,9 @@ def _types(scored: ScoredRun, kinds: dict[str, str], k: int) -> list[TypeCurve]:
 
 def type_section(view: View, lists: RankedLists, k: int) -> None:
     """Show the query types with the metric each calls for and a suggested k; the kind can be changed."""
-    table = view.scored(view.run)
+    scored = view.scored(view.run)
     kinds = {name: kind for name, kind in sorted(current_selection().kinds.items()) if kind in KINDS}
-    every = _types(table, kinds, k_beyond(lists, k))
+    every = _types(scored, kinds, k_beyond(lists, k))
     found = every[:MOST_TYPES]
     st.subheader("By type of question")
     draw(
@@ -45,8 +45,8 @@ def type_section(view: View, lists: RankedLists, k: int) -> None:
         "type_lines",
         "The primary metric of each type of question over k; the table below has the numbers",
     )
-    _type_table(table, found, k)
-    facts(_notes(found, len(every), types_named(table)))
+    _type_table(scored, found, k)
+    facts(_notes(found, len(every), types_named(scored)))
     with st.expander("What each further document adds"):
         for one in found:
             _gain_table(one)
@@ -57,7 +57,7 @@ def type_section(view: View, lists: RankedLists, k: int) -> None:
             _kind_picker(one)
 
 
-def _type_table(table: ScoredRun, found: Sequence[TypeCurve], k: int) -> None:
+def _type_table(scored: ScoredRun, found: Sequence[TypeCurve], k: int) -> None:
     rows = [_type_row(one, k) for one in found]
     event = st.dataframe(
         rows,
@@ -72,12 +72,12 @@ def _type_table(table: ScoredRun, found: Sequence[TypeCurve], k: int) -> None:
     export_menu(rows, "Query types")
     chosen = event["selection"]["rows"]
     name = found[chosen[0]].name if chosen and chosen[0] < len(found) else ""
-    if name and name in _labels(table):
+    if name and name in _labels(scored):
         open_cases(slices={"query_type": name})
 
 
-def _labels(table: ScoredRun) -> tuple[str, ...]:
-    return next((one.labels for one in table.slices if one.name == "query_type"), ())
+def _labels(scored: ScoredRun) -> tuple[str, ...]:
+    return next((one.labels for one in scored.slices if one.name == "query_type"), ())
 
 
 def _type_row(one: TypeCurve, k: int) -> dict[str, object]:

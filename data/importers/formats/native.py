@@ -52,8 +52,8 @@ def read(source: Source, options: Options, problems: ValidationErrors) -> list[P
         return [_of_lines(islice(json_lines(source, problems), options.limit), base, problems)]
     if kind == "json" and isinstance(source.document(), dict):
         base = _with_facts(base, source.document().get("run"), "run", None, problems)
-    table = open_table(source, problems, options.limit)
-    return [replace(base, records=records_of_native(table, problems))]
+    scored = open_table(source, problems, options.limit)
+    return [replace(base, records=records_of_native(scored, problems))]
 
 
 def _of_lines(lines: Iterator[Record], base: ParsedRun, problems: ValidationErrors) -> ParsedRun:

@@ -33,7 +33,7 @@ def is_ragas(columns: Iterable[str]) -> bool:
 
 def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read a Ragas table; a blank or NaN metric is one that failed."""
-    table = open_table(source, problems, options.limit)
-    plan = plan_columns(table, options.mapping, source.name, metrics_after=OWN_COLUMNS)
+    scored = open_table(source, problems, options.limit)
+    plan = plan_columns(scored, options.mapping, source.name, metrics_after=OWN_COLUMNS)
     base = ParsedRun(source.stem, (), source.name, "ragas")
-    return runs_of_table(table, plan, base, problems)
+    return runs_of_table(scored, plan, base, problems)

@@ -24,10 +24,10 @@ ROW_ACCEPTED = "an object with one value a column"
 
 def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
     """Read a table; a column that names the pipeline or model splits it into one draft each."""
-    table = open_table(source, problems, options.limit)
-    plan = plan_columns(table, options.mapping, source.name)
+    scored = open_table(source, problems, options.limit)
+    plan = plan_columns(scored, options.mapping, source.name)
     base = ParsedRun(source.stem, (), source.name, "table")
-    return runs_of_table(table, plan, base, problems)
+    return runs_of_table(scored, plan, base, problems)
 
 
 def runs_of_table(table: Table, plan: Plan, base: ParsedRun, problems: ValidationErrors) -> list[ParsedRun]:
