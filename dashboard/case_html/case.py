@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dashboard.wording.escaping import shorten
-from metrics.text.context_attribution import ContextAttribution, attribute_answer
+from data.text.context_attribution import ContextAttribution, attribute_answer
 
 __all__ = [
     "STYLE",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from data.errors import DataError
+from data.text.tokens import search_tokens
 from metrics.schema.scores import FloatArray, IntArray
 
 __all__ = [
@@ -20,41 +20,9 @@ __all__ = [
     "Retriever",
     "open_retriever",
     "retriever_name",
-    "search_tokens",
 ]
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_TOKENS = re.compile(rf"[{_CJK}]+|(?:(?![{_CJK}])[^\W_])+")
-_IS_CJK = re.compile(f"[{_CJK}]")
-_IS_CYRILLIC = re.compile("[а-яё]")
-_IS_LATIN = re.compile("[a-z]")
 _NOTHING = "\x00"  # what no text holds: a query without known words finds nothing
-
-
-@cache
-def _stemmer(language: str) -> Any:
-    import Stemmer
-
-    return Stemmer.Stemmer(language)
-
-
-def search_tokens(text: str) -> list[str]:
-    """Split a text into what the index compares.
-
-    Words in lower case, Latin ones stemmed as English and Cyrillic ones as Russian; runs of Chinese, Japanese
-    and Korean characters, which carry no spaces, as their overlapping pairs.
-    """
-    found: list[str] = []
-    for run in _TOKENS.findall(text.lower()):
-        if _IS_CJK.match(run):
-            found += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
-        elif _IS_LATIN.search(run):
-            found.append(_stemmer("english").stemWord(run))
-        elif _IS_CYRILLIC.search(run):
-            found.append(_stemmer("russian").stemWord(run))
-        else:
-            found.append(run)
-    return found
 
 
 class Bm25Index:

@@ -1,4 +1,4 @@
 """Samples to arrays to scores: score a run, open it as a ScoredRun, summarise it.
 
-May import `store`.
+May import `store` and `text`.
 """

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from data.scoring.gold_join import Match, rankings, span_rankings
 from data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
+from data.text.context_attribution import ContextAttributor
+from data.text.refusal_detection import detect_refusal
 from metrics.schema.batch import (
     ANSWERABLE,
     Answers,
@@ -21,8 +23,6 @@ from metrics.schema.batch import (
     ReferenceClaims,
 )
 from metrics.schema.scores import BoolArray, IntArray, Source, Status
-from metrics.text.context_attribution import ContextAttributor
-from metrics.text.refusal_detection import detect_refusal
 
 __all__ = [
     "batch_of",

@@ -37,7 +37,7 @@ __all__ = [
     "score_batch",
 ]
 
-SCORES_VERSION = 4  # raise when a definition, an estimate or a file of the scores changes
+SCORES_VERSION = 5  # raise when a definition, an estimate or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]

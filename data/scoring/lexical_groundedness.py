@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from data.scoring.scored_run import MetricColumn, ScoredRun
+from data.text.context_attribution import ContextAttributor
 from metrics.schema.scores import FloatArray, IntArray, Source, Status
-from metrics.text.context_attribution import ContextAttributor
 
 __all__ = ["LEXICAL_GROUNDEDNESS", "lexical_groundedness"]
 

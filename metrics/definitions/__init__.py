@@ -1,4 +1,4 @@
 """One module a metric family, formula and declaration together.
 
-May import `metrics.schema` and `metrics.text`; look metrics up through `metrics.metric_registry`.
+May import `metrics.schema`; look metrics up through `metrics.metric_registry`.
 """

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import FIXTURES
 
-import metrics
-from metrics.text.refusal_detection import detect_refusal
+import data
+from data.text.refusal_detection import detect_refusal
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ from metrics.text.refusal_detection import detect_refusal
         ("提供的文档中没有提及该药物的副作用。", "没有提及"),
     ],
 )
-def test_refusals_are_told_with_the_words_that_say_so(answer: str, phrase: str | None) -> None:
-    found = detect_refusal(answer)
-    assert found.refused
-    assert found.span is not None
-    assert found.phrase == answer[slice(*found.span)]
+def test_refusals_are_detected_with_their_declining_phrase(answer: str, phrase: str | None) -> None:
+    detected = detect_refusal(answer)
+    assert detected.refused
+    assert detected.span is not None
+    assert detected.phrase == answer[slice(*detected.span)]
     if phrase is not None:
-        assert found.phrase == phrase
+        assert detected.phrase == phrase
 
 
 @pytest.mark.parametrize(
@@ -89,31 +89,31 @@ def test_refusals_agree_with_real_labels(origin: str, n: int, wrong: int, floor:
     # The fixtures hold every disagreement and a part of the agreement, so agreement over all is higher. The
     # phrases were written with these answers at hand: the figures say how well they fit, not how they carry.
     samples = json.loads((FIXTURES / origin / "refusals.json").read_text("utf-8"))
-    outcome = Counter((one["refused"], detect_refusal(one["answer"]).refused) for one in samples)
+    outcome = Counter((sample["refused"], detect_refusal(sample["answer"]).refused) for sample in samples)
     assert sum(outcome.values()) == n
     assert outcome[True, False] + outcome[False, True] <= wrong
     assert (outcome[True, True] + outcome[False, False]) / n >= floor
 
 
 def test_the_phrases_name_their_languages_and_compile() -> None:
-    held = json.loads((Path(metrics.__file__).parent / "text" / "refusal_phrases.json").read_text("utf-8"))
-    assert set(held) == {"note", "en", "ru", "zh"}
+    lists = json.loads((Path(data.__file__).parent / "text" / "refusal_phrases.json").read_text("utf-8"))
+    assert set(lists) == {"note", "en", "ru", "zh"}
     for language in ("en", "ru", "zh"):
-        assert set(held[language]) == {"unable", "lacking", "about", "courtesy", "turn"}
-        for kind, phrases in held[language].items():
+        assert set(lists[language]) == {"unable", "lacking", "about", "courtesy", "turn"}
+        for kind, phrases in lists[language].items():
             assert phrases, f"{language} has no phrases of kind {kind}"
             assert all(re.compile(phrase) for phrase in phrases)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=300))
-def test_any_text_gets_a_verdict_whose_span_is_its_phrase(text: str) -> None:
-    found = detect_refusal(text)
-    assert (found.phrase is None) == (found.span is None)
-    if found.span is not None:
-        assert text[slice(*found.span)] == found.phrase
+def test_the_span_of_any_text_is_its_phrase(text: str) -> None:
+    detected = detect_refusal(text)
+    assert (detected.phrase is None) == (detected.span is None)
+    if detected.span is not None:
+        assert text[slice(*detected.span)] == detected.phrase
     else:
-        assert not found.refused
+        assert not detected.refused
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,6 @@ def test_any_text_gets_a_verdict_whose_span_is_its_phrase(text: str) -> None:
     ],
 )
 def test_hostile_text_takes_linear_time(hostile: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert not detect_refusal(hostile).refused
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1

@@ -1,4 +1,4 @@
 """Text heuristics: tokens, sentences, refusal detection, and which context an answer draws on.
 
-Imports nothing else of ragtriage but `metrics.schema`'s types.
+One tokenizer and one stemmer for search and for attribution. Imports nothing else of ragtriage.
 """

@@ -1,6 +1,6 @@
-"""Whether an answer declines to answer, told by its words: phrases as data, in English, Russian and Chinese.
+"""Detect answers that decline to answer, by phrases in English, Russian and Chinese (refusal_phrases.json).
 
-An estimate, marked as such by its callers; a recorded refusal takes precedence.
+An estimate, and marked as one by its callers; a recorded refusal takes precedence.
 """
 
 from __future__ import annotations
@@ -14,28 +14,25 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Literal
 
-from metrics.text.sentences import split_sentences
-from metrics.text.tokens import lowered
+from data.text.sentences import split_sentences
+from data.text.tokens import count_words, lowered
 
 __all__ = ["LEADING", "SUBSTANCE", "DetectedRefusal", "detect_refusal"]
 
 LEADING = 2  # a refusal declines in one of its first two sentences, greetings and topics of documents aside
-SUBSTANCE = 15  # words of other matter: a remark in passing stays below, an answer of any use does not
-_READ = 4000  # characters looked at: what comes later cannot make a refusal of an answer this long
+SUBSTANCE = 15  # words on anything else: a remark in passing has fewer, a useful answer has more
+_READ = 4000  # characters examined: a longer answer is no refusal, whatever follows
 _Kind = Literal["unable", "lacking", "about", "courtesy", "substance"]
 _KINDS: tuple[_Kind, ...] = ("unable", "lacking", "courtesy", "about")
-_CJK = re.compile("[\u3400-\u9fff]")
-_WORDS = re.compile(r"[^\W_]+")
-_CJK_WORD = 2  # characters to a Chinese word, on average
 
 
 @dataclass(frozen=True)
 class DetectedRefusal:
-    """Whether an answer is a refusal.
+    """The outcome of refusal detection for one answer.
 
     Attributes:
         refused: True for a refusal.
-        phrase: the declining words; set also where an answer follows them, None where none come before one.
+        phrase: the declining words, also where an answer follows them; None where there are none.
         span: half-open character range of the phrase in the answer, or None.
     """
 
@@ -55,13 +52,13 @@ class _Unit:
 
 
 def detect_refusal(answer: str) -> DetectedRefusal:
-    """Tell whether an answer declines to answer.
+    """Detect whether an answer declines to answer.
 
     The rule: one of the first two sentences declines ("I cannot answer", "the documents do not mention"), not
     counting greetings and remarks on what the documents are about; apart from such sentences, the answer has
-    at most 15 words of substance; and none of these stand before the refusal, unless the system says in so
-    many words that it cannot answer. So "The documents do not mention X. However, ..." with an answer behind
-    it is an answer. An empty answer is no refusal: nothing was said.
+    at most 15 words of substance; and none of these come before the refusal, unless the system states that it
+    cannot answer. So "The documents do not mention X. However, ..." followed by an answer is an answer. An
+    empty answer is no refusal.
     """
     units = []
     for unit in _units(answer[:_READ]):
@@ -82,7 +79,7 @@ def detect_refusal(answer: str) -> DetectedRefusal:
 
 
 def _units(text: str) -> Iterator[_Unit]:
-    """The units of a text, read only as far as they are asked for."""
+    """Yield the units of a text in order."""
     lower = lowered(text).replace("’", "'")
     for number, (start, end) in enumerate(split_sentences(text)):
         borders = [start, *(match.start() for match in _patterns("turn").finditer(lower, start, end)), end]
@@ -98,16 +95,14 @@ def _unit(lower: str, sentence: int, start: int, end: int) -> _Unit:
         if match is not None:
             at = max(start, lower.find(match.group(), start, end))
             return _Unit(kind, sentence, 0, (at, at + len(match.group())))
-    wide = len(_CJK.findall(body))
-    words = wide // _CJK_WORD + len(_WORDS.findall(_CJK.sub(" ", body)))
-    return _Unit("substance", sentence, words, (start, end))
+    return _Unit("substance", sentence, count_words(body), (start, end))
 
 
 @cache
 def _patterns(kind: str) -> re.Pattern[str]:
-    """One expression of all phrases of a kind, in every language."""
-    held = json.loads(files("metrics.text").joinpath("refusal_phrases.json").read_text("utf-8"))
+    """Compile one expression of all phrases of a kind, in every language."""
+    lists = json.loads(files("data.text").joinpath("refusal_phrases.json").read_text("utf-8"))
     phrases = [
-        phrase for language in held.values() if isinstance(language, dict) for phrase in language[kind]
+        phrase for language in lists.values() if isinstance(language, dict) for phrase in language[kind]
     ]
     return re.compile("|".join(phrases).replace(" ", r"\s+"))

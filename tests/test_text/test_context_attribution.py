@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from places import FIXTURES
 
-from metrics.text.context_attribution import ContextAttributor, attribute_answer, split_sentences
-from metrics.text.sentences import split_clauses
-from metrics.text.tokens import content_tokens, lowered
+from data.text.context_attribution import ContextAttributor, attribute_answer, split_sentences
+from data.text.sentences import split_clauses
+from data.text.tokens import content_tokens, lowered
 
 
 def _pieces(text: str) -> list[str]:
@@ -57,7 +57,7 @@ def test_clauses_cover_their_sentence() -> None:
 
 
 def test_tokens_drop_stop_words_and_endings() -> None:
-    assert content_tokens("the stars symbolize peace") == {"star", "symboli", "peace"}
+    assert content_tokens("the stars symbolize peace") == {"star", "symbol", "peac"}
     assert content_tokens(lowered("Станции и станциями")) == {"станц"}
     assert content_tokens("石油 运输") == {"石油", "运输"}
     assert content_tokens("石油运输") == {"石油", "油运", "运输"}
@@ -104,9 +104,9 @@ def test_a_long_answer_copied_from_a_long_document_stays_quick() -> None:
     copied = " ".join(
         f"Station{i} of district{i % 97} reports level{i % 89} to office{i % 83}." for i in range(4_000)
     )
-    began = time.perf_counter()
+    began = time.process_time()
     found = attribute_answer(copied, [copied, NILE])
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
     assert found.shares[0] == pytest.approx(1.0)
 
 
@@ -191,7 +191,7 @@ def test_an_attributor_remembers_documents_and_forgets_the_oldest() -> None:
     ids=["marks", "stops", "abbreviations", "brackets", "one word", "one run", "lines"],
 )
 def test_hostile_text_takes_linear_time(hostile: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     found = attribute_answer(hostile, [hostile, NILE])
-    assert time.perf_counter() - began < 5  # backtracking over 60,000 characters would take minutes
+    assert time.process_time() - began < 5  # backtracking over 60,000 characters would take minutes
     assert len(found.shares) == 2
