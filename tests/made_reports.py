@@ -146,7 +146,9 @@ def full_report(made: Sequence[RenderedSection] | None = None, **more: Any) -> R
         ),
         RenderedSection("change", "Did it help?", "Recall@5 +0.08.", forest(), facts=("500 pairs",)),
         RenderedSection("fix_first", "What should be fixed first?", "", bars(), alt="Stages"),
-        RenderedSection("trend", "Faithfulness over versions", "", versions(), alt="Faithfulness"),
+        RenderedSection(
+            "trend", "Faithfulness over versions", "", versions(), alt="Faithfulness of each version"
+        ),
         RenderedSection("retrieval", "Retrieval over k", "", curves(), alt="Recall and precision over k"),
         RenderedSection("alignment", "Use by rank", "", ranks(), alt="Use of documents by rank"),
         RenderedSection("chunking", "Chunking grid", "", heat(), alt="Recall over size and overlap"),

@@ -164,7 +164,7 @@ def test_notes_hold_facts_author_s_words_alternative_text_and_caveats(slides: Sl
     assert "- 1,000 questions" in _notes(verdict)
     assert "- 120 answers were not scored." in _notes(verdict)
     (trend,) = _titled(slides, "Faithfulness over versions")
-    assert "Shown: Faithfulness" in _notes(trend)
+    assert "Shown: Faithfulness of each version" in _notes(trend)
     frame = next(shape for shape in trend.shapes if shape.has_chart)
     assert frame._element.nvGraphicFramePr.cNvPr.get("descr") == "Faithfulness of each version"
 
