@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,11 +25,32 @@ def workspace(tmp_path: Path) -> RunStore:
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
+def samples_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a workspace with the bundled samples, loaded once for all test processes."""
+    temporary = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        temporary = temporary.parent
+    root = temporary / "bundled" / "workspace"
+    root.parent.mkdir(exist_ok=True)
+    with (root.parent / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not root.exists():
+            unfinished = root.with_name("unfinished")
+            load_samples(RunStore(Workspace(unfinished).create()))
+            unfinished.rename(root)
+    return root
+
+
+@pytest.fixture(scope="session")
+def demo(samples_root: Path) -> RunStore:
     """A workspace with the bundled samples; for reading only."""
-    store = RunStore(Workspace(tmp_path_factory.mktemp("demo") / "workspace").create())
-    load_samples(store)
-    return store
+    return RunStore(Workspace(samples_root))
+
+
+@pytest.fixture
+def own_demo(samples_root: Path, tmp_path: Path) -> RunStore:
+    """A copy of that workspace for one test, which may change it."""
+    return RunStore(Workspace(shutil.copytree(samples_root, tmp_path / "demo")))
 
 
 @pytest.fixture(scope="session")
@@ -51,10 +74,9 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, RunStore]]:
-    root = tmp_path_factory.mktemp("browser") / "workspace"
-    store = RunStore(Workspace(root).create())
-    load_samples(store)
+def server(samples_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, RunStore]]:
+    root = shutil.copytree(samples_root, tmp_path_factory.mktemp("browser") / "workspace")
+    store = RunStore(Workspace(root))
     with serving(root) as url:
         yield url, store
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from browser_site import Site, serving, visiting
@@ -11,7 +13,6 @@ from judge_server import JudgeServer, Script
 from judged_runs import judged
 from playwright.sync_api import Browser, expect
 
-from data.demo import load_samples
 from data.jobs.record import jobs_of
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
@@ -23,12 +24,11 @@ READ = "GPT-4.0"  # the run that is judged beforehand
 
 @pytest.fixture(scope="module")
 def judging(
-    browser: Browser, tmp_path_factory: pytest.TempPathFactory
+    browser: Browser, samples_root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Browser, str, RunStore, JudgeServer]]:
     """A dashboard whose judge is a service on this machine."""
-    root = tmp_path_factory.mktemp("judge") / "workspace"
-    store = RunStore(Workspace(root).create())
-    load_samples(store)
+    root = shutil.copytree(samples_root, tmp_path_factory.mktemp("judge") / "workspace")
+    store = RunStore(Workspace(root))
     script = Script(latency=0.4, fault=lambda key, _: "refusal" if int(key, 16) % 20 == 0 else "")
     with JudgeServer(script) as service:
         key = {"ANTHROPIC_API_KEY": "sk-test-secret", "ANTHROPIC_BASE_URL": service.url}

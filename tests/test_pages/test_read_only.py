@@ -116,7 +116,6 @@ def reading(filled: RunStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunSt
 def _open(store: RunStore, page: str, **params: str) -> AppTest:
     at = AppTest.from_file(str(APP), default_timeout=120)
     at.session_state["annotator_name"] = "Eve"  # a name alone opens no door
-    at.run()
     at.switch_page(f"views/{page}")
     target = store.ledger.baselines()["iris"]
     at.query_params.update({"project": "iris", "run": target, **params})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+import shutil
 from html import unescape
+from pathlib import Path
 
 import pytest
 from command_line import run as command
@@ -18,7 +20,6 @@ from dashboard.stories.context import StoryView
 from dashboard.stories.points import render_section
 from dashboard.stories.story import Story, StorySection
 from dashboard.wording.formatting import interval_text, number
-from data.demo import load_samples
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
 
@@ -26,11 +27,9 @@ SHOWN = ("Faithfulness", "Answer relevancy", "Context recall", "Context precisio
 
 
 @pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
+def own(samples_root: Path, tmp_path_factory: pytest.TempPathFactory) -> RunStore:
     """A workspace of its own, because a baseline is set in it."""
-    store = RunStore(Workspace(tmp_path_factory.mktemp("same") / "workspace").create())
-    load_samples(store)
-    return store
+    return RunStore(Workspace(shutil.copytree(samples_root, tmp_path_factory.mktemp("same") / "workspace")))
 
 
 def slide_texts(content: bytes) -> str:
