@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -145,7 +146,8 @@ def test_no_page_offers_a_change_and_no_button_makes_one(
     assert not offered & set(WRITING)
     assert not [one for one in offered if one.startswith(("piece_", "rate_"))]
     assert not at.get("file_uploader")
-    for key in sorted(offered):
+    one_of_each = {re.sub(r"_[0-9a-f]{12}_|\d+$", "", key): key for key in sorted(offered)}
+    for key in one_of_each.values():
         again = _open(reading, page, **params)
         there = [one for one in again.button if one.key == key and not one.disabled]
         assert there, key
