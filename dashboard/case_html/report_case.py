@@ -14,7 +14,7 @@ from dashboard.wording.escaping import capital
 from dashboard.wording.export_text import cell_text, printable
 from dashboard.wording.formatting import count
 from data.errors import ValidationErrors
-from data.store.sample_schema import normalise
+from data.store.sample_validation import normalise
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import title_of

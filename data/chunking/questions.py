@@ -15,7 +15,7 @@ from data.chunking.corpus import Corpus, Document
 from data.errors import ValidationErrors
 from data.importers.parsing.rows import open_table
 from data.importers.parsing.source import Source
-from data.store.sample_schema import normalise
+from data.store.sample_validation import normalise
 
 __all__ = ["Questions", "read_questions"]
 

@@ -11,7 +11,8 @@ from data.errors import ValidationErrors
 from data.scoring.batch_inputs import batch_of
 from data.scoring.imported_scores import human_scores, imported_scores
 from data.store.parsed_run import Record
-from data.store.sample_schema import SCHEMA, Sample, normalise
+from data.store.sample_schema import SCHEMA, Sample
+from data.store.sample_validation import normalise
 from metrics.metric_registry import compute, unavailable, unlabelled
 
 __all__ = ["computable"]

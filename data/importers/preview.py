@@ -11,7 +11,7 @@ from data.importers.detect import read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
 from data.store.parsed_run import MappedColumn, Record
-from data.store.sample_fields import FIELDS
+from data.store.sample_schema import FIELDS
 
 __all__ = ["Preview", "PreviewRun", "preview"]
 

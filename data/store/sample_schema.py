@@ -1,23 +1,13 @@
-"""The sample: its schema on disk, and the one place where a record from outside becomes a sample.
-
-A record is a mapping in the native form (docs/format.md). `normalise` checks every field, fills what
-follows from the rest (ids, repeat), keeps unknown fields under `extra`, and notes each problem with its
-line and field. Ranks are 1-based.
-"""
+"""The sample as it is stored: its Arrow schema, its fields, and the ids made for questions and documents."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
-from data.errors import ValidationErrors
-from data.store.field_readers import FieldContext, any_json
-from data.store.sample_fields import FIELDS
-
-__all__ = ["LATER_FIELDS", "SCHEMA", "Sample", "conform", "document_id", "normalise", "question_key"]
+__all__ = ["FIELDS", "LATER_FIELDS", "SCHEMA", "Sample", "conform", "document_id", "question_key"]
 
 Sample = dict[str, Any]
 
@@ -127,12 +117,12 @@ SCHEMA = pa.schema(
     ]
 )
 
-
+FIELDS = dict.fromkeys(name for name in SCHEMA.names if name not in ("row", "extra")).keys()  # in order
 LATER_FIELDS = ("retrieved_tokens", "relevant_chunks")  # absent from runs stored before they were known
 
 
 def conform(table: Any) -> Any:
-    """Give an Arrow table of samples the columns that it was stored without, all null."""
+    """Return an Arrow table of samples with the columns that it was stored without, all null."""
     for name in LATER_FIELDS:
         if name not in table.column_names:
             field = SCHEMA.field(name)
@@ -141,70 +131,12 @@ def conform(table: Any) -> Any:
 
 
 def document_id(text: str) -> str:
-    """Name a passage that came without an id by its text, so that two runs agree on it."""
+    """Return an id for a passage that came without one, from its text: two runs agree on it."""
     return "text-" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def question_key(question: str, history: list[dict[str, str]] | None) -> str:
-    """Name a question that came without an id by its text and the turns before it."""
+    """Return an id for a question that came without one, from its text and the turns before it."""
     turns = "\x1f".join(turn["text"] or "" for turn in history or [])
     digest = hashlib.sha256(f"{turns}\x1e{question}".encode("utf-8", "surrogatepass")).hexdigest()
     return f"q-{digest[:12]}"
-
-
-def normalise(record: object, line: int, problems: ValidationErrors) -> Sample | None:
-    """Turn a record in the native form into a sample, or note what is wrong with it.
-
-    Args:
-        record: what the file holds at that line; a JSON object is accepted.
-        line: 1-based line or row, for the messages.
-        problems: where every problem of the file is gathered.
-
-    Returns:
-        The sample with the columns of SCHEMA except `row`; None when the record has a problem.
-    """
-    if not isinstance(record, Mapping):
-        problems.add(line, "", f"found {_kind(record)}", "a JSON object with at least `question`")
-        return None
-    before = problems.total
-    sample: Sample = {}
-    reading = FieldContext(line, problems)
-    for name, read in FIELDS.items():
-        value = record.get(name)
-        sample[name] = None if value is None else read(value, name, reading)
-    _require_question(sample, record, reading)
-    if problems.total > before:
-        return None
-    _fill(sample)
-    unknown = {str(key): value for key, value in record.items() if key not in FIELDS}
-    sample["extra"] = any_json(unknown) if unknown else None
-    return sample
-
-
-def _kind(value: object) -> str:
-    names = {list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
-
-
-def _require_question(sample: Sample, record: Mapping[str, Any], reading: FieldContext) -> None:
-    if record.get("question") is None:
-        near = ", ".join(sorted(str(key) for key in record)[:8]) or "none"
-        reading.problem("question", f"missing (fields found: {near})", "text")
-    elif sample["question"] is not None and not sample["question"].strip():
-        reading.problem("question", "empty", "text with at least one character")
-
-
-def _fill(sample: Sample) -> None:
-    sample["repeat"] = sample["repeat"] or 0
-    if sample["question_id"] is None:
-        sample["question_id"] = question_key(sample["question"], sample["history"])
-    gold = {one["id"] for one in sample["relevant"] or ()}
-    for name in ("retrieved", "candidates"):
-        for document in sample[name] or ():
-            if document["id"] is None:
-                text = document["text"] or ""
-                document["id"] = text if text in gold else document_id(text)  # a list of ids, not of texts
-    if sample["used"] is not None and sample["used_source"] is None:
-        sample["used_source"] = "imported"
-    if sample["refused"] is not None and sample["refused_source"] is None:
-        sample["refused_source"] = "imported"

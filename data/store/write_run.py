@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 
 from data.errors import InputError, ValidationError, ValidationErrors
 from data.store.parsed_run import ParsedRun
-from data.store.sample_schema import LATER_FIELDS, SCHEMA, Sample, normalise
+from data.store.sample_schema import LATER_FIELDS, SCHEMA, Sample
+from data.store.sample_validation import normalise
 from data.store.workspace import Run, Workspace, utc_now
 
 __all__ = ["ImportedRun", "store_run"]

@@ -14,7 +14,7 @@ from data.importers.detect import detect, read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun
-from data.store.sample_schema import normalise
+from data.store.sample_validation import normalise
 
 GOLDEN = {
     "iris_table": "iris_vector_rag/detailed_small.csv",

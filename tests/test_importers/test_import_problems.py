@@ -13,7 +13,7 @@ from data.errors import InputError, ValidationErrors
 from data.importers.detect import read_runs
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Limits, Source
-from data.store.sample_schema import normalise
+from data.store.sample_validation import normalise
 
 GOOD = b'{"question": "q", "answer": "a"}\n'
 CASES: dict[str, tuple[str, bytes, list[str]]] = {

@@ -26,7 +26,8 @@ from data.importers.parsing.metric_names import metric_name
 from data.importers.parsing.options import Options
 from data.importers.parsing.source import Source
 from data.importers.preview import preview
-from data.store.sample_schema import SCHEMA, normalise
+from data.store.sample_schema import SCHEMA
+from data.store.sample_validation import normalise
 
 
 def records(content: bytes, file: str = "t.csv", **options: Any) -> dict[str, list[Any]]:

@@ -24,7 +24,7 @@ from dashboard.wording.escaping import chart_text, markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
 from data.comparison.compare import MetricDifference
 from data.errors import ValidationErrors
-from data.store.sample_schema import normalise
+from data.store.sample_validation import normalise
 from metrics.diagnosis.fix_first import fix_first
 from metrics.diagnosis.stages import DEFAULT_ORDER, stage_code
 from metrics.statistics.paired import paired

@@ -17,12 +17,12 @@ from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, container, json_lines, open_table
 from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun, Record
-from data.store.sample_fields import FIELDS
+from data.store.sample_schema import FIELDS
 
 __all__ = ["HEADER", "is_native", "read", "records_of_native"]
 
 HEADER = "ragtriage_run"
-SIGNS = FIELDS.keys() - {"question", "answer", "question_id", "prompt", "relevant", "history", "scores"}
+SIGNS = FIELDS - {"question", "answer", "question_id", "prompt", "relevant", "history", "scores"}
 FACTS = {"name": str, "config": dict, "dataset": str, "dataset_version": str, "corpus_version": str}
 FACTS_ACCEPTED = ", ".join([*FACTS, "created_at"])
 OWN_NAMES = {"row", "extra", HEADER}
@@ -35,7 +35,7 @@ def is_native(columns: Iterable[str]) -> bool:
         return True
     if "question" not in names:
         return False
-    foreign = names - FIELDS.keys() - OWN_NAMES
+    foreign = names - FIELDS - OWN_NAMES
     waiting = guessed_fields(foreign) - names - {"run", "repeat"}
     return not waiting and bool(names & SIGNS or not foreign)
 

@@ -14,8 +14,7 @@ from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, open_table
 from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun, Record
-from data.store.sample_fields import FIELDS
-from data.store.sample_schema import document_id
+from data.store.sample_schema import FIELDS, document_id
 
 __all__ = ["read", "records_of", "runs_of_table"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from data.importers.parsing.documents import documents_of
 from data.importers.parsing.literals import LiteralError, read_literal
-from data.store.sample_fields import FIELDS
+from data.store.sample_schema import FIELDS
 
 __all__ = ["PSEUDO_FIELDS", "CellError", "is_blank", "read_cell", "read_score"]
 
@@ -233,5 +233,5 @@ READERS: dict[str, Callable[[object], Any]] = {
     "refused": _flag,
     "history": turns,
 }
-if unknown := READERS.keys() - FIELDS.keys() - set(PSEUDO_FIELDS):
+if unknown := READERS.keys() - FIELDS - set(PSEUDO_FIELDS):
     raise AssertionError(f"readers for fields that no sample has: {sorted(unknown)}")

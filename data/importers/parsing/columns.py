@@ -15,7 +15,7 @@ from data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, rea
 from data.importers.parsing.metric_names import metric_name, plain_name
 from data.importers.parsing.rows import Table
 from data.store.parsed_run import MappedColumn
-from data.store.sample_fields import FIELDS
+from data.store.sample_schema import FIELDS
 
 __all__ = [
     "Plan",
