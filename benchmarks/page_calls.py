@@ -39,7 +39,9 @@ class Calls:
             if _is_import(caller):
                 return
             if _counts(caller):
-                chain.append(f"{Path(caller.f_code.co_filename).relative_to(ROOT)}:{caller.f_code.co_qualname}")
+                chain.append(
+                    f"{Path(caller.f_code.co_filename).relative_to(ROOT)}:{caller.f_code.co_qualname}"
+                )
             caller = caller.f_back
         if len(chain) > len(self.deepest):
             self.deepest = tuple(reversed(chain))

@@ -74,9 +74,9 @@ try:
         st.session_state["view"] = pick(found) if found is not None and not presenting else found
         save_selection()
         if found is not None and found.run.means and page.url_path not in KNOWN_BY_MEANS:
-            from dashboard.sections.means_only import means_only
+            from dashboard.shell.reported_means import reported_means_page
 
-            means_only(found)
+            reported_means_page(found)
         else:
             page.run()
 except (DataError, MetricsError) as error:

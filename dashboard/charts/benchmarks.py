@@ -19,12 +19,12 @@ from dashboard.charts.style import (
     error_bars,
     laid_out,
 )
-from dashboard.wording.escaping import capital, chart_text, shorten
+from dashboard.wording.escaping import chart_text, shorten
+from dashboard.wording.formatting import metric_label
 from data.comparison.benchmarks import PublishedRow
 from data.scoring.summaries import MetricSummary
-from metrics.metric_registry import declared, title_of
 
-__all__ = ["VersionPoint", "dot_plot", "metric_label", "progress"]
+__all__ = ["VersionPoint", "dot_plot", "progress"]
 
 ROW = 34
 _LOOKS = (
@@ -35,14 +35,6 @@ _LOOKS = (
     (GREY, "star-open"),
 )
 NOT_COMPUTED = "0, likely not computed"
-
-
-def metric_label(metric: str) -> str:
-    """Name a metric, with its direction where lower is better."""
-    found = declared(metric)
-    lower = " (lower is better)" if found is not None and found.higher_is_better is False else ""
-    title = title_of(metric)
-    return f"{capital(title)}{lower}"
 
 
 def dot_plot(ours: dict[str, MetricSummary], name: str, rows: Sequence[PublishedRow]) -> go.Figure:

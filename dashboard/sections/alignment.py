@@ -17,12 +17,20 @@ from dashboard.charts.alignment import (
     version_rates,
 )
 from dashboard.shell.caching import HASH_FUNCS
-from dashboard.shell.case_links import METHODS, methods, narrowed, open_bar, span, with_origin
 from dashboard.shell.components import clicked, facts, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count, interval_text, number, percent, source_text
+from dashboard.wording.formatting import (
+    METHODS,
+    count,
+    interval_text,
+    methods,
+    number,
+    percent,
+    source_text,
+    span,
+)
 from data.analysis.alignment import (
     ALERT,
     DEEPEST,
@@ -372,3 +380,21 @@ def advice(found: RunContextUse, rate: Rate) -> None:
         nothing = f"Cases that draw on no document ({rate.used_nothing:,})"
         if rate.used_nothing and st.button(nothing, key="cases_nothing"):
             open_bar("used_nothing", origin)
+
+
+def narrowed(found: RunContextUse, origin: str) -> str:
+    """Give the origin that marks have to name: none where the run has but one."""
+    return origin if len(sources_of_use(found)) > 1 else ""
+
+
+def with_origin(mark: str, origin: str) -> str:
+    """Write the mark that keeps to an origin; "" for any."""
+    return f"{mark}:{origin}" if origin else mark
+
+
+def open_bar(text: str, origin: str = "", **order: object) -> None:
+    """Open the cases of a bar; a type of question is a slice beside the mark."""
+    mark, _, key = text.partition(":")
+    if mark == "ignored_top" and key:
+        open_cases(cohort=with_origin(mark, origin), slices={"query_type": key}, **order)
+    open_cases(cohort=with_origin(text, origin), **order)

@@ -7,12 +7,20 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from dashboard.charts.benchmarks import VersionPoint, dot_plot, metric_label, progress
+from dashboard.charts.benchmarks import VersionPoint, dot_plot, progress
 from dashboard.shell.components import clicked, draw, facts, finding_list, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, signed, source_text
+from dashboard.wording.formatting import (
+    NOT_MEASURED,
+    count,
+    interval_text,
+    metric_label,
+    number,
+    signed,
+    source_text,
+)
 from data.comparison.benchmarks import (
     BAND_NAMES,
     Band,

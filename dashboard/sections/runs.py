@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from dashboard.sections.compare import config_table
-from dashboard.shell.components import facts, finding_list, show_table
+from dashboard.shell.components import config_table, facts, finding_list, show_table
 from dashboard.shell.session import View, keep
 from dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from dashboard.wording.escaping import markdown_text, shorten

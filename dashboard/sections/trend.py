@@ -10,11 +10,10 @@ import streamlit as st
 
 from dashboard.charts.trend import TrendMark, trend_lines
 from dashboard.shell.caching import HASH_FUNCS
-from dashboard.shell.case_links import METHODS
 from dashboard.shell.components import CHART, export_menu, facts
 from dashboard.shell.session import View, cached_diagnosis, current_selection, keep
 from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, signed
+from dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, p_value, signed
 from data.comparison.compare import GOOD_SHARE
 from data.comparison.trend import (
     Change,

@@ -11,11 +11,23 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from dashboard.shell.session import View
 from dashboard.wording.escaping import capital, markdown_text
+from dashboard.wording.formatting import NOT_MEASURED
+from data.store.run_config import flat_settings, setting_text
+from data.store.workspace import Run
 from metrics.metric_registry import title_of
 from metrics.sanity.run import Finding
 
-__all__ = ["begin_page", "clicked", "draw", "export_menu", "facts", "show_table"]
+__all__ = [
+    "begin_page",
+    "clicked",
+    "config_table",
+    "draw",
+    "export_menu",
+    "facts",
+    "show_table",
+]
 
 CHART = {
     "showSendToCloud": False,
@@ -114,3 +126,30 @@ def metric_title(name: str) -> str:
     """Name a metric or the pass rate with a capital."""
     title = title_of(name)
     return capital(title)
+
+
+def config_table(view: View, runs: Sequence[Run]) -> None:
+    """List the configurations side by side, keys that differ first."""
+    flat = [{path: setting_text(value) for path, value in flat_settings(run.config).items()} for run in runs]
+    keys = sorted(
+        {key for one in flat for key in one}, key=lambda key: (len({one.get(key) for one in flat}) == 1, key)
+    )
+    if not keys:
+        st.caption(
+            "No configuration was recorded with these runs; `ragtriage import --config key=value` records it."
+        )
+        return
+    show_table(
+        [
+            {
+                "Setting": key,
+                **{
+                    view.labels[run.run_id]: one.get(key, NOT_MEASURED)
+                    for run, one in zip(runs, flat, strict=True)
+                },
+                "": "differs" if len({one.get(key) for one in flat}) > 1 else "",
+            }
+            for key in keys
+        ],
+        "Configuration of each version",
+    )

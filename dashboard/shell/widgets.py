@@ -8,8 +8,18 @@ from typing import Any
 import streamlit as st
 
 from dashboard.shell.session import current_selection, keep
+from data.analysis.retrieval_curves import LONGEST_K
+from data.store.workspace import Run
 
-__all__ = ["choose", "pick", "search", "show_in", "slide", "toggle"]
+__all__ = [
+    "choose",
+    "k_picker",
+    "pick",
+    "search",
+    "show_in",
+    "slide",
+    "toggle",
+]
 
 
 def _take(name: str, key: str, clear: Mapping[str, Any]) -> None:
@@ -81,3 +91,23 @@ def pick(name: str, titles: Mapping[str, str]) -> str:
         name, list(titles), format_func=titles.__getitem__, label_visibility="collapsed", required=True, **tie
     )
     return str(chosen or "")
+
+
+USUAL_K = 5
+
+
+def k_picker(run: Run) -> int:
+    """Let a person move the k in use; at first the run's own top_k where its configuration has one."""
+    recorded = run.config.get("top_k")
+    usual = recorded if isinstance(recorded, int) and not isinstance(recorded, bool) else USUAL_K
+    show_in("pick_k", min(max(1, current_selection().k or usual), LONGEST_K))
+    st.number_input(
+        "k in use",
+        1,
+        LONGEST_K,
+        key="pick_k",
+        on_change=lambda: keep(k=st.session_state["pick_k"]),
+        width=140,
+        help="How many documents from the top reach the generator.",
+    )
+    return int(st.session_state["pick_k"])

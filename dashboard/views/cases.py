@@ -6,10 +6,17 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard.sections.cases import open_case as parts
 from dashboard.sections.cases.filters import filters
 from dashboard.sections.cases.labelling import label_bar, step_bar
 from dashboard.sections.cases.labelling_queue import labelling_queue
+from dashboard.sections.cases.open_case import (
+    case_list,
+    case_name,
+    listed,
+    open_case,
+    pager,
+    position_of,
+)
 from dashboard.shell.components import facts
 from dashboard.shell.session import current_selection, current_view, keep
 from dashboard.wording.escaping import markdown_text
@@ -28,8 +35,8 @@ st.title(f"What exactly went wrong in {markdown_text(view.labels[run.run_id])}?"
 if labelling_queue(view, diagnosis):
     st.stop()
 filters(view, diagnosis)
-rows = parts.listed(view, diagnosis)
-at = parts.position_of(diagnosis, rows)
+rows = listed(view, diagnosis)
+at = position_of(diagnosis, rows)
 
 with st.container(horizontal=True, vertical_alignment="center"):
     bad = int(diagnosis.bad.bad[rows].sum())
@@ -54,16 +61,16 @@ else:
     row = int(rows[at])
     page = page_of(scored, rows, at // SIZE + 1, SIZE)
     neighbours = {step: int(rows[at + step]) for step in (-1, 1) if 0 <= at + step < len(rows)}
-    names = {step: parts.case_name(scored, other) for step, other in neighbours.items()}
+    names = {step: case_name(scored, other) for step, other in neighbours.items()}
     listing, detail = st.columns([2, 3], gap="medium")
     with listing:
         if page.pages > 1:
-            parts.pager(page, rows, scored, SIZE)
-        parts.case_list(page, diagnosis, row)
+            pager(page, rows, scored, SIZE)
+        case_list(page, diagnosis, row)
         facts([f"page {page.page:,} of {page.pages:,}", "J and K go on and back, P and F label, U undoes"])
     with detail:
         sample = read_case(scored, row)
         case = (run.run_id, sample["question_id"], sample["repeat"])
         step_bar(view, case, (at, len(rows)), names.get(-1), names.get(1))
         label_bar(view, case, diagnosis.human_labels.labels.get(row, ()), names.get(1))
-        parts.open_case(view, diagnosis, sample)
+        open_case(view, diagnosis, sample)

@@ -5,9 +5,18 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.charts.overview import difference_forest, stage_transition_map
-from dashboard.sections import compare as parts
-from dashboard.sections.ablation import cost_section, factor_section
-from dashboard.shell.components import draw, facts, metric_title, show_table
+from dashboard.sections.compare.ablation import cost_section, factor_section
+from dashboard.sections.compare.versions import (
+    change_list,
+    detail_rows,
+    everything,
+    family,
+    is_share,
+    matrix,
+    question_pair,
+    versions_picker,
+)
+from dashboard.shell.components import config_table, draw, facts, metric_title, show_table
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
@@ -21,19 +30,19 @@ if view.baseline is None:
     st.info("A comparison needs two runs in this project. Load another version on the Runs page.")
     st.stop()
 base = view.baseline
-versions = parts.versions_picker(view)
+versions = versions_picker(view)
 if not versions:
     st.info("Choose at least one version to compare with the baseline.")
     st.stop()
 
-metrics = parts.family(view, base, versions)
+metrics = family(view, base, versions)
 sides = [view.comparison(base, run, metrics) for run in versions]
 for run, side in zip(versions, sides, strict=True):
     for warning in side.warnings:
         st.warning(f"{markdown_text(view.labels[run.run_id])}: {markdown_text(warning)}")
 
 st.subheader("Metrics")
-parts.matrix(view, base, versions, sides)
+matrix(view, base, versions, sides)
 
 by_id = {run.run_id: (run, side) for run, side in zip(versions, sides, strict=True)}
 usual = view.run.run_id if view.run.run_id in by_id else versions[0].run_id
@@ -42,7 +51,7 @@ other, side = by_id[shown]
 name, base_name = view.labels[other.run_id], view.labels[base.run_id]
 
 st.subheader("Differences")
-on_scale = [one for one in side.differences if parts.is_share(one.metric)]
+on_scale = [one for one in side.differences if is_share(one.metric)]
 higher = {one: found.higher_is_better for one in metrics if (found := declared(one)) is not None}
 draw(
     difference_forest(on_scale, higher), "forest", f"Differences of {name} to {base_name} with 95 % intervals"
@@ -50,7 +59,7 @@ draw(
 left_out = len(side.differences) - len(on_scale)
 facts([f"{count(left_out, 'metric')} on another scale than 0 to 1: in the numbers below" if left_out else ""])
 with st.expander("The numbers"):
-    show_table(parts.detail_rows(side), "Differences in full")
+    show_table(detail_rows(side), "Differences in full")
     facts([one.difference.method for one in side.differences[:1]] + ["paired on question, repeats averaged"])
 
 st.subheader("Flow of failure stages")
@@ -60,7 +69,7 @@ n = count(sum(flow.values()), "shared question")
 facts([f"n = {n}", "off the diagonal: moved", "a question has the stage of most of its repeats"])
 
 factor_section(view, [base, *versions], metrics)
-cost_section(view, [base, *versions], parts.everything(view, base, versions))
+cost_section(view, [base, *versions], everything(view, base, versions))
 
 st.subheader("Who got better and who got worse")
 options = [GOOD_SHARE, *metrics]
@@ -78,9 +87,9 @@ facts(
         "largest change first",
     ]
 )
-opened = parts.change_list(view, moved, other, up)
+opened = change_list(view, moved, other, up)
 if opened is not None:
-    parts.question_pair(view, base, other, opened)
+    question_pair(view, base, other, opened)
 
 st.subheader("Configurations")
-parts.config_table(view, [base, *versions])
+config_table(view, [base, *versions])

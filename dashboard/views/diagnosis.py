@@ -5,8 +5,17 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.charts.overview import case_map
-from dashboard.sections import diagnosis as parts
-from dashboard.sections.oracle_gap import oracle_gap_section
+from dashboard.sections.diagnosis.failures import (
+    both_known,
+    context_metric_name,
+    context_metric_title,
+    obtained,
+    pattern_table,
+    stage_order,
+    stage_table,
+    symptom_list,
+)
+from dashboard.sections.diagnosis.oracle_gap import oracle_gap_section
 from dashboard.shell.components import draw, facts
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import choose, slide
@@ -23,7 +32,7 @@ with st.container(border=True):
     one, two, three, four = st.columns(4, gap="medium")
     with one:
         if signals:
-            titles = {name: parts.context_metric_title(name, signals[0]) for name in signals}
+            titles = {name: context_metric_title(name, signals[0]) for name in signals}
             choose("Context metric", "context_metric", signals, titles, shown=signals[0])
         else:
             st.caption("Context metric")
@@ -47,36 +56,36 @@ facts(
         f"pass rate {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
         f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}",
         markdown_text(diagnosis.coverage.clause()),
-        *parts.obtained(diagnosis),
+        *obtained(diagnosis),
     ]
 )
 
 st.subheader("Metric pattern")
-parts.pattern_table(diagnosis)
+pattern_table(diagnosis)
 
 st.subheader("Failure stage of the bad cases")
 st.caption("First rule that matches wins; the order can be changed below.")
-parts.stage_table(diagnosis)
+stage_table(diagnosis)
 
 oracle_gap_section(view)
 
 st.subheader("Where the cases lie")
 values = diagnosis.features
 context, faithful = values.known("context"), values.known("faithfulness")
-if diagnosis.context_metric and parts.both_known(context, faithful):
-    signal = parts.context_metric_name(diagnosis.context_metric)
+if diagnosis.context_metric and both_known(context, faithful):
+    signal = context_metric_name(diagnosis.context_metric)
     draw(
         case_map(context, faithful, (selection.context, selection.faithfulness), signal),
         "case_map",
         "Number of cases by context signal and faithfulness, with the cut-offs",
     )
-    n = parts.both_known(context, faithful)
+    n = both_known(context, faithful)
     facts([f"n = {n:,} of {count(view.run.n, 'case')} with both values", "dashed: cut-offs"])
 else:
     st.info("This map needs a context signal and faithfulness; the run has not both.")
 
 st.subheader("Symptoms of the means")
-parts.symptom_list(diagnosis)
+symptom_list(diagnosis)
 
 with st.expander("Order of the failure stages"):
-    parts.stage_order(selection.order)
+    stage_order(selection.order)

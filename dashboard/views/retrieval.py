@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections.retrieval import curves as parts
+from dashboard.sections.retrieval.curves import (
+    curve_section,
+    first_gold_section,
+    lists_of,
+)
 from dashboard.sections.retrieval.question_types import type_section
 from dashboard.sections.retrieval.reranking import hop_section, rerank_section
 from dashboard.shell.session import current_view
+from dashboard.shell.widgets import k_picker
 from dashboard.wording.escaping import markdown_text
 from data.analysis.retrieval_curves import list_lengths
 
 view = current_view()
 st.title("Does retrieval find what the answers need?")
 name = markdown_text(view.labels[view.run.run_id])
-lists = parts.lists_of(view, view.run)
+lists = lists_of(view, view.run)
 if lists is None:
     st.info(
         f"{name} names no gold documents, so there is nothing to find. Samples can carry `relevant` "
@@ -30,9 +35,9 @@ if not len(list_lengths(lists)):
     )
     st.stop()
 
-k = parts.k_picker(view.run)
-parts.curve_section(view, lists, k)
-parts.first_gold_section(lists)
+k = k_picker(view.run)
+curve_section(view, lists, k)
+first_gold_section(lists)
 type_section(view, lists, k)
 rerank_section(view, lists, k)
 hop_section(view, lists, k)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections import runs as parts
+from dashboard.sections.runs import (
+    loader,
+    run_detail,
+    run_table,
+)
 from dashboard.shell.session import View, current_selection, open_store
 from dashboard.shell.user import may_write, only_reads
 
@@ -14,7 +18,7 @@ view = View.of(store, current_selection())
 st.title("What is loaded, and how do I load more?")
 if may_write():
     with st.expander("Load runs from files", expanded=view is None, icon=":material/upload_file:"):
-        parts.loader(store, view.project if view is not None else "default")
+        loader(store, view.project if view is not None else "default")
 else:
     only_reads("Uploads")
 
@@ -26,6 +30,6 @@ if view is None:
     )
 else:
     st.subheader(f"Runs of this project ({len(view.runs)})")
-    parts.run_table(view)
+    run_table(view)
     st.subheader("This run")
-    parts.run_detail(view)
+    run_detail(view)

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections import trend as parts
-from dashboard.sections.trend import grounds, newest_sentence, tally
+from dashboard.sections.trend import (
+    grounds,
+    methods_of,
+    metrics_of,
+    newest_sentence,
+    show_chart,
+    show_numbers,
+    tally,
+    trend_of,
+    versions_shown,
+)
 from dashboard.shell.components import facts, metric_title
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import choose, pick
@@ -18,15 +27,15 @@ MOST_GROUNDS = 6
 
 view = current_view()
 st.title("Did it get better or worse over time?")
-versions = parts.versions_shown(view)
-metrics = parts.metrics_of(view, versions)
+versions = versions_shown(view)
+metrics = metrics_of(view, versions)
 if not metrics:
     st.info("No version of this project has a metric that can be drawn. Load or judge one first.")
     st.stop()
 with st.container(horizontal=True, vertical_alignment="bottom"):
     metric = choose("Metric", "metric", metrics, metric_title, {}, width=280)
     pick("axis", AXES)
-trend = parts.trend_of(view, versions, metric)
+trend = trend_of(view, versions, metric)
 base = trend.baseline
 
 if len(versions.runs) < 2:
@@ -46,14 +55,14 @@ if compared and trend.changes[compared[-1].run_id].pair.difference.n_pairs:
     newest = compared[-1]
     st.markdown(newest_sentence(markdown_text(view.labels[newest.run_id]), trend.changes[newest.run_id]))
 
-parts.show_chart(view, trend, metric_title(metric))
+show_chart(view, trend, metric_title(metric))
 missing = len(versions.runs) - trend.measured
 stated = sum(level.reported for level in trend.levels.values())
 moments = len({run.created_at for run in versions.runs})
 facts(
     [
         "oldest left",
-        parts.methods_of(trend),
+        methods_of(trend),
         f"{count(missing, 'version')} without this metric: not drawn" if missing else "",
         f"{count(stated, 'version')} known by the mean alone: hollow, no interval" if stated else "",
         f"{count(versions.older, 'older version')} left out" if versions.older else "",
@@ -72,4 +81,4 @@ if told:
     )
 
 st.subheader("The numbers")
-parts.show_numbers(view, trend)
+show_numbers(view, trend)

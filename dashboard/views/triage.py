@@ -6,9 +6,21 @@ import numpy as np
 import streamlit as st
 
 from dashboard.charts.overview import trend
-from dashboard.sections import triage as parts
-from dashboard.sections.gates import gate_report, gate_section, verdict_card
-from dashboard.sections.triage import fix_first_section
+from dashboard.sections.triage.gates import gate_report, gate_section, verdict_card
+from dashboard.sections.triage.overview import (
+    against_baseline,
+    baseline_card,
+    changes,
+    fix_first_section,
+    measured_note,
+    metric_table,
+    of_questions,
+    run_facts,
+    slices,
+    trend_metrics,
+    trend_points,
+    warnings_box,
+)
 from dashboard.shell.components import draw, facts, finding_list, metric_title
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import choose
@@ -24,11 +36,11 @@ name = view.labels[view.run.run_id]
 rate, bad = diagnosis.pass_rate, int(diagnosis.bad.bad.sum())
 
 st.title(f"Does {markdown_text(name)} hold up, and what should be fixed first?")
-facts(parts.run_facts(view))
-parts.warnings_box(view.findings(view.run))
+facts(run_facts(view))
+warnings_box(view.findings(view.run))
 
 gates = gate_report(view)
-comparison = parts.against_baseline(view)
+comparison = against_baseline(view)
 with st.container(horizontal=True):
     verdict_card(gates)
     st.metric(
@@ -36,7 +48,7 @@ with st.container(horizontal=True):
         percent(rate.mean),
         border=True,
         height="stretch",
-        delta=f"{interval_text(rate.low, rate.high)}, n = {parts.of_questions(rate)}",
+        delta=f"{interval_text(rate.low, rate.high)}, n = {of_questions(rate)}",
         delta_color="off",
         delta_arrow="off",
         help="Share of measured cases that miss no cut-off, fail no check, do not refuse what has an answer "
@@ -47,11 +59,11 @@ with st.container(horizontal=True):
         f"{bad:,} of {view.run.n:,}",
         border=True,
         height="stretch",
-        delta=parts.measured_note(diagnosis),
+        delta=measured_note(diagnosis),
         delta_color="off",
         delta_arrow="off",
     )
-    parts.baseline_card(comparison)
+    baseline_card(comparison)
 rests_on = diagnosis.coverage.clause()
 facts([f"Pass rate: {markdown_text(rests_on)}" if rests_on else ""])
 
@@ -62,21 +74,21 @@ st.subheader("Gates")
 gate_section(view, gates)
 
 st.subheader("What changed since the baseline")
-parts.changes(comparison)
+changes(comparison)
 
 st.subheader("Where it does worst")
-parts.slices(diagnosis)
+slices(diagnosis)
 
 st.subheader("All metrics")
-parts.metric_table(view, summary, comparison)
+metric_table(view, summary, comparison)
 
 with st.expander(f"Checks on the numbers ({len(view.findings(view.run))})"):
     finding_list(view.findings(view.run))
 
 st.subheader("Trend over the runs of the project")
-options = [GOOD_SHARE, *parts.trend_metrics(view)]
+options = [GOOD_SHARE, *trend_metrics(view)]
 metric = choose("Metric", "metric", options, metric_title)
-points = parts.trend_points(view, metric)
+points = trend_points(view, metric)
 if sum(point.mean is not None for point in points) > 1:
     base = view.baseline.run_id if view.baseline else ""
     level = next(

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from dashboard.wording.escaping import capital
 from data.scoring.summaries import MetricSummary
+from metrics.metric_registry import declared, title_of
+from metrics.statistics.intervals import Interval
 
-__all__ = ["NOT_MEASURED", "count", "interval_text", "number", "p_value", "percent", "signed", "source_text"]
+__all__ = [
+    "METHODS",
+    "NOT_MEASURED",
+    "count",
+    "interval_text",
+    "mean_text",
+    "methods",
+    "metric_label",
+    "number",
+    "p_value",
+    "percent",
+    "signed",
+    "source_text",
+    "span",
+]
 
 NOT_MEASURED = "–"
 SHORT_SOURCES = {"human": "people", "judged": "judge"}
@@ -65,3 +82,39 @@ def source_text(aggregate: MetricSummary | None, sources: Mapping[str, int] | No
     if len(found) == 1:
         return next(iter(found))
     return ", ".join(f"{name} {n:,}" for name, n in found.items())
+
+
+METHODS = {
+    "wilson": "Wilson's interval",
+    "exact": "exact interval",
+    "t": "interval by Student's t",
+    "bootstrap": "bootstrap over questions or conversations",
+    "normal": "normal interval",
+    "no variance": "bound, as no value differs",
+}
+
+
+def span(value: Interval) -> str:
+    """Write a 95 % interval in percent."""
+    return f"{percent(value.low)} to {percent(value.high)}"
+
+
+def methods(values: Sequence[Interval]) -> str:
+    """Say how the intervals of a chart were obtained."""
+    known = dict.fromkeys(METHODS[one.method] for one in values if one.method in METHODS)
+    return f"95 %: {', '.join(known)}" if known else ""
+
+
+def metric_label(metric: str) -> str:
+    """Name a metric, with its direction where lower is better."""
+    found = declared(metric)
+    lower = " (lower is better)" if found is not None and found.higher_is_better is False else ""
+    title = title_of(metric)
+    return f"{capital(title)}{lower}"
+
+
+def mean_text(one: MetricSummary | None) -> str:
+    """Write a mean over questions with its interval and n."""
+    if one is None or one.mean is None:
+        return NOT_MEASURED
+    return f"{number(one.mean, 3)} {interval_text(one.low, one.high, 3)}, n = {one.n_scored:,}"

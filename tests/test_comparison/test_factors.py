@@ -8,8 +8,9 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.sections.ablation import _cost_row, _mean_text
+from dashboard.sections.compare.ablation import _cost_row
 from dashboard.shell.selection import Selection
+from dashboard.wording.formatting import mean_text
 from data.api import add_run
 from data.comparison.ablation import Ablation, ablation, factors_of
 from data.comparison.cost import CostPoint
@@ -72,8 +73,8 @@ def test_the_name_of_a_run_is_none(workspace: RunStore) -> None:
 
 def test_a_mean_in_a_table_says_how_many_questions_it_rests_on() -> None:
     one = MetricSummary("faithfulness", 0.5, 0.4, 0.6, 1200, 1200, 0, "bootstrap", False, {}, None, None)
-    assert _mean_text(one) == "0.500 [0.400, 0.600], n = 1,200"
-    assert _mean_text(None) == "–"
+    assert mean_text(one) == "0.500 [0.400, 0.600], n = 1,200"
+    assert mean_text(None) == "–"
 
 
 def test_a_cost_tells_questions_from_samples(workspace: RunStore) -> None:

@@ -8,13 +8,12 @@ import numpy as np
 import streamlit as st
 
 from dashboard.charts.judge import Mean, confusion_matrix, mean_rows, ranking_dots
-from dashboard.shell.case_links import METHODS
 from dashboard.shell.components import clicked, draw, facts, show_table
 from dashboard.shell.session import View, current_selection, keep, open_cases
 from dashboard.shell.user import may_write
 from dashboard.shell.widgets import choose, slide
 from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count, interval_text, number, signed
+from dashboard.wording.formatting import METHODS, count, interval_text, number, signed
 from data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
 from data.labels.agreement import CELLS, Alpha, Calibration, Cuts, alpha_of, calibrate, ranking
 from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metrics

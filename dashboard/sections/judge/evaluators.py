@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from dashboard.shell.case_links import METHODS
 from dashboard.shell.components import facts, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.user import attempt, current_user, may_write
 from dashboard.wording.escaping import markdown_text, shorten
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent
+from dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, percent
 from data.diagnosis.diagnosis import HumanLabels
 from data.judge.evaluators import (
     LONGEST_NAME,

@@ -10,8 +10,7 @@ import streamlit as st
 from dashboard.charts.retrieval import first_gold_bars, k_curves
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, draw, facts, show_table
-from dashboard.shell.session import View, current_selection, keep, open_cases
-from dashboard.shell.widgets import show_in
+from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
 from data.analysis.retrieval_curves import LONGEST_K, Curve, curves, first_gold, list_lengths, longest_list
@@ -21,9 +20,13 @@ from data.store.workspace import Run
 from metrics.metric_registry import title_of
 from metrics.schema.scores import IntArray
 
-__all__ = ["case_buttons", "curve_section", "first_gold_section", "k_beyond", "k_picker", "lists_of"]
-
-USUAL_K = 5
+__all__ = [
+    "case_buttons",
+    "curve_section",
+    "first_gold_section",
+    "k_beyond",
+    "lists_of",
+]
 
 
 @st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
@@ -40,23 +43,6 @@ def lists_of(view: View, run: Run) -> RankedLists | None:
 def k_beyond(lists: RankedLists, k: int) -> int:
     """Give k where it lies behind the longest list, else 1: what curves must be computed to beside it."""
     return k if k > longest_list(lists) else 1
-
-
-def k_picker(run: Run) -> int:
-    """Let a person move the k in use; at first the run's own top_k where its configuration has one."""
-    recorded = run.config.get("top_k")
-    usual = recorded if isinstance(recorded, int) and not isinstance(recorded, bool) else USUAL_K
-    show_in("pick_k", min(max(1, current_selection().k or usual), LONGEST_K))
-    st.number_input(
-        "k in use",
-        1,
-        LONGEST_K,
-        key="pick_k",
-        on_change=lambda: keep(k=st.session_state["pick_k"]),
-        width=140,
-        help="How many documents from the top reach the generator.",
-    )
-    return int(st.session_state["pick_k"])
 
 
 def curve_section(view: View, lists: RankedLists, k: int) -> None:

@@ -8,12 +8,11 @@ import streamlit as st
 
 from dashboard.charts.oracle_gap import PARTS, oracle_gap_bars
 from dashboard.shell.caching import HASH_FUNCS
-from dashboard.shell.case_links import METHODS
 from dashboard.shell.components import clicked, facts, metric_title, show_table
 from dashboard.shell.session import View, keep, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count, interval_text, number, signed
+from dashboard.wording.formatting import METHODS, count, interval_text, number, signed
 from data.cases.cohorts import oracle_gap_cohort_key
 from data.comparison.oracle_gap import (
     CLOSED,

@@ -19,13 +19,11 @@ from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, num
 from data.cases.cases import page_of, read_case
 from data.comparison.compare import GOOD_SHARE, Changes, Comparison, MetricDifference, QuestionChange
 from data.comparison.metric_families import FAMILIES, in_family, shared_metrics
-from data.store.run_config import flat_settings, setting_text
 from data.store.workspace import Run
 from metrics.metric_registry import declared
 
 __all__ = [
     "change_list",
-    "config_table",
     "detail_rows",
     "everything",
     "family",
@@ -159,33 +157,6 @@ def detail_rows(side: Comparison) -> list[dict[str, str]]:
 
 def _counts(one: MetricDifference) -> str:
     return f"{one.difference.better:,} / {one.difference.worse:,} / {one.difference.same:,}"
-
-
-def config_table(view: View, runs: Sequence[Run]) -> None:
-    """List the configurations side by side, keys that differ first."""
-    flat = [{path: setting_text(value) for path, value in flat_settings(run.config).items()} for run in runs]
-    keys = sorted(
-        {key for one in flat for key in one}, key=lambda key: (len({one.get(key) for one in flat}) == 1, key)
-    )
-    if not keys:
-        st.caption(
-            "No configuration was recorded with these runs; `ragtriage import --config key=value` records it."
-        )
-        return
-    show_table(
-        [
-            {
-                "Setting": key,
-                **{
-                    view.labels[run.run_id]: one.get(key, NOT_MEASURED)
-                    for run, one in zip(runs, flat, strict=True)
-                },
-                "": "differs" if len({one.get(key) for one in flat}) > 1 else "",
-            }
-            for key in keys
-        ],
-        "Configuration of each version",
-    )
 
 
 def change_list(view: View, found: Changes, other: Run, higher: bool) -> QuestionChange | None:

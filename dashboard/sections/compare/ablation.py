@@ -13,7 +13,15 @@ from dashboard.shell.components import draw, export_menu, facts, metric_title, s
 from dashboard.shell.session import View, keep
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, signed
+from dashboard.wording.formatting import (
+    NOT_MEASURED,
+    count,
+    interval_text,
+    mean_text,
+    number,
+    p_value,
+    signed,
+)
 from data.comparison.ablation import Ablation, Effect, ablation
 from data.comparison.cost import COSTS, PERCENTILES, CostPoint, cost_points, measured_costs, percentiles
 from data.scoring.scored_run import ScoredRun
@@ -127,7 +135,7 @@ def _matrix(view: View, runs: Sequence[Run], found: Ablation, metrics: Sequence[
     rows = []
     for run in runs:
         summary = view.summary(run)
-        values = {metric_title(name): _mean_text(summary.get(name)) for name in shown}
+        values = {metric_title(name): mean_text(summary.get(name)) for name in shown}
         settings = {
             f"{one.key} ({one.kind})" if one.kind and one.kind not in one.key else one.key: one.values.get(
                 run.run_id, NOT_MEASURED
@@ -136,13 +144,6 @@ def _matrix(view: View, runs: Sequence[Run], found: Ablation, metrics: Sequence[
         }
         rows.append({"Run": view.labels[run.run_id], **settings, **values})
     show_table(rows, "Runs by factor with their metrics")
-
-
-def _mean_text(one: MetricSummary | None) -> str:
-    """Write a mean over questions with its interval and n."""
-    if one is None or one.mean is None:
-        return NOT_MEASURED
-    return f"{number(one.mean, 3)} {interval_text(one.low, one.high, 3)}, n = {one.n_scored:,}"
 
 
 def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
@@ -197,7 +198,7 @@ def _cost_row(view: View, run: Run, scored: ScoredRun, point: CostPoint, cost: s
     return {
         "Version": view.labels[run.run_id],
         "": "on the front" if point.front else "",
-        "Quality": _mean_text(point.quality),
+        "Quality": mean_text(point.quality),
         "Mean": number(span.mean if span else None, digits),
         "95 % interval": NOT_MEASURED if span is None else interval_text(span.low, span.high, digits),
         "Questions": NOT_MEASURED if span is None else f"{span.n_scored:,}",

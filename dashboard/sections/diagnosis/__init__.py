@@ -1,0 +1,1 @@
+"""The Diagnosis page: metric patterns, failure stages, symptoms, and the oracle gap."""

@@ -1,0 +1,1 @@
+"""The Triage page: the run at a glance, what to fix first, and the gates."""

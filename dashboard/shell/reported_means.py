@@ -1,0 +1,29 @@
+"""What most pages show of a run of which only the means were reported."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.shell.components import finding_list, show_table
+from dashboard.shell.session import View
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import NOT_MEASURED, metric_label
+
+__all__ = ["reported_means_page"]
+
+
+def reported_means_page(view: View) -> None:
+    """Draw the reported means of the run with the findings on them, and link to the Benchmarks page."""
+    st.title(f"Only the means of {markdown_text(view.labels[view.run.run_id])} were reported")
+    st.write("No samples of this run were loaded, so it has no cases, no intervals and no diagnosis.")
+    rows = [
+        {
+            "Metric": metric_label(name),
+            "Mean, %": NOT_MEASURED if summary.mean is None else f"{100 * summary.mean:.1f}",
+            "Obtained": "imported mean",
+        }
+        for name, summary in view.summary(view.run).items()
+    ]
+    show_table(rows, "The reported means of this run")
+    finding_list(view.findings(view.run))
+    st.page_link("views/benchmarks.py", label="Compare it with other runs and published results: Benchmarks")

@@ -1,0 +1,82 @@
+"""The rooms: who may import a page's room, how full a folder is, and what its modules are called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from places import REPOSITORY
+
+LAYERS = ("metrics", "data", "dashboard")
+MOST_MODULES = 20
+PATTERNS = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc", "parts", "core", "lib"}
+FOLDERS = sorted({path.parent for layer in LAYERS for path in (REPOSITORY / layer).rglob("*.py")})
+
+
+def _imported(path: Path) -> Iterator[str]:
+    """List the modules that a file imports; of `from a import b` both a and a.b, as b may be a module."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _page_rooms(paths: list[tuple[str, Path]]) -> list[str]:
+    """Return every import of a page's room from outside its page, as "importer -> room"."""
+    strays = []
+    for name, path in paths:
+        for module in _imported(path):
+            parts = module.split(".")
+            if parts[:2] != ["dashboard", "sections"] or len(parts) < 3:
+                continue
+            page = parts[2]
+            if not name.startswith((f"dashboard.sections.{page}.", f"dashboard.views.{page}.")):
+                strays.append(f"{name}py -> {page}")
+    return strays
+
+
+def _product() -> list[tuple[str, Path]]:
+    files = [path for layer in LAYERS for path in (REPOSITORY / layer).rglob("*.py")]
+    names = [".".join(path.relative_to(REPOSITORY).with_suffix("").parts) for path in files]
+    return [(f"{name}.", path) for name, path in zip(names, files, strict=True)]
+
+
+def test_a_page_s_room_is_imported_by_that_page_alone() -> None:
+    assert _page_rooms(_product()) == []
+
+
+def test_every_page_s_room_belongs_to_a_page() -> None:
+    rooms = {path.stem for path in (REPOSITORY / "dashboard" / "sections").iterdir()}
+    pages = {path.stem for path in (REPOSITORY / "dashboard" / "views").glob("*.py")}
+    assert rooms - {"__init__", "__pycache__"} <= pages
+
+
+@pytest.mark.parametrize(
+    ("importer", "statement"),
+    [
+        ("dashboard.views.trend.", "from dashboard.sections.triage.gates import gate_section"),
+        ("dashboard.sections.runs.", "from dashboard.sections.compare import versions"),
+        ("dashboard.sections.runs.", "from dashboard.sections import compare"),
+        ("dashboard.sections.compared.", "import dashboard.sections.compare.versions"),
+        ("dashboard.app.", "def show():\n    from dashboard.sections.runs import loader"),
+    ],
+)
+def test_an_import_from_another_page_is_found(importer: str, statement: str, tmp_path: Path) -> None:
+    path = tmp_path / "module.py"
+    path.write_text(statement, encoding="utf-8")
+    assert _page_rooms([(importer, path)])
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(REPOSITORY)))
+def test_a_folder_is_a_room(folder: Path) -> None:
+    """It holds few modules, none named after a pattern, none twice, and says what is in it."""
+    modules = [path.stem for path in folder.glob("*.py") if path.stem != "__init__"]
+    packages = [path.name for path in folder.iterdir() if (path / "__init__.py").exists()]
+    assert len(modules) <= MOST_MODULES
+    assert not PATTERNS & {word for name in modules + packages for word in name.split("_")}
+    assert not set(modules) & set(packages)
+    assert ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8")))
