@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections import chunking as parts
-from dashboard.sections import chunking as words
-from dashboard.sections.grid_search import grid_form, grid_progress
+from dashboard.sections.chunking.grid_search import grid_form, grid_progress
+from dashboard.sections.chunking.results import (
+    cell_table,
+    cut_picker,
+    full_name,
+    grid_picker,
+    heatmaps,
+    legend,
+    marginal_effects,
+    measure_picker,
+    measures,
+    other_cuts,
+    reading,
+    standing_of,
+    tables_of,
+    twins,
+)
 from dashboard.shell.components import facts
 from dashboard.shell.session import current_view
 from dashboard.wording.escaping import markdown_text
@@ -29,28 +43,28 @@ if not grids:
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    grid = parts.grid_picker(grids)
-    tables = parts.tables_of(view, grid)
-    parts.cut_picker(parts.measures(tables))
-    base = parts.measure_picker(tables)
+    grid = grid_picker(grids)
+    tables = tables_of(view, grid)
+    cut_picker(measures(tables))
+    base = measure_picker(tables)
 if not base:
     st.info("No cell of this grid has a metric. Its questions need gold text, gold documents or answers.")
     st.stop()
-found = parts.standing_of(grid, tables, parts.full_name(base, tables))
+found = standing_of(grid, tables, full_name(base, tables))
 
-for line in words.reading(found):
+for line in reading(found):
     st.markdown(line)
-for note in parts.twins(grid, tables):
+for note in twins(grid, tables):
     st.caption(note)
 for note in grid.notes:
     st.warning(markdown_text(note))
 
 if len(grid.fixed) > 1:
     st.subheader("Size and overlap")
-    parts.heatmaps(grid, tables, base)
+    heatmaps(grid, tables, base)
     facts(
         [
-            words.legend(found),
+            legend(found),
             f"n = {count(found.n_questions, 'question')} that all cells share",
             f"{found.n_left_out:,} left out" if found.n_left_out else "",
             "blank: not run",
@@ -58,15 +72,15 @@ if len(grid.fixed) > 1:
         ]
     )
     st.subheader("What each does by itself")
-    parts.marginal_effects(grid, found)
+    marginal_effects(grid, found)
 
 st.subheader("All cells of size and overlap" if grid.fixed else "All cells")
 plain = [one for one in found.values if one.cell.cut == grid.plane_cut]
-parts.cell_table(found, plain, "cells", grid.unit)
+cell_table(found, plain, "cells", grid.unit)
 others = [one for one in found.values if one not in plain]
 if others:
-    st.subheader(words.other_cuts(others))
-    parts.cell_table(found, others, "strategies", grid.unit)
+    st.subheader(other_cuts(others))
+    cell_table(found, others, "strategies", grid.unit)
 facts(
     [
         "differences to the best cell, paired on question, Holm-corrected over all cells",

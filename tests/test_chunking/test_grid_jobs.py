@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from dashboard.sections import grid_search
-from dashboard.sections.grid_search import GridJob, dismiss, jobs
+from dashboard.sections.chunking import grid_search
+from dashboard.sections.chunking.grid_search import GridJob, dismiss, jobs
 
 PLACE: Any = SimpleNamespace(workspace=SimpleNamespace(root="/w"))
 
@@ -28,7 +28,7 @@ def _put(project: str, **more: Any) -> GridJob:
 def _page() -> None:
     from types import SimpleNamespace
 
-    from dashboard.sections import grid_search
+    from dashboard.sections.chunking import grid_search
 
     grid_search.grid_progress(SimpleNamespace(workspace=SimpleNamespace(root="/w")))  # type: ignore[arg-type] # its root is all that is read
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dashboard.charts.chunking import heatmap, marginal_effect_curve
-from dashboard.sections.chunking import alike, grid_titles, legend, other_cuts, reading
+from dashboard.sections.chunking.results import alike, grid_titles, legend, other_cuts, reading
 from data.api import add_run
 from data.chunking.grids import Grid, grids_of
 from data.chunking.ranking import GridRanking, rank_trials, same_chunks

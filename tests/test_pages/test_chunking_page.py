@@ -13,7 +13,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.chunking import heatmap, marginal_effect_curve
-from dashboard.sections import grid_search
+from dashboard.sections.chunking import grid_search
 from dashboard.shell.selection import Selection
 from data.chunking.corpus import corpus_of
 from data.chunking.grid_search import GridPlan, plan_cells, run_grid

@@ -19,7 +19,7 @@ from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
 from dashboard.cli.serve import EXPOSED, BindAddress, free_port
-from dashboard.sections.grid_search import start
+from dashboard.sections.chunking.grid_search import start
 from dashboard.sections.judge.start import start_job
 from dashboard.shell.user import may_write
 from dashboard.stories.points import default_sections

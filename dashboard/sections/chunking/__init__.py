@@ -1,0 +1,1 @@
+"""The Chunking page: the results of a grid, and the form that runs one."""
