@@ -3,97 +3,115 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-import plotly.graph_objects as go
-
+from dashboard.charts.chart import Axis, Chart, Heatmap, ReferenceLine, Series
 from dashboard.charts.overview import Point, trend
-from dashboard.charts.style import LEGEND, error_bars, laid_out
 from dashboard.stories.report import Report
 from dashboard.stories.story import RenderedSection
 
-__all__ = ["HOSTILE", "LONG_ANSWER", "bars", "curves", "forest", "full_report", "heat", "ranks", "versions"]
+__all__ = [
+    "HOSTILE",
+    "LONG_ANSWER",
+    "bars",
+    "curves",
+    "forest",
+    "full_report",
+    "heat",
+    "long_rows",
+    "many_points",
+    "ranks",
+    "versions",
+]
 
 HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(2)> ]]> & "q" \x07\x1b[0m\x00 \u202e end'
 LONG_ANSWER = "=HYPERLINK(1) " + "长答案 very long answer. " * 430 + "THE END"
 
 
-def bars() -> go.Figure:
-    figure = go.Figure()
-    figure.add_bar(
-        y=["Retrieval missed it", "Ранжирование"], x=[412, 120], name="retrieval", orientation="h",
-        marker_color="#2b8cc4", text=["412", "120"], textposition="outside", cliponaxis=False,
-    )  # fmt: skip
-    figure.add_bar(
-        y=["不忠实的回答"], x=[1234], name="generation", orientation="h", marker_color="rgb(213, 94, 0)",
-        text=["1,234"], textposition="outside", cliponaxis=False,
-    )  # fmt: skip
-    figure.update_yaxes(
-        categoryorder="array", categoryarray=["Ранжирование", "Retrieval missed it", "不忠实的回答"]
+def bars() -> Chart:
+    return Chart(
+        "bars",
+        (
+            Series("retrieval", (412, 120), (1, 0), "#2b8cc4", text=("412", "120")),
+            Series("generation", (1234,), (2,), "#d55e00", text=("1,234",)),
+        ),
+        Axis("bad cases", format=",d"),
+        Axis(names=("Ранжирование", "Retrieval missed it", "不忠实的回答")),
+        200,
+        horizontal=True,
     )
-    figure.update_xaxes(title="bad cases", tickformat=",d")
-    return laid_out(figure, 200, legend=LEGEND)
 
 
-def forest() -> go.Figure:
-    names = ["Recall@5", "Faithfulness", "=cmd|' /C calc'!A0"]
-    figure = go.Figure()
-    for at, (name, colour) in enumerate(
-        (("better", "#009E73"), ("worse", "#D55E00"), ("cannot tell", "grey"))
-    ):
-        middle = (0.08, -0.05, 0.01)[at]
-        figure.add_scatter(
-            x=[middle], y=[names[at]], mode="markers", name=name,
-            marker={"color": colour, "symbol": "triangle-up", "size": 11},
-            error_x=error_bars([middle], [middle - 0.04], [middle + 0.06]), customdata=[[500 + at]],
-            hovertemplate="%{y}: %{x:+.3f}, %{customdata[0]} pairs<extra></extra>",
-        )  # fmt: skip
-    figure.add_vline(x=0, line_dash="dash", line_color="#8a949e")
-    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True)
-    figure.update_xaxes(title="difference to the baseline, 95 % interval")
-    return laid_out(figure, 200, legend=LEGEND)
-
-
-def curves() -> go.Figure:
-    figure = go.Figure()
-    ks = list(range(1, 11))
-    for name, colour, start, step in (("Recall", "#2b8cc4", 0.3, 0.06), ("Precision", "#D55E00", 0.8, -0.05)):
-        figure.add_scatter(
-            x=ks, y=[start + step * k for k in ks], mode="lines+markers", name=name, line={"color": colour},
-            error_y={"type": "data", "symmetric": False, "array": [0.03 if k == 5 else None for k in ks],
-                     "arrayminus": [0.04 if k == 5 else None for k in ks]},
-            customdata=[[1000 + k] for k in ks], hovertemplate="k = %{x}: %{y:.2f}, n = %{customdata[0]:,}",
-        )  # fmt: skip
-    figure.add_vline(x=5, line_dash="dot", annotation_text="k = 5")
-    figure.update_xaxes(title="k", range=[0.5, 10.5], dtick=1)
-    figure.update_yaxes(title="mean over questions", range=[0, 1.02])
-    return laid_out(figure, 380, legend=LEGEND)
-
-
-def heat() -> go.Figure:
-    figure = go.Figure(
-        go.Heatmap(
-            x=["0", "32"], y=["128", "256"], z=[[0.61, None], [0.7, 0.72]],
-            text=[["0.610", ""], ["0.700", "0.720 ★"]], colorscale=[[0, "#ffffff"], [1, "#000000"]],
+def forest() -> Chart:
+    names = ("Recall@5", "Faithfulness", "=cmd|' /C calc'!A0")
+    differences = (("better", "#009E73", 0.08), ("worse", "#D55E00", -0.05), ("cannot tell", "#808080", 0.01))
+    series = tuple(
+        Series(
+            name, (middle,), (2 - at,), colour, low=(middle - 0.04,), high=(middle + 0.06,), n=(500 + at,),
+            details=(f"{names[at]}: {middle:+.3f}, {500 + at} pairs",), symbol="triangle-up", size=11,
         )
+        for at, (name, colour, middle) in enumerate(differences)
     )  # fmt: skip
-    figure.add_scatter(
-        x=["0"], y=["128"], mode="markers", marker={"color": "rgba(0,0,0,0)"}, customdata=[["click"]]
+    return Chart(
+        "points", series, Axis("difference to the baseline, 95 % interval"), Axis(names=names[::-1]), 200,
+        horizontal=True, lines=(ReferenceLine(0, True, "#8a949e"),),
+    )  # fmt: skip
+
+
+def curves() -> Chart:
+    ks = tuple(range(1, 11))
+    series = []
+    for name, colour, start, step in (("Recall", "#2b8cc4", 0.3, 0.06), ("Precision", "#D55E00", 0.8, -0.05)):
+        values = tuple(start + step * k for k in ks)
+        series.append(
+            Series(
+                name, ks, values, colour, line="solid", n=tuple(1000 + k for k in ks),
+                low=tuple(value - 0.04 if k == 5 else None for k, value in zip(ks, values, strict=True)),
+                high=tuple(value + 0.03 if k == 5 else None for k, value in zip(ks, values, strict=True)),
+                details=tuple(f"k = {k}, n = {1000 + k:,}" for k in ks),
+            )
+        )  # fmt: skip
+    return Chart(
+        "points", tuple(series), Axis("k", low=0.5, high=10.5, step=1),
+        Axis("mean over questions", low=0, high=1.02), 380,
+        lines=(ReferenceLine(5, True, "#8a949e", "dot", "k = 5"),),
+    )  # fmt: skip
+
+
+def many_points(n: int) -> Chart:
+    recall = Series("Recall", tuple(range(n)), tuple(at / n for at in range(n)), "#2b8cc4", line="solid")
+    return replace(curves(), series=(recall,))
+
+
+def heat() -> Heatmap:
+    return Heatmap(
+        "Recall",
+        Axis("overlap", names=("0", "32")),
+        Axis("size", names=("128", "256")),
+        ((0.61, None), (0.7, 0.72)),
+        (("0.610", ""), ("0.700", "0.720 ★")),
+        240,
+        scale=((0.0, "#ffffff"), (1.0, "#000000")),
+        details=(("", ""), ("", "")),
+        keys=((("click",), None), (None, None)),
     )
-    figure.update_xaxes(title="overlap", type="category").update_yaxes(title="size", type="category")
-    return laid_out(figure, 240)
 
 
-def ranks() -> go.Figure:
-    values, lows, highs = [0.8, 0.5, 0.3], [0.75, 0.45, 0.25], [0.85, 0.55, 0.35]
-    figure = go.Figure(go.Bar(x=[0, 1, 2], y=values, error_y=error_bars(values, lows, highs)))
-    figure.update_xaxes(title="rank", tickvals=[0, 1, 2], ticktext=["<b>1</b><br>80 %", "2 &lt; 3", "rank 3"])
-    figure.update_yaxes(range=[0, 1.05], tickformat=".0%")
-    figure.add_hline(y=0.3, line_dash="dash", annotation_text="alert above 30 %")
-    return laid_out(figure, 300, showlegend=False)
+def ranks() -> Chart:
+    bars = Series("", (0, 1, 2), (0.8, 0.5, 0.3), "#2b8cc4", low=(0.75, 0.45, 0.25), high=(0.85, 0.55, 0.35))
+    return Chart(
+        "bars",
+        (bars,),
+        Axis("rank", names=("1\n80 %", "2 < 3", "rank 3"), unique=False),
+        Axis(low=0, high=1.05, format=".0%"),
+        300,
+        lines=(ReferenceLine(0.3, False, "#D55E00", name="alert above 30 %"),),
+        legend=False,
+    )
 
 
-def versions() -> go.Figure:
+def versions() -> Chart:
     points = [
         Point(f"v{at} 版本", f"2026-11-0{at}", mean, mean - 0.05, mean + 0.06, 1000 + at, at == 3)
         for at, mean in ((1, 0.63), (2, 0.66), (3, 0.69))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
 from dashboard.charts.style import (
     BLUE,
     FRAME,
@@ -187,54 +188,57 @@ def _arms(values: Sequence[Interval], **look: Any) -> dict[str, object]:
     return error_bars([one.mean for one in values], lows, highs, **look)
 
 
-def group_bars(groups: Sequence[Group], mark: str, axis: str) -> go.Figure:
-    """Draw the rate of ignored first documents by group; a bar carries the mark that leads to its cases."""
-    figure = _bars(groups, mark, axis)
-    figure.add_hline(y=ALERT, line_dash="dash", line_color=VERMILION)
-    figure.add_annotation(
-        xref="paper", x=1, y=ALERT, xanchor="right", yanchor="bottom", showarrow=False,
-        text=f"alert above {percent(ALERT)}",
-    )  # fmt: skip
-    return figure.update_yaxes(title="pass over the first document")
+def group_bars(groups: Sequence[Group], cohort: str, axis: str) -> Chart:
+    """Return the rate of ignored first documents by group; a bar leads to the cohort of its cases."""
+    alert = ReferenceLine(ALERT, False, VERMILION, name=f"alert above {percent(ALERT)}", position="top right")
+    return replace(_bars(groups, cohort, axis, "pass over the first document"), lines=(alert,))
 
 
-def rank_bars(groups: Sequence[Group]) -> go.Figure:
-    """Draw how often each rank is drawn on."""
-    return _bars(groups, "used_rank", "rank").update_yaxes(title="answers that draw on it")
+def rank_bars(groups: Sequence[Group]) -> Chart:
+    """Return how often each rank is used."""
+    return _bars(groups, "used_rank", "rank", "answers that draw on it")
 
 
-def _bars(groups: Sequence[Group], mark: str, axis: str) -> go.Figure:
-    places = list(range(len(groups)))
-    figure = go.Figure(
-        go.Bar(
-            x=places,
-            y=[one.value.mean for one in groups],
-            marker_color=BLUE,
-            width=min(0.7, 0.2 * max(len(groups), 1)),
-            error_y=_arms([one.value for one in groups], color=GREY),
-            customdata=[
-                [f"{mark}:{one.key}", one.value.n_scored, chart_text(one.label), *_ends(one.value)]
-                for one in groups
-            ],
-            hovertemplate="%{customdata[2]}: %{y:.0%} (%{customdata[3]} to %{customdata[4]}), "
-            "n = %{customdata[1]:,}<extra></extra>",
-        )
+def _bars(groups: Sequence[Group], cohort: str, axis: str, value_title: str) -> Chart:
+    values = [group.value for group in groups]
+    bars = Series(
+        "",
+        tuple(range(len(groups))),
+        finite(value.mean for value in values),
+        BLUE,
+        low=finite(value.low for value in values),
+        high=finite(value.high for value in values),
+        error_bars=ErrorBars(GREY),
+        n=tuple(value.n_scored for value in values),
+        details=tuple(
+            f"{group.label}: {percent(group.value.mean)} "
+            f"({percent(group.value.low)} to {percent(group.value.high)}), n = {group.value.n_scored:,}"
+            for group in groups
+        ),
+        keys=tuple((f"{cohort}:{group.key}",) for group in groups),
     )
-    figure.update_xaxes(
-        title=axis,
-        tickvals=places,
-        ticktext=[_under(one, len(groups)) for one in groups],
-        range=[-0.6, len(groups) - 0.4],
-        automargin=True,
+    return Chart(
+        "bars",
+        (bars,),
+        Axis(
+            axis,
+            names=tuple(_bar_name(group, with_n=len(groups) <= MOST_COUNTED) for group in groups),
+            unique=False,
+            low=-0.6,
+            high=len(groups) - 0.4,
+        ),
+        Axis(value_title, low=0, high=1.05, format=".0%"),
+        320,
+        legend=False,
+        clickable=True,
+        bar_width=min(0.7, 0.2 * max(len(groups), 1)),
     )
-    figure.update_yaxes(range=[0, 1.05], tickformat=".0%", automargin=True)
-    return laid_out(figure, 320, showlegend=False, clickmode="event+select", bargap=0.3)
 
 
-def _under(one: Group, n: int) -> str:
-    """Write below a bar what it stands for, its value, and n where there is room."""
-    name = f"<b>{chart_text(shorten(one.label, 24))}</b><br>{percent(one.value.mean)}"
-    return f"{name}<br>n = {one.value.n_scored:,}" if n <= MOST_COUNTED else name
+def _bar_name(group: Group, with_n: bool) -> str:
+    """Return what stands below a bar: its group, its value, and n where there is room."""
+    name = f"{shorten(group.label, 24)}\n{percent(group.value.mean)}"
+    return f"{name}\nn = {group.value.n_scored:,}" if with_n else name
 
 
 def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str], k: int) -> go.Figure:

@@ -1,13 +1,11 @@
-"""The chart of the stage losses as a pure function."""
+"""The chart of the oracle gap as a pure function."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import plotly.graph_objects as go
-
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ROW, VERMILION, error_bars, laid_out
-from dashboard.wording.escaping import chart_text
+from dashboard.charts.chart import Axis, Chart, ErrorBars, Note, ReferenceLine, Series, finite
+from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ROW, VERMILION
 from dashboard.wording.formatting import interval_text, number, signed
 from data.comparison.oracle_gap import GapEstimate, GapKind, OracleGap
 
@@ -18,80 +16,66 @@ PARTS: Mapping[GapKind, str] = {
     "generation": "Lost in generation",
     "context": "Added by the context",
 }
-_LOOKS: Mapping[GapKind, tuple[str, str]] = {
+FILLS: Mapping[GapKind, tuple[str, str]] = {
     "retrieval": (BLUE, ""),
     "generation": (VERMILION, "/"),
     "context": (GREEN, "."),
 }  # colour, and a pattern for those who do not see it
 
 
-def oracle_gap_bars(found: OracleGap, marks: Mapping[GapKind, str], title: str) -> go.Figure:
-    """Draw what each stage loses as bars with their 95 % intervals.
+def oracle_gap_bars(gap: OracleGap, cohorts: Mapping[GapKind, str], title: str) -> Chart:
+    """Return what each stage loses as bars with their 95 % intervals.
 
     Args:
-        found: the losses.
-        marks: what the bar of a part leads to; parts without one lead nowhere.
-        title: of the quality.
+        gap: the parts of the loss.
+        cohorts: the cases that the bar of a part leads to; parts without them lead nowhere.
+        title: of the outcome metric.
     """
-    figure = go.Figure()
-    known = [one for one in found.gaps if one.n]
-    _add_bars(figure, known, marks)
-    for one in known:
-        figure.add_annotation(
-            x=max(one.value, one.high, 0.0),
-            y=PARTS[one.key],
-            text=f"{_told(one)[0]}  n = {one.n:,}",
-            showarrow=False,
-            xanchor="left",
-            xshift=8,
-        )
-    figure.add_vline(x=0, line_width=1, line_color=GREY)
-    figure.update_yaxes(autorange="reversed", automargin=True, ticksuffix="  ")
-    span = _span(known)
-    figure.update_xaxes(
-        title=f"points of {chart_text(title)}, 95 % interval", range=span, automargin=True, tickformat=".2~f"
-    )
-    return laid_out(figure, FRAME + 30 + 2 * ROW * max(len(known), 1), clickmode="event+select")
-
-
-def _add_bars(figure: go.Figure, known: Sequence[GapEstimate], marks: Mapping[GapKind, str]) -> None:
-    """Add the bars of the losses that are known."""
-    figure.add_bar(
-        x=[one.value for one in known],
-        y=[PARTS[one.key] for one in known],
-        orientation="h",
-        width=0.55,
-        marker={
-            "color": [_LOOKS[one.key][0] for one in known],
-            "pattern": {
-                "shape": [_LOOKS[one.key][1] for one in known],
-                "fillmode": "overlay",
-                "fgcolor": "rgba(255, 255, 255, 0.5)",
-                "size": 7,
-                "solidity": 0.2,
-            },
-        },
-        error_x=error_bars(
-            [one.value for one in known],
-            [one.low for one in known],
-            [one.high for one in known],
-            width=6,
-            thickness=2,
-            color=GREY,
+    parts = [part for part in gap.gaps if part.n]
+    places = tuple(range(len(parts)))[::-1]  # the first part on top
+    bars = Series(
+        "",
+        finite(part.value for part in parts),
+        places,
+        BLUE,
+        colours=tuple(FILLS[part.key][0] for part in parts),
+        patterns=tuple(FILLS[part.key][1] for part in parts),
+        low=finite(part.low for part in parts),
+        high=finite(part.high for part in parts),
+        error_bars=ErrorBars(GREY, cap=6, thickness=2),
+        n=tuple(part.n for part in parts),
+        details=tuple(
+            f"{PARTS[part.key]}: {_value(part)} {interval_text(part.low, part.high)}, n = {part.n:,}"
+            for part in parts
         ),
-        customdata=[[marks.get(one.key, ""), *_told(one)] for one in known],
-        hovertemplate="%{y}: %{customdata[1]} %{customdata[2]}, n = %{customdata[3]}<extra></extra>",
-        showlegend=False,
+        keys=tuple((cohorts.get(part.key, ""),) for part in parts),
+        in_legend=False,
+    )
+    low, high = _range(parts)
+    return Chart(
+        "bars",
+        (bars,),
+        Axis(f"points of {title}, 95 % interval", low=low, high=high, format=".2~f"),
+        Axis(names=tuple(PARTS[part.key] for part in parts[::-1])),
+        FRAME + 30 + 2 * ROW * max(len(parts), 1),
+        horizontal=True,
+        lines=(ReferenceLine(0, True, GREY, "solid"),),
+        notes=tuple(
+            Note(f"{_value(part)}  n = {part.n:,}", max(part.value, part.high, 0.0), place)
+            for part, place in zip(parts, places, strict=True)
+        ),
+        legend=False,
+        clickable=True,
+        bar_width=0.55,
     )
 
 
-def _span(known: list[GapEstimate]) -> list[float]:
-    """Leave room for the figures beside the bars."""
-    low = min([0.0, *(min(one.value, one.low) for one in known)])
-    high = max([0.1, *(max(one.value, one.high) for one in known)])
-    return [low - 0.03 * (high - low), high + 0.3 * (high - low)]
+def _range(parts: Sequence[GapEstimate]) -> tuple[float, float]:
+    """Return the range of the values with room for the numbers beside the bars."""
+    low = min([0.0, *(min(part.value, part.low) for part in parts)])
+    high = max([0.1, *(max(part.value, part.high) for part in parts)])
+    return low - 0.03 * (high - low), high + 0.3 * (high - low)
 
 
-def _told(one: GapEstimate) -> list[str]:
-    value = signed(one.value) if one.key == "context" else number(one.value).replace("-", "−")
-    return [value, interval_text(one.low, one.high), f"{one.n:,}"]
+def _value(part: GapEstimate) -> str:
+    return signed(part.value) if part.key == "context" else number(part.value).replace("-", "−")

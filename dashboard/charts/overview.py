@@ -1,4 +1,4 @@
-"""Charts as pure functions: values in, figure out. Text from outside is escaped here, once."""
+"""The charts of the Triage, Diagnosis and Compare pages as pure functions."""
 
 from __future__ import annotations
 
@@ -8,19 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.style import (
-    BLUE,
-    FRAME,
-    GREEN,
-    GREY,
-    LEGEND,
-    OWNER_COLOURS,
-    ROW,
-    VERMILION,
-    error_bars,
-    laid_out,
-)
+from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
+from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, OWNER_COLOURS, ROW, VERMILION, laid_out
 from dashboard.wording.escaping import capital, chart_text, shorten
+from dashboard.wording.formatting import number, signed
 from data.comparison.compare import GOOD, MetricDifference
 from metrics.diagnosis.fix_first import FixFirst
 from metrics.diagnosis.stages import STAGES
@@ -29,30 +20,38 @@ from metrics.schema.scores import FloatArray
 
 __all__ = ["Point", "case_map", "difference_forest", "fix_first_bars", "stage_transition_map", "trend"]
 
-HOVER_RUN = "%{customdata[0]}<br>%{customdata[1]}<br>%{y:.2f}, n = %{customdata[2]}<extra></extra>"
+VERDICT_MARKERS = {
+    "better": (GREEN, "triangle-up"),
+    "worse": (VERMILION, "triangle-down"),
+    "cannot tell": (GREY, "circle"),
+    "unchanged": (GREY, "line-ew-open"),
+}
 
 
-def fix_first_bars(entries: Sequence[FixFirst]) -> go.Figure:
-    """Draw the stages by how many bad cases they own, the largest on top, coloured by who owns them."""
-    figure = go.Figure()
-    order = [entry.title for entry in entries]
+def fix_first_bars(entries: Sequence[FixFirst]) -> Chart:
+    """Return the bad cases of each stage as bars, the most on top, coloured by the component at fault."""
+    series = []
     for owner, colour in OWNER_COLOURS.items():
-        mine = [entry for entry in entries if entry.owner == owner]
-        if mine:
-            figure.add_bar(
-                y=[entry.title for entry in mine],
-                x=[entry.n_bad for entry in mine],
-                name=owner,
-                orientation="h",
-                marker_color=colour,
-                text=[f"{entry.n_bad:,}" for entry in mine],
-                textposition="outside",
-                cliponaxis=False,
-                hovertemplate="%{y}: %{x:,} bad cases<extra></extra>",
+        owned = [(len(entries) - at, entry) for at, entry in enumerate(entries, 1) if entry.owner == owner]
+        if owned:
+            series.append(
+                Series(
+                    owner,
+                    tuple(entry.n_bad for _, entry in owned),
+                    tuple(place for place, _ in owned),
+                    colour,
+                    text=tuple(f"{entry.n_bad:,}" for _, entry in owned),
+                    details=tuple(f"{entry.title}: {entry.n_bad:,} bad cases" for _, entry in owned),
+                )
             )
-    figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], automargin=True, ticksuffix="  ")
-    figure.update_xaxes(title="bad cases", rangemode="tozero", automargin=True, tickformat=",d")
-    return laid_out(figure, FRAME + ROW * max(len(entries), 3), legend=LEGEND, bargap=0.35)
+    return Chart(
+        "bars",
+        tuple(series),
+        Axis("bad cases", from_zero=True, format=",d"),
+        Axis(names=tuple(entry.title for entry in entries[::-1])),
+        FRAME + ROW * max(len(entries), 3),
+        horizontal=True,
+    )
 
 
 @dataclass(frozen=True)
@@ -78,49 +77,44 @@ class Point:
     current: bool
 
 
-def trend(points: Sequence[Point], title: str, baseline: float | None) -> go.Figure:
-    """Draw a metric over the runs of a project in time, with intervals; the baseline is a dashed line."""
-    measured = [(at, point) for at, point in enumerate(points) if point.mean is not None]
-    figure = go.Figure()
+def trend(points: Sequence[Point], title: str, baseline: float | None) -> Chart:
+    """Return a metric over the runs of a project in time, with intervals; the baseline is a dashed line."""
+    series = []
     for current, colour, name in ((False, GREY, "other runs"), (True, BLUE, "this run")):
-        mine = [(at, point) for at, point in measured if point.current == current]
-        figure.add_scatter(
-            x=[at for at, _ in mine],
-            y=[point.mean for _, point in mine],
-            mode="markers",
-            name=name,
-            marker={
-                "color": colour,
-                "size": 13 if current else 9,
-                "symbol": "diamond" if current else "circle",
-            },
-            error_y=_error_bars([point for _, point in mine]),
-            customdata=[[chart_text(point.label), point.when, point.n] for _, point in mine],
-            hovertemplate=HOVER_RUN,
+        places = [
+            place for place, point in enumerate(points) if point.mean is not None and point.current == current
+        ]
+        runs = [points[place] for place in places]
+        series.append(
+            Series(
+                name,
+                tuple(places),
+                finite(run.mean for run in runs),
+                colour,
+                low=finite(run.low for run in runs),
+                high=finite(run.high for run in runs),
+                error_bars=ErrorBars(cap=3),
+                n=tuple(run.n for run in runs),
+                details=tuple(f"{run.label}\n{run.when}\n{number(run.mean)}, n = {run.n}" for run in runs),
+                size=13 if current else 9,
+                symbol="diamond" if current else "circle",
+            )
         )
-    if baseline is not None:
-        figure.add_hline(
-            y=baseline,
-            line_dash="dash",
-            line_color=GREY,
-            annotation_text="baseline",
-            annotation_position="top left",
-        )
-    ticks = [chart_text(shorten(point.label, 22)) for point in points]
-    figure.update_xaxes(
-        tickvals=list(range(len(points))),
-        ticktext=ticks,
-        range=[-0.6, len(points) - 0.4],
-        tickangle=-35 if len(points) > 6 else 0,
-        automargin=True,
+    return Chart(
+        "points",
+        tuple(series),
+        Axis(
+            names=tuple(shorten(point.label, 22) for point in points),
+            unique=False,
+            low=-0.6,
+            high=len(points) - 0.4,
+            angle=-35 if len(points) > 6 else 0,
+        ),
+        Axis(title),
+        330,
+        lines=() if baseline is None else (ReferenceLine(baseline, False, GREY, name="baseline"),),
+        legend=False,
     )
-    figure.update_yaxes(title=title, automargin=True)
-    return laid_out(figure, 330, showlegend=False)
-
-
-def _error_bars(points: Sequence[Point]) -> dict[str, object]:
-    middles = [point.mean for point in points]
-    return error_bars(middles, [point.low for point in points], [point.high for point in points], width=3)
 
 
 def case_map(
@@ -157,48 +151,45 @@ def case_map(
     return laid_out(figure, 360)
 
 
-def difference_forest(
-    differences: Sequence[MetricDifference], higher: Mapping[str, bool | None]
-) -> go.Figure:
-    """Draw signed differences with intervals and a dashed line at 0; each verdict has a mark of its own."""
-    looks = {
-        "better": (GREEN, "triangle-up"),
-        "worse": (VERMILION, "triangle-down"),
-        "cannot tell": (GREY, "circle"),
-        "unchanged": (GREY, "line-ew-open"),
-    }
-    figure = go.Figure()
-    names = [_directed(one.metric, higher.get(one.metric, True)) for one in differences]
-    for verdict, (colour, symbol) in looks.items():
-        mine = [
-            (name, one.difference)
-            for name, one in zip(names, differences, strict=True)
-            if one.verdict == verdict
-        ]
-        if mine:
-            figure.add_scatter(
-                x=[one.difference for _, one in mine],
-                y=[name for name, _ in mine],
-                mode="markers",
-                name=verdict,
-                marker={"color": colour, "symbol": symbol, "size": 11},
-                error_x=error_bars(
-                    [one.difference for _, one in mine],
-                    [one.low for _, one in mine],
-                    [one.high for _, one in mine],
-                ),
-                customdata=[[one.n_pairs] for _, one in mine],
-                hovertemplate="%{y}: %{x:+.3f}, %{customdata[0]} pairs<extra></extra>",
+def difference_forest(differences: Sequence[MetricDifference], higher: Mapping[str, bool | None]) -> Chart:
+    """Return signed differences with intervals and a dashed line at 0; each verdict has its own marker."""
+    series = []
+    names = [_directed(row.metric, higher.get(row.metric, True)) for row in differences]
+    for verdict, (colour, symbol) in VERDICT_MARKERS.items():
+        rows = [at for at, row in enumerate(differences) if row.verdict == verdict]
+        gaps = [differences[at].difference for at in rows]
+        if rows:
+            series.append(
+                Series(
+                    verdict,
+                    finite(gap.difference for gap in gaps),
+                    tuple(len(names) - 1 - at for at in rows),  # the first on top
+                    colour,
+                    low=finite(gap.low for gap in gaps),
+                    high=finite(gap.high for gap in gaps),
+                    n=tuple(gap.n_pairs for gap in gaps),
+                    details=tuple(
+                        f"{names[at]}: {signed(gap.difference, 3)}, {gap.n_pairs} pairs"
+                        for at, gap in zip(rows, gaps, strict=True)
+                    ),
+                    symbol=symbol,
+                    size=11,
+                )
             )
-    figure.add_vline(x=0, line_dash="dash", line_color=GREY)
-    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], automargin=True, ticksuffix="  ")
-    figure.update_xaxes(title="difference to the baseline, 95 % interval", automargin=True)
-    return laid_out(figure, FRAME + 26 * max(len(names), 3), legend=LEGEND)
+    return Chart(
+        "points",
+        tuple(series),
+        Axis("difference to the baseline, 95 % interval"),
+        Axis(names=tuple(names[::-1])),
+        FRAME + 26 * max(len(names), 3),
+        horizontal=True,
+        lines=(ReferenceLine(0, True, GREY),),
+    )
 
 
 def _directed(metric: str, higher: bool | None) -> str:
     arrow = {True: "", False: " (lower is better)", None: " (no direction)"}[higher]
-    return chart_text(f"{capital(title_of(metric))}{arrow}")
+    return f"{capital(title_of(metric))}{arrow}"
 
 
 def stage_transition_map(flow: Mapping[tuple[str, str], int], base: str, other: str) -> go.Figure:

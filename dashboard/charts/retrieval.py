@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, LEGEND, ORANGE, PURPLE, ROW, VERMILION, laid_out
+from dashboard.charts.chart import Axis, Band, Chart, ErrorBars, ReferenceLine, Series, finite
+from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ORANGE, PURPLE, ROW, VERMILION, laid_out
 from dashboard.wording.escaping import chart_text, shorten
+from dashboard.wording.formatting import interval_text, number
 from data.analysis.multi_hop import HopTally
 from data.analysis.question_types import TypeCurve
 from data.analysis.retrieval_curves import HOPS, Curve
@@ -15,7 +18,7 @@ from metrics.metric_registry import title_of
 
 __all__ = ["first_gold_bars", "hop_bars", "hop_lines", "k_curves", "move_bars", "type_lines"]
 
-LOOKS = (
+MARKERS = (
     (BLUE, "circle"),
     (VERMILION, "square"),
     (GREEN, "diamond"),
@@ -27,122 +30,126 @@ Bar = tuple[str, int, str]  # what it says, how many, the mark it leads to
 
 def k_curves(
     ours: Sequence[Curve], base: Sequence[Curve], k: int, base_name: str, ends_from: int = 0
-) -> go.Figure:
-    """Draw metrics over the rank cut-off; the k in use is a vertical line, the baseline dashed.
+) -> Chart:
+    """Return metrics over k; the k in use is a vertical line, the baseline dashed.
 
     Args:
         ours: of the run on display; their intervals are drawn at k.
         base: of the baseline.
-        k: the cut-off in use.
+        k: the rank cut-off in use.
         base_name: name of the baseline.
-        ends_from: length of the shortest list; behind it the ground is shaded, since lists have ended.
+        ends_from: length of the shortest list; larger k are shaded, since some lists have ended there.
     """
-    figure = go.Figure()
     by_metric = {curve.metric: curve for curve in base}
-    named = chart_text(shorten(base_name, 40))
-    for look, curve in zip(LOOKS, ours, strict=False):
-        _add_curve(figure, curve, look, _title(curve.metric), k)
+    series = []
+    for (colour, symbol), curve in zip(MARKERS, ours, strict=False):
+        series.append(_curve(curve, colour, symbol, _title(curve.metric), k))
         if curve.metric in by_metric:
-            _add_baseline(figure, by_metric[curve.metric], look[0], named)
+            series.append(_baseline(by_metric[curve.metric], colour, shorten(base_name, 40)))
     longest = max((curve.longest for curve in [*ours, *base]), default=1)
+    bands = []
     if 0 < ends_from < max((curve.longest for curve in ours), default=0):
-        figure.add_vrect(
-            x0=ends_from + 0.5,
-            x1=longest + 0.5,
-            fillcolor=GREY,
-            opacity=0.1,
-            line_width=0,
-            layer="below",
-            annotation_text="some lists have ended",
-            annotation_position="bottom right",
-        )
-    return _over_k(figure, k, longest, 400)
+        bands.append(Band(ends_from + 0.5, longest + 0.5, GREY, "some lists have ended"))
+    return replace(_over_k(series, k, longest, 400), bands=tuple(bands))
 
 
-def _over_k(figure: go.Figure, k: int, longest: int, height: int) -> go.Figure:
-    """Give a figure over k its axes, and a line at the k in use."""
-    if k <= longest:
-        figure.add_vline(
-            x=k,
-            line_color=GREY,
-            line_dash="dot",
-            annotation_text=f"k = {k}",
-            annotation_position="bottom right" if k < 0.9 * longest else "bottom left",
-        )
-    figure.update_xaxes(
-        title="k: documents from the top",
-        range=[0.5, max(longest, 2) + 0.5],
-        automargin=True,
-        tickformat="d",
-        dtick=1 if longest <= 15 else 5,
+def _over_k(series: Sequence[Series], k: int, longest: int, height: int) -> Chart:
+    """Return a chart over k with a line at the k in use."""
+    position = "bottom right" if k < 0.9 * longest else "bottom left"
+    line = ReferenceLine(k, True, GREY, "dot", f"k = {k}", position)
+    return Chart(
+        "points",
+        tuple(series),
+        Axis(
+            "k: documents from the top",
+            low=0.5,
+            high=max(longest, 2) + 0.5,
+            format="d",
+            step=1 if longest <= 15 else 5,
+        ),
+        Axis("mean over questions", low=0, high=1.02),
+        height,
+        lines=(line,) if k <= longest else (),
     )
-    figure.update_yaxes(title="mean over questions", range=[0, 1.02], automargin=True)
-    return laid_out(figure, height, legend=LEGEND)
 
 
-def _add_curve(figure: go.Figure, curve: Curve, look: tuple[str, str], title: str, k: int) -> None:
-    """Add a curve up to the longest list, its interval drawn at k."""
+def _curve(curve: Curve, colour: str, symbol: str, title: str, k: int, line_width: float = 2) -> Series:
+    """Return a curve up to the longest list, with its interval at k."""
     points = curve.points[: curve.longest]
-    up = [point.high - point.mean if at == k else None for at, point in enumerate(points, 1)]
-    down = [point.mean - point.low if at == k else None for at, point in enumerate(points, 1)]
-    figure.add_scatter(
-        x=curve.ks[: curve.longest],
-        y=[point.mean for point in points],
-        mode="lines+markers",
-        name=title,
-        line={"color": look[0]},
-        marker={"symbol": look[1], "size": 7 if len(points) <= 20 else 4},
-        error_y={"type": "data", "symmetric": False, "array": up, "arrayminus": down, "width": 5},
-        customdata=[[point.low, point.high, point.n_scored] for point in points],
-        hovertemplate=f"{title}, k = %{{x}}: %{{y:.3f}} [%{{customdata[0]:.3f}}, %{{customdata[1]:.3f}}], "
-        "n = %{customdata[2]:,}<extra></extra>",
+    return Series(
+        title,
+        tuple(curve.ks[: curve.longest]),
+        finite(point.mean for point in points),
+        colour,
+        low=finite(point.low if at == k else None for at, point in enumerate(points, 1)),
+        high=finite(point.high if at == k else None for at, point in enumerate(points, 1)),
+        error_bars=ErrorBars(cap=5),
+        n=tuple(point.n_scored for point in points),
+        details=tuple(
+            f"{title}, k = {at}: {number(point.mean, 3)} {interval_text(point.low, point.high, 3)}, "
+            f"n = {point.n_scored:,}"
+            for at, point in enumerate(points, 1)
+        ),
+        line="solid",
+        line_width=line_width,
+        symbol=symbol,
+        size=7 if len(points) <= 20 else 4,
     )
 
 
-def _add_baseline(figure: go.Figure, curve: Curve, colour: str, named: str) -> None:
-    title = _title(curve.metric)
-    figure.add_scatter(
-        x=curve.ks[: curve.longest],
-        y=[point.mean for point in curve.points[: curve.longest]],
-        mode="lines",
-        name=f"{title}, {named}",
-        line={"color": colour, "dash": "dash", "width": 1.5},
-        showlegend=False,
-        hovertemplate=f"{title}, k = %{{x}}, of {named}: %{{y:.3f}}<extra></extra>",
+def _baseline(curve: Curve, colour: str, name: str) -> Series:
+    title, points = _title(curve.metric), curve.points[: curve.longest]
+    return Series(
+        f"{title}, {name}",
+        tuple(curve.ks[: curve.longest]),
+        finite(point.mean for point in points),
+        colour,
+        details=tuple(
+            f"{title}, k = {at}, of {name}: {number(point.mean, 3)}" for at, point in enumerate(points, 1)
+        ),
+        line="dash",
+        line_width=1.5,
+        symbol="",
+        in_legend=False,
     )
 
 
-def type_lines(types: Sequence[TypeCurve], k: int) -> go.Figure:
-    """Draw the primary metric of each type of question over k; a ring stands at the suggested k."""
-    figure = go.Figure()
-    measured = [one for one in types if one.curve is not None][: len(LOOKS)]
-    for (colour, symbol), one in zip(LOOKS, measured, strict=False):
-        assert one.curve is not None  # noqa: S101 -- those without are left out above
-        title = chart_text(f"{shorten(one.name, 30)}: {_title(one.curve.metric)}")
-        _add_curve(figure, one.curve, (colour, symbol), title, k)
-        if one.suggested is not None:
-            figure.add_scatter(
-                x=[one.suggested],
-                y=[one.curve.at(one.suggested).mean],
-                mode="markers",
-                showlegend=False,
-                marker={"symbol": "circle-open", "size": 18, "color": colour, "line": {"width": 2}},
-                hovertemplate=f"{title}: suggested k = {one.suggested}<extra></extra>",
+def type_lines(types: Sequence[TypeCurve], k: int) -> Chart:
+    """Return the primary metric of each type of question over k; a ring stands at the suggested k."""
+    series = []
+    measured = [kind for kind in types if kind.curve is not None][: len(MARKERS)]
+    for (colour, symbol), kind in zip(MARKERS, measured, strict=False):
+        assert kind.curve is not None  # noqa: S101 -- those without are left out above
+        title = f"{shorten(kind.name, 30)}: {_title(kind.curve.metric)}"
+        series.append(_curve(kind.curve, colour, symbol, title, k))
+        if kind.suggested is not None:
+            series.append(
+                Series(
+                    "",
+                    (kind.suggested,),
+                    finite([kind.curve.at(kind.suggested).mean]),
+                    colour,
+                    details=(f"{title}: suggested k = {kind.suggested}",),
+                    symbol="circle-open",
+                    size=18,
+                    in_legend=False,
+                )
             )
-    longest = max((one.curve.longest for one in measured if one.curve), default=1)
-    return _over_k(figure, k, longest, 340)
+    longest = max((kind.curve.longest for kind in measured if kind.curve), default=1)
+    return _over_k(series, k, longest, 340)
 
 
-def hop_lines(curves: Sequence[Curve], k: int) -> go.Figure:
-    """Draw how many questions have each hop, and all of them, in the top k."""
-    figure = go.Figure()
-    looks = [*LOOKS[1 : len(curves)], LOOKS[0]]  # all hops together in the first colour, heaviest
-    for look, curve in zip(looks, curves, strict=False):
-        title = "all hops" if curve.metric == HOPS else chart_text(shorten(curve.metric, 30))
-        _add_curve(figure, curve, look, title, k)
-    figure.data[-1].line.width = 3
+def hop_lines(curves: Sequence[Curve], k: int) -> Chart:
+    """Return how many questions have each hop, and all of them, in the top k."""
+    markers = [*MARKERS[1 : len(curves)], MARKERS[0]]  # all hops together in the first colour, heaviest
+    series = []
+    for (colour, symbol), curve in zip(markers, curves, strict=False):
+        title = "all hops" if curve.metric == HOPS else shorten(curve.metric, 30)
+        last = curve is curves[-1]
+        series.append(_curve(curve, colour, symbol, title, k, line_width=3 if last else 2))
     longest = max((curve.longest for curve in curves), default=1)
-    return _over_k(figure, k, longest, 320).update_yaxes(title="share of questions", tickformat=".0%")
+    chart = _over_k(series, k, longest, 320)
+    return replace(chart, y=replace(chart.y, title="share of questions", format=".0%"))
 
 
 def _title(metric: str) -> str:

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dashboard.charts.figure_data import figure_rows
+from dashboard.charts.chart_rows import chart_rows
 from dashboard.export.chart_images import chart_image
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.table_files import export_table
@@ -36,18 +36,18 @@ def story_files(made: Sequence[RenderedSection]) -> bytes:
 
 
 def _tables(one: RenderedSection) -> Iterator[tuple[str, bytes]]:
-    of_chart: Sequence[Mapping[str, Any]] = [] if one.figure is None else figure_rows(one.figure)
+    of_chart: Sequence[Mapping[str, Any]] = [] if one.chart is None else chart_rows(one.chart)
     for part, rows in (("", one.rows), ("-chart", of_chart)):
         if rows:
             yield from ((f"{part}.{ending}", export_table(rows, form)) for ending, form in TABLES.items())
 
 
 def _images(packed: zipfile.ZipFile, name: str, one: RenderedSection) -> list[str]:
-    if one.figure is None:
+    if one.chart is None:
         return []
     try:
         for form in IMAGES:
-            _put(packed, f"{name}.{form}", chart_image(one.figure, form))
+            _put(packed, f"{name}.{form}", chart_image(one.chart, form))
     except DataError as error:
         return [str(error)]
     return []

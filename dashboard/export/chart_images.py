@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import plotly.graph_objects as go
 
-from dashboard.charts.figure_data import plain_json
+from dashboard.charts.chart import Chart, Heatmap
+from dashboard.charts.plotly_figure import figure_json
 from dashboard.export.pdf import needed_chromium, run_bounded
 from data.errors import DataError
 
@@ -24,11 +24,13 @@ WIDTH, HEIGHT, SCALE = 960, 480, 2
 FONTS = "Arial, 'Liberation Sans', 'Noto Sans', 'Noto Sans CJK SC', 'DejaVu Sans', sans-serif"
 
 
-def chart_image(figure: go.Figure, form: str, width: int = WIDTH, seconds: float = PATIENCE_SECONDS) -> bytes:
+def chart_image(
+    chart: Chart | Heatmap, form: str, width: int = WIDTH, seconds: float = PATIENCE_SECONDS
+) -> bytes:
     """Draw a chart on white.
 
     Args:
-        figure: the chart; its own height is kept.
+        chart: what is drawn; its own height is kept.
         form: one of IMAGE_FORMS; PNG has twice the pixels.
         width: in CSS pixels.
         seconds: the time allowed.
@@ -40,7 +42,7 @@ def chart_image(figure: go.Figure, form: str, width: int = WIDTH, seconds: float
         raise DataError(f"image format {form!r}; accepted: {', '.join(IMAGE_FORMS)}")
     if importlib.util.find_spec("kaleido") is None:
         raise DataError('images of charts need kaleido: `pip install "ragtriage[images]"`')
-    asked = orjson.dumps({"figure": _drawn(figure), "form": form, "width": width})
+    asked = orjson.dumps({"figure": _on_white(chart), "form": form, "width": width})
     command = [sys.executable, "-P", "-m", "dashboard.export.chart_images"]
     with tempfile.TemporaryDirectory(prefix="ragtriage-", ignore_cleanup_errors=True) as folder:
         set_here = {"BROWSER_PATH": needed_chromium(), "PYTHONPATH": _path(), "TMPDIR": folder}
@@ -56,10 +58,10 @@ def _path() -> str:
     return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def _drawn(figure: go.Figure) -> Any:
-    """Give the figure with the template of print: white ground, fonts that cover most scripts."""
-    layout = figure.layout.to_plotly_json()
-    layout["template"] = {
+def _on_white(chart: Chart | Heatmap) -> dict[str, Any]:
+    """Return the figure with a template for print: white background, fonts that cover most scripts."""
+    figure = figure_json(chart)
+    figure["layout"]["template"] = {
         "layout": {
             "font": {"family": FONTS, "color": "#1b2733", "size": 14},
             "paper_bgcolor": "#ffffff",
@@ -68,7 +70,7 @@ def _drawn(figure: go.Figure) -> Any:
             "yaxis": {"gridcolor": "#d7dee6", "zerolinecolor": "#d7dee6"},
         }
     }
-    return plain_json({"data": [trace.to_plotly_json() for trace in figure.data], "layout": layout})
+    return figure
 
 
 def _main() -> None:

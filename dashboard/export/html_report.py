@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import plotly.graph_objects as go
 
 from dashboard.case_html.report_case import CASE_STYLE, Fold, case_html
-from dashboard.charts.figure_data import figure_rows, plain_json
+from dashboard.charts.chart import Chart, Heatmap
+from dashboard.charts.chart_rows import chart_rows
+from dashboard.charts.plotly_figure import figure_json
 from dashboard.stories.report import OBTAINED, Report
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.export_text import cell_text, columns_of, printable
@@ -22,7 +23,6 @@ from dashboard.wording.table_files import export_table
 
 __all__ = [
     "facts_html",
-    "figure_json",
     "html_report",
     "paper_report",
     "point_html",
@@ -53,7 +53,7 @@ def point_html(made: RenderedSection, number: int, fold: Fold) -> str:
     parts = [f"<h2>{safe(made.heading or f'Point {number}')}</h2>"]
     parts += [f'<p class="lead">{safe(made.sentence)}</p>'] if made.sentence else []
     parts += [f'<div class="note" dir="auto">{safe(made.note)}</div>'] if made.note else []
-    parts += [_figure(made, number)] if made.figure is not None else []
+    parts += [_figure(made, number)] if made.chart is not None else []
     if made.rows:
         parts.append(table_html(made.rows) + _download(made.rows, f"point-{number}-table", "this table"))
     cases = (case_html(one, f"case-{number}-{at}", fold) for at, one in enumerate(made.cases, 1))
@@ -69,13 +69,12 @@ def facts_html(facts: Iterable[str]) -> str:
 
 
 def _figure(made: RenderedSection, number: int) -> str:
-    assert made.figure is not None  # noqa: S101 -- asked by the caller
-    rows = figure_rows(made.figure)
-    height = made.figure.layout.height or 360
+    assert made.chart is not None  # noqa: S101 -- asked by the caller
+    rows = chart_rows(made.chart)
     alt = safe(made.alt or made.heading)
     chart = (
         f'<div class="chart" data-figure="figure-{number}" role="img" aria-label="{alt}" '
-        f'style="height:{int(height)}px"></div>'
+        f'style="height:{made.chart.height}px"></div>'
     )
     caption = f"<figcaption>{safe(made.alt)}</figcaption>" if made.alt else ""
     return f"<figure>{chart}{caption}</figure>{_data(rows, number)}"
@@ -129,15 +128,11 @@ def _number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def figure_json(figure: go.Figure, number: int) -> str:
-    """Write a figure as a data block that the page draws; numbers rounded, colours left to the page."""
-    layout = figure.layout.to_plotly_json()
-    for name in ("template", "width"):
-        layout.pop(name, None)
-    traces = [trace.to_plotly_json() for trace in figure.data]
-    held = orjson.dumps(plain_json({"data": traces, "layout": layout})).decode()
-    held = held.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-    return f'<script type="application/json" id="figure-{number}">{held}</script>'
+def _figure_block(chart: Chart | Heatmap, number: int) -> str:
+    """Write a figure as a data block that the page draws."""
+    content = orjson.dumps(figure_json(chart)).decode()
+    content = content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return f'<script type="application/json" id="figure-{number}">{content}</script>'
 
 
 HERE = Path(__file__).parent
@@ -160,8 +155,8 @@ def paper_report(report: Report) -> str:
 def _page(report: Report, paper: bool) -> str:
     fold: Fold = "screen" if not paper else "open" if report.audience == "engineer" else "paper"
     points = [point_html(made, number, fold) for number, made in enumerate(report.made, 1)]
-    drawn = [(made.figure, number) for number, made in enumerate(report.made, 1) if made.figure is not None]
-    figures = [figure_json(figure, number) for figure, number in drawn]
+    drawn = [(made.chart, number) for number, made in enumerate(report.made, 1) if made.chart is not None]
+    figures = [_figure_block(chart, number) for chart, number in drawn]
     scripts = [_plotly(), _script()] if drawn else []
     style = (HERE / "report_page.css").read_text(encoding="utf-8") + CASE_STYLE + (PAPER if paper else "")
     return "".join(

@@ -16,6 +16,7 @@ from dashboard.charts.alignment import (
     rank_bars,
     version_rates,
 )
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, facts, show_table
 from dashboard.shell.session import View, open_cases
@@ -134,7 +135,9 @@ def split_section(scored: ScoredRun, found: RunContextUse, origin: str) -> None:
     offered = {by: SPLITS[by] for by in every}
     by = choose("Split by", "split", list(offered), offered, {}, width=330)
     groups, mark = every[by], SPLIT_MARKS[by]
-    hit = clicked(group_bars(groups, mark, offered[by]), f"split_{by}", f"Rate by {offered[by]}")
+    hit = clicked(
+        plotly_figure(group_bars(groups, mark, offered[by])), f"split_{by}", f"Rate by {offered[by]}"
+    )
     facts([ORIGINS[origin], _how(groups), "click a bar for the cases that pass over it"])
     narrow = narrowed(found, origin)
     _buttons(f"split_{by}", "Open cases", [(one.label, f"{mark}:{one.key}") for one in groups], narrow)
@@ -164,7 +167,7 @@ def rank_section(scored: ScoredRun, found: RunContextUse, origin: str) -> None:
     """Draw how often each rank is drawn on."""
     groups = _by_rank(scored, origin)
     st.subheader("Which ranks answers draw on")
-    hit = clicked(rank_bars(groups), "by_rank", "Share of answers that draw on each rank")
+    hit = clicked(plotly_figure(rank_bars(groups)), "by_rank", "Share of answers that draw on each rank")
     facts(
         [
             "" if len(groups) <= MOST_COUNTED else f"n = {', '.join(_ns(groups))}",

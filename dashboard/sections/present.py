@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-import plotly.graph_objects as go
 import streamlit as st
 
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.export.formats import FORMS, export_report
 from dashboard.shell.components import draw, show_table
 from dashboard.shell.session import View, current_selection, keep
@@ -207,8 +207,8 @@ def show_rendered(one: RenderedSection, key: str, heading: bool = True) -> None:
         st.markdown(f"**{markdown_text(one.sentence)}**")
     if heading and one.note:
         st.markdown(markdown_text(one.note))
-    if one.figure is not None:
-        draw(one.figure, f"story_figure_{key}", one.alt)
+    if one.chart is not None:
+        draw(plotly_figure(one.chart), f"story_figure_{key}", one.alt)
     elif one.rows:
         show_table(one.rows, one.alt or one.heading)
     for case in one.cases[:CASES_SHOWN]:
@@ -285,16 +285,12 @@ def _large(lines: Sequence[str]) -> None:
     st.html(f'<div style="{LARGE}">{shown}</div>')
 
 
-def _enlarged(figure: go.Figure) -> go.Figure:
-    """Give a copy for a large screen; the chart of the page stays as it is."""
-    return go.Figure(figure).update_layout(height=CHART_HEIGHT, font={"size": CHART_TYPE})
-
-
 def _point(one: RenderedSection, at: int) -> None:
     st.title(markdown_text(one.heading))
     _large([one.sentence, one.note])
-    if one.figure is not None:
-        draw(_enlarged(one.figure), f"slide_figure_{at}", one.alt)
+    if one.chart is not None:
+        enlarged = plotly_figure(one.chart).update_layout(height=CHART_HEIGHT, font={"size": CHART_TYPE})
+        draw(enlarged, f"slide_figure_{at}", one.alt)
     elif one.rows:
         show_table(one.rows[:ROWS_SHOWN], one.alt or one.heading)
         if len(one.rows) > ROWS_SHOWN:

@@ -48,7 +48,7 @@ def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSec
         "retrieval",
         heading,
         f"At k = {k}: {said} ({count(n, 'question')})." if said else "",
-        figure=k_curves(found, [], k, ""),
+        chart=k_curves(found, [], k, ""),
         rows=[
             {
                 "Metric": capital(title_of(f"{one.metric}@{at}")),
@@ -78,7 +78,7 @@ def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
         heading,
         f"{percent(rate.mean)} of answers pass over the first document "
         f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, {count(rate.n_scored, 'question')}).",
-        figure=rank_bars(by_rank(view.scored, use, origin)),
+        chart=rank_bars(by_rank(view.scored, use, origin)),
         facts=[f"use of documents: {origin}", "the alert line is 30 %"],
         alt="How often each rank is drawn on",
     )
@@ -102,7 +102,7 @@ def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
     return RenderedSection(
         "losses",
         heading,
-        figure=oracle_gap_bars(found, {}, capital(title_of(qualities[0]))),
+        chart=oracle_gap_bars(found, {}, capital(title_of(qualities[0]))),
         rows=[
             {
                 "Lost in": one.key,
@@ -132,7 +132,7 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     return RenderedSection(
         "chunking",
         heading,
-        figure=heatmap(grids[0], found, capital(title_of(metric))),
+        chart=heatmap(grids[0], found, capital(title_of(metric))),
         rows=[
             {
                 "Chunking": one.cell.run.name,

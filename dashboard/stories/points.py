@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import plotly.graph_objects as go
 
+from dashboard.charts.chart import Chart
 from dashboard.charts.overview import Point, difference_forest, fix_first_bars, trend
 from dashboard.stories.context import StoryView
 from dashboard.stories.diagnostic_points import (
@@ -128,7 +128,7 @@ def trend_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
     return RenderedSection(
         "trend",
         heading,
-        figure=trend(points, title, base),
+        chart=trend(points, title, base),
         rows=[
             {
                 "Version": one.label,
@@ -271,7 +271,7 @@ def _fix_first(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         "fix_first",
         heading,
         f"{top.title} {ownership(top, bad)}.{bound}",
-        figure=fix_first_bars(entries),
+        chart=fix_first_bars(entries),
         rows=[{"Stage": one.title, "Bad cases": one.n_bad, "Owner": one.owner} for one in entries],
         facts=[
             f"{bad:,} bad of {count(found.scored.n, 'case')}",
@@ -314,7 +314,7 @@ def _change(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         "change",
         heading,
         f"Against {base}: {said}." if said else f"Against {base}, no metric moved beyond chance.",
-        figure=_forest(known),
+        chart=_forest(known),
         rows=[
             {
                 "Metric": capital(title_of(one.metric)),
@@ -337,7 +337,7 @@ def _change(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     )
 
 
-def _forest(differences: Sequence[MetricDifference]) -> go.Figure:
+def _forest(differences: Sequence[MetricDifference]) -> Chart:
     shown = [one for one in differences if one.metric == GOOD_SHARE or _share(one.metric)]
     known = {one.metric: declared(one.metric) for one in shown}
     return difference_forest(

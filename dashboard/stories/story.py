@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-import plotly.graph_objects as go
-
+from dashboard.charts.chart import Chart, Heatmap
 from data.errors import DataError
 
 __all__ = ["AUDIENCES", "Audience", "RenderedSection", "Story", "StorySection", "story_from_json"]
@@ -77,18 +76,18 @@ class RenderedSection:
         kind: of the piece.
         heading: one sentence or title.
         sentence: what the numbers say in plain words, with number and uncertainty; "" where nothing is said.
-        figure: chart, or None.
+        chart: what is drawn, or None.
         rows: table as rows of text and numbers; empty for none.
         cases: chosen cases in full, in the native form; empty for none.
         facts: n, intervals, how obtained, caveats; shown small.
         note: the author's.
-        alt: what the figure shows, in words.
+        alt: what the chart shows, in words.
     """
 
     kind: str
     heading: str
     sentence: str = ""
-    figure: go.Figure | None = None
+    chart: Chart | Heatmap | None = None
     rows: Sequence[Mapping[str, Any]] = ()
     cases: Sequence[Mapping[str, Any]] = ()
     facts: Sequence[str] = ()

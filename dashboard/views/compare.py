@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.charts.overview import difference_forest, stage_transition_map
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.sections.compare.ablation import cost_section, factor_section
 from dashboard.sections.compare.versions import (
     change_list,
@@ -54,7 +55,9 @@ st.subheader("Differences")
 on_scale = [one for one in side.differences if is_share(one.metric)]
 higher = {one: found.higher_is_better for one in metrics if (found := declared(one)) is not None}
 draw(
-    difference_forest(on_scale, higher), "forest", f"Differences of {name} to {base_name} with 95 % intervals"
+    plotly_figure(difference_forest(on_scale, higher)),
+    "forest",
+    f"Differences of {name} to {base_name} with 95 % intervals",
 )
 left_out = len(side.differences) - len(on_scale)
 facts([f"{count(left_out, 'metric')} on another scale than 0 to 1: in the numbers below" if left_out else ""])

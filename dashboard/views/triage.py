@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.charts.overview import trend
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.sections.triage.gates import gate_report, gate_section, verdict_card
 from dashboard.sections.triage.overview import (
     against_baseline,
@@ -94,7 +95,11 @@ if sum(point.mean is not None for point in points) > 1:
     level = next(
         (point.mean for point, run in zip(points, view.sampled, strict=True) if run.run_id == base), None
     )
-    draw(trend(points, metric_title(metric), level), "trend", "The metric over runs with 95 % intervals")
+    draw(
+        plotly_figure(trend(points, metric_title(metric), level)),
+        "trend",
+        "The metric over runs with 95 % intervals",
+    )
     missing = int(np.sum([point.mean is None for point in points]))
     facts(
         [

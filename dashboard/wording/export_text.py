@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,12 +11,10 @@ import numpy as np
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, number
 
-__all__ = ["cell_text", "columns_of", "label_text", "markdown_cell", "printable"]
+__all__ = ["cell_text", "columns_of", "markdown_cell", "one_line", "printable"]
 
 # Controls (but not tab and newline), halves of surrogate pairs, what reverses the line, and two that XML bans
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
-_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
-_MARKUP = re.compile(r"</?(?:b|i|em|strong|sub|sup|s|u|span|a)(?:\s[^<>]*)?>", re.IGNORECASE)
 _NEEDLESS = re.compile(r"\\([.,;:%=+/()'\"?{}-])")  # marks that mean nothing inside a Markdown cell
 DIGITS = 3
 SMALLEST = 0.0005
@@ -28,10 +25,9 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def label_text(label: object) -> str:
-    """Read a chart label, which may carry Plotly's markup and escapes, as plain text on one line."""
-    text = _MARKUP.sub("", _BREAK.sub(" ", str(label)))
-    return " ".join(printable(html.unescape(text)).split())
+def one_line(text: str) -> str:
+    """Return a text on one line, printable."""
+    return " ".join(printable(text).split())
 
 
 def cell_text(value: Any) -> str:

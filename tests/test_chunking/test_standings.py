@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dashboard.charts.chunking import heatmap, marginal_effect_curve
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.sections.chunking.results import alike, grid_titles, legend, other_cuts, reading
 from data.api import add_run
 from data.chunking.grids import Grid, grids_of
@@ -60,7 +61,7 @@ def test_a_strategy_that_is_better_than_every_fixed_cell_is_the_best(workspace: 
         "Every other cell is worse by a paired test.",
     ]
     assert "paragraph, which is not on this map" in legend(found)
-    heat = heatmap(grid, found, "Recall").data[0]
+    heat = plotly_figure(heatmap(grid, found, "Recall")).data[0]
     assert not any("★" in text for row in heat.text for text in row)
 
 
@@ -161,7 +162,7 @@ def test_units_from_outside_are_no_markup_in_charts(workspace: RunStore) -> None
     for size in (128, 256):
         _cell(workspace, f"{size}", FIXED, chunk_size=size, chunk_unit=unit)
     grid, found = _found(workspace)
-    figure = heatmap(grid, found, "Recall")
+    figure = plotly_figure(heatmap(grid, found, "Recall"))
     curve = marginal_effect_curve(found.marginal_effects[0], grid.unit, "Recall", (0.0, 1.0))
     for axis in (figure.layout.xaxis, figure.layout.yaxis, curve.layout.xaxis):
         assert "<a" not in axis.title.text

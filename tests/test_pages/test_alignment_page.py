@@ -11,6 +11,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.alignment import VersionRate, group_bars, k_lines, rank_bars, version_rates
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.selection import Selection
 from data.analysis.alignment import (
     GOLD_RANK_BANDS,
@@ -199,9 +200,10 @@ def test_the_published_range_has_a_row_of_its_own(workspace: RunStore) -> None:
 
 def test_bars_carry_the_marks_they_lead_to(workspace: RunStore) -> None:
     scored, found = _loaded(workspace, RECORDS)
-    bars = rank_bars(by_rank(scored, found, "judge")).data[0]
+    bars = plotly_figure(rank_bars(by_rank(scored, found, "judge"))).data[0]
     assert [one[0] for one in bars.customdata] == ["used_rank:1", "used_rank:2", "used_rank:3"]
-    halves = group_bars(split(scored, found, "judge", "relevant"), "ignored_relevant", "relevance").data[0]
+    groups = split(scored, found, "judge", "relevant")
+    halves = plotly_figure(group_bars(groups, "ignored_relevant", "relevance")).data[0]
     assert [one[0] for one in halves.customdata] == [
         "ignored_relevant:not relevant",
         "ignored_relevant:relevant",

@@ -13,6 +13,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.chunking import heatmap, marginal_effect_curve
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.sections.chunking import grid_search
 from dashboard.shell.selection import Selection
 from data.chunking.corpus import corpus_of
@@ -93,7 +94,7 @@ def test_cells_that_were_not_run_are_blank(workspace: RunStore) -> None:
     run_grid(workspace, _plan((16, 32), (0, 16)), "towns")
     (grid,) = grids_of(workspace.runs())
     found = rank_trials(grid, [workspace.scored(cell.run) for cell in grid.cells], "span_recall@1")
-    figure = heatmap(grid, found, "Recall <b>")
+    figure = plotly_figure(heatmap(grid, found, "Recall <b>"))
     heat, points = figure.data
     assert heat.z[0][1] is None
     assert heat.text[0][1] == ""

@@ -19,6 +19,7 @@ from dashboard.charts.overview import (
     stage_transition_map,
     trend,
 )
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.selection import Selection
 from dashboard.wording.escaping import chart_text, markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
@@ -189,7 +190,7 @@ def test_the_word_diff_marks_what_was_dropped_and_added() -> None:
 
 def test_bars_show_every_stage_with_its_count() -> None:
     stages = np.array([stage_code("unfaithful")] * 3 + [stage_code("missed"), -1], dtype=np.int8)
-    figure = fix_first_bars(fix_first(stages, np.arange(5)))
+    figure = plotly_figure(fix_first_bars(fix_first(stages, np.arange(5))))
     bars = {title: int(value) for trace in figure.data for title, value in zip(trace.y, trace.x, strict=True)}
     assert bars == {"Unfaithful": 3, "Missed": 1}
     assert list(figure.layout.yaxis.categoryarray)[-1] == "Unfaithful", "the largest is on top"
@@ -197,7 +198,7 @@ def test_bars_show_every_stage_with_its_count() -> None:
 
 def test_a_trend_leaves_out_what_was_not_measured() -> None:
     points = [Point("a", "d", 0.5, 0.4, 0.7, 10, False), Point("<b>", "d", None, None, None, 0, True)]
-    figure = trend(points, "Faithfulness", 0.5)
+    figure = plotly_figure(trend(points, "Faithfulness", 0.5))
     assert sum(len(trace.x) for trace in figure.data) == 1
     assert figure.layout.xaxis.ticktext[1] == "&lt;b&gt;"
     assert figure.data[0].error_y.array[0] == pytest.approx(0.2)
@@ -216,7 +217,7 @@ def test_differences_are_signed_and_marked_by_verdict() -> None:
     better = paired(np.zeros(12), np.full(12, 0.2) + np.arange(12) / 100, np.arange(12))
     one = MetricDifference("faithfulness", 0.0, 0.25, better, 0.01, "better")
     other = MetricDifference("hallucination", 0.0, 0.25, better, 0.01, "worse")
-    figure = difference_forest([one, other], {"faithfulness": True, "hallucination": False})
+    figure = plotly_figure(difference_forest([one, other], {"faithfulness": True, "hallucination": False}))
     assert {trace.name for trace in figure.data} == {"better", "worse"}
     assert {trace.marker.symbol for trace in figure.data} == {"triangle-up", "triangle-down"}
     assert "Hallucination (lower is better)" in figure.layout.yaxis.categoryarray

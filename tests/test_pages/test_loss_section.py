@@ -11,6 +11,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.oracle_gap import oracle_gap_bars
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.cases.cohorts import oracle_gap_cohort_key
@@ -105,7 +106,7 @@ def test_an_imported_partner_gives_two_bars_with_intervals(
         oracle_gap_cohort_key("retrieval", oracle.run_id, "correctness"),
         oracle_gap_cohort_key("generation", oracle.run_id, "correctness"),
     ]
-    assert [one[3] for one in bars["customdata"]] == ["10", "10"]
+    assert all(details.endswith("n = 10") for details in bars["hovertext"])
     words = _words(app)
     for told in ("0.35 as retrieved", "0.70 with the gold documents", "0.35", "0.30", "n = 10 questions"):
         assert told in words
@@ -230,7 +231,7 @@ def _found(**losses: tuple[float, float, float]) -> OracleGap:
 
 def test_bars_have_arms_patterns_and_room_for_their_figures() -> None:
     found = _found(retrieval=(-0.1, -0.2, 0.05), generation=(0.4, 0.3, 0.5))
-    figure = oracle_gap_bars(found, {"retrieval": "lost_retrieval:x:y"}, "Correct<b>ness")
+    figure = plotly_figure(oracle_gap_bars(found, {"retrieval": "lost_retrieval:x:y"}, "Correct<b>ness"))
     bar = figure.data[0]
     assert list(bar.error_x.array) == pytest.approx([0.15, 0.1])
     assert list(bar.error_x.arrayminus) == pytest.approx([0.1, 0.1])

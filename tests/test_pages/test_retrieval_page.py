@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from places import APP
 from streamlit.testing.v1 import AppTest
 
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.retrieval import first_gold_bars, hop_bars, k_curves
 from dashboard.shell.selection import Selection
 from data.analysis.multi_hop import hop_tallies
@@ -238,7 +239,7 @@ def test_charts_carry_the_marks_their_bars_lead_to(workspace: RunStore) -> None:
     assert list(bars.y) == [3, 0, 1, 2]
     hops = hop_bars(hop_tallies(lists, 3)).data[0]
     assert sum(hops.x) == 7
-    lines = k_curves(curves(scored, lists), curves(scored, lists), 3, "base <b>")
+    lines = plotly_figure(k_curves(curves(scored, lists), curves(scored, lists), 3, "base <b>"))
     assert [one.name for one in lines.data][::2] == ["Recall", "Precision", "nDCG", "MRR"]
     assert all(one.line.dash == "dash" for one in lines.data[1::2])
     assert list(lines.data[0].x) == [1, 2, 3, 4]

@@ -8,12 +8,14 @@ import hashlib
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_reports import HOSTILE, LONG_ANSWER, bars, curves, full_report, long_rows
+from made_reports import HOSTILE, LONG_ANSWER, bars, full_report, long_rows, many_points
 from playwright.sync_api import Browser
 
+from dashboard.charts.chart import finite
 from dashboard.export.html_report import html_report, paper_report
 from dashboard.stories.story import RenderedSection
 
@@ -115,22 +117,20 @@ def test_facts_caveats_and_commands_close_the_report(page: str) -> None:
     assert "ragtriage metrics abcdef123456 --k 1,5\nragtriage gate abcdef123456" in last
 
 
-def test_numbers_are_rounded_and_the_figure_is_left_as_it_was() -> None:
-    figure = bars()
-    figure.data[0].x = [1 / 3, float("nan")]
-    before = figure.to_json()
-    page = html_report(full_report([RenderedSection("x", "x", figure=figure)]))
+def test_numbers_are_rounded_and_the_chart_is_left_as_it_was() -> None:
+    chart = bars()
+    thirds = replace(chart.series[0], x=finite([1 / 3, float("nan")]))
+    chart = replace(chart, series=(thirds,))
+    before = str(chart)
+    page = html_report(full_report([RenderedSection("x", "x", chart=chart)]))
     held = re.search(r'<script type="application/json" id="figure-1">(.*?)</script>', page, re.DOTALL)
     assert held is not None
     assert json.loads(held.group(1))["data"][0]["x"] == [0.333333, None]
-    assert figure.to_json() == before
+    assert str(chart) == before
 
 
 def test_long_data_is_shown_in_part_and_saved_whole() -> None:
-    figure = curves()
-    figure.data = figure.data[:1]
-    figure.data[0].update(x=list(range(500)), y=[0.5] * 500, customdata=None, error_y=None)
-    page = html_report(full_report([RenderedSection("x", "x", figure=figure)]))
+    page = html_report(full_report([RenderedSection("x", "x", chart=many_points(500))]))
     assert "300 more rows are in the CSV" in page
     assert len(_downloads(page)["point-1-chart.csv"]) == 500
 

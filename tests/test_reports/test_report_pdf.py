@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import plotly.graph_objects as go
 import pytest
 from made_reports import bars, forest, full_report, long_rows
 from PIL import Image
@@ -92,7 +91,7 @@ def test_bookmarks_lead_to_the_points(pdf: PdfReader) -> None:
 
 def test_charts_are_drawn(chromium: str) -> None:
     with_chart = PdfReader(
-        io.BytesIO(pdf_report(full_report([RenderedSection("x", "x", figure=bars())]), chromium))
+        io.BytesIO(pdf_report(full_report([RenderedSection("x", "x", chart=bars())]), chromium))
     )
     assert "不忠实的回答" in with_chart.pages[1].extract_text().replace(" ", "")
     assert "1,234" in with_chart.pages[1].extract_text()
@@ -186,4 +185,4 @@ def test_a_chart_that_is_not_drawn_in_time_is_an_error(
 
 def test_other_image_forms_are_refused() -> None:
     with pytest.raises(DataError, match="accepted: png, svg"):
-        chart_image(go.Figure(), "gif")
+        chart_image(bars(), "gif")

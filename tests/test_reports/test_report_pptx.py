@@ -1,17 +1,18 @@
-"""The report as slides: native charts with the figure's numbers, notes, and nothing off the slide."""
+"""The report as slides: editable charts with the numbers of the report, notes, and nothing off the slide."""
 
 from __future__ import annotations
 
 import io
 import re
 import zipfile
+from dataclasses import replace
 from typing import Any
 
-import plotly.graph_objects as go
 import pytest
-from made_reports import HOSTILE, LONG_ANSWER, bars, curves, forest, full_report, long_rows
+from made_reports import HOSTILE, LONG_ANSWER, bars, forest, full_report, long_rows, many_points
 from pptx import Presentation
 
+from dashboard.charts.chart import Axis, Chart, Series
 from dashboard.export.pptx.charts import INTERVALS, book_text
 from dashboard.export.pptx.report import pptx_report
 from dashboard.export.pptx.tables import table_pages
@@ -65,7 +66,7 @@ def _words(slide: Any) -> str:
     return "\n".join(shape.text_frame.text for shape in slide.shapes if shape.has_text_frame)
 
 
-def test_bars_are_a_native_chart_with_the_values_of_the_figure(slides: Slides) -> None:
+def test_bars_are_an_editable_chart_with_the_values_of_the_chart(slides: Slides) -> None:
     (slide,) = _titled(slides, "What should be fixed first?")
     chart = _chart(slide)
     assert list(chart.plots[0].categories) == ["Ранжирование", "Retrieval missed it", "不忠实的回答"]
@@ -75,7 +76,7 @@ def test_bars_are_a_native_chart_with_the_values_of_the_figure(slides: Slides) -
     assert str(found["generation"].format.fill.fore_color.rgb) == "D55E00"
 
 
-def test_curves_are_a_native_scatter_with_the_values_of_the_figure(slides: Slides) -> None:
+def test_curves_are_an_editable_scatter_with_the_values_of_the_chart(slides: Slides) -> None:
     (slide,) = _titled(slides, "Retrieval over k")
     found = _series(slide)["Recall"]
     assert list(found.iter_values()) == pytest.approx([0.3 + 0.06 * k for k in range(1, 11)])
@@ -119,16 +120,12 @@ def test_a_heatmap_is_a_coloured_table(slides: Slides) -> None:
     assert str(table.cell(1, 2).fill.fore_color.rgb) == "000000"
 
 
-def test_a_chart_that_slides_do_not_have_becomes_its_data() -> None:
-    figure = go.Figure(
-        [go.Bar(x=["a", "b"], y=[1, 2], name="s"), go.Scatter(x=["a", "b"], y=[3.5, 4], name="t")]
-    )
-    slides = _open(pptx_report(full_report([RenderedSection("x", "Mixed", "Said.", figure)])))
-    (slide,) = _titled(slides, "Mixed")
-    assert _table(slide) == [
-        ["series", "x", "y"], ["s", "a", "1"], ["s", "b", "2"], ["t", "a", "3.500"], ["t", "b", "4"],
-    ]  # fmt: skip
-    assert "Said." in _words(slide)
+def test_a_chart_without_points_leaves_its_sentence() -> None:
+    chart = replace(bars(), series=())
+    slides = _open(pptx_report(full_report([RenderedSection("x", "Empty", "Nothing to draw.", chart)])))
+    (slide,) = _titled(slides, "Empty")
+    assert not any(shape.has_chart for shape in slide.shapes)
+    assert "Nothing to draw." in _words(slide)
 
 
 def test_a_long_table_goes_on_and_loses_no_row(slides: Slides) -> None:
@@ -250,11 +247,14 @@ def test_layouts_are_as_wide_as_the_slides(content: bytes) -> None:
 
 
 def test_no_workbook_behind_a_chart_holds_a_formula_or_a_link() -> None:
-    figure = forest()
-    figure.data[0].name = "=1+1"
-    named = go.Figure(go.Bar(x=["=2+2", "http://example.org", "@x", "external:c.xls"], y=[1, 2, 3, 4]))
+    chart = forest()
+    hostile = replace(chart, series=(replace(chart.series[0], name="=1+1"), *chart.series[1:]))
+    names = ("=2+2", "http://example.org", "@x", "external:c.xls")
+    named = Chart(
+        "bars", (Series("", (0, 1, 2, 3), (1, 2, 3, 4), "#0b5e94"),), Axis(names=names), Axis(), 200
+    )
     content = pptx_report(
-        full_report([RenderedSection("x", "x", figure=figure), RenderedSection("y", "y", figure=named)])
+        full_report([RenderedSection("x", "x", chart=hostile), RenderedSection("y", "y", chart=named)])
     )
     with zipfile.ZipFile(io.BytesIO(content)) as pack:
         books = [pack.read(name) for name in pack.namelist() if name.endswith(".xlsx")]
@@ -304,8 +304,6 @@ def test_a_text_is_cut_to_its_room_and_not_more(text: str) -> None:
 
 
 def test_curves_beyond_a_hundred_points_still_map() -> None:
-    figure = curves()
-    figure.data = figure.data[:1]
-    figure.data[0].update(x=list(range(2000)), y=[at / 2000 for at in range(2000)], error_y=None)
-    (slide,) = _titled(_open(pptx_report(full_report([RenderedSection("x", "Many", figure=figure)]))), "Many")
+    content = pptx_report(full_report([RenderedSection("x", "Many", chart=many_points(2000))]))
+    (slide,) = _titled(_open(content), "Many")
     assert len(list(_series(slide)["Recall"].iter_values())) == 2000

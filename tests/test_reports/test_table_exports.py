@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.wording.export_text import cell_text, label_text, printable
+from dashboard.wording.export_text import cell_text, one_line, printable
 from dashboard.wording.table_files import TABLE_FORMS, export_table
 from data.errors import DataError
 
@@ -98,6 +98,6 @@ def test_cells_for_people(given: object, written: str) -> None:
     assert cell_text(given) == written
 
 
-def test_labels_lose_markup_and_keep_what_was_escaped() -> None:
-    assert label_text("<b>1</b><br>a &lt;b&gt; &amp; <i>c</i>") == "1 a <b> & c"
+def test_a_label_of_several_lines_becomes_one_and_keeps_its_characters() -> None:
+    assert one_line("1\n80 %  a <b> & c\x07") == "1 80 % a <b> & c\ufffd"
     assert printable("a\r\nb\u202ec\ud800") == "a\nb\ufffdc\ufffd"

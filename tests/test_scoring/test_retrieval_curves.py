@@ -12,6 +12,7 @@ from metric_batches import WIDTH, Row, rankings, span_rankings
 from places import APP
 from streamlit.testing.v1 import AppTest
 
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.retrieval import hop_lines, k_curves, move_bars, type_lines
 from dashboard.shell.selection import Selection
 from data.analysis.multi_hop import hop_curves, hop_tallies
@@ -153,7 +154,7 @@ def test_values_behind_the_longest_list_are_those_of_triage(workspace: RunStore)
     for curve in curves(scored, lists, k=5):
         assert curve.longest == 3
         assert curve.at(5).mean == pytest.approx(summary[f"{curve.metric}@5"].mean), curve.metric
-    drawn = k_curves(curves(scored, lists, k=5), [], 5, "")
+    drawn = plotly_figure(k_curves(curves(scored, lists, k=5), [], 5, ""))
     assert [list(line.x) for line in drawn.data] == [[1, 2, 3]] * 4, "the chart ends with the lists"
 
 
@@ -242,7 +243,7 @@ def test_each_hop_has_its_own_curve(workspace: RunStore) -> None:
     assert found["hop 1"] == pytest.approx([3 / 4, 1, 1])
     assert found["hop 2"] == pytest.approx([0, 1 / 3, 2 / 3])
     assert found["all_hops_recall"] == pytest.approx([1 / 4, 2 / 4, 3 / 4])
-    lines = hop_lines(hop_curves(scored, lists, 3), 3)
+    lines = plotly_figure(hop_lines(hop_curves(scored, lists, 3), 3))
     assert [line.name for line in lines.data] == ["hop 1", "hop 2", "all hops"]
     whole = sum(one.n for one in hop_tallies(lists, 3))
     assert whole == hop_curves(scored, lists, 3)[-1].at(3).n_scored
@@ -277,7 +278,7 @@ def test_types_tell_what_each_further_document_adds(workspace: RunStore) -> None
     assert (broad.suggested, broad.rising) == (3, True)
     assert (hops.suggested, hops.rising) == (2, False)
     assert hops.stands_in, "the gold names no hops"
-    lines = type_lines(list(found.values()), 2)
+    lines = plotly_figure(type_lines(list(found.values()), 2))
     assert [line.name for line in lines.data if line.showlegend is not False] == [
         "list: Recall",
         "two-hop: Recall",
@@ -351,9 +352,9 @@ def test_short_lists_are_told(workspace: RunStore, monkeypatch: pytest.MonkeyPat
     assert "lists hold 1 to 3 documents" in _words(app)
     assert "1 of 2 lists shorter than 2" in _words(app)
     bars = curves(scored, lists)[0]
-    recall = k_curves([bars], [], 2, "").data[0]
+    recall = plotly_figure(k_curves([bars], [], 2, "")).data[0]
     assert [arm is None for arm in recall.error_y.array] == [True, False, True], "the interval stands at k"
-    shaded = k_curves(curves(scored, lists), [], 2, "", 1).layout.shapes
+    shaded = plotly_figure(k_curves(curves(scored, lists), [], 2, "", 1)).layout.shapes
     assert [(one.x0, one.x1) for one in shaded if one.type == "rect"] == [(1.5, 3.5)]
 
 

@@ -71,8 +71,8 @@ def test_every_point_says_something_about_every_kind_of_run(
     assert not any("nan" in one.lower().split() for one in told), told
     if kind != "text":
         assert made.heading
-        assert made.sentence or made.rows or made.figure is not None or made.cases
-    if made.figure is not None:
+        assert made.sentence or made.rows or made.chart is not None or made.cases
+    if made.chart is not None:
         assert made.alt
 
 

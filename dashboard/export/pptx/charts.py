@@ -1,4 +1,4 @@
-"""Native charts on a slide: what NativeChart says, as charts whose data can be edited."""
+"""Charts on a slide whose data can be edited in PowerPoint."""
 
 from __future__ import annotations
 
@@ -23,26 +23,16 @@ from pptx.oxml.ns import nsdecls, qn
 from pptx.slide import Slide
 from pptx.util import Emu, Inches, Pt
 
-from dashboard.export.pptx.axes import ChartAxis
-from dashboard.export.pptx.chart_model import Arms, ChartSeries, EditableChart
+from dashboard.charts.chart import Series
+from dashboard.export.pptx.chart_model import EditableChart, SlideAxis, error_lengths
 from dashboard.export.pptx.text_fit import lines_needed
-from dashboard.export.pptx.theme import EAST_ASIAN, LATIN, scale_colour
-from dashboard.wording.export_text import printable
+from dashboard.export.pptx.theme import EAST_ASIAN, LATIN, hex_digits, scale_colour
+from dashboard.wording.export_text import one_line, printable
 from data.cases.export import safe_cell
 
-__all__ = [
-    "Box",
-    "add_arms",
-    "add_chart",
-    "book_text",
-    "drop_gaps",
-    "hide_legend_entries",
-    "lay_out",
-    "name_of_font",
-    "paint_series",
-]
+__all__ = ["INTERVALS", "Box", "add_chart", "book_text"]
 
-_MARKS = {
+_MARKERS = {
     "circle": XL_MARKER_STYLE.CIRCLE,
     "square": XL_MARKER_STYLE.SQUARE,
     "diamond": XL_MARKER_STYLE.DIAMOND,
@@ -57,29 +47,32 @@ _MARKS = {
 _DASHES = {
     "dash": MSO_LINE.DASH,
     "dot": MSO_LINE.ROUND_DOT,
-    "dashdot": MSO_LINE.DASH_DOT,
-    "longdash": MSO_LINE.LONG_DASH,
 }
 LABEL_SIZE = 11
+POINTS_PER_PIXEL = 0.75
+TO_THE_LEFT, BELOW = "names to the left", "names below"
+_CARRIERS = {TO_THE_LEFT: XL_LABEL_POSITION.LEFT, BELOW: XL_LABEL_POSITION.BELOW}
 
 
-def paint_series(drawn: Any, one: ChartSeries, form: str) -> None:
-    """Give a drawn series and its points the looks of the figure."""
-    if form in ("bar", "column"):
+def _paint_series(drawn: Any, series: Series, form: str) -> None:
+    """Give a drawn series and its points their colours, markers, line and labels."""
+    colour = hex_digits(series.colour)
+    bars = form in ("bar", "column")
+    if bars:
         drawn.invert_if_negative = False
-        _fill(drawn.format, one.colour)
+        _fill(drawn.format, colour)
     else:
         drawn.smooth = False
-        _line(drawn.format.line, one)
-        _mark(drawn.marker, one, one.colour)
-    for at, colour in enumerate(one.colours):
-        if colour and colour != one.colour:
+        _line(drawn.format.line, series)
+        _mark(drawn.marker, series, colour)
+    for at, own in enumerate(map(hex_digits, series.colours)):
+        if own != colour:
             point = drawn.points[at]
-            if form in ("bar", "column"):
-                _fill(point.format, colour)
+            if bars:
+                _fill(point.format, own)
             else:
-                _mark(point.marker, one, colour)
-    _labels(drawn, one, form)
+                _mark(point.marker, series, own)
+    _labels(drawn, series, form)
 
 
 def _fill(shape: Any, colour: str) -> None:
@@ -87,69 +80,64 @@ def _fill(shape: Any, colour: str) -> None:
     shape.fill.fore_color.rgb = RGBColor.from_string(colour)
 
 
-def _line(line: Any, one: ChartSeries) -> None:
-    if not one.lines:
+def _line(line: Any, series: Series) -> None:
+    if series.line is None:
         line.fill.background()
         return
-    line.width, line.color.rgb = Pt(2 if one.dash == "solid" else 1.5), RGBColor.from_string(one.colour)
-    if one.dash in _DASHES:
-        line.dash_style = _DASHES[one.dash]
+    line.width = Pt(2 if series.line == "solid" else 1.5)
+    line.color.rgb = RGBColor.from_string(hex_digits(series.colour))
+    if series.line in _DASHES:
+        line.dash_style = _DASHES[series.line]
 
 
-def _mark(marker: Any, one: ChartSeries, colour: str) -> None:
-    if not one.markers:
+def _mark(marker: Any, series: Series, colour: str) -> None:
+    if not series.symbol:
         marker.style = XL_MARKER_STYLE.NONE
         return
-    shape = one.symbol.removesuffix("-open").removesuffix("-dot")
-    marker.style = _MARKS.get(shape, XL_MARKER_STYLE.CIRCLE)
-    marker.size = one.size
-    _fill(marker.format, _pale(colour) if one.symbol.endswith("-open") else colour)
+    shape = series.symbol.removesuffix("-open")
+    marker.style = _MARKERS.get(shape, XL_MARKER_STYLE.CIRCLE)
+    marker.size = max(3, min(12, round(series.size * POINTS_PER_PIXEL)))
+    # open markers get a tint: white ones vanish where outlines are not drawn
+    pale = scale_colour([(0, "#ffffff"), (1, f"#{colour}")], 0.35)
+    _fill(marker.format, pale if series.symbol.endswith("-open") else colour)
     marker.format.line.color.rgb = RGBColor.from_string(colour)
 
 
-def _pale(colour: str) -> str:
-    """Give a tint for marks that are open in the figure: white ones vanish where outlines are not drawn."""
-    return scale_colour([(0, "#ffffff"), (1, f"#{colour}")], 0.35)
-
-
-def _labels(drawn: Any, one: ChartSeries, form: str) -> None:
-    """Write the figure's own texts at the points, so that they read as in the app."""
-    place = _place(one, form)
-    for at, text in enumerate(one.labels):
+def _labels(drawn: Any, series: Series, form: str) -> None:
+    """Write the labels of the points, so that they read as in the app."""
+    if form in ("bar", "column"):
+        position = XL_LABEL_POSITION.OUTSIDE_END
+    else:
+        position = (
+            _CARRIERS.get(series.name, XL_LABEL_POSITION.ABOVE)
+            if not series.symbol
+            else XL_LABEL_POSITION.ABOVE
+        )
+    for at, text in enumerate(map(one_line, series.text)):
         if text:
             label = drawn.points[at].data_label
             label.has_text_frame = True
             label.text_frame.text = text
             font = label.text_frame.paragraphs[0].runs[0].font
             font.size, font.bold = Pt(LABEL_SIZE), False
-            label.position = place
+            label.position = position
 
 
-def _place(one: ChartSeries, form: str) -> XL_LABEL_POSITION:
-    if form in ("bar", "column"):
-        return XL_LABEL_POSITION.OUTSIDE_END
-    if one.name == "names to the left" and not one.markers:
-        return XL_LABEL_POSITION.LEFT
-    return (
-        XL_LABEL_POSITION.BELOW if one.name == "names below" and not one.markers else XL_LABEL_POSITION.ABOVE
-    )
-
-
-ARM_COLOUR = "56656F"
+BAR_COLOUR = "56656F"
 LEGEND_ROOM = 0.09
 
 
-def add_arms(drawn: Any, one: ChartSeries, form: str) -> None:
+def _add_error_bars(drawn: Any, series: Series, form: str) -> None:
     """Add the intervals of a series along its values as error bars, each point its own."""
-    element = drawn._element
-    after = next(child for child in element if child.tag in _DATA)
-    if one.y_arms:
-        along = {"bar": "", "column": ""}.get(form, '<c:errDir val="y"/>')  # bars have but one direction
-        after.addprevious(parse_xml(_error_bars(along, one.y_arms)))
+    lengths = error_lengths(series, series.y) if series.low else []
+    if any(below or above for below, above in lengths):
+        direction = "" if form in ("bar", "column") else '<c:errDir val="y"/>'  # bars have but one direction
+        first_data = next(child for child in drawn._element if child.tag in _DATA)
+        first_data.addprevious(parse_xml(_error_bars(direction, lengths)))
 
 
-def drop_gaps(chart: Chart) -> None:
-    """Take the places of gaps out of the data that a chart holds, where python-pptx has written None."""
+def _drop_gaps(chart: Chart) -> None:
+    """Remove the points of gaps, for which python-pptx has written None."""
     for value in chart._chartSpace.xpath('.//c:pt[c:v="None"]'):
         value.getparent().remove(value)
 
@@ -157,23 +145,25 @@ def drop_gaps(chart: Chart) -> None:
 _DATA = {qn("c:cat"), qn("c:val"), qn("c:xVal"), qn("c:yVal")}
 
 
-def _error_bars(direction: str, arms: Arms) -> str:
+def _error_bars(direction: str, lengths: Sequence[tuple[float, float]]) -> str:
     return (
         f"<c:errBars {nsdecls('c', 'a')}>{direction}"
         '<c:errBarType val="both"/><c:errValType val="cust"/><c:noEndCap val="0"/>'
-        f"<c:plus>{_numbers([above for _, above in arms])}</c:plus>"
-        f"<c:minus>{_numbers([below for below, _ in arms])}</c:minus>"
-        f'<c:spPr><a:ln w="12700"><a:solidFill><a:srgbClr val="{ARM_COLOUR}"/></a:solidFill></a:ln></c:spPr>'
+        f"<c:plus>{_numbers([above for _, above in lengths])}</c:plus>"
+        f"<c:minus>{_numbers([below for below, _ in lengths])}</c:minus>"
+        f'<c:spPr><a:ln w="12700"><a:solidFill><a:srgbClr val="{BAR_COLOUR}"/></a:solidFill></a:ln></c:spPr>'
         "</c:errBars>"
     )
 
 
-def _numbers(found: Sequence[float]) -> str:
-    points = "".join(f'<c:pt idx="{at}"><c:v>{value:.9g}</c:v></c:pt>' for at, value in enumerate(found))
-    return f'<c:numLit><c:formatCode>General</c:formatCode><c:ptCount val="{len(found)}"/>{points}</c:numLit>'
+def _numbers(values: Sequence[float]) -> str:
+    points = "".join(f'<c:pt idx="{at}"><c:v>{value:.9g}</c:v></c:pt>' for at, value in enumerate(values))
+    return (
+        f'<c:numLit><c:formatCode>General</c:formatCode><c:ptCount val="{len(values)}"/>{points}</c:numLit>'
+    )
 
 
-def hide_legend_entries(chart: Chart, places: Sequence[int]) -> None:
+def _hide_legend_entries(chart: Chart, places: Sequence[int]) -> None:
     """Take series out of the legend."""
     legend = chart._chartSpace.chart.find(qn("c:legend"))
     position = legend.find(qn("c:legendPos"))
@@ -182,13 +172,13 @@ def hide_legend_entries(chart: Chart, places: Sequence[int]) -> None:
         position.addnext(parse_xml(entry))
 
 
-def lay_out(chart: Chart, room: tuple[float, float], legend: bool) -> None:
-    """Set the ground of a chart apart from its left and its foot, so that labels have room there.
+def _set_plot_area(chart: Chart, room: tuple[float, float], legend: bool) -> None:
+    """Place the plot area of a chart so that labels have room to its left and below it.
 
     Args:
         chart: the chart.
         room: shares of width and height that are kept free.
-        legend: whether one stands above.
+        legend: whether there is one above.
     """
     plot = chart._chartSpace.chart.plotArea
     old = plot.find(qn("c:layout"))
@@ -197,19 +187,19 @@ def lay_out(chart: Chart, room: tuple[float, float], legend: bool) -> None:
     left, foot, top = room[0], room[1] + 0.12, LEGEND_ROOM if legend else 0.02
     sizes = {"x": left, "y": top, "w": 0.97 - left, "h": 1 - top - foot}
     modes = '<c:xMode val="edge"/><c:yMode val="edge"/>'
-    told = "".join(f'<c:{name} val="{value:.4f}"/>' for name, value in sizes.items())
-    inner = f'<c:manualLayout><c:layoutTarget val="inner"/>{modes}{told}</c:manualLayout>'
+    margins = "".join(f'<c:{name} val="{value:.4f}"/>' for name, value in sizes.items())
+    inner = f'<c:manualLayout><c:layoutTarget val="inner"/>{modes}{margins}</c:manualLayout>'
     plot.insert(0, parse_xml(f"<c:layout {nsdecls('c')}>{inner}</c:layout>"))
 
 
-def name_of_font(chart: Chart) -> None:
-    """Name fonts that hold most scripts, one for East Asian characters too."""
+def _set_fonts(chart: Chart) -> None:
+    """Set fonts that hold most scripts, with one for East Asian characters."""
     properties = chart.font._element
     for tag, name in (("a:latin", LATIN), ("a:ea", EAST_ASIAN)):
-        found = properties.find(qn(tag))
-        if found is None:
-            found = etree.SubElement(properties, qn(tag))
-        found.set("typeface", name)
+        font = properties.find(qn(tag))
+        if font is None:
+            font = etree.SubElement(properties, qn(tag))
+        font.set("typeface", name)
 
 
 Box = tuple[float, float, float, float]  # left, top, width, height in inches
@@ -227,139 +217,136 @@ _TYPES = {
 
 
 def book_text(text: str) -> str:
-    """Keep the workbook behind a chart from reading a name as a formula or a link.
+    """Return a name that the workbook behind a chart reads neither as a formula nor as a link.
 
-    A space stands before it, which a chart does not show, where CSV has a quote.
+    It gets a leading space, which a chart does not show, where CSV has a quote.
     """
     return f" {text}" if safe_cell(text) != text or _READ_BY_BOOKS.match(text) else text
 
 
-def add_chart(slide: Slide, native: EditableChart, box: Box, alt: str) -> Chart:
-    """Put a chart on a slide, with what it shows in words."""
-    kind = _TYPES[native.form][native.stacked]
+def add_chart(slide: Slide, model: EditableChart, box: Box, alt: str) -> Chart:
+    """Put a chart on a slide, with a description in words."""
+    kind = _TYPES[model.form][model.stacked]
     left, top, width, height = map(Inches, box)
-    data = _xy_data(native) if native.form == "scatter" else _category_data(native)
+    data = _xy_data(model) if model.form == "scatter" else _category_data(model)
     frame: Any = slide.shapes.add_chart(kind, left, top, width, height, data)  # type: ignore[arg-type] # Inches are lengths
     frame._element.nvGraphicFramePr.cNvPr.set("descr", printable(alt))
     chart: Chart = frame.chart
     chart.font.size, chart.font.color.rgb = Pt(FONT_SIZE), INK
-    name_of_font(chart)
+    _set_fonts(chart)
     chart.has_title = False
-    shown = _ordered(native)
-    for one, drawn in zip(shown, _drawn(chart), strict=True):
-        paint_series(drawn, one, native.form)
-        add_arms(drawn, one, native.form)
-    drop_gaps(chart)
-    _legend(chart, native, shown)
-    _axes(chart, native, box)
+    ordered = _ordered(model)
+    drawn = [part for plot in chart.plots for part in plot.series]
+    for part, series in zip(drawn, ordered, strict=True):
+        _paint_series(part, series, model.form)
+        if not (model.form == "scatter" and model.horizontal):  # those are strokes, see _intervals
+            _add_error_bars(part, series, model.form)
+    _drop_gaps(chart)
+    _legend(chart, model, ordered)
+    _axes(chart, model, box)
     return chart
 
 
-def _drawn(chart: Chart) -> list[Any]:
-    return [series for plot in chart.plots for series in plot.series]
-
-
-def _category_data(native: EditableChart) -> CategoryChartData:
-    values = native.x if native.form == "bar" else native.y
-    data = CategoryChartData(number_format=values.form)
-    data.categories = [book_text(name[:LONGEST_NAME]) for name in native.categories]
-    for one in native.series:
-        data.add_series(book_text(one.name), one.y)
+def _category_data(model: EditableChart) -> CategoryChartData:
+    values = model.x if model.form == "bar" else model.y
+    data = CategoryChartData(number_format=values.format)
+    data.categories = [book_text(name[:LONGEST_NAME]) for name in model.categories]
+    for series in model.series:
+        data.add_series(book_text(one_line(series.name)), series.y)
     return data
 
 
-def _xy_data(native: EditableChart) -> XyChartData:
+def _xy_data(model: EditableChart) -> XyChartData:
     data = XyChartData(number_format="General")
-    for one in _ordered(native):
-        series = data.add_series(book_text(one.name))
-        for x, y in zip(one.x, one.y, strict=True):
-            series.add_data_point(x, y)
+    for series in _ordered(model):
+        points = data.add_series(book_text(one_line(series.name)))
+        for x, y in zip(series.x, series.y, strict=True):
+            points.add_data_point(x, y)
     return data
 
 
-def _ordered(native: EditableChart) -> list[ChartSeries]:
-    """Give the series as they are drawn: in a scatter with its helpers, the longest first.
+def _ordered(model: EditableChart) -> list[Series]:
+    """Return the series as they are drawn: in a scatter with its helpers, the longest first.
 
     LibreOffice loses the points of a series that stands before a longer one.
     """
-    if native.form != "scatter":
-        return list(native.series)
-    every = [*_carriers(native), *_intervals(native), *native.series]
-    longest = max(every, key=lambda one: len(one.x))
-    return [longest, *(one for one in every if one is not longest)]
+    if model.form != "scatter":
+        return list(model.series)
+    series = [*_carriers(model), *_intervals(model), *model.series]
+    longest = max(series, key=lambda one: len(one.x))
+    return [longest, *(one for one in series if one is not longest)]
 
 
-def _intervals(native: EditableChart) -> list[ChartSeries]:
-    """Give the intervals along x as strokes with gaps between: LibreOffice shows no such error bars."""
+def _intervals(model: EditableChart) -> list[Series]:
+    """Return the intervals along x as strokes with gaps between: LibreOffice shows no such error bars."""
     x: list[float | None] = []
     y: list[float | None] = []
-    for one in native.series:
-        for place, value, (below, above) in zip(one.x, one.y, one.x_arms, strict=False):
-            if place is not None and (below or above):
-                x += [place - below, place + above, None]
-                y += [value, value, None]
-    if not x:
-        return []
-    return [
-        ChartSeries(
-            INTERVALS, tuple(x[:-1]), tuple(y[:-1]), "56656F", lines=True, markers=False, legend=False
-        )
-    ]
+    for series in model.series if model.horizontal else ():
+        for at, (low, high) in enumerate(zip(series.low, series.high, strict=True)):
+            if low is not None and high is not None:
+                x += [low, high, None]
+                y += [series.y[at], series.y[at], None]
+    return [_helper(INTERVALS, x[:-1], y[:-1], f"#{BAR_COLOUR}", line="solid")] if x else []
 
 
-def _carriers(native: EditableChart) -> list[ChartSeries]:
-    """Give the series without marks whose labels are the names along an axis of a scatter."""
-    found = []
-    for axis, other, beside in ((native.x, native.y, False), (native.y, native.x, True)):
-        if native.form == "scatter" and axis.names:
-            places = tuple(float(at) for at in range(len(axis.names)))
-            ends = (other.low or 0.0,) * len(places)
-            x, y = (ends, places) if beside else (places, ends)
-            name = "names to the left" if beside else "names below"
-            labels = tuple(one[:LONGEST_NAME] for one in axis.names)
-            found.append(ChartSeries(name, x, y, "FFFFFF", labels=labels, markers=False, legend=False))
-    return found
+def _carriers(model: EditableChart) -> list[Series]:
+    """Return the series without markers whose labels are the names along an axis of a scatter."""
+    carriers = []
+    for axis, other, to_the_left in ((model.x, model.y, False), (model.y, model.x, True)):
+        if axis.names:
+            places = [float(at) for at in range(len(axis.names))]
+            ends = [other.low or 0.0] * len(places)
+            x, y = (ends, places) if to_the_left else (places, ends)
+            name = TO_THE_LEFT if to_the_left else BELOW
+            carriers.append(_helper(name, x, y, "#ffffff", text=_short_names(axis)))
+    return carriers
 
 
-def _legend(chart: Chart, native: EditableChart, shown: Sequence[ChartSeries]) -> None:
-    kept = [one.legend for one in shown]
-    chart.has_legend = native.legend and sum(kept) > 1
+def _helper(
+    name: str, x: Sequence[float | None], y: Sequence[float | None], colour: str, **style: Any
+) -> Series:
+    return Series(name, tuple(x), tuple(y), colour, symbol="", in_legend=False, **style)
+
+
+def _short_names(axis: SlideAxis) -> tuple[str, ...]:
+    return tuple(name[:LONGEST_NAME] for name in axis.names)
+
+
+def _legend(chart: Chart, model: EditableChart, ordered: Sequence[Series]) -> None:
+    kept = [series.in_legend and bool(series.name) for series in ordered]
+    chart.has_legend = model.legend and sum(kept) > 1
     if chart.has_legend and chart.legend is not None:
         chart.legend.position, chart.legend.include_in_layout = XL_LEGEND_POSITION.TOP, False
         chart.legend.font.size = Pt(FONT_SIZE)
-        hide_legend_entries(chart, [at for at, keep in enumerate(kept) if not keep])
+        _hide_legend_entries(chart, [at for at, keep in enumerate(kept) if not keep])
 
 
-def _axes(chart: Chart, native: EditableChart, box: Box) -> None:
+def _axes(chart: Chart, model: EditableChart, box: Box) -> None:
     across, upright = (chart.value_axis, chart.category_axis)
-    if native.form != "bar":
+    if model.form != "bar":
         across, upright = upright, across
-    for drawn, axis in ((across, native.x), (upright, native.y)):
-        _axis(drawn, axis, native.form == "scatter")
-    if native.form != "scatter":
+    for drawn, axis in ((across, model.x), (upright, model.y)):
+        _axis(drawn, axis, model.form == "scatter")
+    if model.form != "scatter":
         chart.category_axis.has_major_gridlines = False
         chart.category_axis.tick_label_position = XL_TICK_LABEL_POSITION.LOW
         plot = chart.plots[0]
-        if native.form in ("bar", "column"):
-            plot.gap_width, plot.overlap = 55, native.overlap
+        if model.form in ("bar", "column"):
+            plot.gap_width, plot.overlap = 55, model.overlap
         return
-    if native.y.names or native.x.names:
-        lay_out(chart, _room_for_names(native, box), chart.has_legend)
+    if model.y.names or model.x.names:
+        _set_plot_area(chart, _room_for_names(model, box), chart.has_legend)
 
 
-def _room_for_names(native: EditableChart, box: Box) -> tuple[float, float]:
-    """Give the shares of width and height that names beside and below the ground need."""
-    longest = max((len(one[:LONGEST_NAME]) for one in native.y.names), default=0)
-    width = 0.06
-    while longest and width < 0.4:
-        names = [one[:LONGEST_NAME] for one in native.y.names]
-        if all(lines_needed(one, FONT_SIZE, width * box[2] - 0.15) == 1 for one in names):
-            break
+def _room_for_names(model: EditableChart, box: Box) -> tuple[float, float]:
+    """Return the shares of width and height that names to the left of and below the plot area need."""
+    names, width = _short_names(model.y), 0.06
+    while width < 0.4 and any(lines_needed(name, FONT_SIZE, width * box[2] - 0.15) > 1 for name in names):
         width += 0.02
-    return width, 0.12 if native.x.names else 0.06
+    return width, 0.12 if model.x.names else 0.06
 
 
-def _axis(drawn: Any, axis: ChartAxis, scatter: bool) -> None:
+def _axis(drawn: Any, axis: SlideAxis, scatter: bool) -> None:
     drawn.has_title = bool(axis.title)
     if axis.title:
         frame = drawn.axis_title.text_frame
@@ -368,13 +355,13 @@ def _axis(drawn: Any, axis: ChartAxis, scatter: bool) -> None:
         font.size, font.bold, font.color.rgb = Pt(FONT_SIZE), False, FAINT
     drawn.format.line.color.rgb = GRID
     drawn.tick_labels.font.size = Pt(FONT_SIZE)
-    numeric = axis.low is not None or axis.form != "General" or scatter
+    numeric = axis.low is not None or axis.format != "General" or scatter
     if numeric:
-        drawn.tick_labels.number_format, drawn.tick_labels.number_format_is_linked = axis.form, False
+        drawn.tick_labels.number_format, drawn.tick_labels.number_format_is_linked = axis.format, False
         drawn.minimum_scale, drawn.maximum_scale, drawn.major_unit = axis.low, axis.high, axis.step
     drawn.has_major_gridlines = not axis.names
     if drawn.has_major_gridlines:
         drawn.major_gridlines.format.line.color.rgb = GRID
         drawn.major_gridlines.format.line.width = Emu(6350)
-    drawn.reverse_order = axis.turned
+    drawn.reverse_order = axis.reversed
     drawn.tick_label_position = XL_TICK_LABEL_POSITION.NONE if axis.names else XL_TICK_LABEL_POSITION.LOW

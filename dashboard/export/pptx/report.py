@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pptx.slide import Slide
 
-from dashboard.charts.figure_data import figure_rows
+from dashboard.charts.chart import Heatmap
 from dashboard.export.pptx.cases import case_slide
 from dashboard.export.pptx.chart_model import editable_chart
 from dashboard.export.pptx.charts import add_chart
@@ -22,7 +22,6 @@ from dashboard.wording.formatting import count
 __all__ = ["pptx_report"]
 
 MOST_CASES = 12  # of a point; the HTML file has all
-MOST_DATA_ROWS = 60  # of a chart that slides cannot draw
 SENTENCE_SIZES, TEXT_SIZES, ABOUT_SIZES = (18, 16, 14), (20, 18, 16, 14, 12), (14, 13, 12, 11)
 MONOSPACED = "Courier New"
 AUDIENCES = {"engineer": "for engineers", "lead": "for the lead", "stakeholder": ""}
@@ -52,8 +51,8 @@ def _title(deck: Deck, report: Report) -> None:
 def _point(deck: Deck, made: RenderedSection, number: int, caveats: Sequence[str]) -> None:
     heading = made.heading or f"Point {number}"
     notes = _notes(made, caveats)
-    if made.figure is not None:
-        _figure(deck, made, heading, notes)
+    if made.chart is not None:
+        _chart(deck, made, heading, notes)
         if made.rows:
             pages = list(table_pages(made.rows, BODY[1] - BODY[0]))
             _tables(deck, pages, heading, notes, made, "in numbers")
@@ -103,23 +102,19 @@ def _opened(
     return slide, BODY[0] + high
 
 
-def _figure(deck: Deck, made: RenderedSection, heading: str, notes: Sequence[str]) -> None:
-    """Draw the chart natively; a heatmap as a coloured table; what slides cannot draw as its data."""
-    assert made.figure is not None  # noqa: S101 -- asked by the caller
-    native = editable_chart(made.figure)
-    if native is not None:
-        slide, top = _opened(deck, made, heading, notes, [*made.facts, *native.remarks])
-        add_chart(slide, native, (MARGIN, top, WIDTH, BODY[1] - top), made.alt or heading)
+def _chart(deck: Deck, made: RenderedSection, heading: str, notes: Sequence[str]) -> None:
+    """Draw the chart so that it stays editable; a heatmap as a coloured table."""
+    assert made.chart is not None  # noqa: S101 -- asked by the caller
+    if isinstance(made.chart, Heatmap):
+        pages = grid_pages(heatmap_table(made.chart), _room(made))
+        _tables(deck, list(pages), heading, notes, made, "")
         return
-    grid = heatmap_table(made.figure)
-    rows = figure_rows(made.figure)
-    if grid is None and not rows:
+    model = editable_chart(made.chart)
+    if model is None:
         _words(deck, made, heading, notes)
         return
-    pages = grid_pages(grid, _room(made)) if grid else table_pages(rows[:MOST_DATA_ROWS], _room(made))
-    left = len(rows) - MOST_DATA_ROWS
-    more = f"{left:,} more rows are in the HTML report" if grid is None and left > 0 else ""
-    _tables(deck, list(pages), heading, notes, made, "", more)
+    slide, top = _opened(deck, made, heading, notes, [*made.facts, *model.remarks])
+    add_chart(slide, model, (MARGIN, top, WIDTH, BODY[1] - top), made.alt or heading)
 
 
 def _tables(
@@ -129,7 +124,6 @@ def _tables(
     notes: Sequence[str],
     made: RenderedSection,
     what: str,
-    more: str = "",
 ) -> None:
     """Put the pages of a table on slides; the sentence stands on the first unless a chart had it."""
     for at, page in enumerate(pages):
@@ -137,9 +131,9 @@ def _tables(
         named = " – ".join(one for one in (heading, ", ".join(two for two in (what, part) if two)) if one)
         if what or at:
             slide, top = deck.slide(named, notes), BODY[0]
-            deck.facts(slide, [*made.facts, more])
+            deck.facts(slide, made.facts)
         else:
-            slide, top = _opened(deck, made, named, notes, [*made.facts, more])
+            slide, top = _opened(deck, made, named, notes, made.facts)
         add_page(slide, page, top)
 
 

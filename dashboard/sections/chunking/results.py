@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard.charts.chunking import PLACE_MARKS, heatmap, marginal_effect_curve
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.components import clicked, draw, export_menu, facts
 from dashboard.shell.session import View, current_selection, keep, open_cases
 from dashboard.shell.widgets import choose, show_in
@@ -275,7 +276,7 @@ def heatmaps(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str) -> None:
 def _plane(grid: Grid, found: GridRanking, key: str) -> None:
     title = title_of(found.metric)
     alt = f"{title} by chunk size and overlap; the numbers are in the table of all cells"
-    hit = clicked(heatmap(grid, found, capital(title)), key, alt)
+    hit = clicked(plotly_figure(heatmap(grid, found, capital(title))), key, alt)
     if hit is not None:
         open_cases(run=str(hit[0]), case="")
 

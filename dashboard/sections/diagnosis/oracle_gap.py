@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard.charts.oracle_gap import PARTS, oracle_gap_bars
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, facts, metric_title, show_table
 from dashboard.shell.session import View, keep, open_cases
@@ -155,7 +156,7 @@ def _show(view: View, original: Run | None, oracle: Run, closed: Run | None, qua
         "generation": oracle_gap_cohort_key("generation", oracle.run_id, quality),
     }
     alt = "What is lost in retrieval and in generation, with 95 % intervals"
-    hit = clicked(oracle_gap_bars(found, marks, metric_title(quality)), "stage_losses", alt)
+    hit = clicked(plotly_figure(oracle_gap_bars(found, marks, metric_title(quality))), "stage_losses", alt)
     facts(_facts(view, found, oracle, closed))
     _cautions(view, original, oracle, quality)
     _buttons(found, marks)

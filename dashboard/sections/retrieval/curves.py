@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.retrieval import first_gold_bars, k_curves
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, draw, facts, show_table
@@ -52,7 +53,7 @@ def curve_section(view: View, lists: RankedLists, k: int) -> None:
     base, base_name = _baseline_curves(view, k)
     lengths = list_lengths(lists)
     draw(
-        k_curves(ours, base, k, base_name, int(lengths.min(initial=LONGEST_K))),
+        plotly_figure(k_curves(ours, base, k, base_name, int(lengths.min(initial=LONGEST_K)))),
         "k_curves",
         "Retrieval metrics over the number of documents from the top; the table below has those at k",
     )

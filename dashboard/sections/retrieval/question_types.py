@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.retrieval import type_lines
 from dashboard.sections.retrieval.curves import k_beyond
 from dashboard.shell.caching import HASH_FUNCS
@@ -41,7 +42,7 @@ def type_section(view: View, lists: RankedLists, k: int) -> None:
     found = every[:MOST_TYPES]
     st.subheader("By type of question")
     draw(
-        type_lines(found, k),
+        plotly_figure(type_lines(found, k)),
         "type_lines",
         "The primary metric of each type of question over k; the table below has the numbers",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.retrieval import hop_bars, hop_lines, move_bars
 from dashboard.charts.style import VERDICT_MARKS
 from dashboard.sections.retrieval.curves import case_buttons, k_beyond
@@ -97,7 +98,11 @@ def hop_section(view: View, lists: RankedLists, k: int) -> None:
         return
     lines = _hop_curves(view.scored(view.run), k_beyond(lists, k))
     st.subheader("Multi-hop questions")
-    draw(hop_lines(lines, k), "hop_lines", "Share of questions with each hop in the top k, over k")
+    draw(
+        plotly_figure(hop_lines(lines, k)),
+        "hop_lines",
+        "Share of questions with each hop in the top k, over k",
+    )
     whole = next(one for one in lines if one.metric == HOPS).at(k)
     facts(
         [

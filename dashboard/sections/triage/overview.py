@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from dashboard.charts.overview import Point, fix_first_bars
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.style import VERDICT_BADGES, VERDICT_MARKS
 from dashboard.shell.components import draw, metric_title, show_table
 from dashboard.shell.session import View, open_cases
@@ -244,7 +245,7 @@ def fix_first_section(view: View, diagnosis: Diagnosis) -> None:
     if not entries:
         _nothing_to_fix(diagnosis)
         return
-    draw(fix_first_bars(entries), "fix_first", "Failure stages by number of bad cases")
+    draw(plotly_figure(fix_first_bars(entries)), "fix_first", "Failure stages by number of bad cases")
     st.markdown(_first(entries[0], diagnosis))
     doubt = inferred_words(diagnosis, entries[0], view.findings(view.run))
     if doubt:
