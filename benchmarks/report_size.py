@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from dashboard.charts.alignment import k_lines
-from dashboard.charts.overview import Point, case_map, trend
+from dashboard.charts.chart import Axis, Heatmap
+from dashboard.charts.overview import Point, trend
 from dashboard.export.html_report import html_report
 from dashboard.export.pdf import FLAGS, NO_SANDBOX, find_chromium, pdf_report
 from dashboard.export.pptx.report import pptx_report
@@ -62,6 +63,14 @@ def _trend(scores: Sequence[np.ndarray], metric: str) -> RenderedSection:
     )
 
 
+def _case_map(context: np.ndarray, faithfulness: np.ndarray) -> Heatmap:
+    counts, _, _ = np.histogram2d(faithfulness, context, bins=10, range=((0, 1), (0, 1)))
+    names = tuple(f"{at / 10:.1f}" for at in range(10))
+    texts = tuple(tuple(f"{n:,.0f}" for n in row) for row in counts)
+    cells = tuple(map(tuple, counts.tolist()))
+    return Heatmap("", Axis("context recall", names), Axis("faithfulness", names), cells, texts, 360)
+
+
 def _texts(drawn: random.Random, n: int) -> str:
     return " ".join(drawn.choices(WORDS, k=n))
 
@@ -86,9 +95,9 @@ def make_report(runs: int, samples: int, cases: int) -> Report:
     points = [_trend([numbers.beta(5, 2, samples) for _ in range(runs)], metric) for metric in METRICS]
     for at in range(runs):
         context, faithful = numbers.beta(5, 2, samples), numbers.beta(6, 2, samples)
-        figure = case_map(context, faithful, (0.7, 0.85), "context recall")
+        chart = _case_map(context, faithful)
         points.append(
-            RenderedSection("map", f"Version {at + 1}: where its cases lie", "", figure, alt="cases by cell")
+            RenderedSection("map", f"Version {at + 1}: where its cases lie", "", chart, alt="cases by cell")
         )
         over_k = {
             name: [Group(str(k), str(k), _interval(numbers.beta(2, 3, samples))) for k in range(1, 11)]

@@ -241,30 +241,43 @@ def _bar_name(group: Group, with_n: bool) -> str:
     return f"{name}\nn = {group.value.n_scored:,}" if with_n else name
 
 
-def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str], k: int) -> go.Figure:
-    """Draw wasted context and deep reliance over k; a point carries its metric and its k."""
-    figure = go.Figure()
+def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str], k: int) -> Chart:
+    """Return wasted context and deep reliance over k; a point leads to its metric and its k."""
+    series = []
     for (metric, groups), (colour, symbol) in zip(
         by_metric.items(), ((BLUE, "circle"), (VERMILION, "square")), strict=False
     ):
-        figure.add_scatter(
-            x=[int(one.key) for one in groups],
-            y=[one.value.mean for one in groups],
-            mode="lines+markers",
-            name=titles[metric],
-            line={"color": colour},
-            marker={"symbol": symbol, "size": 9},
-            error_y=_arms([one.value for one in groups], color=GREY),
-            customdata=[[metric, int(one.key), one.value.n_scored, *_ends(one.value)] for one in groups],
-            hovertemplate=f"{titles[metric]}@%{{x}}: %{{y:.0%}} (%{{customdata[3]}} to %{{customdata[4]}}), "
-            "n = %{customdata[2]:,}<extra></extra>",
+        values = [group.value for group in groups]
+        series.append(
+            Series(
+                titles[metric],
+                tuple(int(group.key) for group in groups),
+                finite(value.mean for value in values),
+                colour,
+                low=finite(value.low for value in values),
+                high=finite(value.high for value in values),
+                error_bars=ErrorBars(GREY),
+                n=tuple(value.n_scored for value in values),
+                details=tuple(
+                    f"{titles[metric]}@{group.key}: {percent(group.value.mean)} "
+                    f"({percent(group.value.low)} to {percent(group.value.high)}), "
+                    f"n = {group.value.n_scored:,}"
+                    for group in groups
+                ),
+                keys=tuple((metric, group.key) for group in groups),
+                line="solid",
+                symbol=symbol,
+            )
         )
-    figure.add_vline(
-        x=k, line_dash="dot", line_color=GREY, annotation_text=f"k = {k}", annotation_position="top right"
+    return Chart(
+        "points",
+        tuple(series),
+        Axis("k", step=1, format="d"),
+        Axis(low=-0.03, high=1.08, format=".0%"),
+        320,
+        lines=(ReferenceLine(k, True, GREY, "dot", f"k = {k}", "top right"),),
+        clickable=True,
     )
-    figure.update_xaxes(title="k", tickformat="d", dtick=1, automargin=True)
-    figure.update_yaxes(range=[-0.03, 1.08], tickformat=".0%", automargin=True)
-    return laid_out(figure, 320, legend=LEGEND, clickmode="event+select")
 
 
 def place_points(groups: Sequence[Group], title: str) -> go.Figure:

@@ -192,7 +192,9 @@ def k_section(scored: ScoredRun, found: RunContextUse, origin: str, k: int) -> N
     """Draw what is wasted in the top k, and what a cut at k would lose; a point opens its cases."""
     st.subheader("What a cut at k wastes and loses")
     lines = _by_k(scored, origin, max(k, DEEPEST))
-    hit = clicked(k_lines(lines, K_TITLES, k), "k_lines", "Wasted context and deep reliance over k")
+    hit = clicked(
+        plotly_figure(k_lines(lines, K_TITLES, k)), "k_lines", "Wasted context and deep reliance over k"
+    )
     at = {name: groups[min(k, len(groups)) - 1].value for name, groups in lines.items() if groups}
     facts(
         [

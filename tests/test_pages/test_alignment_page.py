@@ -209,7 +209,7 @@ def test_bars_carry_the_marks_they_lead_to(workspace: RunStore) -> None:
         "ignored_relevant:relevant",
     ]
     titles = {"wasted_context": "wasted", "deep_reliance": "deep"}
-    lines = k_lines(by_k(scored, found, "judge"), titles, 2)
+    lines = plotly_figure(k_lines(by_k(scored, found, "judge"), titles, 2))
     assert [one.name for one in lines.data] == ["wasted", "deep"]
     assert list(lines.data[0].x) == [1, 2, 3]
 

@@ -10,6 +10,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.alignment import VersionRate, k_lines, place_points, version_rates
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.selection import Selection
 from data.analysis.alignment import Group, Rate, by_k, gap_of, outcome_by_gold_rank
 from data.api import add_run
@@ -138,7 +139,7 @@ def test_the_published_range_and_the_alert_line_do_not_meet() -> None:
 def test_points_of_the_cuts_carry_metric_and_k(workspace: RunStore) -> None:
     scored, found = _loaded(workspace)
     titles = {"wasted_context": "wasted", "deep_reliance": "deep"}
-    wasted, deep = k_lines(by_k(scored, found, "judge"), titles, 2).data
+    wasted, deep = plotly_figure(k_lines(by_k(scored, found, "judge"), titles, 2)).data
     assert [one[:3] for one in wasted.customdata] == [["wasted_context", k, 3] for k in (1, 2, 3, 4)]
     assert [one[:3] for one in deep.customdata] == [["deep_reliance", k, 2] for k in (1, 2, 3, 4)]
 
