@@ -140,8 +140,9 @@ def test_points_of_the_cuts_carry_metric_and_k(workspace: RunStore) -> None:
     scored, found = _loaded(workspace)
     titles = {"wasted_context": "wasted", "deep_reliance": "deep"}
     wasted, deep = plotly_figure(k_lines(by_k(scored, found, "judge"), titles, 2)).data
-    assert [one[:3] for one in wasted.customdata] == [["wasted_context", k, 3] for k in (1, 2, 3, 4)]
-    assert [one[:3] for one in deep.customdata] == [["deep_reliance", k, 2] for k in (1, 2, 3, 4)]
+    for line, metric, n in ((wasted, "wasted_context", 3), (deep, "deep_reliance", 2)):
+        assert list(line.customdata) == [[metric, str(k)] for k in (1, 2, 3, 4)]
+        assert all(details.endswith(f"n = {n}") for details in line.hovertext)
 
 
 def _deep(store: RunStore, questions: int) -> tuple[ScoredRun, RunContextUse]:

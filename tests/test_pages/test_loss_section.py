@@ -162,7 +162,7 @@ def test_two_partners_and_a_closed_book_can_be_chosen_from(
     assert bars is not None
     assert bars["y"] == ["Lost in retrieval", "Lost in generation", "Added by the context"]
     assert bars["customdata"][2] == [""]
-        assert "+0.35" in bars["hovertext"][2]
+    assert "+0.35" in bars["hovertext"][2]
     warned = "\n".join(str(one.value) for one in app.warning)
     assert "the generator differs" in warned
     assert f"ragtriage generate {run.run_id} --context retrieved" in warned
