@@ -1,4 +1,4 @@
-"""gates.toml, the gate report of a run, and watching a folder for new runs.
+"""Gates: reading gates.toml, judging a run by its gates, and watching a folder for new runs.
 
 May import every room of `data` but `generation`.
 """

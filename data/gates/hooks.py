@@ -1,4 +1,4 @@
-"""Running a person's command when a run fails its gates; whatever it does, the watch goes on."""
+"""Running the user's command when a run fails its gates; whatever the command does, the watch goes on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import os
 import shlex
 import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import current_thread, main_thread
 
 from data.errors import DataError
 from data.gates.report import GateReport
@@ -15,14 +18,15 @@ from data.gates.report import GateReport
 __all__ = ["HOOK_SECONDS", "command_words", "run_hook"]
 
 HOOK_SECONDS = 60.0
+LOOK_SECONDS = 0.1  # between two looks whether a signal was received
 _TO_STDERR = 2  # standard output of the watch is for its own lines
 
 
 def command_words(text: str) -> list[str]:
-    """Divide a command as a shell would; no shell reads it unless the command itself names one.
+    """Split a command into words as a shell would; no shell runs it unless the command itself names one.
 
     Raises:
-        DataError: a quotation mark stays open, or there is no word.
+        DataError: a quotation mark is not closed, or there is no word.
     """
     try:
         words = shlex.split(text)
@@ -36,45 +40,83 @@ def command_words(text: str) -> list[str]:
 def run_hook(
     words: Sequence[str], report: GateReport, strict: bool = False, seconds: float = HOOK_SECONDS
 ) -> str:
-    """Run a command over a run that failed; "" where it ended well, else what went wrong.
+    """Run a command for a run that failed; return what went wrong, "" where nothing did.
 
-    It finds RAGTRIAGE_RUN, RAGTRIAGE_VERDICT and RAGTRIAGE_PROJECT in its environment and the JSON of
-    `ragtriage gate RUN --json` on standard input. What it prints goes to standard error.
+    Its environment has RAGTRIAGE_RUN, RAGTRIAGE_VERDICT and RAGTRIAGE_PROJECT, its standard input the JSON
+    of `ragtriage gate RUN --json`. What it prints goes to standard error. SIGINT and SIGTERM end it and are
+    then passed on to this process.
 
     Args:
         words: the program and its arguments.
         report: of the gates.
-        strict: whether gates count that had nothing to be judged by.
-        seconds: after these it is ended, with whatever it has started.
+        strict: whether gates count that could not be judged.
+        seconds: time limit; then it is killed together with the processes it started.
     """
-    told = {
+    answer = json.dumps(report.to_dict(strict), ensure_ascii=False, allow_nan=False)
+    variables = {
         "RAGTRIAGE_RUN": report.run.run_id,
         "RAGTRIAGE_VERDICT": report.verdict_under(strict),
         "RAGTRIAGE_PROJECT": report.run.project,
     }
-    try:
-        answer = json.dumps(report.to_dict(strict), ensure_ascii=False, allow_nan=False)
-        process = subprocess.Popen(  # noqa: S603 -- the user's own command, without a shell
-            list(words),
-            stdin=subprocess.PIPE,
-            stdout=_TO_STDERR,
-            env={**os.environ, **told},
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        return f"{words[0]}: cannot be run ({reason})"
-    try:
-        process.communicate(answer.encode("utf-8", "replace"), timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return f"{words[0]}: ended after {seconds:g} s without coming to an end"
-    finally:
-        _end(process)
+    with _signals_held() as received:
+        try:
+            process = subprocess.Popen(  # noqa: S603 -- the user's own command, without a shell
+                list(words),
+                stdin=subprocess.PIPE,
+                stdout=_TO_STDERR,
+                env={**os.environ, **variables},
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            return f"{words[0]}: cannot be run ({reason})"
+        try:
+            ended = _wait(process, answer.encode("utf-8", "replace"), seconds, received)
+        finally:
+            _kill(process)
+    if not ended:
+        return f"{words[0]}: killed after {seconds:g} s, its time limit"
     return f"{words[0]}: exit code {process.returncode}" if process.returncode else ""
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a command that still runs, with what it has started."""
+@contextmanager
+def _signals_held() -> Iterator[list[int]]:
+    """Collect SIGINT and SIGTERM in a list, and raise them again at the end.
+
+    A handler that raises could do so between the start of a process and the `try` that ends it. A signal
+    that is ignored stays so.
+    """
+    received: list[int] = []
+    handlers = {}
+    if current_thread() is main_thread():  # no other thread may set handlers, and none gets signals
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                handlers[number] = signal.signal(number, lambda number, _: received.append(number))
+    try:
+        yield received
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for received_number in received[:1]:
+            signal.raise_signal(received_number)
+
+
+def _wait(process: subprocess.Popen[bytes], answer: bytes, seconds: float, received: Sequence[int]) -> bool:
+    """Wait until a process ends; return False when its time is up or a signal was received before."""
+    end = time.monotonic() + seconds
+    to_write: bytes | None = answer
+    while not received and time.monotonic() < end:
+        try:
+            process.communicate(to_write, timeout=min(LOOK_SECONDS, max(0.0, end - time.monotonic())))
+        except subprocess.TimeoutExpired:
+            to_write = None  # communicate() goes on with the rest of what it was given first
+        else:
+            return True
+    return False
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process that still runs, and its whole session."""
     if process.poll() is not None:
         return
     if os.name == "posix":

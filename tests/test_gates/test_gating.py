@@ -378,7 +378,7 @@ off = true
         (MEAN.replace("0.85", "nan"), ["gate[1].at_least: nan"]),
         (
             MEAN.replace("at_least", "at_lest"),
-            ["gate[1].at_lest: is no setting", "gate[1].at_least: 0 thresholds"],
+            ["gate[1].at_lest: is no setting", "near names: at_least", "gate[1].at_least: 0 thresholds"],
         ),
         (MEAN + "at_most = 0.9\n", ["2 thresholds; accepted: either at_least or at_most"]),
         (MEAN.replace("at_least", "at_most"), ["faithfulness is better when higher; accepted: at_least"]),
@@ -398,6 +398,9 @@ off = true
         (MEAN + MEAN, ["gate[2].metric: is the same gate as number 1"]),
         (DROP + "drop = -1\n", ["gate[1].drop: -1; accepted: a number from 0 up"]),
         (CRITICAL + "values = []\n", ["gate[1].values: []"]),
+        ('gate = ["a"]\n', ["gate: is not a list of gates"]),
+        ("project = 1\n", ["project: is not a table"]),
+        (SAFETY + "at_least = 2\n", ["gate[1].at_least: 2; accepted: a number from 0 to 1"]),
         ("[project.shop]\ngates = 1\n" + MEAN, ["project.shop: holds something that is no gate"]),
     ],
 )

@@ -272,7 +272,7 @@ def test_no_shell_reads_the_command(workspace: RunStore, folder: Path) -> None:
         (["a\0b"], "cannot be run (embedded null byte)"),
         (_python("import sys; sys.exit(7)"), "exit code 7"),
         (_python("import os; os.kill(os.getpid(), 9)"), "exit code -9"),
-        (_python("import time; time.sleep(60)"), "ended after 0.5 s"),
+        (_python("import time; time.sleep(60)"), "killed after 0.5 s"),
     ],
 )
 def test_a_command_that_fails_is_told(workspace: RunStore, folder: Path, words: list[str], told: str) -> None:
@@ -286,7 +286,7 @@ def test_a_command_that_takes_too_long_ends_with_what_it_has_started(
 ) -> None:
     report, number = _report(workspace, folder), folder / "pid"
     script = f"sleep 60 & echo $! > {shlex.quote(str(number))}; wait"
-    assert "ended after 1 s" in run_hook(["sh", "-c", script], report, seconds=1.0)
+    assert "killed after 1 s" in run_hook(["sh", "-c", script], report, seconds=1.0)
     child = int(number.read_text(encoding="utf-8"))
     end = time.monotonic() + 5
     while _lives(child) and time.monotonic() < end:
@@ -313,29 +313,65 @@ def test_a_failing_command_does_not_stop_the_watch(
     assert answer.err.count("/nowhere/at/all: cannot be run") == 2  # not for the one that passed
 
 
+@pytest.mark.parametrize("started", [signal.SIG_DFL, signal.SIG_IGN])  # in front, and as `cmd &` of a shell
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_it_in_order(tmp_path: Path, folder: Path, number: signal.Signals) -> None:
+def test_ctrl_c_ends_it_in_order(
+    tmp_path: Path, folder: Path, number: signal.Signals, started: signal.Handlers
+) -> None:
     (folder / "bad.jsonl").write_text(_lines(BAD), encoding="utf-8")
-    hook = shlex.join(_python("import time; print('hook began', flush=True); time.sleep(60)"))
+    hook = shlex.join(
+        _python("import os, time; print('hook began', os.getpid(), flush=True); time.sleep(60)")
+    )
     root = tmp_path / "ws"
     words = ["--workspace", str(root), "watch", str(folder), "--every", "0.1", "--on-fail", hook]
     process = subprocess.Popen(
         [sys.executable, "-m", "dashboard.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": "1"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, started),
     )  # fmt: skip
     try:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline().startswith("FAIL")
-        while "hook began" not in process.stderr.readline():
-            pass
+        line = ""
+        while "hook began" not in line:
+            line = process.stderr.readline()
+            assert line, "ended before its command began"
         process.send_signal(number)  # while the command runs
         out, err = process.communicate(timeout=20)
     finally:
         process.kill()
         process.wait(10)
     assert (process.returncode, out, err.splitlines()[-1]) == (0, "", "Stopped.")
+    assert not _lives(int(line.split()[-1]))
     assert not list((root / "runs").glob(".staging*"))
+
+
+def test_a_signal_while_the_command_begins_ends_it_too(workspace: RunStore, folder: Path) -> None:
+    report, number = _report(workspace, folder), folder / "pid"
+    code = f"import os, time; open({str(number)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    begin = subprocess.Popen.__init__
+
+    def begin_and_interrupt(*args: Any, **settings: Any) -> None:
+        begin(*args, **settings)
+        while not (number.exists() and number.read_text(encoding="utf-8")):
+            time.sleep(0.01)
+        signal.raise_signal(signal.SIGINT)  # before Popen() returns to its caller
+
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(subprocess.Popen, "__init__", begin_and_interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                run_hook(_python(code), report)
+        assert signal.getsignal(signal.SIGINT) is interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not _lives(int(number.read_text(encoding="utf-8")))
 
 
 def test_nothing_is_watched_where_nothing_may_be_written(

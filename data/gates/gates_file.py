@@ -1,0 +1,288 @@
+"""The tables of a gates.toml as pydantic models, and their errors in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    ValidationError,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from data.comparison.compare import GOOD_SHARE
+from data.comparison.metric_families import FAMILIES
+from metrics.gates.gates import Gate, GateKind
+from metrics.metric_registry import REGISTRY, bounds_of, declared, lookup
+from metrics.schema.scores import MetricsError
+
+__all__ = ["GateTable", "GatesFile", "describe"]
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True)]
+Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+SECTIONS = "[[gate]], [[project.NAME.gate]]"
+ACCEPTED = {  # by setting; where it depends on others, the validator says it
+    "severity": '"block" or "warn"',
+    "reason": "a text in quotes",
+    "required": "true or false",
+    "off": "true or false",
+    "slice": '{ NAME = "VALUE" } with one name, e.g. { query_type = "multi-hop" }',
+    "metric": "a text in quotes",
+    "at_least": "a number from 0 to 1",
+    "drop": "a number from 0 up",
+    "checks": "a text in quotes",
+    "tag": "a text in quotes",
+    "values": 'a list of texts, e.g. ["yes", "true"]',
+}
+
+
+def _misfit(what: str, accepted: str, setting: str = "") -> PydanticCustomError:
+    """Return an error for a validator to raise; the setting is named where it is not the validator's own."""
+    context = {"what": what, "accepted": accepted, "setting": setting}
+    return PydanticCustomError("misfit", "{what}; accepted: {accepted}", context)
+
+
+class _Table(BaseModel):
+    """A TOML table: no unknown settings, and no value is converted."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class _GateTable(_Table):
+    """What every [[gate]] may have; `off` comes first, because other settings depend on it."""
+
+    off: bool = False
+    severity: Literal["block", "warn"] | None = Field(None, validate_default=True)
+    required: bool = False
+    reason: Text = ""
+    slice: Annotated[dict[str, str], Field(min_length=1, max_length=1)] | None = None
+
+    @field_validator("severity")
+    @classmethod
+    def _severity_is_set(cls, severity: str | None, info: ValidationInfo) -> str:
+        if severity is None and not info.data.get("off"):
+            raise _misfit("is missing", ACCEPTED["severity"])
+        return severity or "block"
+
+    @field_validator("required")
+    @classmethod
+    def _required_blocks(cls, required: bool, info: ValidationInfo) -> bool:
+        if required and info.data.get("severity") == "warn":
+            raise _misfit("a gate that only warns cannot be required", 'severity = "block"')
+        return required
+
+    def _gate(
+        self, kind: GateKind, metric: str, threshold: float, at_most: bool, values: tuple[str, ...] = ()
+    ) -> Gate:
+        group = next(iter(self.slice.items())) if self.slice else None
+        severity = self.severity or "block"
+        return Gate(metric, threshold, at_most, severity, self.reason, kind, self.required, group, values)
+
+
+class MeanTable(_GateTable):
+    """A gate on the mean of a metric."""
+
+    kind: Literal["mean"] = "mean"
+    metric: Name
+    at_least: float | None = None
+    at_most: float | None = Field(None, validate_default=True)
+
+    @field_validator("metric")
+    @classmethod
+    def _full_name(cls, metric: str) -> str:
+        return _resolved(metric)
+
+    @field_validator("at_least", "at_most", mode="wrap")
+    @classmethod
+    def _within_bounds(
+        cls, value: Any, handler: ValidatorFunctionWrapHandler, info: ValidationInfo
+    ) -> float | None:
+        if value is None:
+            return None
+        low, high = bounds_of(info.data.get("metric", ""))
+        try:
+            number: float = handler(value)
+        except ValidationError:
+            number = math.nan
+        if not low <= number <= high:
+            raise _misfit(f"{value!r}"[:80], f"a number from {low:g} to {high:g}".replace("to inf", "up"))
+        return number
+
+    @field_validator("at_most")
+    @classmethod
+    def _one_threshold(cls, at_most: float | None, info: ValidationInfo) -> float | None:
+        """Check that there is one threshold, on the side that the metric's direction asks for."""
+        if "at_least" not in info.data:  # it has an error of its own
+            return at_most
+        at_least, metric = info.data["at_least"], info.data.get("metric", "")
+        n_thresholds = (at_least is not None) + (at_most is not None)
+        if n_thresholds == 0 and info.data.get("off"):
+            return at_most
+        if n_thresholds != 1:
+            raise _misfit(f"{n_thresholds} thresholds", "either at_least or at_most", "at_least")
+        setting = "at_least" if at_most is None else "at_most"
+        side = "at_most" if _lower_is_better(metric) else "at_least"
+        metric_declared = declared(metric)
+        directed = metric_declared is not None and metric_declared.higher_is_better is not None
+        if directed and setting != side:
+            raise _misfit(
+                f"{metric} is better when {'lower' if side == 'at_most' else 'higher'}", side, setting
+            )
+        return at_most
+
+    def to_gate(self) -> Gate:
+        """Return the gate; one that is turned off needs no threshold."""
+        if self.at_least is None and self.at_most is None:
+            return self._gate("mean", self.metric, 0.0, _lower_is_better(self.metric))
+        if self.at_most is not None:
+            return self._gate("mean", self.metric, self.at_most, True)
+        return self._gate("mean", self.metric, self.at_least or 0.0, False)
+
+
+class RegressionTable(_GateTable):
+    """A gate on how far a metric, or each of a family, may fall behind the baseline."""
+
+    kind: Literal["regression"]
+    metric: Name
+    drop: float = Field(0.05, ge=0)
+
+    @field_validator("metric")
+    @classmethod
+    def _full_name(cls, metric: str) -> str:
+        return metric if metric in FAMILIES else _resolved(metric)
+
+    def to_gate(self) -> Gate:
+        """Return the gate."""
+        return self._gate("regression", self.metric, self.drop, True)
+
+
+class ChecksTable(_GateTable):
+    """A gate on the share of checks of a kind that passed."""
+
+    kind: Literal["checks"]
+    checks: Name
+    at_least: float = Field(1.0, ge=0, le=1)
+
+    def to_gate(self) -> Gate:
+        """Return the gate."""
+        return self._gate("checks", self.checks, self.at_least, False)
+
+
+class CriticalTable(_GateTable):
+    """A gate on cases that must not newly fail."""
+
+    kind: Literal["critical"]
+    tag: Text = "critical"
+    values: list[str] = Field(["yes", "true"], min_length=1)
+
+    def to_gate(self) -> Gate:
+        """Return the gate."""
+        return self._gate("critical", self.tag, 0.0, True, tuple(self.values))
+
+
+GateTable: TypeAlias = MeanTable | RegressionTable | ChecksTable | CriticalTable
+TABLES: Mapping[str, type[_GateTable]] = {
+    "mean": MeanTable,
+    "regression": RegressionTable,
+    "checks": ChecksTable,
+    "critical": CriticalTable,
+}
+
+
+def _kind_of(value: Any) -> str | None:
+    if isinstance(value, dict):
+        return str(value.get("kind", "mean"))
+    return value.kind if isinstance(value, GateTable) else None
+
+
+AnyGateTable = Annotated[
+    Annotated[MeanTable, Tag("mean")]
+    | Annotated[RegressionTable, Tag("regression")]
+    | Annotated[ChecksTable, Tag("checks")]
+    | Annotated[CriticalTable, Tag("critical")],
+    Discriminator(_kind_of),
+]
+
+
+class ProjectTable(_Table):
+    """[project.NAME]: the gates of one project."""
+
+    gate: list[AnyGateTable] = []
+
+
+class GatesFile(_Table):
+    """A whole gates.toml."""
+
+    gate: list[AnyGateTable] = []
+    project: dict[str, ProjectTable] = {}
+
+
+def _resolved(metric: str) -> str:
+    """Return the full name of a metric; a name that nobody declared may be a score of the imported files."""
+    if metric == GOOD_SHARE:
+        return metric
+    try:
+        return lookup(metric).name
+    except MetricsError as error:
+        if f"{metric}@k" in REGISTRY:
+            raise _misfit(f"{metric!r} needs a rank cut-off", f"e.g. {metric}@5") from error
+        if "@" in metric:
+            accepted = "a metric of docs/metrics.md, with its rank k where it takes one"
+            raise _misfit(str(error), accepted) from error
+        return metric
+
+
+def _lower_is_better(metric: str) -> bool:
+    metric_declared = declared(metric)
+    return metric_declared is not None and metric_declared.higher_is_better is False
+
+
+def describe(details: ErrorDetails) -> tuple[str, str, str]:
+    """Return where an error is, what is wrong, and what would be accepted."""
+    # A location reads ("gate", index, kind, setting, ...), for a project with "project", NAME before it; the
+    # kind is pydantic's addition. What follows the setting, inside `slice` or `values`, is left out.
+    steps = list(details["loc"])
+    index = next((at for at, step in enumerate(steps) if isinstance(step, int)), len(steps))
+    section = ".".join(str(step)[:60] for step in steps[:index])
+    value, error = details["input"], details["type"]
+    if len(steps) <= index + 2:
+        number = f"[{int(steps[index]) + 1}]" if index < len(steps) else ""
+        return _describe_section(section, number, error, value)
+    kind, setting = str(steps[index + 1]), str(steps[index + 2])
+    place = f"{section}[{int(steps[index]) + 1}].{setting}"
+    if error == "misfit":
+        context = details["ctx"]
+        place = f"{place.rpartition('.')[0]}.{context['setting'] or setting}"
+        return place, context["what"], context["accepted"]
+    if error == "extra_forbidden":
+        own = [name for name in TABLES[kind].model_fields if name not in _GateTable.model_fields]
+        settings = [*(name for name in own if name != "kind"), "kind", *_GateTable.model_fields]
+        near = get_close_matches(setting, settings, n=2)
+        hint = f" (near names: {', '.join(near)})" if near else ""
+        return place, f"is no setting of a gate of kind {kind}{hint}", ", ".join(settings)
+    return place, "is missing" if error == "missing" else f"{value!r}"[:80], ACCEPTED[setting]
+
+
+def _describe_section(section: str, number: str, error: str, value: Any) -> tuple[str, str, str]:
+    """Describe an error that is not in a setting of a gate."""
+    if error == "union_tag_invalid":
+        return f"{section}{number}.kind", f"{value['kind']!r}"[:80], ", ".join(TABLES)
+    if section == "project":
+        return section, "is not a table", "[[project.NAME.gate]]"
+    if error == "extra_forbidden" and "." not in section:
+        return section, "is no section of this file", SECTIONS
+    if error == "extra_forbidden" or not section.endswith("gate"):
+        project = ".".join(section.split(".")[:2])
+        return project, "holds something that is no gate", f"[[{project}.gate]]"
+    return section, "is not a list of gates", f"[[{section}]]"
