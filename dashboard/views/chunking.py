@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections.chunking.grid_search import grid_form, grid_progress
+from dashboard.sections.chunking.grid_search import grid_form, grid_searches
 from dashboard.sections.chunking.results import (
     cell_table,
     cut_picker,
@@ -32,7 +32,7 @@ st.title("Which chunking serves the questions best?")
 grids = grids_of(view.sampled)
 with st.expander("Run a grid", expanded=not grids, icon=":material/grid_on:"):
     grid_form(view.store, view.project)
-grid_progress(view.store)
+grid_searches(view.store)
 
 if not grids:
     st.info(

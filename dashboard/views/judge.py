@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.sections.judge.calibration import calibration_section
 from dashboard.sections.judge.error_analysis import error_analysis_section
-from dashboard.sections.judge.progress import job_section
+from dashboard.sections.judge.progress import judge_jobs
 from dashboard.sections.judge.results import current_result, verdict_section
 from dashboard.sections.judge.start import judge_form
 from dashboard.shell.session import current_view
@@ -31,7 +31,7 @@ elif part == "errors":
     error_analysis_section(view)
 else:
     made = current_result(view)
-    running = job_section(view)
+    running = judge_jobs(view)
     if made is None:
         st.info(
             "No judge has read this run. Claude can: one reading an answer gives faithfulness, answer "

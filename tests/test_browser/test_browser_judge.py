@@ -62,12 +62,12 @@ def test_a_plan_a_run_a_stop_and_going_on_to_the_end(
     page.locator(".st-key-judge_start button").click()
     expect(main).to_contain_text(re.compile(r"[1-9]\d* of 159 by claude"), timeout=PATIENCE)
     expect(main).to_contain_text("calls/s", timeout=PATIENCE)
-    page.locator(".st-key-judge_stop button").click()
+    page.locator("[class*=st-key-judge_stop_] button").click()
     expect(main).to_contain_text("stopped on request", timeout=PATIENCE)
     kept = jobs_of(judge.store.ledger, run)[0].progress["scored"]
     assert 0 < kept < 159
     expect(main).to_contain_text(f"{kept:,} of 159 samples have a verdict")
-    page.locator(".st-key-judge_resume button").click()
+    page.locator("[class*=st-key-judge_resume_] button").click()
     expect(main).to_contain_text("done", timeout=PATIENCE)
     expect(main).to_contain_text("The judge's model declined to read it", timeout=PATIENCE)
     assert max(service.served().values()) == 1

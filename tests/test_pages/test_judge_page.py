@@ -16,7 +16,8 @@ from judged_runs import judged, made, records
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.sections.judge.start import job_options, start_job
+from dashboard.sections.judge.start import job_options
+from dashboard.shell.jobs import start_job
 from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.errors import DataError
@@ -114,14 +115,14 @@ def test_a_job_that_died_is_shown_as_such_and_can_go_on(
         connection.execute(silent, (time.time() - 60, job))
     app = opened(store, monkeypatch, run)
     assert ":red-badge[died]" in said(app)
-    assert "Every verdict that had come back is kept" in said(app)
+    assert "that had come back is kept" in said(app)
     started: list[list[str]] = []
     monkeypatch.setattr(
-        "dashboard.sections.judge.progress.start_job",
-        lambda _store, _run, options: started.append(options),
+        "dashboard.shell.jobs.start_job",
+        lambda _store, words, _folder: started.append(words),
     )
-    next(one for one in app.button if one.key == "judge_resume").click().run()
-    assert started == [["--model", "m <b>", "--limit", "2"]]
+    next(one for one in app.button if str(one.key).startswith("judge_resume_")).click().run()
+    assert started == [["judge", run.run_id, "--yes", "--model", "m <b>", "--limit", "2"]]
 
 
 def test_going_on_carries_all_that_the_job_was_asked_for(
@@ -140,11 +141,13 @@ def test_going_on_carries_all_that_the_job_was_asked_for(
     app = opened(store, monkeypatch, run)
     started: list[list[str]] = []
     monkeypatch.setattr(
-        "dashboard.sections.judge.progress.start_job",
-        lambda _store, _run, options: started.append(options),
+        "dashboard.shell.jobs.start_job",
+        lambda _store, words, _folder: started.append(words),
     )
-    next(one for one in app.button if one.key == "judge_resume").click().run()
-    (given,) = started
+    next(one for one in app.button if str(one.key).startswith("judge_resume_")).click().run()
+    (words,) = started
+    assert words[:3] == ["judge", run.run_id, "--yes"]
+    given = words[3:]
     assert dict(zip(given[::2], given[1::2], strict=True)) == {
         "--model": "claude-haiku-5-5",
         "--repeats": "1",
@@ -164,7 +167,7 @@ def test_a_job_of_answers_goes_on_in_a_terminal_and_never_as_an_evaluator(
     job = begin_job(store.ledger, "answer:oracle", run.run_id, spec)
     end_job(store.ledger, job, "stopped", "stopped on request", {})
     app = opened(store, monkeypatch, run)
-    assert not any(one.key == "judge_resume" for one in app.button)
+    assert not any(str(one.key).startswith("judge_resume_") for one in app.button)
     line = f"ragtriage generate {run.run_id} --context oracle --model m --budget 2.5"
     assert [one.value for one in app.code] == [line]
 
@@ -177,7 +180,7 @@ def test_a_job_that_runs_comes_before_a_newer_one_that_has_ended(
     newer = begin_job(store.ledger, "evaluator:x", run.run_id, {"model": "m", "samples": 3})
     end_job(store.ledger, newer, "done", "", {})
     app = opened(store, monkeypatch, run)
-    next(one for one in app.button if one.key == "judge_stop").click().run()
+    next(one for one in app.button if str(one.key).startswith("judge_stop_")).click().run()
     assert next(one for one in jobs_of(store.ledger) if one.job_id == running).stop_asked
     assert any(one.label == "1 other job" for one in app.expander)
     assert f"job {newer}" in said(app)
@@ -194,11 +197,11 @@ def test_a_job_that_does_not_begin_is_ended(tmp_path: Path, monkeypatch: pytest.
             super().__init__([sys.executable, "-c", code], **given)
             began.append(self)
 
-    monkeypatch.setattr("dashboard.sections.judge.start.subprocess.Popen", Sleeper)
-    monkeypatch.setattr("dashboard.sections.judge.start.PATIENCE_SECONDS", 1.0)
-    monkeypatch.setattr("dashboard.sections.judge.start.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("dashboard.shell.jobs.subprocess.Popen", Sleeper)
+    monkeypatch.setattr("dashboard.shell.jobs.PATIENCE_SECONDS", 1.0)
+    monkeypatch.setattr("dashboard.shell.jobs.GRACE_SECONDS", 0.5)
     with pytest.raises(DataError, match="did not begin in time and was ended"):
-        start_job(store, run.run_id, [])
+        start_job(store, ["judge", run.run_id, "--yes"])
     assert began[0].poll() is not None
 
 
@@ -266,7 +269,7 @@ def test_a_running_job_shows_its_progress_and_no_second_form(
     bar = app.get("progress")[0].proto
     assert bar.text == "1 of 3 by m · 2.5 calls/s · $0.0123 so far · about 3 min left"
     assert bar.value == 33
-    assert any(one.key == "judge_stop" for one in app.button)
+    assert any(str(one.key).startswith("judge_stop_") for one in app.button)
     assert not any(one.label == "Show the plan" for one in app.button)
     end_job(store.ledger, job, "done", "", progress)
 

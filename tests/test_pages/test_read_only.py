@@ -19,8 +19,7 @@ from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
 from dashboard.cli.serve import EXPOSED, BindAddress, free_port
-from dashboard.sections.chunking.grid_search import start
-from dashboard.sections.judge.start import start_job
+from dashboard.shell.jobs import start_job
 from dashboard.shell.user import may_write
 from dashboard.stories.points import default_sections
 from dashboard.stories.story import Story
@@ -54,7 +53,7 @@ WRITING = (
     ),
     *("label_Pass", "label_Fail", "label_Note only", "label_undo", "queue_start", "queue_own", "rate_undo"),
     *("gather", "define", "remove", "create_evaluator", "remove_evaluator_invented"),
-    *("judge_start", "judge_stop", "judge_resume", "grid_form", "judge_form"),
+    *("judge_start", "grid_form", "judge_form"),
     *("story_new", "story_remove", "story_add"),
 )
 
@@ -99,6 +98,8 @@ def filled(demo: RunStore, tmp_path_factory: pytest.TempPathFactory) -> RunStore
     ledger.set_baseline("iris", target.run_id, "Ann")
     job = begin_job(ledger, "reading", target.run_id, {"model": "m", "samples": 3})
     end_job(ledger, job, "stopped", "", {})
+    grid = begin_job(ledger, "grid:abc", "", {"name": "towns"}, "towns")
+    end_job(ledger, grid, "stopped", "", {})
     story = Story("For all", target.run_id, sections=default_sections("lead"))
     add_story(ledger, "iris", story.title, story.to_json(), "Ann")
     return store
@@ -144,7 +145,8 @@ def test_no_page_offers_a_change_and_no_button_makes_one(
     assert any(one.value == "Read only: nothing can be changed here." for one in at.sidebar.caption)
     offered = {one.key for one in at.button if one.key and not one.disabled}
     assert not offered & set(WRITING)
-    assert not [one for one in offered if one.startswith(("piece_", "rate_"))]
+    of_jobs = ("judge_stop_", "judge_resume_", "grid_stop_", "grid_resume_")
+    assert not [key for key in offered if key.startswith(("piece_", "rate_", *of_jobs))]
     assert not at.get("file_uploader")
     one_of_each = {re.sub(r"_[0-9a-f]{12}_|\d+$", "", key): key for key in sorted(offered)}
     for key in one_of_each.values():
@@ -167,7 +169,7 @@ def test_the_same_pages_offer_changes_to_those_who_may_make_them(
         if one.key and not one.disabled
     }
     expected = {"rename", "clear_baseline", "unmark_release", "delete", "label_Pass", "queue_start"}
-    expected |= {"judge_resume", "remove_evaluator_invented", "story_new", "story_remove"}
+    expected |= {"judge_resume_1", "grid_resume_2", "remove_evaluator_invented", "story_new", "story_remove"}
     assert expected <= offered
 
 
@@ -211,10 +213,9 @@ def test_the_workspace_refuses(reading: RunStore, tmp_path: Path) -> None:
     with pytest.raises(WorkspaceError, match="only reads"), reading.workspace.staging(root / "judgements"):
         pass
     with pytest.raises(WorkspaceError, match="only reads"):
-        start_job(reading, one.run_id, ["--limit", "1"])
-    plan: Any = None  # refused before it is looked at
+        start_job(reading, ["judge", one.run_id, "--limit", "1"])
     with pytest.raises(WorkspaceError, match="only reads"):
-        start(reading, plan, "iris")
+        start_job(reading, ["grid", "corpus", "--questions", "q.jsonl"])
     assert not may_write()
 
 

@@ -1,139 +1,52 @@
-"""Starting a grid from the page, and how far it is."""
+"""Starting a grid search from the Chunking page, and the grid searches of the workspace."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from threading import Lock, Thread
+from dataclasses import asdict
 from typing import Any
 
 import streamlit as st
 
+from dashboard.shell.jobs import JobPanel, duration, job_section, start_or_report
 from dashboard.shell.user import may_write, only_reads
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
 from data.chunking.chunkers import UNITS
 from data.chunking.corpus import Corpus, corpus_of, read_corpus
-from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
+from data.chunking.grid_job import HEADINGS, GridOptions, command_words, grid_jobs, keep_upload
+from data.chunking.grid_search import plan_cells
 from data.chunking.questions import read_questions
 from data.errors import DataError
 from data.importers.parsing.source import Source
+from data.jobs.record import Job
 from data.scoring.run_store import RunStore
-from data.store.read_only import must_write
-from metrics.schema.scores import MetricsError
+from data.store.workspace import Workspace
 
-__all__ = [
-    "GridJob",
-    "dismiss",
-    "grid_form",
-    "grid_progress",
-    "jobs",
-    "start",
-]
+__all__ = ["grid_form", "grid_searches"]
 
-
-@dataclass(frozen=True)
-class GridJob:
-    """A grid as it stands.
-
-    Attributes:
-        key: of its plan.
-        title: of its plan.
-        project: what its runs belong to.
-        step: where it stands; None before the first cell.
-        error: why it ended early; "" while it runs and when it is done.
-        done: whether it has ended.
-    """
-
-    key: str
-    title: str
-    project: str
-    step: GridStep | None = None
-    error: str = ""
-    done: bool = False
-
-    @property
-    def name(self) -> str:
-        """What tells it from the others of a workspace: one plan may run in several projects."""
-        return f"{self.project}/{self.key}"
-
-
-_JOBS: dict[tuple[str, str], GridJob] = {}
-_LOCK = Lock()
-
-
-def jobs(store: RunStore) -> list[GridJob]:
-    """List the grids of a workspace that run, or have ended and were not dismissed."""
-    root = str(store.workspace.root)
-    with _LOCK:
-        return [job for (where, _), job in _JOBS.items() if where == root]
-
-
-def start(store: RunStore, plan: GridPlan, project: str) -> bool:
-    """Begin a grid; False when that grid is running already.
-
-    Raises:
-        WorkspaceError: this process only reads.
-    """
-    must_write(f"workspace {store.workspace.root}")
-    job = GridJob(plan.key, plan.title or plan.corpus.name, project)
-    place = (str(store.workspace.root), job.name)
-    with _LOCK:
-        running = _JOBS.get(place)
-        if running is not None and not running.done:
-            return False
-        _JOBS[place] = job
-    Thread(target=_work, args=(place, store, plan, project), daemon=True).start()
-    return True
-
-
-def dismiss(store: RunStore, job: GridJob) -> None:
-    """Forget a grid that has ended; the same plan in another project stays."""
-    place = (str(store.workspace.root), job.name)
-    with _LOCK:
-        if place in _JOBS and _JOBS[place].done:
-            del _JOBS[place]
-
-
-def _work(place: tuple[str, str], store: RunStore, plan: GridPlan, project: str) -> None:
-    error = ""
-    try:
-        run_grid(store, plan, project, lambda step: _set(place, step=step))
-    except (DataError, MetricsError) as problem:
-        error = str(problem)
-    except Exception as problem:  # noqa: BLE001 -- a thread has nobody else to tell
-        error = f"{type(problem).__name__}: {problem}"
-    _set(place, done=True, error=error)
-
-
-def _set(place: tuple[str, str], **changes: object) -> None:
-    with _LOCK:
-        _JOBS[place] = replace(_JOBS[place], **changes)  # type: ignore[arg-type] # fields of GridJob
-
-
-HEADINGS = {
-    "without headings": (False,),
-    "with headings": (True,),
-    "with and without headings": (False, True),
+HEADING_TITLES = {
+    "no": "without headings",
+    "yes": "with headings",
+    "both": "with and without headings",
 }
-EVERY = "0.5s"
 
 
 def grid_form(store: RunStore, project: str) -> None:
-    """Ask for corpus, questions and cells, and begin the grid."""
+    """Ask for corpus, questions and configurations, and start the grid search."""
     if not may_write():
         only_reads("New grids")
         return
     with st.form("grid_form", border=False):
-        one, two = st.columns(2, gap="medium")
-        with one:
+        left, right = st.columns(2, gap="medium")
+        with left:
             st.text_input(
                 "Corpus: a folder or file on this machine", key="grid_corpus", placeholder="/data/handbook"
             )
             st.file_uploader(
                 "or files", ["txt", "md", "jsonl"], accept_multiple_files=True, key="grid_corpus_files"
             )
-        with two:
+        with right:
             st.text_input("Questions with gold spans: a file on this machine", key="grid_questions")
             st.file_uploader("or a file", ["jsonl", "json", "csv", "parquet"], key="grid_questions_file")
         with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -141,44 +54,52 @@ def grid_form(store: RunStore, project: str) -> None:
             st.text_input("Overlaps", "0, 32, 64", key="grid_overlaps", width=160)
             st.selectbox("in", UNITS, key="grid_unit", width=140)
             st.multiselect(
-                "Cut along the text too",
+                "Split along the text too",
                 ["paragraph", "heading", "recursive"],
                 key="grid_strategies",
                 width=300,
             )
-            st.selectbox("indexed", list(HEADINGS), key="grid_headings", width=230)
+            st.selectbox(
+                "indexed", list(HEADINGS), key="grid_headings", format_func=HEADING_TITLES.get, width=230
+            )
             st.text_input("Project", project, key="grid_project", width=180)
-        sent = st.form_submit_button("Run the grid", type="primary")
+        submitted = st.form_submit_button("Run the grid", type="primary")
     st.caption(
         "Questions are rows with `question` and `relevant_spans` [{doc_id, start, end}], in characters "
         "of the corpus; the files of chunking_evaluation are read as they are. Retrieval is BM25, on "
-        "this machine."
+        "this machine. Uploaded files are kept in the workspace, so that a stopped grid can go on."
     )
-    if sent:
-        _begin(store)
+    if submitted:
+        _start(store)
 
 
-def _begin(store: RunStore) -> None:
-    """Read the form and begin; what is wrong is told, and nothing runs."""
-    state = st.session_state
+def _start(store: RunStore) -> None:
+    """Check what the form holds and start the job; an error is shown, and nothing runs."""
+    form = st.session_state
     try:
-        corpus = _corpus(state["grid_corpus"], state["grid_corpus_files"])
-        source = _questions(state["grid_questions"], state["grid_questions_file"])
-        cells, refused = plan_cells(
-            _wholes("Sizes", state["grid_sizes"]),
-            _wholes("Overlaps", state["grid_overlaps"]),
-            state["grid_unit"],
-            state["grid_strategies"],
-            HEADINGS[state["grid_headings"]],
+        corpus = _corpus(form["grid_corpus"], form["grid_corpus_files"])
+        questions = read_questions(_questions(form["grid_questions"], form["grid_questions_file"]), corpus)
+        sizes, overlaps = _integers("Sizes", form["grid_sizes"]), _integers("Overlaps", form["grid_overlaps"])
+        _, refused = plan_cells(
+            sizes, overlaps, form["grid_unit"], form["grid_strategies"], HEADINGS[form["grid_headings"]]
         )
-        plan = GridPlan(corpus, read_questions(source, corpus), cells, title=corpus.name)
+        options = GridOptions(
+            _paths(store.workspace, form["grid_corpus"], form["grid_corpus_files"]),
+            *_paths(store.workspace, form["grid_questions"], [form["grid_questions_file"]]),
+            sizes,
+            overlaps,
+            form["grid_unit"],
+            form["grid_strategies"],
+            form["grid_headings"],
+            project=form["grid_project"].strip() or corpus.name,
+        )
     except DataError as error:
         st.error(markdown_text(str(error)), title="This grid cannot run")
         return
-    for one in (*refused, *corpus.notes, *plan.questions.notes):
-        st.info(markdown_text(one))
-    if not start(store, plan, state["grid_project"].strip() or corpus.name):
-        st.warning("This grid is running already.")
+    for note in (*refused, *corpus.notes, *questions.notes):
+        st.info(markdown_text(note))
+    with st.spinner("Starting the grid search"):
+        start_or_report(store, command_words(asdict(options)))
 
 
 def _corpus(path: str, uploads: Sequence[Any]) -> Corpus:
@@ -189,7 +110,8 @@ def _corpus(path: str, uploads: Sequence[Any]) -> Corpus:
             "corpus: nothing given; accepted: a folder or file on this machine, or uploaded files"
         )
     name = uploads[0].name.rpartition(".")[0] or "corpus"
-    return corpus_of(((one.name, Source.from_bytes(one.name, one.getvalue())) for one in uploads), name)
+    sources = ((upload.name, Source.from_bytes(upload.name, upload.getvalue())) for upload in uploads)
+    return corpus_of(sources, name)
 
 
 def _questions(path: str, upload: Any) -> Source:
@@ -200,51 +122,49 @@ def _questions(path: str, upload: Any) -> Source:
     return Source.from_bytes(upload.name, upload.getvalue())
 
 
-def _wholes(field: str, text: str) -> list[int]:
+def _paths(workspace: Workspace, path: str, uploads: Sequence[Any]) -> list[str]:
+    """List what the command line takes: the path that was typed, or those of the uploads, written down."""
+    if path.strip():
+        return [path.strip()]
+    return [keep_upload(workspace, upload.name, upload.getvalue()) for upload in uploads]
+
+
+def _integers(field: str, text: str) -> list[int]:
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts or not all(part.isdecimal() and len(part) < 9 for part in parts):
         raise DataError(f"{field}: {text!r}; accepted: whole numbers with commas between, as in 128, 256")
     return [int(part) for part in parts]
 
 
-def grid_progress(store: RunStore) -> None:
-    """Show the grids that run; the page around them is drawn anew when one ends."""
-    found = jobs(store)
-    if any(not job.done for job in found):
-        st.fragment(run_every=EVERY)(_watch)(store, frozenset(job.name for job in found if job.done))
-    for job in found:
-        if job.done:
-            _ended(store, job)
+def grid_searches(store: RunStore) -> None:
+    """Show the grid searches of the workspace that run, else the newest, and list the others."""
+    panel = JobPanel(
+        "grid",
+        lambda: grid_jobs(store.ledger),
+        _progress,
+        _summary,
+        lambda job: command_words(job.spec),
+        lambda _: False,
+        "The finished configurations are kept; going on runs the rest.",
+    )
+    job_section(store, panel)
 
 
-def _watch(store: RunStore, ended: frozenset[str]) -> None:
-    """Draw the grids that run; the whole page again when one has ended that it does not show as ended."""
-    found = jobs(store)
-    for job in found:
-        if not job.done:
-            _bar(job)
-    if any(job.done and job.name not in ended for job in found):
-        st.rerun()
+def _progress(job: Job) -> str:
+    name, progress = markdown_text(str(job.spec.get("name", ""))), job.progress
+    if "cell" not in progress:
+        return f"{name}: beginning"
+    left = progress.get("seconds_left")
+    time_left = "" if left is None else f", about {duration(left)} left"
+    total = count(int(progress["total"]), "configuration")
+    return f"{name}: {progress['done']} of {total}{time_left} · {markdown_text(str(progress['cell']))}"
 
 
-def _bar(job: GridJob) -> None:
-    step, name = job.step, markdown_text(job.title)
-    if step is None:
-        st.progress(0.0, f"{name}: beginning")
-        return
-    left = "" if step.seconds_left is None else f", about {_duration(step.seconds_left)} left"
-    text = f"{name}: {step.done} of {count(step.total, 'cell')}{left} · {markdown_text(step.cell)}"
-    st.progress(step.done / max(step.total, 1), text)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(1, round(seconds))} s"
-
-
-def _ended(store: RunStore, job: GridJob) -> None:
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if job.error:
-            st.error(markdown_text(job.error), title=f"The grid over {markdown_text(job.title)} stopped")
-        else:
-            st.success(f"The grid over {markdown_text(job.title)} is finished.")
-        st.button("Dismiss", key=f"dismiss_{job.name}", on_click=dismiss, args=(store, job))
+def _summary(job: Job) -> list[str]:
+    name = f"grid over {markdown_text(str(job.spec.get('name', '')))}"
+    same = job.spec.get("name") == job.project
+    done, total = int(job.progress.get("done", 0)), int(job.progress.get("total", 0))
+    return [
+        name if same else f"{name} in project {markdown_text(job.project)}",
+        f"{done:,} of {count(total, 'configuration')}",
+    ]

@@ -3,41 +3,30 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from dashboard.shell.jobs import start_or_report
 from dashboard.shell.session import View
 from dashboard.shell.user import may_write, only_reads
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
-from data.errors import DataError
-from data.jobs.record import Job, jobs_of
+from data.jobs.record import jobs_of
 from data.judge.client import NO_KEY
 from data.judge.evaluators import evaluators, judge_task
 from data.judge.messages import ClientSettings
 from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import PriceTable, read_prices
 from data.judge.progress import JobSpec
-from data.scoring.run_store import RunStore
-from data.store.read_only import must_write
 
 __all__ = [
     "has_key",
     "job_options",
     "judge_form",
-    "start_job",
 ]
-
-PATIENCE_SECONDS = 15.0
-GRACE_SECONDS = 5.0  # that a process has to end when asked to
 
 
 def has_key() -> bool:
@@ -54,58 +43,6 @@ def job_options(chosen: Mapping[str, Any]) -> list[str]:
         elif value not in (None, False, ""):
             options += [f"--{name}", str(value)]
     return options
-
-
-def start_job(store: RunStore, run_id: str, options: Sequence[str]) -> Job:
-    """Start `ragtriage judge` and wait until its job stands in the ledger.
-
-    Raises:
-        DataError: it ended before that, with its own message, or did not begin in time and was ended.
-    """
-    must_write(f"workspace {store.workspace.root}")
-    known = {job.job_id for job in jobs_of(store.ledger, run_id)}
-    line = ["--workspace", str(store.workspace.root), "judge", run_id, "--yes", *options]
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(  # noqa: S603 -- this interpreter on this program
-            [sys.executable, "-P", "-m", "dashboard.cli", *line],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-            start_new_session=True,
-            env={**os.environ, "PYTHONPATH": _path()},
-        )
-        end = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < end:
-            fresh = [job for job in jobs_of(store.ledger, run_id) if job.job_id not in known]
-            if fresh:
-                return fresh[0]
-            if process.poll() is not None:
-                said.seek(0)
-                raise DataError(_last_line(said.read().decode("utf-8", "replace")))
-            time.sleep(0.1)
-        _end(process)
-    raise DataError(
-        "the judging job did not begin in time and was ended; see `ragtriage judge` on the command line"
-    )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(timeout=GRACE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-def _path() -> str:
-    here = str(Path(__file__).resolve().parents[3])
-    return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
-
-
-def _last_line(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1].removeprefix("error: ") if lines else "the judging job ended without a word"
 
 
 EVERY, FIRST, DRAWN = "all", "the first", "drawn at random"
@@ -255,9 +192,5 @@ def _show_plan(plan: JudgePlan) -> None:
 
 
 def _start(view: View, options: list[str]) -> None:
-    state: Any = st.session_state
-    state.pop("judge_planned", None)
-    try:
-        start_job(view.store, view.run.run_id, options)
-    except DataError as error:
-        state["judge_problem"] = str(error)
+    st.session_state.pop("judge_planned", None)
+    start_or_report(view.store, ["judge", view.run.run_id, "--yes", *options])

@@ -1,0 +1,211 @@
+"""Jobs on a page: each is started as a process of its own, shown while it runs, stopped, and continued."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+
+import streamlit as st
+
+from dashboard.shell.user import may_write
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count
+from data.errors import DataError
+from data.jobs.record import Job, ask_to_stop, jobs_of
+from data.scoring.run_store import RunStore
+from data.store.ledger import Ledger
+from data.store.read_only import must_write
+
+__all__ = ["JobPanel", "duration", "job_section", "start_job", "start_or_report"]
+
+PATIENCE_SECONDS = 30.0
+GRACE_SECONDS = 5.0  # that a process has to end when asked to
+EVERY = "1s"
+PROBLEM = "job_problem"  # in the session: why a job did not start
+STATES = {
+    "running": ":blue-badge[running]",
+    "done": ":green-badge[done]",
+    "stopped": ":orange-badge[stopped]",
+    "failed": ":red-badge[failed]",
+    "died": ":red-badge[died]",
+}
+
+
+def start_job(store: RunStore, words: Sequence[str], folder: str | None = None) -> Job:
+    """Start `ragtriage WORDS` as a process of its own and wait until its job is in the ledger.
+
+    Args:
+        store: of the workspace.
+        words: command and options, without `--workspace`.
+        folder: working folder of the process; that of the dashboard when left out.
+
+    Raises:
+        DataError: it ended before that, with its own message, or did not begin in time and was ended.
+    """
+    must_write(f"workspace {store.workspace.root}")
+    earlier = {job.job_id for job in jobs_of(store.ledger)}
+    here = str(Path(__file__).resolve().parents[2])
+    path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-P", "-m", "dashboard.cli", "--workspace", str(store.workspace.root), *words]
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(  # noqa: S603 -- this interpreter on this program
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            start_new_session=True,
+            cwd=folder if folder and Path(folder).is_dir() else None,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        end = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end:
+            job = _job_of(store.ledger, process.pid, earlier)
+            if job is not None:
+                # Reap the process when it ends: a zombie would look like a job that still runs.
+                Thread(target=process.wait, daemon=True).start()
+                return job
+            if process.poll() is not None:
+                errors.seek(0)
+                raise DataError(_last_line(errors.read().decode("utf-8", "replace"), words[0]))
+            time.sleep(0.1)
+        process.terminate()
+        try:
+            process.wait(timeout=GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    raise DataError(
+        f"the job did not begin in time and was ended; see `ragtriage {words[0]}` on the command line"
+    )
+
+
+def _job_of(ledger: Ledger, pid: int, earlier: set[int]) -> Job | None:
+    """Find the new job of a process of this machine."""
+    for job in jobs_of(ledger):
+        if job.pid == pid and job.host == socket.gethostname() and job.job_id not in earlier:
+            return job
+    return None
+
+
+def _last_line(text: str, command: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].removeprefix("error: ") if lines else f"`ragtriage {command}` ended without a message"
+
+
+def start_or_report(store: RunStore, words: Sequence[str], folder: str | None = None) -> None:
+    """Start a job; where that fails, job_section shows why."""
+    try:
+        start_job(store, words, folder)
+    except DataError as error:
+        st.session_state[PROBLEM] = str(error)
+
+
+@dataclass(frozen=True)
+class JobPanel:
+    """What a page says of its jobs.
+
+    Attributes:
+        key: how the keys of its buttons begin.
+        jobs: lists them, newest first.
+        progress: text on the bar of a job that runs.
+        summary: facts of a job in Markdown, for the line about it.
+        words: the words after `ragtriage` that go on with a job.
+        in_terminal: whether a job can go on in a terminal only.
+        kept: what is kept of a job that died.
+    """
+
+    key: str
+    jobs: Callable[[], list[Job]]
+    progress: Callable[[Job], str]
+    summary: Callable[[Job], Sequence[str]]
+    words: Callable[[Job], list[str]]
+    in_terminal: Callable[[Job], bool]
+    kept: str
+
+
+def job_section(store: RunStore, panel: JobPanel) -> bool:
+    """Show the jobs that run, else the newest, and list the others.
+
+    Returns:
+        Whether one runs.
+    """
+    problem = st.session_state.pop(PROBLEM, "")
+    if problem:
+        st.error(markdown_text(problem), title="The job did not start")
+    jobs = panel.jobs()
+    if not jobs:
+        return False
+    running = [job for job in jobs if job.state == "running"]
+    if running:
+        st.fragment(run_every=EVERY)(_running)(store, panel, {job.job_id for job in running})
+    else:
+        _ended(store, panel, jobs[0])
+    others = [job for job in jobs if job not in (running or jobs[:1])]
+    if others:
+        with st.expander(count(len(others), "other job")):
+            for job in others:
+                st.markdown(_line(panel, job))
+    return bool(running)
+
+
+def _running(store: RunStore, panel: JobPanel, shown: set[int]) -> None:
+    """Draw the jobs that run; the whole page again once these are others than at first."""
+    running = [job for job in panel.jobs() if job.state == "running"]
+    if {job.job_id for job in running} != shown:
+        st.rerun()
+        return
+    for job in running:
+        total, done = int(job.progress.get("total", 0)), int(job.progress.get("done", 0))
+        st.progress(done / total if total else 0.0, panel.progress(job))
+        with st.container(horizontal=True, vertical_alignment="center"):
+            if may_write():
+                st.button(
+                    "Stopping" if job.stop_asked else "Stop",
+                    key=f"{panel.key}_stop_{job.job_id}",
+                    disabled=job.stop_asked,
+                    on_click=ask_to_stop,
+                    args=(store.ledger, job.job_id),
+                )
+            st.caption("It goes on when this page or the dashboard is closed.")
+
+
+def _ended(store: RunStore, panel: JobPanel, job: Job) -> None:
+    unfinished = job.state in ("died", "stopped")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(_line(panel, job))
+        if unfinished and not panel.in_terminal(job) and may_write():
+            st.button(
+                "Go on",
+                key=f"{panel.key}_resume_{job.job_id}",
+                on_click=start_or_report,
+                args=(store, panel.words(job), job.spec.get("folder")),
+            )
+    if unfinished and panel.in_terminal(job):
+        st.caption("It goes on in a terminal, with the options that it was started with:")
+        st.code(shlex.join(["ragtriage", *panel.words(job)]), language="bash")
+    if job.state == "died":
+        st.caption(f"Its process ended without a message. {panel.kept}")
+
+
+def _line(panel: JobPanel, job: Job) -> str:
+    parts = [
+        f"{STATES[job.state]} job {job.job_id}",
+        *panel.summary(job),
+        f"{markdown_text(job.started_at)} UTC",
+        markdown_text(job.message),
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def duration(seconds: float) -> str:
+    """Format an estimate of time, as in "3 min" or "40 s"."""
+    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{max(1, round(seconds))} s"

@@ -1,0 +1,159 @@
+"""A grid search as a job: recorded in the ledger, stopped on request, continued from its finished runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path, PurePath
+from typing import Any
+
+from data.chunking.chunkers import Strategy, Unit
+from data.chunking.grid_search import DEPTH, GridPlan, GridStep, GridWatch, run_grid
+from data.errors import DataError
+from data.jobs.heartbeat import Heartbeat
+from data.jobs.record import Job, JobState, begin_job, end_job, jobs_of
+from data.scoring.run_store import RunStore
+from data.store.ledger import Ledger
+from data.store.workspace import Run, Workspace
+from metrics.schema.scores import MetricsError
+
+__all__ = [
+    "HEADINGS",
+    "GridOptions",
+    "GridStoppedError",
+    "command_words",
+    "grid_jobs",
+    "keep_upload",
+    "run_grid_job",
+]
+
+HEADINGS = {"no": (False,), "yes": (True,), "both": (False, True)}
+STOPPED = "stopped on request; the finished configurations are kept"
+_KIND = "grid:"  # followed by the key of the grid
+_OPTIONS = (
+    "questions",
+    "sizes",
+    "overlaps",
+    "unit",
+    "strategies",
+    "headings",
+    "depth",
+    "retriever",
+    "project",
+)
+
+
+class GridStoppedError(Exception):
+    """The grid search was asked to stop before its last configuration."""
+
+
+@dataclass(frozen=True)
+class GridOptions:
+    """The options of `ragtriage grid`.
+
+    Attributes:
+        corpus: folders and files.
+        questions: file of questions with gold spans.
+        sizes: chunk sizes.
+        overlaps: overlaps.
+        unit: of both.
+        strategies: content-aware ones besides the fixed grid.
+        headings: "no", "yes" or "both".
+        depth: chunks retrieved.
+        retriever: "bm25" or "embedding:PATH".
+        project: what the runs belong to; the name of the corpus when left out.
+        title: of the grid; the name of the corpus when left out.
+    """
+
+    corpus: Sequence[str]
+    questions: str
+    sizes: Sequence[int]
+    overlaps: Sequence[int]
+    unit: Unit = "tokens"
+    strategies: Sequence[Strategy] = ()
+    headings: str = "both"
+    depth: int = DEPTH
+    retriever: str = "bm25"
+    project: str | None = None
+    title: str = ""
+
+
+def command_words(spec: Mapping[str, Any]) -> list[str]:
+    """Return the words after `ragtriage` that start a grid, or go on with it.
+
+    Args:
+        spec: fields of GridOptions, e.g. from the record of a job.
+    """
+    words = ["grid"]
+    for option in fields(GridOptions):
+        value = None if option.name == "corpus" else spec.get(option.name)
+        if isinstance(value, list | tuple):
+            value = ",".join(map(str, value))
+        if value not in (None, ""):
+            words += [f"--{option.name}", str(value)]
+    return [*words, "--", *map(str, spec.get("corpus") or ())]
+
+
+def run_grid_job(
+    store: RunStore, options: GridOptions, plan: GridPlan, project: str, watch: GridWatch | None = None
+) -> list[Run]:
+    """Run a grid as a job of this process and return the runs of its configurations, as planned.
+
+    Args:
+        store: of the workspace.
+        options: what the plan was made from; recorded so that the grid can go on.
+        plan: what to try.
+        project: what the runs belong to.
+        watch: called before each configuration and at the end.
+
+    Raises:
+        GridStoppedError: it was asked to stop; the finished runs are kept.
+        DataError: this grid is running already, or its retriever cannot be opened.
+    """
+    spec = {**asdict(options), "project": project, "name": plan.title, "folder": str(Path.cwd())}
+    job_id = begin_job(store.ledger, _KIND + plan.key, "", spec, project)
+    progress: dict[str, Any] = {"total": len(plan.chunkings), "done": 0}
+    heartbeat = Heartbeat(store.ledger, job_id, progress.copy)
+
+    def follow(step: GridStep) -> None:
+        progress.update(asdict(step))
+        if watch is not None:
+            watch(step)
+        if heartbeat.stop_asked and step.done < step.total:
+            raise GridStoppedError(STOPPED)
+
+    state: JobState = "failed"
+    message = ""
+    try:
+        with heartbeat:
+            runs = run_grid(store, plan, project, follow)
+        state = "done"
+    except (GridStoppedError, KeyboardInterrupt):
+        state, message = "stopped", STOPPED
+        raise
+    except BaseException as error:
+        message = (
+            str(error) if isinstance(error, DataError | MetricsError) else f"{type(error).__name__}: {error}"
+        )
+        raise
+    finally:
+        end_job(store.ledger, job_id, state, message, progress)
+    return runs
+
+
+def grid_jobs(ledger: Ledger) -> list[Job]:
+    """List the grid searches of a workspace, newest first."""
+    return jobs_of(ledger, kind=_KIND)
+
+
+def keep_upload(workspace: Workspace, name: str, content: bytes) -> str:
+    """Write an uploaded file to the workspace, where a process of its own can read it; return its path."""
+    folder = workspace.root / "uploads" / hashlib.sha256(content).hexdigest()[:12]
+    path = folder / PurePath(name.replace("\\", "/")).name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise DataError(f"upload {name}: cannot be written to {folder} ({error.strerror})") from error
+    return str(path)
