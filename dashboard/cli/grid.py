@@ -1,4 +1,4 @@
-"""The grid command: a grid search over chunkings with progress, continued from its finished configurations."""
+"""The grid command: a grid search over chunkings, continued from its finished configurations."""
 
 from __future__ import annotations
 

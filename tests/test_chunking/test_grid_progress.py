@@ -63,7 +63,7 @@ def test_a_terminal_shows_how_much_is_left(
     answer = command(capsys, tmp_path / "w", *words, "--sizes", "8,16", "--overlaps", "0,4")
     assert answer.code == 0
     shown = terminal.getvalue()
-    assert "4/4 cells" in shown
+    assert "4/4 configurations" in shown
     assert re.search(r", about \d\d:\d\d left\]", shown)
     assert "left]" not in shown.rpartition("\r")[2]  # nothing is left at the end
 

@@ -14,9 +14,9 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.chunking import heatmap, marginal_effect_curve
 from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.sections.chunking import grid_search
 from dashboard.shell.selection import Selection
 from data.chunking.corpus import corpus_of
+from data.chunking.grid_job import grid_jobs
 from data.chunking.grid_search import GridPlan, plan_cells, run_grid
 from data.chunking.grids import grids_of
 from data.chunking.questions import read_questions
@@ -200,17 +200,36 @@ def test_the_form_runs_a_grid_and_shows_that_it_is_done(
     app = _fill(app, **given, sizes="20, 30", overlaps="0, 5", project="towns")
     assert not app.exception
     assert not app.error
-    for _ in range(100):
-        if all(job.done for job in grid_search.jobs(workspace)):
-            break
+    end = time.monotonic() + 60
+    while grid_jobs(workspace.ledger)[0].state == "running" and time.monotonic() < end:
         time.sleep(0.1)
-    (job,) = grid_search.jobs(workspace)
-    assert (job.done, job.error, job.project) == (True, "", "towns")
+    (job,) = grid_jobs(workspace.ledger)
+    assert (job.state, job.message, job.project) == ("done", "", "towns")
     assert len(RunStore(workspace.workspace).runs("towns")) == 5
-    app.run()
-    assert any("is finished" in str(one.value) for one in app.success)
-    app.button(key=f"dismiss_{job.name}").click().run()
-    assert grid_search.jobs(workspace) == []
+    fresh = _open(workspace, monkeypatch)  # a server that did not start the grid shows it as well
+    for page in (app.run(), fresh):
+        assert ":green-badge[done]" in _words(page)
+        assert "4 of 4 configurations" in _words(page)
+
+
+def test_uploaded_files_are_searched_as_typed_paths_are(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_grid(workspace, _plan((16,), (0,)), "towns")
+    span = {"doc_id": "towns", "start": 0, "end": 12}
+    question = json.dumps({"question": "Which town?", "relevant_spans": [span]}).encode()
+    started: list[list[str]] = []
+    monkeypatch.setattr("dashboard.shell.jobs.start_job", lambda _, words, __: started.append(words))
+    app = _open(workspace, monkeypatch)
+    app.file_uploader(key="grid_corpus_files").upload("towns.txt", TEXT.encode(), "text/plain")
+    app.file_uploader(key="grid_questions_file").upload("q.jsonl", question, "application/json")
+    app = _fill(app, sizes="20", overlaps="0")
+    assert not app.exception
+    assert not app.error
+    (words,) = started
+    corpus, asked = Path(words[-1]), Path(words[words.index("--questions") + 1])
+    assert (corpus.name, corpus.read_bytes()) == ("towns.txt", TEXT.encode())
+    assert (asked.name, asked.read_bytes()) == ("q.jsonl", question)
 
 
 @pytest.mark.parametrize(
@@ -243,4 +262,4 @@ def test_the_form_says_what_is_wrong(
     assert any(
         message.replace("'", "") in str(one.value).replace("\\", "").replace("'", "") for one in app.error
     )
-    assert grid_search.jobs(workspace) == []
+    assert grid_jobs(workspace.ledger) == []

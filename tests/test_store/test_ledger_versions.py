@@ -6,6 +6,7 @@ import sqlite3
 from importlib.resources import files
 from pathlib import Path
 
+from data.jobs.record import begin_job, jobs_of
 from data.store.ledger import Ledger
 
 
@@ -34,3 +35,22 @@ def test_a_new_ledger_has_every_table(tmp_path: Path) -> None:
     ledger.add_label(("r", "q", 0), "Ada", "pass")
     with ledger.open() as connection:
         assert connection.execute("SELECT count(*) FROM calls").fetchone() == (0,)
+
+
+def test_a_job_of_an_earlier_version_is_read_and_one_of_this_version_has_its_project(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with sqlite3.connect(path) as connection:
+        for number in (1, 2, 3):
+            connection.executescript((files("data") / "sql" / f"ledger_00{number}.sql").read_text("utf-8"))
+        connection.execute(
+            "INSERT INTO jobs (kind, run_id, spec, state, started_at, heartbeat)"
+            " VALUES ('reading', 'r', '{}', 'done', '2026-01-01', 0)"
+        )
+    ledger = Ledger(path)
+    new = begin_job(ledger, "grid:a", "", {}, "p")
+    assert [(job.job_id, job.kind, job.run_id, job.project) for job in jobs_of(ledger)] == [
+        (new, "grid:a", "", "p"),
+        (1, "reading", "r", ""),
+    ]
+    assert [job.job_id for job in jobs_of(ledger, "r")] == [1]
+    assert [job.job_id for job in jobs_of(ledger, kind="grid:")] == [new]

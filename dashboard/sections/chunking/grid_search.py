@@ -60,7 +60,11 @@ def grid_form(store: RunStore, project: str) -> None:
                 width=300,
             )
             st.selectbox(
-                "indexed", list(HEADINGS), key="grid_headings", format_func=HEADING_TITLES.get, width=230
+                "indexed",
+                list(HEADINGS),
+                key="grid_headings",
+                format_func=HEADING_TITLES.__getitem__,
+                width=230,
             )
             st.text_input("Project", project, key="grid_project", width=180)
         submitted = st.form_submit_button("Run the grid", type="primary")
@@ -83,9 +87,10 @@ def _start(store: RunStore) -> None:
         _, refused = plan_cells(
             sizes, overlaps, form["grid_unit"], form["grid_strategies"], HEADINGS[form["grid_headings"]]
         )
+        (questions_path,) = _paths(store.workspace, form["grid_questions"], [form["grid_questions_file"]])
         options = GridOptions(
             _paths(store.workspace, form["grid_corpus"], form["grid_corpus_files"]),
-            *_paths(store.workspace, form["grid_questions"], [form["grid_questions_file"]]),
+            questions_path,
             sizes,
             overlaps,
             form["grid_unit"],
