@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from dashboard.charts.style import BLUE, FRAME, GREY, ORANGE, ROW, VERMILION, error_bars, laid_out
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number, percent
-from data.cases.cohorts import WORDS
+from data.cases.judge_cohorts import STATUS_TITLES
 from data.labels.agreement import CELLS, Cell
 from data.labels.evaluated_metric import EvaluatedMetric
 from data.labels.failure_taxonomy import LabelCount
@@ -242,7 +242,7 @@ def status_chart(counts: Mapping[str, int]) -> go.Figure:
     figure = go.Figure(
         go.Bar(
             x=[counts[word] for word in words],
-            y=[WORDS[word] for word in words],
+            y=[STATUS_TITLES[word] for word in words],
             orientation="h",
             marker_color=[colours.get(word, ORANGE) for word in words],
             text=[f"{counts[word]:,} ({100 * counts[word] / total:.0f} %)" for word in words],

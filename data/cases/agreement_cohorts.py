@@ -1,96 +1,95 @@
-"""Groups of cases by people and a metric: where they disagree, and the cells of their confusion matrix.
+"""Cohorts of the Calibration page: where human labels and a metric disagree, cells of their confusion matrix.
 
-A mark's value is "QUANTITY:METRIC:SOURCE", with the two cut-offs behind it where they are not 0.5; a cell
-stands before it. Colons inside a name are written as %3A.
+The value is "DIMENSION:METRIC:SOURCE", followed by the thresholds of the labels and of the metric
+(":0.5:0.7") where they are not both 0.5; a cell of the matrix comes first ("yes-no:..."). A colon inside a
+name is written as %3A.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
+from data.cases.cohort import Cohort
 from data.labels.agreement import CELLS, DEFAULT_CUTS, BinaryLabels, Cell, Cuts, binary_labels_of
 from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metric_of
 from data.labels.human_ratings import DEGREES, dimension_title, human_ratings, words_of
 from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
-from data.store.workspace import Workspace
 from metrics.schema.scores import BoolArray
 
-__all__ = ["AGREEMENT_MARKS", "confusion_cohort", "disagreement_cohort"]
+__all__ = ["AGREEMENT_COHORTS", "confusion_cohort", "disagreement_cohort"]
 
-Chosen = tuple[str, EvaluatedMetric, Cuts]
-_ACCEPTED = "QUANTITY:METRIC:SOURCE or QUANTITY:METRIC:SOURCE:CUT:CUT"
-
-
-def disagreement_cohort(quantity: str, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS) -> str:
-    """Name the cases on which people and a metric differ."""
-    return f"disagree:{_written(quantity, held, cuts)}"
+_ACCEPTED = "DIMENSION:METRIC:SOURCE or DIMENSION:METRIC:SOURCE:THRESHOLD:THRESHOLD"
 
 
-def confusion_cohort(cell: Cell, quantity: str, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS) -> str:
-    """Name the cases of one cell of the confusion matrix."""
-    return f"verdicts:{cell}:{_written(quantity, held, cuts)}"
+def disagreement_cohort(dimension: str, metric: EvaluatedMetric, thresholds: Cuts = DEFAULT_CUTS) -> str:
+    """Return the key of the cases on which human labels and a metric disagree."""
+    return f"disagree:{_value(dimension, metric, thresholds)}"
 
 
-def _written(quantity: str, held: EvaluatedMetric, cuts: Cuts) -> str:
-    names = f"{quote(quantity, safe='')}:{quote(held.metric, safe='')}:{held.source.label}"
-    return names if cuts == DEFAULT_CUTS else f"{names}:{cuts[0]:g}:{cuts[1]:g}"
+def confusion_cohort(
+    cell: Cell, dimension: str, metric: EvaluatedMetric, thresholds: Cuts = DEFAULT_CUTS
+) -> str:
+    """Return the key of the cases of one cell of the confusion matrix."""
+    return f"verdicts:{cell}:{_value(dimension, metric, thresholds)}"
 
 
-def _read(value: str) -> Chosen:
+def _value(dimension: str, metric: EvaluatedMetric, thresholds: Cuts) -> str:
+    value = f"{quote(dimension, safe='')}:{quote(metric.metric, safe='')}:{metric.source.label}"
+    return value if thresholds == DEFAULT_CUTS else f"{value}:{thresholds[0]:g}:{thresholds[1]:g}"
+
+
+def _parse(value: str) -> tuple[str, EvaluatedMetric, Cuts]:
+    """Return the dimension, the metric and the thresholds that a value names."""
     parts = value.split(":")
     if len(parts) not in (3, 5):
         raise ValueError(f"{value[:60]!r}; accepted: {_ACCEPTED}")
-    quantity, metric, source = unquote(parts[0]), unquote(parts[1]), parts[2]
-    cuts = (_cut(parts[3]), _cut(parts[4])) if len(parts) == 5 else DEFAULT_CUTS
-    return quantity, evaluated_metric_of(f"{metric}:{source}"), cuts
+    dimension, metric, source = unquote(parts[0]), unquote(parts[1]), parts[2]
+    thresholds = (_threshold(parts[3]), _threshold(parts[4])) if len(parts) == 5 else DEFAULT_CUTS
+    return dimension, evaluated_metric_of(f"{metric}:{source}"), thresholds
 
 
-def _cut(text: str) -> float:
-    found = float(text)
-    if not 0.0 <= found <= 1.0:
-        raise ValueError(f"{text[:20]!r}; accepted: a cut-off from 0 to 1")
-    return found
+def _threshold(text: str) -> float:
+    threshold = float(text)
+    if not 0.0 <= threshold <= 1.0:
+        raise ValueError(f"{text[:20]!r}; accepted: a threshold from 0 to 1")
+    return threshold
 
 
-def _verdicts(scored: ScoredRun, value: str) -> BinaryLabels:
-    quantity, held, cuts = _read(value)
-    ledger = Ledger(Workspace(scored.samples_path.parents[2]).ledger_path)
-    return binary_labels_of(scored, human_ratings(scored, ledger, quantity), held, cuts)
+def _split_cell(value: str) -> tuple[Cell, str]:
+    text, _, rest = value.partition(":")
+    for cell in CELLS:
+        if cell == text:
+            return cell, rest
+    raise ValueError(f"{text[:20]!r}; accepted: {', '.join(CELLS)}")
 
 
-def _apart(scored: ScoredRun, value: str) -> BoolArray:
-    return _verdicts(scored, value).apart
+def _labels(scored: ScoredRun, value: str) -> BinaryLabels:
+    dimension, metric, thresholds = _parse(value)
+    ratings = human_ratings(scored, Ledger(scored.workspace.ledger_path), dimension)
+    return binary_labels_of(scored, ratings, metric, thresholds)
 
 
-def _apart_title(value: str) -> str:
-    quantity, held, _ = _read(value)
-    return f"people ({dimension_title(quantity)}) and {held.title} disagree"
-
-
-def _celled(value: str) -> tuple[Cell, str]:
-    cell, _, rest = value.partition(":")
-    for known in CELLS:
-        if cell == known:
-            return known, rest
-    raise ValueError(f"{cell[:20]!r}; accepted: {', '.join(CELLS)}")
-
-
-def _in_cell(scored: ScoredRun, value: str) -> BoolArray:
-    cell, rest = _celled(value)
-    return _verdicts(scored, rest).cell(cell)
+def _disagreement_title(value: str) -> str:
+    dimension, metric, _ = _parse(value)
+    return f"human labels ({dimension_title(dimension)}) and {metric.title} disagree"
 
 
 def _cell_title(value: str) -> str:
-    cell, rest = _celled(value)
-    people, other = cell.split("-")
-    quantity, held, _ = _read(rest)
-    said, is_ = words_of(quantity)[people == "no"], DEGREES[other == "no"]
-    return f"people say {dimension_title(quantity)}: {said}, and {held.title} is {is_}"
+    cell, rest = _split_cell(value)
+    by_human, by_metric = cell.split("-")
+    dimension, metric, _ = _parse(rest)
+    label, degree = words_of(dimension)[by_human == "no"], DEGREES[by_metric == "no"]
+    return f"human label of {dimension_title(dimension)}: {label}, and {metric.title} is {degree}"
 
 
-AGREEMENT_MARKS: dict[str, tuple[Callable[[str], str], Callable[[ScoredRun, str], BoolArray]]] = {
-    "disagree": (_apart_title, _apart),
-    "verdicts": (_cell_title, _in_cell),
+def _cell_rows(scored: ScoredRun, value: str) -> BoolArray:
+    cell, rest = _split_cell(value)
+    return _labels(scored, rest).cell(cell)
+
+
+AGREEMENT_COHORTS: Mapping[str, Cohort] = {
+    "disagree": Cohort(_disagreement_title, lambda scored, value: _labels(scored, value).apart),
+    "verdicts": Cohort(_cell_title, _cell_rows),
 }

@@ -1,130 +1,120 @@
-"""Groups of cases by the use of documents: what the bars of the Alignment page lead to.
+"""Cohorts of the Alignment page: which of its retrieved documents an answer uses.
 
-A mark may end in an origin ("used_rank:3:judge"): then only cases whose use of documents has it belong.
+The value may end in the source of context use ("used_rank:3:judge"): the cohort then has only the cases whose
+context use comes from that source.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from data.analysis.alignment import GOLD_RANK_BANDS, LENGTHS, gold_rank_band, ignored, length_band
-from data.cases.retrieval_cohorts import rank_named
+from data.cases.cohort import Cohort, parse_rank
 from data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
 from data.scoring.scored_run import ScoredRun
 from metrics.definitions.alignment import used_nothing
 from metrics.schema.scores import BoolArray
 
-__all__ = ["USE_MARKS"]
+__all__ = ["ALIGNMENT_COHORTS"]
 
-Title = Callable[[str], str]
-Rows = Callable[[RunContextUse, str], BoolArray]
-Made = tuple[Title, Callable[[ScoredRun, str], BoolArray]]
-RELEVANT = {"not relevant": 0, "relevant": 1}
+UseRows = Callable[[RunContextUse, str], BoolArray]
+RELEVANCE = ("not relevant", "relevant")  # by top_relevant
 
 
-def _use(scored: ScoredRun) -> RunContextUse:
-    found = context_use_of(scored)
-    if found is None:
-        raise ValueError("it is not known which documents the answers of this run draw on")
-    return found
+def _cohort(title: Callable[[str], str], use_rows: UseRows) -> Cohort:
+    """Return a cohort of context use that a source can narrow."""
+
+    def split(text: str) -> tuple[str, str]:
+        value, _, source = text.rpartition(":")
+        return (value, source) if source in ORIGINS else (text, "")
+
+    def titled(text: str) -> str:
+        value, source = split(text)
+        return f"{title(value)} ({ORIGINS[source]})" if source else title(value)
+
+    def rows(scored: ScoredRun, text: str) -> BoolArray:
+        value, source = split(text)
+        context_use = context_use_of(scored)
+        if context_use is None:
+            raise ValueError("it is not known which documents the answers of this run use")
+        chosen = use_rows(context_use, value)
+        return np.asarray(chosen & (context_use.source == source) if source else chosen, dtype=np.bool_)
+
+    return Cohort(titled, rows)
 
 
-def _parted(text: str) -> tuple[str, str]:
-    """Part a value into what it names and the origin behind it; "" where it ends in none."""
-    value, _, origin = text.rpartition(":")
-    return (value, origin) if origin in ORIGINS else (text, "")
+def _without_value(use_rows: Callable[[RunContextUse], BoolArray]) -> UseRows:
+    """Return the rows of a cohort that takes no value."""
 
-
-def _made(title: Title, rows: Rows) -> Made:
-    """Make a mark that an origin can narrow."""
-
-    def named(text: str) -> str:
-        value, origin = _parted(text)
-        return f"{title(value)} ({ORIGINS[origin]})" if origin else title(value)
-
-    def chosen(scored: ScoredRun, text: str) -> BoolArray:
-        value, origin = _parted(text)
-        found = _use(scored)
-        kept = rows(found, value)
-        return np.asarray(kept & (found.source == origin) if origin else kept, dtype=np.bool_)
-
-    return named, chosen
-
-
-def _nothing_more(value: str) -> None:
-    if value:
-        raise ValueError(f"{value[:20]!r}; accepted: {', '.join(ORIGINS)}, or nothing")
-
-
-def _ignored_top(found: RunContextUse, value: str) -> BoolArray:
-    _nothing_more(value)
-    return ignored(found)
-
-
-def _used_nothing(found: RunContextUse, value: str) -> BoolArray:
-    _nothing_more(value)
-    return used_nothing(found.use)
-
-
-def _known_use(found: RunContextUse, value: str) -> BoolArray:
-    _nothing_more(value)
-    return found.answered
-
-
-def _used_rank(wanted: bool) -> Rows:
-    def rows(found: RunContextUse, value: str) -> BoolArray:
-        rank = rank_named(value)
-        there = found.answered & (found.use.documents >= rank)
-        if rank > found.use.used.shape[1]:
-            return np.zeros(len(there), dtype=np.bool_)
-        return np.asarray(there & (found.use.used[:, rank - 1] == wanted))
+    def rows(context_use: RunContextUse, value: str) -> BoolArray:
+        if value:
+            raise ValueError(f"{value[:20]!r}; accepted: {', '.join(ORIGINS)}, or nothing")
+        return use_rows(context_use)
 
     return rows
 
 
-def _wasted(found: RunContextUse, value: str) -> BoolArray:
-    k = rank_named(value)
-    given = np.minimum(found.use.documents, k)
-    return np.asarray(found.answered & (found.use.used[:, :k].sum(axis=1) < given))
+def _used_rank(wanted: bool) -> UseRows:
+    def rows(context_use: RunContextUse, value: str) -> BoolArray:
+        rank, use = parse_rank(value), context_use.use
+        retrieved = context_use.answered & (use.documents >= rank)
+        if rank > use.used.shape[1]:
+            return np.zeros(len(retrieved), dtype=np.bool_)
+        return np.asarray(retrieved & (use.used[:, rank - 1] == wanted))
+
+    return rows
 
 
-def _deep(found: RunContextUse, value: str) -> BoolArray:
-    return np.asarray(found.answered & found.use.used[:, rank_named(value) :].any(axis=1))
+def _wasted(context_use: RunContextUse, value: str) -> BoolArray:
+    k = parse_rank(value)
+    retrieved = np.minimum(context_use.use.documents, k)
+    return np.asarray(context_use.answered & (context_use.use.used[:, :k].sum(axis=1) < retrieved))
 
 
-def _ignored_relevant(found: RunContextUse, value: str) -> BoolArray:
-    if value not in RELEVANT:
-        raise ValueError(f"{value[:20]!r}; accepted: {', '.join(RELEVANT)}")
-    return np.asarray(ignored(found) & (found.top_relevant == RELEVANT[value]))
+def _deep(context_use: RunContextUse, value: str) -> BoolArray:
+    return np.asarray(context_use.answered & context_use.use.used[:, parse_rank(value) :].any(axis=1))
 
 
-def _ignored_length(found: RunContextUse, value: str) -> BoolArray:
-    if value not in LENGTHS:
-        raise ValueError(f"{value[:20]!r}; accepted: {', '.join(LENGTHS)}")
-    return np.asarray(ignored(found) & (length_band(found.top_length) == LENGTHS.index(value)))
+def _index(value: str, accepted: tuple[str, ...]) -> int:
+    if value not in accepted:
+        raise ValueError(f"{value[:20]!r}; accepted: {', '.join(accepted)}")
+    return accepted.index(value)
 
 
-def _gold_place(found: RunContextUse, value: str) -> BoolArray:
-    if value not in GOLD_RANK_BANDS:
-        raise ValueError(f"{value[:20]!r}; accepted: {', '.join(GOLD_RANK_BANDS)}")
-    return np.asarray(gold_rank_band(found.gold_rank) == GOLD_RANK_BANDS.index(value))
+def _ignored_relevant(context_use: RunContextUse, value: str) -> BoolArray:
+    return np.asarray(ignored(context_use) & (context_use.top_relevant == _index(value, RELEVANCE)))
 
 
-USE_MARKS: dict[str, Made] = {
-    "ignored_top": _made(lambda _: "the answer passes over the first document", _ignored_top),
-    "used_nothing": _made(lambda _: "the answer draws on none of its documents", _used_nothing),
-    "known_use": _made(lambda _: "it is known which documents the answer draws on", _known_use),
-    "used_rank": _made(lambda rank: f"the answer draws on rank {rank}", _used_rank(True)),
-    "unused_rank": _made(lambda rank: f"the answer does not draw on rank {rank}", _used_rank(False)),
-    "wasted": _made(lambda k: f"the answer leaves documents of the top {k} unused", _wasted),
-    "deep": _made(lambda k: f"the answer draws on documents below rank {k}", _deep),
-    "ignored_relevant": _made(
-        lambda which: f"the answer passes over the first document, which is {which}", _ignored_relevant
+def _ignored_length(context_use: RunContextUse, value: str) -> BoolArray:
+    return np.asarray(ignored(context_use) & (length_band(context_use.top_length) == _index(value, LENGTHS)))
+
+
+def _gold_rank(context_use: RunContextUse, value: str) -> BoolArray:
+    return np.asarray(gold_rank_band(context_use.gold_rank) == _index(value, GOLD_RANK_BANDS))
+
+
+ALIGNMENT_COHORTS: Mapping[str, Cohort] = {
+    "ignored_top": _cohort(lambda _: "the answer ignores the top-ranked document", _without_value(ignored)),
+    "used_nothing": _cohort(
+        lambda _: "the answer uses none of its documents",
+        _without_value(lambda context_use: used_nothing(context_use.use)),
     ),
-    "ignored_length": _made(
-        lambda band: f"the answer passes over the first document, of {band} characters", _ignored_length
+    "known_use": _cohort(
+        lambda _: "it is known which documents the answer uses",
+        _without_value(lambda context_use: context_use.answered),
     ),
-    "gold_place": _made(lambda place: f"the first gold document is at rank: {place}", _gold_place),
+    "used_rank": _cohort(lambda rank: f"the answer uses rank {rank}", _used_rank(True)),
+    "unused_rank": _cohort(lambda rank: f"the answer does not use rank {rank}", _used_rank(False)),
+    "wasted": _cohort(lambda k: f"the answer leaves documents of the top {k} unused", _wasted),
+    "deep": _cohort(lambda k: f"the answer uses documents below rank {k}", _deep),
+    "ignored_relevant": _cohort(
+        lambda relevance: f"the answer ignores the top-ranked document, which is {relevance}",
+        _ignored_relevant,
+    ),
+    "ignored_length": _cohort(
+        lambda band: f"the answer ignores the top-ranked document, of {band} characters", _ignored_length
+    ),
+    "gold_place": _cohort(lambda band: f"the first gold document is at rank: {band}", _gold_rank),
 }

@@ -1,4 +1,4 @@
-"""The scores of one batch of a run's samples: what the processes that share the scoring of a run do."""
+"""Score one batch of a run's samples: the unit of work that scoring processes share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from data.scoring.judged_scores import EVALUATOR, JudgedBatch, evaluator_scores,
 from data.scoring.ranked_lists import ranked_table
 from data.scoring.stage_features import stage_features_of
 from data.store.judge_replies import EVALUATION
+from data.store.judge_results import judge_result_path
 from data.store.sample_schema import conform
+from data.store.workspace import Workspace
 from metrics.metric_registry import compute, lookup, unavailable
 from metrics.schema.batch import Batch
 from metrics.schema.metric import CONVENTIONS, Convention
@@ -37,22 +39,22 @@ __all__ = [
     "score_batch",
 ]
 
-SCORES_VERSION = 5  # raise when a definition, an estimate or a file of the scores changes
+SCORES_VERSION = 5  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]
-BESIDE: Mapping[str, Callable[[Any, Batch], Any]] = {"use": use_table, "ranked": ranked_table}
+AUXILIARY_TABLES: Mapping[str, Callable[[Any, Batch], Any]] = {"use": use_table, "ranked": ranked_table}
 
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """What the scores depend on beside the samples.
+    """What the scores depend on apart from the samples.
 
     Attributes:
-        ks: rank cut-offs.
-        convention: how the undefined is treated.
+        ks: the k of metrics at k.
+        convention: how undefined values are treated.
         match: whether gold is compared with chunk ids or with document ids.
-        judgements: (kind, digest) of what judges said of the run, see data.store.judge_results.
+        judge_results: (kind, digest) of the judge results to score, see data.store.judge_results.
     """
 
     ks: tuple[int, ...] = DEFAULT_KS
@@ -64,11 +66,11 @@ class ScoreOptions:
         if self.convention not in CONVENTIONS:
             raise ValueError(f"convention {self.convention!r}; accepted: {', '.join(CONVENTIONS)}")
         if not self.ks or any(k < 1 for k in self.ks):
-            raise ValueError(f"cut-offs {self.ks}; accepted: whole numbers of 1 or more")
+            raise ValueError(f"k {self.ks}; accepted: whole numbers of 1 or more")
 
     @property
     def folder(self) -> str:
-        """Name of the folder that holds scores made this way."""
+        """Name of the folder for scores with these options."""
         cuts = "-".join(str(k) for k in self.ks)
         plain = f"v{SCORES_VERSION}.{self.convention}.{self.match}.k{cuts}"
         if not self.judge_results:
@@ -84,9 +86,9 @@ class ScoredChunk:
     Attributes:
         n: samples in it.
         blocks: the scores by metric and source.
-        evidence: (n,) arrays by the names of data.scoring.stage_features.EVIDENCE.
+        stage_features: (n,) arrays by the names of data.scoring.stage_features.STAGE_FEATURES.
         missing: metrics that the batch does not allow, and why.
-        tables: Arrow tables of n rows that pages read beside the scores, by name.
+        tables: auxiliary Arrow tables of n rows for single pages, by name.
     """
 
     n: int
@@ -99,24 +101,30 @@ class ScoredChunk:
 def batches_of(samples: Path) -> list[list[int]]:
     """Divide the row groups of a samples file into batches of about BATCH_ROWS rows, in order."""
     metadata = pq.read_metadata(samples)
-    found: list[list[int]] = []
+    batches: list[list[int]] = []
     rows = BATCH_ROWS
     for group in range(metadata.num_row_groups):
         if rows >= BATCH_ROWS:
-            found.append([])
+            batches.append([])
             rows = 0
-        found[-1].append(group)
+        batches[-1].append(group)
         rows += metadata.row_group(group).num_rows
-    return found
+    return batches
 
 
-def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> ScoredChunk:
-    """Score the samples of some row groups."""
-    plain = _recorded(samples, groups)
-    recorded = batch_of(plain, options.match)
-    computed = compute(recorded, options.ks, options.convention)
-    table, judged, said = _judged(samples, plain, options, computed)
-    batch = recorded if table is plain else batch_of(table, options.match)
+def score_batch(workspace: Workspace, run_id: str, groups: list[int], options: ScoreOptions) -> ScoredChunk:
+    """Score the samples of some row groups of a run's samples file."""
+    with pq.ParquetFile(workspace.samples_path(run_id)) as file:
+        recorded = conform(file.read_row_groups(groups))
+    recorded_batch = batch_of(recorded, options.match)
+    computed = compute(recorded_batch, options.ks, options.convention)
+    results = {
+        kind: JudgedBatch(path, np.asarray(recorded["row"].to_numpy(), dtype=np.int64))
+        for kind, digest in options.judge_results
+        if (path := judge_result_path(workspace, run_id, digest)).exists()
+    }
+    table, judged, tables = _judged(recorded, results, options, computed)
+    batch = recorded_batch if table is recorded else batch_of(table, options.match)
     blocks = {
         (name, source): _of_source(scores, source)
         for name, scores in computed.items()
@@ -124,63 +132,52 @@ def score_batch(samples: Path, groups: list[int], options: ScoreOptions) -> Scor
     }
     blocks |= recorded_figures(table) | imported_scores(table) | human_scores(table)
     blocks |= yielding(judged, blocks)
-    missing = {name: why for name, why in unavailable(batch).items() if not _told(name, judged, bool(said))}
-    return ScoredChunk(
-        batch.n, blocks, stage_features_of(table, batch), missing, _beside(table, batch) | said
-    )
+    evaluated = "judged" in tables
+    missing = {
+        metric: why for metric, why in unavailable(batch).items() if not _judgeable(metric, judged, evaluated)
+    }
+    for name, table_of in AUXILIARY_TABLES.items():
+        auxiliary = table_of(table, batch)
+        if auxiliary is not None:
+            tables[name] = auxiliary
+    return ScoredChunk(batch.n, blocks, stage_features_of(table, batch), missing, tables)
 
 
-def _told(name: str, judged: Mapping[ScoreKey, Scores], read: bool) -> bool:
-    """Whether a judge's word on a metric is more than that no sample has what it needs."""
-    scores = judged.get((name, Source.JUDGED))
+def _judgeable(metric: str, judged: Mapping[ScoreKey, Scores], evaluated: bool) -> bool:
+    """Return whether a judge's scores say more of a metric than that no sample has what it needs."""
+    scores = judged.get((metric, Source.JUDGED))
     if scores is None:
         return False
-    return bool((scores.status != Status.NOT_APPLICABLE).any()) or (
-        read and "judged" in lookup(name).metric.needs
-    )
-
-
-def _recorded(samples: Path, groups: list[int]) -> Any:
-    with pq.ParquetFile(samples) as file:
-        return conform(file.read_row_groups(groups))
+    if (scores.status != Status.NOT_APPLICABLE).any():
+        return True
+    return evaluated and "judged" in lookup(metric).metric.needs
 
 
 def _judged(
-    samples: Path, table: Any, options: ScoreOptions, computed: Mapping[str, Scores]
+    table: Any, results: Mapping[str, JudgedBatch], options: ScoreOptions, computed: Mapping[str, Scores]
 ) -> tuple[Any, dict[ScoreKey, Scores], dict[str, Any]]:
-    """Lay what judges said over the samples: (table, scores, tables beside the scores)."""
+    """Return the samples with the judge's labels in place of recorded ones, its scores, auxiliary tables."""
     scoring = options.ks, options.convention, options.match
     blocks: dict[ScoreKey, Scores] = {}
-    said = {}
-    rows = np.asarray(table["row"].to_numpy(), dtype=np.int64)
-    for kind, digest in options.judge_results:
-        path = samples.parents[2] / "judgements" / samples.parent.name / f"{digest}.parquet"
-        if not path.exists():
-            continue
-        found = JudgedBatch(path, rows)
+    tables = {}
+    for kind, result in results.items():
         if kind.startswith(EVALUATOR):
-            blocks |= evaluator_scores(kind, found)
+            blocks |= evaluator_scores(kind, result)
         elif kind == EVALUATION:
-            table, readings = overlaid(table, found.payloads)
-            said["judged"] = found.told(readings)
-            blocks |= judged_scores(table, readings, found, scoring, computed)
-    return table, blocks, said
-
-
-def _beside(table: Any, batch: Batch) -> dict[str, Any]:
-    """Give what the views read beside the scores, by the name of its file."""
-    found = {name: made(table, batch) for name, made in BESIDE.items()}
-    return {name: one for name, one in found.items() if one is not None}
+            table, replies = overlaid(table, result.payloads)
+            tables["judged"] = result.told(replies)
+            blocks |= judged_scores(table, replies, result, scoring, computed)
+    return table, blocks, tables
 
 
 def _sources(scores: Scores) -> list[Source]:
-    """Name the sources that scored something; where none did, the best one that tried."""
+    """Return the sources that scored something; where none did, the best one that was tried."""
     scored = np.unique(scores.source[scores.status == Status.SCORED])
     return [Source(int(source)) for source in (scored if len(scored) else scores.source[:1])]
 
 
 def _of_source(scores: Scores, source: Source) -> Scores:
-    """Keep the values of one source; those of others belong to another block."""
+    """Return the scores of one source alone; values from others become "not run"."""
     others = (scores.source != source) & (scores.status == Status.SCORED)
     return Scores(
         np.where(others, np.nan, scores.values),

@@ -133,8 +133,7 @@ class RunStore:
             if key not in self._scored_runs:
                 while len(self._scored_runs) >= KEPT_RUNS:
                     self._scored_runs.pop(next(iter(self._scored_runs)))
-                samples = self.workspace.samples_path(run.run_id)
-                self._scored_runs[key] = ScoredRun(run, samples, scores, wanted.judge_results)
+                self._scored_runs[key] = ScoredRun(self.workspace, run, scores, wanted.judge_results)
             return self._scored_runs[key]
 
     def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, MetricSummary]:

@@ -1,15 +1,15 @@
-"""Scoring a run: every metric its samples allow, written beside the run and rebuilt when definitions change.
+"""Scoring a run: compute every metric that its samples allow and store the scores.
 
-Under scores/<run_id>/<options>/ lie `scores.parquet` (long rows, one row group a metric and source),
-`evidence.parquet` (what stage attribution looks at, one row a sample), the tables that single views read
-(one row a sample, see data.scoring.batch_scores.BESIDE) and `summary.json`.
-All of it is disposable.
+The folder scores/<run_id>/<options>/ of the workspace has `scores.parquet` (long rows, one row group per
+metric and source), `evidence.parquet` (the features of the stage rules, one row per sample), the auxiliary
+tables of single pages (one row per sample, see data.scoring.batch_scores) and `summary.json`. All of it may
+be deleted at any time: it is computed again when needed, and when a definition changes.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -36,12 +36,12 @@ Progress = Callable[[int], None]
 def ensure_scored(
     workspace: Workspace, run: Run, options: ScoreOptions | None = None, progress: Progress | None = None
 ) -> Path:
-    """Give the folder with a run's scores, computing them first where they are missing.
+    """Return the folder of a run's scores, computing them first where they are missing.
 
     Args:
         workspace: where the run lies.
         run: the run.
-        options: cut-offs and conventions.
+        options: what the scores depend on.
         progress: called with the number of samples scored so far.
     """
     options = options or ScoreOptions(match=match_of(run))
@@ -49,31 +49,33 @@ def ensure_scored(
     if (final / "summary.json").exists():
         return final
     with workspace.staging(final.parent) as stage:
-        gathered = _Gathered(run.n)
-        samples = workspace.samples_path(run.run_id)
-        with closing(scored_batches(samples, options, workers_for(run.n))) as batches:
+        run_scores = _RunScores(run.n)
+        with closing(scored_batches(workspace, run.run_id, options, workers_for(run.n))) as batches:
             for batch in batches:
-                gathered.add(batch)
+                run_scores.add(batch)
                 if progress is not None:
-                    progress(gathered.rows)
-        gathered.drop_what_nobody_can_have()
-        gathered.write(stage)
+                    progress(run_scores.rows)
+        run_scores.drop_inapplicable()
+        run_scores.write(stage)
         columns = {
-            key: MetricColumn(one.values, one.status, one.source) for key, one in gathered.blocks.items()
+            key: MetricColumn(scores.values, scores.status, scores.source)
+            for key, scores in run_scores.blocks.items()
         }
-        scored = ScoredRun.of_blocks(run, samples, stage, columns)
-        _write_summary(stage, scored, gathered.missing)
+        summaries = summarise(ScoredRun.of_blocks(workspace, run, stage, columns))
+        aggregates = {metric: summary.to_dict() for metric, summary in summaries.items()}
+        text = json.dumps({"missing": run_scores.missing, "aggregates": aggregates})
+        (stage / "summary.json").write_text(text, encoding="utf-8")
         workspace.publish(stage, final)
     return final
 
 
 def match_of(run: Run) -> Match:
-    """Say whether a run's gold names chunks or whole documents; its configuration has `match` for that."""
+    """Return whether a run's gold names chunks or whole documents: the `match` of its configuration."""
     return "doc_id" if run.config.get("match") == "doc_id" else "id"
 
 
-class _Gathered:
-    """Scores of a run, filled batch by batch; a metric absent from a batch was not run there."""
+class _RunScores:
+    """The scores of a run, filled batch by batch; a metric absent from a batch was not run there."""
 
     def __init__(self, n: int) -> None:
         self.n = n
@@ -86,30 +88,26 @@ class _Gathered:
     def add(self, batch: ScoredChunk) -> None:
         at = slice(self.rows, self.rows + batch.n)
         for key, scores in batch.blocks.items():
-            self._put(key, at, scores)
+            if key not in self.blocks:
+                self.blocks[key] = _not_run(self.n, key[1])
+            whole = self.blocks[key]
+            whole.values[at], whole.status[at], whole.reason[at] = scores.values, scores.status, scores.reason
         for name, values in batch.stage_features.items():
             self.stage_features[name][at] = values
         for name, table in batch.tables.items():
             self.tables.setdefault(name, []).append(table)
-        self.missing = self._still_missing(batch.missing)
+        if self.rows:  # missing in the run is what every batch lacks
+            self.missing = {metric: why for metric, why in self.missing.items() if metric in batch.missing}
+        else:
+            self.missing = dict(batch.missing)
         self.rows += batch.n
 
-    def _put(self, key: ScoreKey, at: slice, scores: Scores) -> None:
-        if key not in self.blocks:
-            self.blocks[key] = _nothing_yet(self.n, key[1])
-        whole = self.blocks[key]
-        whole.values[at], whole.status[at], whole.reason[at] = scores.values, scores.status, scores.reason
-
-    def _still_missing(self, missing: Mapping[str, str]) -> dict[str, str]:
-        before = missing if self.rows == 0 else {k: v for k, v in self.missing.items() if k in missing}
-        return dict(before)
-
-    def drop_what_nobody_can_have(self) -> None:
-        """Leave out what a judge could give of no sample of the run; the reason stands among the missing."""
-        for name, source in list(self.blocks):
-            nowhere = (self.blocks[name, source].status == Status.NOT_APPLICABLE).all()
-            if source == Source.JUDGED and name in self.missing and nowhere:
-                del self.blocks[name, source]
+    def drop_inapplicable(self) -> None:
+        """Drop the judged metrics that apply to no sample of the run and are listed as missing."""
+        for metric, source in list(self.blocks):
+            inapplicable = (self.blocks[metric, source].status == Status.NOT_APPLICABLE).all()
+            if source == Source.JUDGED and metric in self.missing and inapplicable:
+                del self.blocks[metric, source]
 
     def write(self, stage: Path) -> None:
         with pq.ParquetWriter(stage / "scores.parquet", _SCHEMA, compression="zstd") as writer:
@@ -121,13 +119,7 @@ class _Gathered:
             pq.write_table(pa.concat_tables(parts), stage / f"{name}.parquet", compression="zstd")
 
 
-def _write_summary(stage: Path, scored: ScoredRun, missing: Mapping[str, str]) -> None:
-    aggregates = {name: one.to_dict() for name, one in summarise(scored).items()}
-    text = json.dumps({"missing": dict(missing), "aggregates": aggregates})
-    (stage / "summary.json").write_text(text, encoding="utf-8")
-
-
-def _nothing_yet(n: int, source: Source) -> Scores:
+def _not_run(n: int, source: Source) -> Scores:
     return Scores(
         np.full(n, np.nan),
         np.full(n, Status.NOT_RUN, dtype=np.int8),

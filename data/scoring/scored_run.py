@@ -1,4 +1,4 @@
-"""A scored run as arrays, read column by column as pages ask for them, and kept while the run is in use."""
+"""A scored run as NumPy arrays. Columns are read from disk when first used and then kept in memory."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from data.store.duckdb_engine import query
+from data.store.judge_results import judge_result_path
 from data.store.ragged import Ragged
 from data.store.sample_reader import StoredSamples
-from data.store.workspace import Run
+from data.store.workspace import Run, Workspace
 from metrics.schema.scores import FloatArray, IntArray, Source, Status
 
 __all__ = ["MOST_SLICE_VALUES", "MetricColumn", "ScoredRun", "Slice"]
 
 NOT_GIVEN = "(not given)"
-MOST_SLICE_VALUES = 200  # a tag with more values than this names cases, not groups
+MOST_SLICE_VALUES = 200  # a tag with more values identifies single cases and is no use as a slice
 _STATUS = {status.label: int(status) for status in Status}
 _SOURCE = {source.label: source for source in Source}
 
 
 @dataclass(frozen=True)
 class MetricColumn:
-    """One metric over the n samples of a run, each value from the best source that has one.
+    """The values of one metric for the n samples of a run, each from the best source available.
 
     Attributes:
         values: (n,) float, NaN where not scored.
         status: (n,) int8 codes of Status.
-        source: (n,) int8 codes of Source, of the value or of the status.
+        source: (n,) int8 codes of Source: where the value, or the status without a value, comes from.
     """
 
     values: FloatArray
@@ -45,7 +46,7 @@ class MetricColumn:
 
     @property
     def sources(self) -> dict[str, int]:
-        """How many samples each source scored, best source first."""
+        """Number of samples that each source scored, best source first."""
         scored = self.source[self.status == Status.SCORED]
         return {source.label: int((scored == source).sum()) for source in Source if (scored == source).any()}
 
@@ -55,7 +56,7 @@ class Slice:
     """A way to group samples: by a tag, the query type, and so on.
 
     Attributes:
-        name: what it groups by.
+        name: what the samples are grouped by.
         codes: (n,) int codes into labels.
         labels: the values.
     """
@@ -66,32 +67,54 @@ class Slice:
 
 
 class ScoredRun:
-    """The arrays of one run scored one way. Safe for threads: arrays are made once, never written again."""
+    """The arrays of one run scored with one set of options.
+
+    Safe to share between threads: an array is never changed once it has been read.
+
+    Attributes:
+        workspace: the workspace of the run.
+        run: the facts of the run.
+        scores_path: folder of its scores.
+        judge_results: kind -> digest of the judge results that the scores include.
+    """
 
     def __init__(
-        self, run: Run, samples: Path, scores: Path, judgements: tuple[tuple[str, str], ...] = ()
+        self,
+        workspace: Workspace,
+        run: Run,
+        scores_path: Path,
+        judge_results: tuple[tuple[str, str], ...] = (),
     ) -> None:
+        self.workspace = workspace
         self.run = run
-        self.judge_results = dict(judgements)
-        self.samples_path = samples
-        self.scores_path = scores
+        self.scores_path = scores_path
+        self.judge_results = dict(judge_results)
         self._columns: dict[tuple[str, Source | None], MetricColumn | None] = {}
-        self._beside: dict[str, Any] = {}
+        self._auxiliary_tables: dict[str, Any] = {}
         self._lock = RLock()
 
     @classmethod
     def of_blocks(
-        cls, run: Run, samples: Path, scores: Path, blocks: Mapping[tuple[str, Source], MetricColumn]
+        cls,
+        workspace: Workspace,
+        run: Run,
+        scores_path: Path,
+        blocks: Mapping[tuple[str, Source], MetricColumn],
     ) -> ScoredRun:
-        """Make a table whose columns are at hand already, as they are right after scoring."""
-        table = cls(run, samples, scores)
+        """Return a scored run whose columns are already in memory, as they are right after scoring."""
+        scored = cls(workspace, run, scores_path)
         sources: dict[str, list[Source]] = {}
-        for name, source in sorted(blocks):
-            sources.setdefault(name, []).append(source)
-        table.sources = {name: tuple(found) for name, found in sources.items()}
-        for name, found in table.sources.items():
-            table._columns[(name, None)] = _by_precedence([blocks[(name, source)] for source in found])
-        return table
+        for metric, source in sorted(blocks):
+            sources.setdefault(metric, []).append(source)
+        scored.sources = {metric: tuple(those) for metric, those in sources.items()}
+        for metric, those in scored.sources.items():
+            scored._columns[(metric, None)] = _by_precedence([blocks[(metric, source)] for source in those])
+        return scored
+
+    @property
+    def samples_path(self) -> Path:
+        """The Parquet file of the run's samples."""
+        return self.workspace.samples_path(self.run.run_id)
 
     @property
     def cache_key(self) -> str:
@@ -100,20 +123,18 @@ class ScoredRun:
 
     @cached_property
     def index(self) -> Any:
-        """The narrow Arrow table of run_index.sql."""
+        """The Arrow table of run_index.sql: ids, groups and tags of the samples, without their texts."""
         return query("run_index", [str(self.samples_path)])
 
     @cached_property
     def samples(self) -> StoredSamples:
-        """The samples themselves, read by row."""
+        """The samples as recorded, read by row."""
         return StoredSamples(self.samples_path)
 
     def judge_result_path(self, kind: str) -> Path | None:
-        """Give the file of what a judge said that went into these scores; None where there is none."""
+        """Return the file of the judge result that these scores include, or None without one."""
         digest = self.judge_results.get(kind)
-        if digest is None:
-            return None
-        return self.samples_path.parents[2] / "judgements" / self.run.run_id / f"{digest}.parquet"
+        return None if digest is None else judge_result_path(self.workspace, self.run.run_id, digest)
 
     @property
     def n(self) -> int:
@@ -122,12 +143,12 @@ class ScoredRun:
 
     @cached_property
     def question_ids(self) -> NDArray[np.object_]:
-        """(q,) the different question ids, sorted."""
+        """(q,) distinct question ids, sorted."""
         return self._questions[0]
 
     @cached_property
     def question(self) -> IntArray:
-        """(n,) code of each sample's question into question_ids."""
+        """(n,) index of each sample's question in question_ids."""
         return self._questions[1]
 
     @cached_property
@@ -136,7 +157,7 @@ class ScoredRun:
 
     @cached_property
     def clusters(self) -> IntArray:
-        """(q,) code of each question's cluster: its conversation, if any."""
+        """(q,) code of each question's cluster: its conversation if it has one, else itself."""
         codes = _codes(self.index["cluster"])[1]
         of_question = np.zeros(len(self.question_ids), dtype=np.int64)
         of_question[self.question] = codes
@@ -144,45 +165,45 @@ class ScoredRun:
 
     @cached_property
     def repeats(self) -> IntArray:
-        """(n,) repeat of each sample."""
+        """(n,) repeat number of each sample."""
         return np.asarray(self.index["repeat"].to_numpy(), dtype=np.int64)
 
     @cached_property
     def stage_features(self) -> dict[str, FloatArray]:
-        """The arrays of data.scoring.stage_features by name, each (n,)."""
+        """The features of the stage rules by name, each (n,); see data.scoring.stage_features."""
         table = query("evidence", [str(self.scores_path / "evidence.parquet")])
         return {name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in table.column_names}
 
     def auxiliary_table(self, name: str) -> Any:
-        """Give the Arrow table of n rows that a view reads; None where the run has nothing for it."""
+        """Return an Arrow table of n rows stored with the scores, or None where the run has none."""
         with self._lock:
-            if name not in self._beside:
+            if name not in self._auxiliary_tables:
                 path = self.scores_path / f"{name}.parquet"
-                self._beside[name] = pq.read_table(path) if path.exists() else None
-            return self._beside[name]
+                self._auxiliary_tables[name] = pq.read_table(path) if path.exists() else None
+            return self._auxiliary_tables[name]
 
     @cached_property
     def sources(self) -> dict[str, tuple[Source, ...]]:
-        """Which sources each metric has in this run, in order of precedence."""
+        """The sources of each metric in this run, in order of precedence."""
         table = query("metric_sources", [str(self.scores_path / "scores.parquet")])
-        found: dict[str, list[Source]] = {}
+        sources: dict[str, list[Source]] = {}
         for row in table.to_pylist():
-            found.setdefault(row["metric"], []).append(_SOURCE[row["source"]])
-        return {name: tuple(sorted(sources)) for name, sources in found.items()}
+            sources.setdefault(row["metric"], []).append(_SOURCE[row["source"]])
+        return {metric: tuple(sorted(those)) for metric, those in sources.items()}
 
     @cached_property
     def missing(self) -> dict[str, str]:
-        """Metrics that could not be computed at all, and why."""
+        """The metrics that could not be computed for any sample, and why."""
         summary = json.loads((self.scores_path / "summary.json").read_text(encoding="utf-8"))
         return dict(summary["missing"])
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Names of the metrics that have a column."""
+        """Names of the metrics that the run has values or statuses for."""
         return tuple(self.sources)
 
     def column(self, metric: str, source: Source | None = None) -> MetricColumn | None:
-        """Give a metric's values, from one source or each from the best; None where the run has none."""
+        """Return a metric's values from one source, or each from the best; None where the run has none."""
         key = (metric, source)
         with self._lock:
             if key not in self._columns:
@@ -190,7 +211,7 @@ class ScoredRun:
             return self._columns[key]
 
     def values(self, metric: str) -> FloatArray:
-        """Give a metric's values, all NaN where the run does not have it."""
+        """Return a metric's values; all NaN where the run does not have it."""
         column = self.column(metric)
         return np.full(self.n, np.nan) if column is None else column.values
 
@@ -205,38 +226,41 @@ class ScoredRun:
 
     @cached_property
     def groups(self) -> tuple[Slice, ...]:
-        """Every way to group the samples, those with a single value too."""
-        plain = ("query_type", "answerable", "context_mode")
-        found = [_slice(name, self.index[name]) for name in plain]
-        return (*found, _length_slice(self.index["question_length"]), *_tag_slices(self.index["tags"]))
+        """Every way to group the samples, including those with a single value."""
+        fields = [_slice(name, self.index[name]) for name in ("query_type", "answerable", "context_mode")]
+        return (*fields, _length_slice(self.index["question_length"]), *_tag_slices(self.index["tags"]))
 
     @cached_property
     def slices(self) -> tuple[Slice, ...]:
         """Every way to group the samples that has at least two values."""
-        return tuple(one for one in self.groups if 2 <= len(one.labels) <= MOST_SLICE_VALUES)
+        return tuple(group for group in self.groups if 2 <= len(group.labels) <= MOST_SLICE_VALUES)
 
 
 def _codes(column: Any) -> tuple[NDArray[np.object_], IntArray]:
-    """Number the values of a text column by their sorted order."""
+    """Return the distinct values of a text column, sorted, and each row's index among them."""
     encoded = column.combine_chunks().dictionary_encode()
-    words = np.array(encoded.dictionary.to_pylist(), dtype=object)
-    order = np.argsort(words)
-    place = np.empty(len(words), dtype=np.int64)
-    place[order] = np.arange(len(words))
-    return words[order], place[encoded.indices.to_numpy(zero_copy_only=False)]
+    values = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    order = np.argsort(values)
+    sorted_code = np.empty(len(values), dtype=np.int64)
+    sorted_code[order] = np.arange(len(values))
+    return values[order], sorted_code[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
 def _block(table: Any, source: Source) -> MetricColumn:
-    mine = table.filter(pc.equal(table["source"].cast("string"), source.label))
-    values = np.asarray(mine["value"].to_numpy(), dtype=np.float64)
-    encoded = mine["status"].combine_chunks().cast("string").dictionary_encode()
-    codes = np.array([_STATUS[word] for word in encoded.dictionary.to_pylist()], dtype=np.int8)
+    block = table.filter(pc.equal(table["source"].cast("string"), source.label))
+    values = np.asarray(block["value"].to_numpy(), dtype=np.float64)
+    encoded = block["status"].combine_chunks().cast("string").dictionary_encode()
+    codes = np.array([_STATUS[label] for label in encoded.dictionary.to_pylist()], dtype=np.int8)
     status = codes[encoded.indices.to_numpy(zero_copy_only=False)]
     return MetricColumn(values, status, np.full(len(values), source, dtype=np.int8))
 
 
 def _by_precedence(blocks: list[MetricColumn]) -> MetricColumn:
-    """Take each sample from the first block that scored it or found it not applicable; else one tried."""
+    """Merge the blocks of several sources, best source first.
+
+    A sample takes its value and status from the first block that scored it or found it not applicable; where
+    none did, from one that was run.
+    """
     best = blocks[0]
     values, status, source = best.values.copy(), best.status.copy(), best.source.copy()
     for block in blocks[1:]:
@@ -249,8 +273,8 @@ def _by_precedence(blocks: list[MetricColumn]) -> MetricColumn:
 
 
 def _slice(name: str, column: Any) -> Slice:
-    words, codes = _codes(column.cast("string").fill_null(NOT_GIVEN))
-    return Slice(name, codes, tuple(words))
+    values, codes = _codes(column.cast("string").fill_null(NOT_GIVEN))
+    return Slice(name, codes, tuple(values))
 
 
 def _length_slice(lengths: Any) -> Slice:
@@ -259,7 +283,7 @@ def _length_slice(lengths: Any) -> Slice:
     labels = ("under 50 characters", "50 to 99 characters", "100 to 199 characters", "200 characters or more")
     codes = np.digitize(values, edges)
     present = np.unique(codes)
-    return Slice("question length", np.searchsorted(present, codes), tuple(labels[at] for at in present))
+    return Slice("question length", np.searchsorted(present, codes), tuple(labels[code] for code in present))
 
 
 def _tag_slices(tags: Any) -> list[Slice]:
@@ -268,16 +292,16 @@ def _tag_slices(tags: Any) -> list[Slice]:
         return []
     keys, key_codes = _codes_of(ragged.field("key"))
     values, value_codes = _codes_of(ragged.field("value"))
-    found = []
-    for code, key in enumerate(keys):
-        mine = key_codes == code
-        whole = np.full(len(ragged.recorded), -1, dtype=np.int64)
-        whole[ragged.sample[mine]] = value_codes[mine]
-        present = np.unique(whole)
+    slices = []
+    for key_code, key in enumerate(keys):
+        has_key = key_codes == key_code
+        codes = np.full(len(ragged.recorded), -1, dtype=np.int64)  # -1: the sample lacks the tag
+        codes[ragged.sample[has_key]] = value_codes[has_key]
+        present = np.unique(codes)
         if len(present) <= MOST_SLICE_VALUES:
-            labels = tuple(NOT_GIVEN if at < 0 else str(values[at]) for at in present)
-            found.append(Slice(str(key), np.searchsorted(present, whole), labels))
-    return found
+            labels = tuple(NOT_GIVEN if code < 0 else str(values[code]) for code in present)
+            slices.append(Slice(str(key), np.searchsorted(present, codes), labels))
+    return slices
 
 
 def _codes_of(array: Any) -> tuple[list[str], IntArray]:

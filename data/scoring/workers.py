@@ -1,9 +1,9 @@
 """Scoring a large run in several processes that take its batches in turn.
 
-The workers are plain interpreters started on this module. Python's own process pools would run the caller's
-main module again in each of them: a dashboard page, or a script without a guard. What they give comes in the
-order of the batches, so the result is the same for any number of workers; where one cannot be started or
-ends early, this process scores what is left.
+Each worker is a Python interpreter that runs this module. A process pool of the standard library would
+import the caller's main module again in every worker: a dashboard page, or a script without a guard. Results
+are yielded in the order of the batches, so they are the same for any number of workers. Where a worker cannot
+be started or ends early, this process scores its batches.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from data.scoring.batch_scores import ScoredChunk, ScoreKey, ScoreOptions, batches_of, score_batch
+from data.store.workspace import Workspace
 from metrics.schema.scores import Scores, Source
 
 __all__ = [
@@ -35,7 +36,7 @@ _PARTS = ("value", "status", "reason")
 
 
 def to_table(batch: ScoredChunk) -> Any:
-    """Lay a batch out with one row a sample; the columns are named by what they belong to."""
+    """Return the scores of a batch as one Arrow table with a row per sample, for from_table to read."""
     columns: dict[str, Any] = {}
     for (metric, source), scores in batch.blocks.items():
         reasons = pa.array(scores.reason, pa.string()).dictionary_encode()
@@ -51,7 +52,7 @@ def to_table(batch: ScoredChunk) -> Any:
 
 
 def from_table(table: Any) -> ScoredChunk:
-    """Read what to_table wrote."""
+    """Return the scores of a batch from the table that to_table made."""
     facts = json.loads(table.schema.metadata[b"facts"])
     kinds: dict[str, list[tuple[list[Any], Any]]] = {"score": [], "evidence": [], "table": []}
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -91,55 +92,52 @@ Worker = subprocess.Popen[bytes]
 
 
 def workers_for(n: int) -> int:
-    """Say how many processes should score n samples; 1 means this one."""
+    """Return how many processes should score n samples; 1 means this one."""
     if n < MANY_SAMPLES:
         return 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, MOST_WORKERS)
 
 
-def scored_batches(samples: Path, options: ScoreOptions, workers: int) -> Generator[ScoredChunk, None, None]:
+def scored_batches(
+    workspace: Workspace, run_id: str, options: ScoreOptions, workers: int
+) -> Generator[ScoredChunk, None, None]:
     """Score a run batch by batch, in the order of its rows.
 
     Args:
-        samples: samples.parquet of the run.
-        options: cut-offs and conventions.
-        workers: processes to share the work; 1 does it all in this one.
+        workspace: the workspace of the run.
+        run_id: the run.
+        options: what the scores depend on.
+        workers: number of processes that share the work; 1 does it all in this one.
     """
-    batches = batches_of(samples)
-    with _started(
-        samples, options, [batches[at::workers] for at in range(min(workers, len(batches)))]
-    ) as started:
+    batches = batches_of(workspace.samples_path(run_id))
+    shares = [batches[first::workers] for first in range(min(workers, len(batches)))]
+    tasks = [_task(workspace, run_id, options, share) for share in shares] if len(shares) > 1 else []
+    with _running(tasks) as running:
         for at, groups in enumerate(batches):
-            found = _next(started[at % len(started)]) if started else None
-            yield score_batch(samples, groups, options) if found is None else found
+            chunk = _next(running[at % len(running)]) if running else None
+            yield score_batch(workspace, run_id, groups, options) if chunk is None else chunk
 
 
 @contextmanager
-def _started(
-    samples: Path, options: ScoreOptions, shares: list[list[list[int]]]
-) -> Iterator[list[Worker | None]]:
-    """Start a worker for each share of the batches and end them whatever happens.
-
-    With one share there is no worker: this process does the work alone.
-    """
-    started: list[Worker | None] = []
+def _running(tasks: list[str]) -> Iterator[list[Worker | None]]:
+    """Start a worker for each task, and end all of them on leaving, whatever happens."""
+    workers: list[Worker | None] = []
     try:
-        if len(shares) > 1:
-            started.extend(_start(_task(samples, options, share)) for share in shares)
-        yield started
+        workers.extend(_start(task) for task in tasks)
+        yield workers
     finally:
-        for worker in filter(None, started):
+        for worker in filter(None, workers):
             worker.kill()
             worker.communicate()
 
 
-def _task(samples: Path, options: ScoreOptions, share: list[list[int]]) -> str:
-    return json.dumps([str(samples), asdict(options), share])
+def _task(workspace: Workspace, run_id: str, options: ScoreOptions, share: list[list[int]]) -> str:
+    return json.dumps([str(workspace.root), run_id, asdict(options), share])
 
 
 def _start(task: str) -> Worker | None:
-    """Start one worker; None where the system does not let us."""
+    """Start a worker process; return None where the system does not allow it."""
     here = str(Path(__file__).resolve().parents[2])  # -P: a stray data/ folder is not taken for this package
     path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-P", "-m", "data.scoring.workers", task]
@@ -156,7 +154,7 @@ def _start(task: str) -> Worker | None:
 
 
 def _next(worker: Worker | None) -> ScoredChunk | None:
-    """Wait for a worker's next batch; None where there is no worker, or it ended before its time."""
+    """Wait for a worker's next batch; return None without a worker, or where it ended early."""
     if worker is None or worker.stdout is None:
         return None
     try:
@@ -167,18 +165,15 @@ def _next(worker: Worker | None) -> ScoredChunk | None:
 
 
 def _work(task: str) -> None:
-    """Score the batches of one worker and write each as an Arrow stream to standard output."""
-    samples, options, share = json.loads(task)
-    judgements = tuple((kind, digest) for kind, digest in options["judge_results"])
-    chosen = ScoreOptions(tuple(options["ks"]), options["convention"], options["match"], judgements)
+    """Score the batches of one worker and write each to standard output as an Arrow stream."""
+    root, run_id, fields, share = json.loads(task)
+    judge_results = tuple((kind, digest) for kind, digest in fields["judge_results"])
+    options = ScoreOptions(tuple(fields["ks"]), fields["convention"], fields["match"], judge_results)
     for groups in share:
-        _send(to_table(score_batch(Path(samples), groups, chosen)))
-
-
-def _send(table: Any) -> None:
-    with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
-        stream.write_table(table)
-    sys.stdout.buffer.flush()
+        table = to_table(score_batch(Workspace(root), run_id, groups, options))
+        with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:
+            stream.write_table(table)
+        sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def test_a_mark_opens_the_cases_of_its_origin_alone(site: Site) -> None:
     expect(site.page).to_have_url(re.compile("/cases.*cohort=ignored_top%3Aimported"), timeout=30_000)
     main = site.page.locator("[data-testid=stMain]")
     expect(main).to_contain_text("4 cases of 12", timeout=30_000)
-    expect(main).to_contain_text("passes over the first document (imported)", timeout=30_000)
+    expect(main).to_contain_text("ignores the top-ranked document (imported)", timeout=30_000)
 
 
 def test_a_point_over_k_opens_its_cases(site: Site) -> None:

@@ -125,7 +125,7 @@ def test_a_version_of_alignment_opens_its_cases(site: Site) -> None:
     _click_point(site, "version_rates", 0, 1)
     expect(site.page).to_have_url(re.compile(f"/cases.*run={run_id}.*cohort=ignored_top"), timeout=30_000)
     main = site.page.locator("[data-testid=stMain]")
-    expect(main).to_contain_text("passes over the first document", timeout=30_000)
+    expect(main).to_contain_text("ignores the top-ranked document", timeout=30_000)
 
 
 def test_our_point_among_published_ones_opens_its_cases(site: Site) -> None:

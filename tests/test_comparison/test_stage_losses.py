@@ -8,13 +8,8 @@ import numpy as np
 import pytest
 
 from data.api import add_run
-from data.cases.cohorts import (
-    OracleGapCohort,
-    cohort_rows,
-    cohort_title,
-    oracle_gap_cohort,
-    oracle_gap_cohort_key,
-)
+from data.cases.cohorts import cohort_rows, cohort_title
+from data.cases.comparison_cohorts import OracleGapCohort, oracle_gap_cohort, oracle_gap_cohort_key
 from data.comparison.compare import GOOD_SHARE
 from data.comparison.oracle_gap import (
     ONE_PASSAGE,

@@ -92,7 +92,7 @@ def test_every_cell_has_a_mark_that_selects_its_cases(workspace: RunStore) -> No
     ]
     assert rows == [[0, 1], [2, 3], [4], [5]]
     assert np.flatnonzero(cohort_rows(scored, disagreement_cohort(HUMAN, IMPORTED))).tolist() == [2, 3, 4]
-    title = "people say Faithfulness: high, and Faithfulness (imported) is low"
+    title = "human label of Faithfulness: high, and Faithfulness (imported) is low"
     assert cohort_title(confusion_cohort("yes-no", HUMAN, IMPORTED)) == title
 
 

@@ -85,8 +85,8 @@ def test_a_mark_with_another_value_is_refused(workspace: RunStore, mark: str) ->
 
 
 def test_a_mark_names_its_origin() -> None:
-    assert cohort_title("used_rank:3:citation") == "the answer draws on rank 3 (cited)"
-    assert cohort_title("ignored_top") == "the answer passes over the first document"
+    assert cohort_title("used_rank:3:citation") == "the answer uses rank 3 (cited)"
+    assert cohort_title("ignored_top") == "the answer ignores the top-ranked document"
 
 
 def test_the_gap_counts_answers_with_shares_of_one_origin(workspace: RunStore) -> None:

@@ -14,7 +14,7 @@ from dashboard.charts.oracle_gap import oracle_gap_bars
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.selection import Selection
 from data.api import add_run
-from data.cases.cohorts import oracle_gap_cohort_key
+from data.cases.comparison_cohorts import oracle_gap_cohort_key
 from data.comparison.oracle_gap import GapEstimate, OracleGap
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run

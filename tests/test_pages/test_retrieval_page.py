@@ -22,7 +22,7 @@ from data.analysis.reranking import reranking_effect
 from data.analysis.retrieval_curves import curves, first_gold
 from data.api import add_run
 from data.cases.cases import CaseFilter, case_rows
-from data.cases.cohorts import LOSS_MARKS, MARKS, cohort_rows, cohort_title
+from data.cases.cohorts import COHORTS, cohort_rows, cohort_title
 from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from data.errors import DataError
 from data.scoring import gold_join as gold_module
@@ -227,9 +227,9 @@ def test_marks_filter_cases_and_live_in_the_address(workspace: RunStore) -> None
         "disagree": "disagree:pass:faithfulness:judged",
         "verdicts": "verdicts:yes-no:pass:faithfulness:judged",
     }
-    losses = {key: f"{key}:abc:correctness" for key in LOSS_MARKS}
-    for key in MARKS:
-        assert cohort_title({**losses, **worded}.get(key, f"{key}:1"))
+    oracle_gap = {key: f"{key}:abc:correctness" for key in ("lost_retrieval", "lost_generation")}
+    for key in COHORTS:
+        assert cohort_title({**oracle_gap, **worded}.get(key, f"{key}:1"))
 
 
 def test_charts_carry_the_marks_their_bars_lead_to(workspace: RunStore) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,8 +12,8 @@ from data.scoring.run_store import RunStore
 
 
 @pytest.fixture
-def samples(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Samples in several row groups, with claims, use, spans, human and imported scores."""
+def run_id(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A run with samples in several row groups, with claims, use, spans, human and imported scores."""
     records = [
         {
             "question_id": f"q{at}",
@@ -30,7 +28,7 @@ def samples(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> Path:
     ]
     run = add_run(records, "many", workspace=str(workspace.workspace.root))
     monkeypatch.setattr(batch_scores, "BATCH_ROWS", 256)
-    return workspace.workspace.samples_path(run.run_id)
+    return run.run_id
 
 
 def _same(left: ScoredChunk, right: ScoredChunk) -> None:
@@ -53,20 +51,21 @@ def _same(left: ScoredChunk, right: ScoredChunk) -> None:
 
 @pytest.mark.parametrize("breaks", [False, True])
 def test_workers_give_what_one_process_gives(
-    samples: Path, breaks: bool, monkeypatch: pytest.MonkeyPatch
+    workspace: RunStore, run_id: str, breaks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = list(workers.scored_batches(samples, ScoreOptions(), 1))
+    alone = list(workers.scored_batches(workspace.workspace, run_id, ScoreOptions(), 1))
     assert len(alone) == 3
     if breaks:  # a worker that dies leaves its batches to this process
         monkeypatch.setattr(workers, "_task", lambda *_: "no task")
-    shared = list(workers.scored_batches(samples, ScoreOptions(), 2))
+    shared = list(workers.scored_batches(workspace.workspace, run_id, ScoreOptions(), 2))
     for left, right in zip(alone, shared, strict=True):
         _same(left, right)
 
 
-def test_a_worker_does_the_work(samples: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_does_the_work(workspace: RunStore, run_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> ScoredChunk:
         raise AssertionError("this process scored a batch that was a worker's")
 
     monkeypatch.setattr(workers, "score_batch", refuse)
-    assert [one.n for one in workers.scored_batches(samples, ScoreOptions(), 2)] == [256, 256, 188]
+    shared = workers.scored_batches(workspace.workspace, run_id, ScoreOptions(), 2)
+    assert [chunk.n for chunk in shared] == [256, 256, 188]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from data.cases.retrieval_cohorts import rank_named
+from data.cases.cohort import parse_rank
 from data.store.run_config import flat_settings, setting_text
 
 
@@ -20,6 +20,6 @@ def test_values_are_written_as_text(value: object, text: str) -> None:
 
 @pytest.mark.parametrize("value", ["0", "-1", "x", "", "1000001", "²"])
 def test_a_mark_names_a_rank(value: str) -> None:
-    assert rank_named("7") == 7
+    assert parse_rank("7") == 7
     with pytest.raises(ValueError, match="a rank of 1 or more"):
-        rank_named(value)
+        parse_rank(value)

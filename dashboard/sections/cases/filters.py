@@ -13,7 +13,8 @@ from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.widgets import choose, search, show_in, toggle
 from dashboard.wording.escaping import markdown_text
 from data.cases.cases import CaseFilter, case_rows
-from data.cases.cohorts import cohort_title, newly_failing_baseline, oracle_gap_cohort
+from data.cases.cohorts import cohort_title
+from data.cases.comparison_cohorts import newly_failing_baseline, oracle_gap_cohort
 from data.comparison.newly_failing import newly_failing
 from data.comparison.oracle_gap import lost_rows
 from data.diagnosis.diagnosis import Diagnosis
@@ -123,7 +124,7 @@ def filtered_rows(view: View, diagnosis: Diagnosis) -> IntArray:
             f"cohort {chosen.cohort[:60]!r}: run {mark.oracle[:20]!r} is not in {view.project}; accepted: "
             "the id of a run with answers from the gold documents"
         )
-    lost = lost_rows(diagnosis, view.diagnosis(oracle), mark.quality, mark.where)
+    lost = lost_rows(diagnosis, view.diagnosis(oracle), mark.outcome_metric, mark.component)
     rows = case_rows(diagnosis, replace(chosen, cohort=""))
     return np.asarray(rows[lost[rows]], dtype=np.int64)
 

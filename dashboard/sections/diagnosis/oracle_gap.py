@@ -14,7 +14,7 @@ from dashboard.shell.session import View, keep, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import METHODS, count, interval_text, number, signed
-from data.cases.cohorts import oracle_gap_cohort_key
+from data.cases.comparison_cohorts import oracle_gap_cohort_key
 from data.comparison.oracle_gap import (
     CLOSED,
     ONE_PASSAGE,

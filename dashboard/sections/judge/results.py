@@ -12,7 +12,7 @@ from dashboard.shell.components import draw, facts, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
-from data.cases.cohorts import WORDS
+from data.cases.judge_cohorts import STATUS_TITLES
 from data.judge.variance import Variance, judge_variance
 from data.scoring.scored_run import ScoredRun
 from data.scoring.summaries import MetricSummary, summarise
@@ -71,7 +71,7 @@ def _statuses(scored: ScoredRun) -> None:
         return
     words, counts = np.unique(np.array(said["status"].to_pylist(), dtype=object), return_counts=True)
     found = {str(word): int(n) for word, n in zip(words, counts, strict=True)}
-    shown = {word: found[word] for word in WORDS if word in found}
+    shown = {word: found[word] for word in STATUS_TITLES if word in found}
     if set(shown) == {"scored"}:
         return
     st.markdown("**What became of each sample**")
@@ -79,7 +79,7 @@ def _statuses(scored: ScoredRun) -> None:
     with st.container(horizontal=True):
         for word in shown:
             if word != "scored" and st.button(
-                f"{WORDS[word].capitalize()} ({shown[word]:,})", key=f"judged_{word}"
+                f"{STATUS_TITLES[word].capitalize()} ({shown[word]:,})", key=f"judged_{word}"
             ):
                 open_cases(cohort=f"judging:{word}")
     reasons = [

@@ -13,7 +13,7 @@ from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import count
 from dashboard.wording.gates import EXPLAINED, broken_words, gate_row
-from data.cases.cohorts import newly_failing_cohort_key
+from data.cases.comparison_cohorts import newly_failing_cohort_key
 from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
 from data.gates.baseline import Baseline, baseline_of

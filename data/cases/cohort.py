@@ -1,0 +1,43 @@
+"""What a cohort is: a saved group of cases that a bar or cell of a chart opens.
+
+A cohort is written as its key ("misranked") or as "key:value" ("gold_at:3"). That text is what the URL of the
+Cases page has. The cohorts of each page are declared in a module of their own and gathered in
+data.cases.cohorts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from data.scoring.scored_run import ScoredRun
+from metrics.schema.scores import BoolArray
+
+__all__ = ["Cohort", "parse_rank"]
+
+HIGHEST_RANK = 10**6
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """One kind of cohort.
+
+    Attributes:
+        title: returns the title for the value after the colon ("" without one).
+        rows: returns (n,) True for the samples of a run that belong to it, given the value; raises
+            ValueError for a value that it does not accept.
+    """
+
+    title: Callable[[str], str]
+    rows: Callable[[ScoredRun, str], BoolArray]
+
+
+def parse_rank(value: str) -> int:
+    """Return the rank or k that a cohort's value names.
+
+    Raises:
+        ValueError: the value is not a rank.
+    """
+    if not value.isdecimal() or not 1 <= int(value) <= HIGHEST_RANK:
+        raise ValueError(f"{value[:20]!r}; accepted: a rank of 1 or more")
+    return int(value)

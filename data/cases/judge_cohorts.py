@@ -1,0 +1,55 @@
+"""Cohorts of the Judge page: the status of each sample's evaluation, and attempts at prompt injection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow.compute as pc
+
+from data.cases.cohort import Cohort
+from data.scoring.scored_run import ScoredRun
+from metrics.schema.scores import BoolArray
+
+__all__ = ["JUDGE_COHORTS", "STATUS_TITLES"]
+
+STATUS_TITLES = {
+    "scored": "the judge gave a verdict",
+    "refused": "the judge's model declined to read it",
+    "truncated": "the judge's reply was cut off",
+    "context_exceeded": "the sample does not fit the judge's context window",
+    "invalid": "the judge's reply did not fit the form",
+    "overloaded": "the judge's service was overloaded",
+    "timeout": "the judge did not reply in time",
+    "error": "the judge's service failed",
+    "not_applicable": "there is nothing to judge",
+    "not run": "no judge has read it",
+}
+
+
+def _status_title(status: str) -> str:
+    if status not in STATUS_TITLES:
+        raise ValueError(
+            f"{status!r} is not a status of a judge result; accepted: {', '.join(STATUS_TITLES)}"
+        )
+    return STATUS_TITLES[status]
+
+
+def _status_rows(scored: ScoredRun, status: str) -> BoolArray:
+    judged = scored.auxiliary_table("judged")
+    if judged is None:
+        return np.full(scored.n, status == "not run")
+    return np.asarray(pc.equal(judged["status"], status).to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _injection_rows(scored: ScoredRun, _value: str) -> BoolArray:
+    judged = scored.auxiliary_table("judged")
+    if judged is None:
+        return np.zeros(scored.n, dtype=np.bool_)
+    return np.asarray(judged["injections"].to_numpy() > 0, dtype=np.bool_)
+
+
+JUDGE_COHORTS: Mapping[str, Cohort] = {
+    "judging": Cohort(_status_title, _status_rows),
+    "injection": Cohort(lambda _: "text in the sample tries to instruct the judge", _injection_rows),
+}
