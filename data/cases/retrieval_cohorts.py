@@ -1,4 +1,4 @@
-"""Cohorts of the Retrieval page: where the gold of a case is ranked, what a reranker moved, which hop failed."""
+"""Cohorts of the Retrieval page: where gold is ranked, what a reranker moved, which hop was missed."""
 
 from __future__ import annotations
 
