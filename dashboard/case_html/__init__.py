@@ -1,1 +1,1 @@
-"""A case as escaped HTML, and the word diff of two answers; no Streamlit."""
+"""Cases as HTML, written by Jinja templates that escape every value; no Streamlit."""

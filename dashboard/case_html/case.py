@@ -1,16 +1,18 @@
-"""One case as HTML: every text from outside is escaped, nothing is loaded, nothing runs.
+"""One case as HTML, written by templates that escape every value; nothing is loaded, nothing runs.
 
-Claims and sentences of the answer carry their verdict as colour and as a mark, and link to the evidence in
-the ranked context below. Colours are translucent, so that they hold on light and on dark.
+Claims and sentences of the answer are coloured and marked by whether they are supported, and link to the
+supporting documents in the ranked context below. Colours are translucent: they work on light and on dark.
 """
 
 from __future__ import annotations
 
-import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from markupsafe import Markup
+
+from dashboard.case_html.templating import render
 from dashboard.wording.escaping import shorten
 from data.text.context_attribution import ContextAttribution, attribute_answer
 
@@ -24,7 +26,7 @@ __all__ = [
     "highlights_of",
 ]
 
-FOLD = 700  # characters of a document shown before it is folded
+FOLD = 700  # characters of a document that are shown unfolded
 STYLE = """<style>
 .rt{font-size:.93rem;line-height:1.55;overflow-wrap:anywhere}
 .rt p{margin:.2rem 0 .6rem;white-space:pre-wrap}
@@ -50,16 +52,18 @@ STYLE = """<style>
 
 
 Spans = tuple[tuple[int, int], ...]
+PACKAGE = "dashboard.case_html"
+CORRECTNESS = {True: "right", False: "wrong", None: "not checked against the reference"}
 
 
 @dataclass(frozen=True)
 class CaseHighlights:
-    """What is known of how an answer and its context hang together.
+    """What links an answer to its context, and which documents are gold.
 
     Attributes:
-        used: ranks that the answer draws on.
-        used_how: "recorded", "citation" or "estimated"; "" where nothing is known.
-        attribution: the lexical estimate, None where answer or texts are missing.
+        used: ranks of the documents that the answer uses.
+        used_how: "recorded: SOURCE" or "estimated"; "" where nothing is known.
+        attribution: the lexical estimate; None where the answer or all texts are missing.
         gold: ids of relevant documents.
         marks: rank -> character spans of the document that support the answer.
         gold_text: rank -> character spans of the document that are gold.
@@ -73,164 +77,158 @@ class CaseHighlights:
     gold_text: Mapping[int, Spans] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Segment:
+    """A part of a text with its CSS class ("" for plain text), its tooltip and the ranks it links to."""
+
+    text: str
+    look: str = ""
+    title: str = ""
+    ranks: tuple[int, ...] = ()
+
+
 def gold_ids(sample: Mapping[str, Any]) -> frozenset[str]:
-    """Give the ids that the sample names as relevant."""
-    return frozenset(one["id"] for one in sample["relevant"] or () if (one["grade"] or 0) > 0)
+    """Return the ids of the documents that the sample names as relevant."""
+    return frozenset(label["id"] for label in sample["relevant"] or () if (label["grade"] or 0) > 0)
 
 
 def highlights_of(sample: Mapping[str, Any]) -> CaseHighlights:
-    """Gather the evidence of a case: recorded use first, else what its words say."""
+    """Collect what to highlight in a case; recorded use comes before the lexical estimate."""
     documents = [document["text"] or "" for document in sample["retrieved"] or ()]
-    found = attribute_answer(sample["answer"], documents) if sample["answer"] and any(documents) else None
-    used, how = frozenset(found.used if found else ()), "estimated" if found else ""
+    has_texts = sample["answer"] and any(documents)
+    attribution = attribute_answer(sample["answer"], documents) if has_texts else None
+    used, how = (frozenset(attribution.used), "estimated") if attribution else (frozenset(), "")
     if sample["used"] is not None:
-        used, how = frozenset(one["rank"] for one in sample["used"]), f"recorded: {sample['used_source']}"
-    marks: dict[int, tuple[tuple[int, int], ...]] = {}
-    for sentence in found.sentences if found else ():
-        for one in sentence.spans:
-            marks[one.rank] = (*marks.get(one.rank, ()), *one.spans)
-    return CaseHighlights(used, how, found, gold_ids(sample), marks, gold_text(sample))
+        used, how = frozenset(use["rank"] for use in sample["used"]), f"recorded: {sample['used_source']}"
+    marks: dict[int, Spans] = {}
+    for sentence in attribution.sentences if attribution else ():
+        for support in sentence.spans:
+            marks[support.rank] = (*marks.get(support.rank, ()), *support.spans)
+    return CaseHighlights(used, how, attribution, gold_ids(sample), marks, gold_text(sample))
 
 
 def gold_text(sample: Mapping[str, Any]) -> dict[int, Spans]:
-    """Find the gold spans inside each document that carries its place in the text it was cut from."""
-    found: dict[int, Spans] = {}
+    """Return the gold spans inside each document whose position in the source text is recorded."""
+    by_rank: dict[int, Spans] = {}
     for rank, document in enumerate(sample["retrieved"] or (), 1):
         start, end = document["start"], document["end"]
         if start is None or end is None:
             continue
         inside = {
-            (max(one["start"], start) - start, min(one["end"], end) - start)
-            for one in sample["relevant_spans"] or ()
-            if one["doc_id"] == document["doc_id"] and one["start"] < end and one["end"] > start
+            (max(span["start"], start) - start, min(span["end"], end) - start)
+            for span in sample["relevant_spans"] or ()
+            if span["doc_id"] == document["doc_id"] and span["start"] < end and span["end"] > start
         }
         if inside:
-            found[rank] = tuple(sorted(inside))
-    return found
+            by_rank[rank] = tuple(sorted(inside))
+    return by_rank
 
 
-def conversation_html(sample: Mapping[str, Any]) -> str:
-    """Write the turns before the question, folded when there are many, and the question."""
-    turns = [
-        f'<div class="rt-turn">{_small(turn["role"])}<p>{_safe(turn["text"])}</p></div>'
-        for turn in sample["history"] or ()
-    ]
-    folded = (
-        f"<details><summary>{len(turns)} earlier turns</summary>{''.join(turns)}</details>" if turns else ""
-    )
-    return f'<div class="rt">{folded}<p><b>{_safe(sample["question"])}</b></p></div>'
+def conversation_html(sample: Mapping[str, Any], unfolded: bool = False) -> Markup:
+    """Return the question, after the earlier turns of the conversation, folded at first."""
+    turns, question = sample["history"] or (), sample["question"] or ""
+    return render(PACKAGE, "conversation.html", turns=turns, question=question, unfolded=unfolded)
 
 
-def answer_html(sample: Mapping[str, Any], evidence: CaseHighlights) -> str:
-    """Write the answer with its claims by verdict; without claims, its sentences by the lexical estimate."""
-    answer = sample["answer"]
-    if answer is None:
-        return '<div class="rt"><p class="rt-small">No answer was recorded.</p></div>'
-    if sample["claims"]:
-        return f'<div class="rt"><p>{_safe(answer)}</p>{_claims(sample["claims"])}</div>'
-    if evidence.attribution is None:
-        return f'<div class="rt"><p>{_safe(answer)}</p></div>'
-    return f'<div class="rt"><p>{_marked_answer(answer, evidence.attribution)}</p></div>'
+def answer_html(sample: Mapping[str, Any], highlights: CaseHighlights, anchor: str = "document") -> Markup:
+    """Return the answer with its claims; without claims, its sentences by the lexical estimate.
+
+    Args:
+        sample: the case.
+        highlights: of the case.
+        anchor: start of the ids of its documents, which differs where a page shows several cases.
+    """
+    answer, claims = sample["answer"], [_claim(claim) for claim in sample["claims"] or ()]
+    segments = [] if answer is None else _answer_segments(answer, highlights.attribution)
+    return render(PACKAGE, "answer.html", answer=answer, claims=claims, segments=segments, anchor=anchor)
 
 
-def _marked_answer(answer: str, attribution: ContextAttribution) -> str:
-    parts, at = [], 0
-    for sentence in attribution.sentences:
-        parts.append(_safe(answer[at : sentence.start]))
+def _answer_segments(answer: str, attribution: ContextAttribution | None) -> list[_Segment]:
+    segments, at = [], 0
+    for sentence in attribution.sentences if attribution else ():
+        segments.append(_Segment(answer[at : sentence.start]))
         look = "rt-yes" if sentence.spans else "rt-no"
         title = "estimated: words found in the context" if sentence.spans else "estimated: no support found"
-        links = "".join(_link(one.rank) for one in sentence.spans[:3])
-        text = _safe(answer[sentence.start : sentence.end])
-        parts.append(f'<span class="{look}" title="{title}">{text}</span>{links}')
+        ranks = tuple(support.rank for support in sentence.spans[:3])
+        segments.append(_Segment(answer[sentence.start : sentence.end], look, title, ranks))
         at = sentence.end
-    return "".join([*parts, _safe(answer[at:])])
+    return [*segments, _Segment(answer[at:])]
 
 
-def _claims(claims: Sequence[Mapping[str, Any]]) -> str:
-    return "<ul>" + "".join(f"<li>{_claim(claim)}</li>" for claim in claims) + "</ul>"
-
-
-def _claim(claim: Mapping[str, Any]) -> str:
+def _claim(claim: Mapping[str, Any]) -> dict[str, object]:
     supported, against = claim["supported_by"], claim["contradicted_by"] or ()
-    look, word = "", "support not recorded"
+    look, support = "", "support not recorded"
     if supported:
-        look, word = "rt-yes", "supported"
+        look, support = "rt-yes", "supported"
     elif against:
-        look, word = "rt-against", "contradicted"
+        look, support = "rt-against", "contradicted"
     elif supported is not None:
-        look, word = "rt-no", "not in the context"
-    right = {True: "right", False: "wrong", None: "not checked against the reference"}[claim["in_reference"]]
-    links = "".join(_link(rank) for rank in [*(supported or ()), *against][:6])
-    return f'<span class="{look}">{_safe(claim["text"])}</span>{links} {_small(f"{word} · {right}")}'
+        look, support = "rt-no", "not in the context"
+    return {
+        "text": claim["text"],
+        "look": look,
+        "support": support,
+        "correctness": CORRECTNESS[claim["in_reference"]],
+        "ranks": [*(supported or ()), *against][:6],
+    }
 
 
-def _link(rank: int) -> str:
-    return f'<a href="#document-{rank}">{rank}</a>'
+def context_html(
+    sample: Mapping[str, Any], highlights: CaseHighlights, anchor: str = "document", unfolded: bool = False
+) -> Markup:
+    """Return the ranked context, with gold, used and ignored documents marked and support highlighted.
 
-
-def context_html(sample: Mapping[str, Any], evidence: CaseHighlights) -> str:
-    """Write the ranked context with gold, used and ignored marks; long texts folded, evidence highlighted."""
+    Args:
+        sample: the case.
+        highlights: of the case.
+        anchor: start of the ids of its documents.
+        unfolded: whether long texts are shown in full.
+    """
     documents = sample["retrieved"]
-    if documents is None:
-        return '<div class="rt"><p class="rt-small">No context was recorded.</p></div>'
-    if not documents:
-        return '<div class="rt"><p class="rt-small">Nothing was retrieved.</p></div>'
-    body = "".join(_document(rank, document, evidence) for rank, document in enumerate(documents, 1))
-    return f'<div class="rt">{body}</div>'
+    nothing = "No context was recorded." if documents is None else "Nothing was retrieved."
+    shown = [_document(rank, document, highlights) for rank, document in enumerate(documents or (), 1)]
+    return render(PACKAGE, "context.html", documents=shown, nothing=nothing, anchor=anchor, unfolded=unfolded)
 
 
-def _document(rank: int, document: Mapping[str, Any], evidence: CaseHighlights) -> str:
-    in_text = evidence.gold_text.get(rank, ())
-    gold, used = document["id"] in evidence.gold or bool(in_text), rank in evidence.used
-    how = "" if evidence.used_how.startswith("recorded") else " (estimated)"
-    tags = [_gold_tag(in_text)] if gold else []
+def _document(rank: int, document: Mapping[str, Any], highlights: CaseHighlights) -> dict[str, object]:
+    gold_spans = highlights.gold_text.get(rank, ())
+    gold, used = document["id"] in highlights.gold or bool(gold_spans), rank in highlights.used
+    tags = []
+    if gold_spans:
+        covered = len(set().union(*(range(start, end) for start, end in gold_spans)))
+        tags.append(f"gold: {covered:,} characters")
+    elif gold:
+        tags.append("gold")
     if document["relevant"] is not None:
         tags.append("labelled relevant" if document["relevant"] else "labelled not relevant")
-    if evidence.used_how:
+    if highlights.used_how:
+        how = "" if highlights.used_how.startswith("recorded") else " (estimated)"
         tags.append(f"used{how}" if used else f"ignored{how}")
-    look = {(True, True): "rt-goldused", (True, False): "rt-gold", (False, True): "rt-used"}.get(
-        (gold, used), ""
-    )
-    ignored = " rt-ignored" if evidence.used_how and not used else ""
-    score = "" if document["score"] is None else f" · score {document['score']:.3g}"
-    name = _safe(shorten(document["id"], 60))
-    marked = "".join(f'<span class="rt-tag">{tag}</span>' for tag in tags)
-    head = f'<b>{rank}</b> <span class="rt-small">{name}{score}</span> {marked}'
-    text = _document_text(document["text"], evidence.marks.get(rank, in_text))
-    return f'<div class="rt-doc {look}{ignored}" id="document-{rank}">{head}{text}</div>'
+    looks = {(True, True): "rt-goldused", (True, False): "rt-gold", (False, True): "rt-used"}
+    ignored = " rt-ignored" if highlights.used_how and not used else ""
+    text, spans = document["text"] or "", highlights.marks.get(rank, gold_spans)
+    return {
+        "rank": rank,
+        "name": shorten(document["id"], 60),
+        "score": "" if document["score"] is None else f" · score {document['score']:.3g}",
+        "tags": tags,
+        "look": looks.get((gold, used), "") + ignored,
+        "length": len(text),
+        "teaser": _teaser(text, spans) if len(text) > FOLD else "",
+        "segments": _marked_segments(text, spans),
+    }
 
 
-def _gold_tag(in_text: Spans) -> str:
-    if not in_text:
-        return "gold"
-    covered = len(set().union(*(range(start, end) for start, end in in_text)))
-    return f"gold: {covered:,} characters"
-
-
-def _document_text(text: str | None, spans: Spans) -> str:
-    if not text:
-        return '<p class="rt-small">text not recorded</p>'
-    marked = _highlight(text, spans)
-    if len(text) <= FOLD:
-        return f"<p>{marked}</p>"
+def _teaser(text: str, spans: Spans) -> str:
+    """Return the beginning of a long text, or what surrounds its first highlight."""
     start = max(0, min((span[0] for span in spans), default=0) - 80)
-    teaser = ("…" if start else "") + shorten(text[start:], FOLD // 2)
-    whole = f"<details><summary>all {len(text):,} characters</summary><p>{marked}</p></details>"
-    return f"<p>{_safe(teaser)}</p>{whole}"
+    return ("…" if start else "") + shorten(text[start:], FOLD // 2)
 
 
-def _highlight(text: str, spans: Spans) -> str:
-    parts, at = [], 0
+def _marked_segments(text: str, spans: Spans) -> list[_Segment]:
+    segments, at = [], 0
     for start, end in sorted(spans):
         if start >= at:
-            parts += [_safe(text[at:start]), f"<mark>{_safe(text[start:end])}</mark>"]
+            segments += [_Segment(text[at:start]), _Segment(text[start:end], "mark")]
             at = end
-    return "".join([*parts, _safe(text[at:])])
-
-
-def _small(text: str) -> str:
-    return f'<span class="rt-small">{_safe(text)}</span>'
-
-
-def _safe(text: str | None) -> str:
-    return html.escape(text or "", quote=True)
+    return [*segments, _Segment(text[at:])]

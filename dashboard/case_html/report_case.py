@@ -64,30 +64,22 @@ def case_html(record: Mapping[str, Any], place: str, fold: Fold) -> str:
         body = f'<p class="small">This case cannot be read in full: {_safe(str(problems.first))}</p>'
         body += "".join(f"<p>{_safe(str(given.get(name) or ''))}</p>" for name in ("question", "answer"))
     else:
-        body = _body(sample, fold)
-    for before in ('="', '="#'):  # quotes of texts are escaped, so these are our own ids and links
-        body = body.replace(f"{before}document-", f"{before}{place}-document-")
+        body = _body(sample, fold, f"{place}-document")
     return f'<article class="case" id="{place}">{head}{body}{_scores(record)}</article>'
 
 
-def _body(sample: Mapping[str, Any], fold: Fold) -> str:
+def _body(sample: Mapping[str, Any], fold: Fold, anchor: str) -> str:
     evidence = highlights_of(sample)
-    context, question = context_html(sample, evidence), conversation_html(sample)
-    if fold == "open":
-        context = _open(context)
-    elif fold == "screen" and sample["retrieved"]:
+    context: str = context_html(sample, evidence, anchor, unfolded=fold == "open")
+    if fold == "screen" and sample["retrieved"]:
         words = count(len(sample["retrieved"]), "document")
         context = f"<details><summary>{words}, as ranked</summary>{context}</details>"
     return (
-        f"<h4>Question</h4>{question if fold == 'screen' else _open(question)}"
-        f"<h4>Answer</h4>{answer_html(sample, evidence)}"
+        f"<h4>Question</h4>{conversation_html(sample, unfolded=fold != 'screen')}"
+        f"<h4>Answer</h4>{answer_html(sample, evidence, anchor)}"
         f"<h4>Reference answer</h4>{_text(sample['reference_answer'], 'No reference answer was recorded.')}"
         f"<h4>Context</h4>{context}"
     )
-
-
-def _open(body: str) -> str:
-    return body.replace("<details>", "<details open>")
 
 
 def _text(text: str | None, nothing: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from dashboard.case_html.case import STYLE
-from dashboard.case_html.word_diff import diff_html
+from dashboard.case_html.compared_case import compared_cases_html
 from dashboard.charts.style import VERDICT_MARKS
 from dashboard.shell.components import export_menu, facts, metric_title, show_table
 from dashboard.shell.session import View, current_selection, keep
@@ -220,14 +219,11 @@ def question_pair(view: View, base: Run, other: Run, change: QuestionChange) -> 
     left, right = read_case(view.scored(base), change.base_row), read_case(view.scored(other), change.row)
     st.html(STYLE)
     st.markdown(f"**{markdown_text(right['question'])}**")
-    before, after = diff_html(left["answer"] or "", right["answer"] or "")
-    moves = _moves(left["retrieved"] or [], right["retrieved"] or [])
-    sides = ((base, left, before, moves[0]), (other, right, after, moves[1]))
-    for place, (run, sample, answer, moved) in zip(st.columns(2, gap="medium"), sides, strict=True):
-        with place:
+    sides = zip((base, other), (left, right), compared_cases_html(left, right), strict=True)
+    for column, (run, sample, html) in zip(st.columns(2, gap="medium"), sides, strict=True):
+        with column:
             st.caption(f"**{markdown_text(view.labels[run.run_id])}**, repeat {sample['repeat']}")
-            st.html(f'<div class="rt"><p>{answer or "<i>no answer recorded</i>"}</p></div>')
-            st.html(f'<div class="rt">{moved}</div>')
+            st.html(html)
     facts(
         [
             "orange struck through: only in the baseline",
@@ -235,24 +231,3 @@ def question_pair(view: View, base: Run, other: Run, change: QuestionChange) -> 
             "first repeat shown",
         ]
     )
-
-
-def _moves(left: Sequence[Mapping[str, Any]], right: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    first = {one["id"]: rank for rank, one in reversed(list(enumerate(left, 1)))}
-    second = {one["id"]: rank for rank, one in reversed(list(enumerate(right, 1)))}
-    return _ranked(left, second, "dropped"), _ranked(right, first, "new")
-
-
-def _ranked(documents: Sequence[Mapping[str, Any]], elsewhere: Mapping[str, int], gone: str) -> str:
-    lines = []
-    for rank, one in enumerate(documents, 1):
-        other = elsewhere.get(one["id"])
-        move = (
-            gone if other is None else ("same rank" if other == rank else f"rank {other} on the other side")
-        )
-        text = html.escape(shorten(one["text"] or one["id"], 110))
-        look = " rt-used" if other is None else ""
-        lines.append(
-            f'<div class="rt-doc{look}"><b>{rank}</b> <span class="rt-tag">{move}</span>{text}</div>'
-        )
-    return "".join(lines) or '<p class="rt-small">no context recorded</p>'
