@@ -148,7 +148,7 @@ def main() -> None:
     given = parser.parse_args()
     start = time.perf_counter()
     report = make_report(given.runs, given.samples, given.cases)
-    print(f"{len(report.made)} points, made in {time.perf_counter() - start:.1f} s\n")
+    print(f"{len(report.sections)} sections, rendered in {time.perf_counter() - start:.1f} s\n")
     print("| export | time | size |\n|---|---|---|")
     page = _timed("HTML", lambda: html_report(report).encode())
     _timed("PPTX", lambda: pptx_report(report))

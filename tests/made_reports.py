@@ -189,4 +189,4 @@ def full_report(made: Sequence[RenderedSection] | None = None, **more: Any) -> R
         "caveats": caveats,
         **more,
     }
-    return Report("Iris: 是否发布 v6? Стоит ли?", made=tuple(points), **given)
+    return Report("Iris: 是否发布 v6? Стоит ли?", sections=tuple(points), **given)

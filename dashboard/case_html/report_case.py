@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -19,28 +18,30 @@ from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import title_of
 
-__all__ = ["CASE_STYLE", "Fold", "case_html", "case_name", "case_scores"]
+__all__ = ["CASE_STYLE", "CollapseLevel", "case_html", "case_name", "case_scores"]
 
 CASE_STYLE = STYLE.removeprefix("<style>").removesuffix("</style>")
-Fold = Literal["screen", "paper", "open"]  # context folded; its beginnings; all of it
-TITLES = {one.key: one.title for one in (*PATTERNS, *STAGES)}
+CollapseLevel = Literal["screen", "paper", "open"]  # context collapsed; its beginnings; all of it
+TITLES = {kind.key: kind.title for kind in (*PATTERNS, *STAGES)}
 
 
 def case_name(record: Mapping[str, Any]) -> str:
-    """Name a case: its question id, and which repeat it is."""
+    """Return the name of a case: its question id, and which repeat it is."""
     repeat = record.get("repeat")
     name = printable(str(record.get("question_id") or "case"))
     return f"{name}, repeat {repeat}" if repeat else name
 
 
 def case_scores(record: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Give the scores of a case as rows: those found here first, then those that came with the file."""
-    found = (record.get("ragtriage") or {}).get("scores") or {}
-    rows = [_score(name, value, "ragtriage") for name, value in found.items()]
-    return rows + [_score(name, value, "imported") for name, value in (record.get("scores") or {}).items()]
+    """Return the scores of a case as rows: computed ones first, then those that came with the file."""
+    computed = (record.get("ragtriage") or {}).get("scores") or {}
+    imported = record.get("scores") or {}
+    return [_score_row(name, value, "ragtriage") for name, value in computed.items()] + [
+        _score_row(name, value, "imported") for name, value in imported.items()
+    ]
 
 
-def _score(name: str, value: Any, source: str) -> dict[str, str]:
+def _score_row(name: str, value: Any, source: str) -> dict[str, str]:
     reason = ""
     if isinstance(value, Mapping):
         value, reason = value.get("value"), str(value.get("reason") or "")
@@ -48,72 +49,65 @@ def _score(name: str, value: Any, source: str) -> dict[str, str]:
     return {"Metric": title, "Value": cell_text(value), "From": source, "Reason": printable(reason)}
 
 
-def case_html(record: Mapping[str, Any], place: str, fold: Fold) -> str:
-    """Write a case: turns, question, answer with its claims, reference, ranked context, scores, labels.
+def case_html(record: Mapping[str, Any], anchor: str, collapse: CollapseLevel) -> Markup:
+    """Return a case: turns, question, answer with its claims, reference, ranked context, scores, labels.
 
     Args:
         record: the case in the native form.
-        place: name of this case in the page; links from claims to documents stay inside it.
-        fold: how much of the context stands open.
+        anchor: id of this case in the page; links from claims to documents stay inside it.
+        collapse: how much of the context is open at first.
     """
-    given = {name: _printable(value) for name, value in record.items() if name != "ragtriage"}
-    problems = ValidationErrors("report")
-    sample = normalise(given, 1, problems)
-    head = f"<h3>{_safe(case_name(record))}</h3>{_diagnosis(record)}"
+    fields = {name: _printable(value) for name, value in record.items() if name != "ragtriage"}
+    errors = ValidationErrors("report")
+    sample = normalise(fields, 1, errors)
+    scores = case_scores(record)
+    body: dict[str, Any] = {"problem": ""}
     if sample is None:
-        body = f'<p class="small">This case cannot be read in full: {_safe(str(problems.first))}</p>'
-        body += "".join(f"<p>{_safe(str(given.get(name) or ''))}</p>" for name in ("question", "answer"))
+        body["problem"] = str(errors.first)
+        body["texts"] = [str(fields.get(name) or "") for name in ("question", "answer")]
     else:
-        body = _body(sample, fold, f"{place}-document")
-    return f'<article class="case" id="{place}">{head}{body}{_scores(record)}</article>'
-
-
-def _body(sample: Mapping[str, Any], fold: Fold, anchor: str) -> str:
-    evidence = highlights_of(sample)
-    context: str = context_html(sample, evidence, anchor, unfolded=fold == "open")
-    if fold == "screen" and sample["retrieved"]:
-        words = count(len(sample["retrieved"]), "document")
-        context = f"<details><summary>{words}, as ranked</summary>{context}</details>"
-    return (
-        f"<h4>Question</h4>{conversation_html(sample, unfolded=fold != 'screen')}"
-        f"<h4>Answer</h4>{answer_html(sample, evidence, anchor)}"
-        f"<h4>Reference answer</h4>{_text(sample['reference_answer'], 'No reference answer was recorded.')}"
-        f"<h4>Context</h4>{context}"
+        body |= _body(sample, anchor, collapse)
+    return render(
+        "dashboard.case_html",
+        "report_case.html",
+        anchor=anchor,
+        name=case_name(record),
+        diagnosis=_diagnosis(record),
+        scores=scores,
+        score_columns=[name for name in scores[0] if any(row[name] for row in scores)] if scores else [],
+        **body,
     )
 
 
-def _text(text: str | None, nothing: str) -> str:
-    if text is None:
-        return f'<p class="small">{nothing}</p>'
-    return f'<div class="rt"><p>{_safe(text)}</p></div>'
+def _body(sample: Mapping[str, Any], anchor: str, collapse: CollapseLevel) -> dict[str, Any]:
+    """Return the parts of a case that can be read in full."""
+    highlights, documents = highlights_of(sample), f"{anchor}-document"
+    summary = ""
+    if collapse == "screen" and sample["retrieved"]:
+        summary = f"{count(len(sample['retrieved']), 'document')}, as ranked"
+    return {
+        "question": conversation_html(sample, unfolded=collapse != "screen"),
+        "answer": answer_html(sample, highlights, documents),
+        "reference": sample["reference_answer"],
+        "context": context_html(sample, highlights, documents, unfolded=collapse == "open"),
+        "context_summary": summary,
+    }
 
 
 def _diagnosis(record: Mapping[str, Any]) -> str:
-    found = record.get("ragtriage") or {}
-    parts = [TITLES.get(str(found.get(key)), "") for key in ("pattern", "stage")]
-    parts += [
-        f"{one.get('annotator', '')}: "
-        + " ".join(one.get(key) or "" for key in ("verdict", "failure", "note"))
-        for one in found.get("labels") or ()
-    ]
+    """Return pattern, failure stage, human labels and tags of a case in a line."""
+    diagnosis = record.get("ragtriage") or {}
+    parts = [TITLES.get(str(diagnosis.get(key)), "") for key in ("pattern", "stage")]
+    for label in diagnosis.get("labels") or ():
+        words = " ".join(label.get(key) or "" for key in ("verdict", "failure", "note"))
+        parts.append(f"{label.get('annotator', '')}: {words}")
     parts += [f"{key}: {value}" for key, value in (record.get("tags") or {}).items()]
-    said = " · ".join(" ".join(part.split()) for part in parts if part)
-    return f'<p class="small">{_safe(said)}</p>' if said else ""
-
-
-def _scores(record: Mapping[str, Any]) -> Markup:
-    rows = case_scores(record)
-    columns = [name for name in rows[0] if any(row[name] for row in rows)] if rows else []
-    return render("dashboard.case_html", "scores.html", rows=rows, columns=columns)
+    return " · ".join(" ".join(part.split()) for part in parts if part)
 
 
 def _printable(value: Any) -> Any:
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, Mapping):
-        return {str(key): _printable(one) for key, one in value.items()}
-    return [_printable(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _safe(text: str) -> str:
-    return html.escape(printable(text), quote=True)
+        return {str(key): _printable(part) for key, part in value.items()}
+    return [_printable(part) for part in value] if isinstance(value, list | tuple) else value

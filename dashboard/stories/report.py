@@ -35,7 +35,7 @@ class Report:
         title: of the whole.
         subtitle: one line below it, "" for none.
         audience: whom it is for.
-        made: the points, in order.
+        sections: in order.
         facts: name -> text: run, baseline, data set and its version, judge, date, version of ragtriage, and
             under REPRODUCE the command lines.
         caveats: what a reader has to know before quoting a number.
@@ -44,7 +44,7 @@ class Report:
     title: str
     subtitle: str = ""
     audience: Audience = "stakeholder"
-    made: tuple[RenderedSection, ...] = ()
+    sections: tuple[RenderedSection, ...] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
 
@@ -134,7 +134,7 @@ def report_of(view: StoryView, story: Story, made: Sequence[RenderedSection]) ->
         title=story.title,
         subtitle=f"{view.name}, {count(view.run.n_questions, 'question')}, {told}",
         audience=story.audience,
-        made=tuple(made),
+        sections=tuple(made),
         facts=report_facts(view),
         caveats=caveats_of(view),
     )

@@ -67,24 +67,24 @@ def test_every_link_leads_to_a_place_in_the_page(page: str) -> None:
     body = page.partition("<body>")[2]
     targets = set(re.findall(r' id="([^"]+)"', body))
     links = set(re.findall(r'href="#([^"]+)"', body))
-    assert {"point-1", "point-11", "numbers", "case-10-1-document-1"} <= links
+    assert {"section-1", "section-11", "numbers", "case-10-1-document-1"} <= links
     assert links <= targets
     assert len(re.findall(r' id="case-10-1-document-1"', body)) == 1
 
 
 def test_the_data_behind_a_chart_can_be_saved(page: str) -> None:
     files = _downloads(page)
-    rows = files["point-5-chart.csv"]
+    rows = files["section-5-chart.csv"]
     at_five = next(row for row in rows if row["series"] == "Recall" and row["k"] == "5")
     assert float(at_five["mean over questions"]) == pytest.approx(0.6)
     assert (float(at_five["low"]), float(at_five["high"])) == pytest.approx((0.56, 0.63))
     assert at_five["n"] == "1005"
-    assert [row["bad cases"] for row in files["point-3-chart.csv"]] == ["412", "120", "1234"]
+    assert [row["bad cases"] for row in files["section-3-chart.csv"]] == ["412", "120", "1234"]
 
 
 def test_cells_that_a_spreadsheet_would_run_are_neutralised_names_too(page: str) -> None:
     files = _downloads(page)
-    assert files["point-1-table.csv"] == [{"Metric": "Faithfulness", "Mean": "0.78", "'=SUM(A1)": "'+0.1"}]
+    assert files["section-1-table.csv"] == [{"Metric": "Faithfulness", "Mean": "0.78", "'=SUM(A1)": "'+0.1"}]
     cells = [cell for rows in files.values() for row in rows for cell in [*row, *row.values()]]
     numbers = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?$")
     assert not [cell for cell in cells if cell[:1] in tuple("=+-@\t\r") and cell and not numbers.match(cell)]
@@ -132,11 +132,11 @@ def test_numbers_are_rounded_and_the_chart_is_left_as_it_was() -> None:
 def test_long_data_is_shown_in_part_and_saved_whole() -> None:
     page = html_report(full_report([RenderedSection("x", "x", chart=many_points(500))]))
     assert "300 more rows are in the CSV" in page
-    assert len(_downloads(page)["point-1-chart.csv"]) == 500
+    assert len(_downloads(page)["section-1-chart.csv"]) == 500
 
 
 def test_paper_opens_the_context_for_engineers_and_its_beginning_for_others() -> None:
-    made = full_report().made[9]
+    made = full_report().sections[9]
     engineer = paper_report(full_report([made], audience="engineer"))
     stakeholder = paper_report(full_report([made], audience="stakeholder"))
     assert "<details open><summary>all 1,120 characters" in engineer
@@ -165,15 +165,15 @@ def test_opened_from_disk_it_asks_for_nothing_and_draws(browser: Browser, tmp_pa
     tab.on("pageerror", lambda one: said.append(str(one)))
     tab.goto(file.as_uri())
     for at in range(2, 8):
-        tab.locator(f"#point-{at}").scroll_into_view_if_needed()
-        tab.wait_for_selector(f"#point-{at} .chart .main-svg", timeout=20_000)
+        tab.locator(f"#section-{at}").scroll_into_view_if_needed()
+        tab.wait_for_selector(f"#section-{at} .chart .main-svg", timeout=20_000)
     assert asked == [file.as_uri()]
     assert said == []
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(17, 24, 31)"
-    tab.locator("#point-3 details > summary").click()
+    tab.locator("#section-3 details > summary").click()
     with tab.expect_download() as saving:
-        tab.locator("#point-3 a[download]").click()
-    assert saving.value.suggested_filename == "point-3-chart.csv"
+        tab.locator("#section-3 a[download]").click()
+    assert saving.value.suggested_filename == "section-3-chart.csv"
     assert "不忠实的回答" in Path(saving.value.path()).read_text(encoding="utf-8-sig")
     refused = tab.evaluate("fetch('https://example.org/').then(() => 'sent', () => 'refused')")
     assert refused == "refused"

@@ -191,7 +191,7 @@ def _inside(shape: Any, deck: Any) -> bool:
 
 @pytest.mark.parametrize("heading", ["Short", "忠实度" * 60, "long word " * 80, HOSTILE * 4])
 def test_nothing_stands_beyond_the_slide(heading: str) -> None:
-    points = full_report().made
+    points = full_report().sections
     hard = [
         RenderedSection(
             "x", heading, heading * 5, bars(), long_rows(3), facts=(heading,) * 9, note=heading * 20
@@ -290,7 +290,7 @@ def test_control_characters_leave_a_file_that_opens(content: bytes) -> None:
 
 def test_an_empty_report_still_says_how_it_was_made() -> None:
     slides = _open(pptx_report(full_report([RenderedSection("text", "")])))
-    assert [_title(slide) for slide in slides][1:] == ["Point 1", OBTAINED]
+    assert [_title(slide) for slide in slides][1:] == ["Section 1", OBTAINED]
 
 
 @pytest.mark.parametrize("text", ["plain words " * 100, "汉字" * 300, "x" * 900, "one\n" * 50])

@@ -31,7 +31,7 @@ def pptx_report(report: Report) -> bytes:
     """Write a report as a PPTX file: a title, the points, and how the numbers were obtained."""
     deck = Deck(report.title)
     _title(deck, report)
-    for number, made in enumerate(report.made, 1):
+    for number, made in enumerate(report.sections, 1):
         _point(deck, made, number, report.caveats)
     _about(deck, report)
     return deck.to_bytes()
@@ -49,7 +49,7 @@ def _title(deck: Deck, report: Report) -> None:
 
 
 def _point(deck: Deck, made: RenderedSection, number: int, caveats: Sequence[str]) -> None:
-    heading = made.heading or f"Point {number}"
+    heading = made.heading or f"Section {number}"
     notes = _notes(made, caveats)
     if made.chart is not None:
         _chart(deck, made, heading, notes)
