@@ -1,4 +1,4 @@
-"""What the data package refuses, said so that a person can act on it."""
+"""Errors of the data package: every message says what, where, and what would be accepted."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 __all__ = ["DataError", "InputError", "ValidationError", "ValidationErrors", "WorkspaceError"]
 
-SHOWN_PROBLEMS = 20
+SHOWN_ERRORS = 20
 
 
 class DataError(Exception):
-    """Base of every error of this package; the message says what, where, and what would be accepted."""
+    """Base of every error of this package."""
 
 
 class WorkspaceError(DataError):
@@ -37,25 +37,25 @@ class ValidationError:
     accepted: str
 
     def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        location = self.file if self.line is None else f"{self.file}:{self.line}"
         subject = f"{self.field}: " if self.field else ""
-        return f"{place}: {subject}{self.what}; accepted: {self.accepted}"
+        return f"{location}: {subject}{self.what}; accepted: {self.accepted}"
 
 
 class InputError(DataError):
-    """A file that cannot be loaded, with all that is wrong with it: the first twenty and a count."""
+    """A file that cannot be loaded: its first twenty validation errors, and how many there are."""
 
-    def __init__(self, problems: Sequence[ValidationError], total: int | None = None) -> None:
-        self.problems = tuple(problems[:SHOWN_PROBLEMS])
-        self.total = len(problems) if total is None else total
-        lines = [str(problem) for problem in self.problems]
-        if self.total > len(self.problems):
-            lines.append(f"... and {self.total - len(self.problems)} more problems")
+    def __init__(self, errors: Sequence[ValidationError], total: int | None = None) -> None:
+        self.errors = tuple(errors[:SHOWN_ERRORS])
+        self.total = len(errors) if total is None else total
+        lines = [str(error) for error in self.errors]
+        if self.total > len(self.errors):
+            lines.append(f"... and {self.total - len(self.errors)} more problems")
         super().__init__("\n".join(lines))
 
 
 class ValidationErrors:
-    """Gathers the problems of one input, keeps the first twenty and counts the rest."""
+    """Collector of the validation errors of one input: keeps the first twenty and counts all."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -63,12 +63,12 @@ class ValidationErrors:
         self.total = 0
 
     def add(self, line: int | None, field: str, what: str, accepted: str) -> None:
-        """Note one problem."""
+        """Add an error."""
         self.total += 1
-        if len(self.first) < SHOWN_PROBLEMS:
+        if len(self.first) < SHOWN_ERRORS:
             self.first.append(ValidationError(self.file, line, field, what, accepted))
 
     def raise_if_any(self) -> None:
-        """Stop the import when something is wrong; nothing is loaded then."""
+        """Raise InputError if there is any error; nothing is loaded then."""
         if self.total:
             raise InputError(self.first, self.total)

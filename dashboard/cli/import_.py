@@ -219,7 +219,7 @@ def _preview_files(paths: Sequence[str], options: Options, as_json: bool) -> int
             _print_error(error)
             failed = True
             continue
-        failed = failed or any(file_preview.total_problems > 0 for _, file_preview in previews)
+        failed = failed or any(file_preview.total_errors > 0 for _, file_preview in previews)
         answers += [_preview_answer(name, file_preview) for name, file_preview in previews]
     if as_json:
         print_json({"files": answers})
@@ -240,7 +240,7 @@ def _preview_answer(name: str, file_preview: Preview) -> dict[str, Any]:
         "computable": computable_metrics,
         "not_computable": missing,
         "means": {run.name: list(run.means) for run in file_preview.runs if run.means},
-        "problems": [str(problem) for problem in file_preview.problems],
+        "problems": [str(problem) for problem in file_preview.errors],
     }
 
 

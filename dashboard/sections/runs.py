@@ -258,7 +258,7 @@ def _previewed(source: Source, plain: Options) -> tuple[Source, Options] | None:
         _problems(error)
         return None
     _show_preview(seen)
-    return None if seen.total_problems else (source, options)
+    return None if seen.total_errors else (source, options)
 
 
 def _mapping(source: Source, seen: Preview) -> dict[str, str]:
@@ -283,10 +283,10 @@ def _show_preview(seen: Preview) -> None:
     facts([f"format {FORMATS[seen.format].title}", f"{count(len(seen.runs), 'run')}: {runs}{more}"])
     for note in dict.fromkeys(note for run in seen.runs for note in run.notes):
         st.caption(f"· {markdown_text(note)}")
-    if seen.total_problems:
+    if seen.total_errors:
         st.error(
-            "\n".join(f"- {markdown_text(str(one))}" for one in seen.problems),
-            title=f"{count(seen.total_problems, 'problem')}; nothing of this file can be loaded",
+            "\n".join(f"- {markdown_text(str(one))}" for one in seen.errors),
+            title=f"{count(seen.total_errors, 'problem')}; nothing of this file can be loaded",
         )
         return
     names, missing = computable(seen.records)
@@ -299,7 +299,7 @@ def _show_preview(seen: Preview) -> None:
 
 
 def _problems(error: DataError) -> None:
-    lines = [str(one) for one in error.problems] if isinstance(error, InputError) else [str(error)]
+    lines = [str(one) for one in error.errors] if isinstance(error, InputError) else [str(error)]
     total = error.total if isinstance(error, InputError) else 1
     st.error(
         "\n".join(f"- {markdown_text(line)}" for line in lines),

@@ -1,4 +1,4 @@
-"""Which format a file is in, told by its content, and the one door to all importers."""
+"""The importers by format: detect the format of a file from its content, and read its runs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Importer:
     """One format.
 
     Attributes:
-        title: name for people.
-        accepts: what a file of it holds, in a line.
-        read: reads a file into drafts; record problems go to the given Problems as records are taken.
+        title: name on screen.
+        accepts: content of such a file, in a line.
+        read: reads a file into parsed runs; errors of single records are added as the records are consumed.
         mapped: whether a mapping of columns applies.
     """
 
@@ -65,7 +65,7 @@ DOCUMENT_FORMATS: Mapping[str, Callable[[object], bool]] = {
 
 
 def detect(source: Source) -> str:
-    """Tell the format of a file by its content: a key of FORMATS.
+    """Return the format of a file, detected from its content: a key of FORMATS.
 
     Raises:
         InputError: the file cannot be opened, or nothing in it reads as a question.
@@ -80,18 +80,18 @@ def detect(source: Source) -> str:
                 return name
         if isinstance(document, dict) and isinstance(document.get("samples"), list):
             return "native"
-    problems = ValidationErrors(source.name)
-    found = open_table(source, problems)
-    rows = [row for _, row in found.head if isinstance(row, dict)]
-    if not rows and problems.total:
-        problems.raise_if_any()
+    errors = ValidationErrors(source.name)
+    rows_table = open_table(source, errors)
+    rows = [row for _, row in rows_table.head if isinstance(row, dict)]
+    if not rows and errors.total:
+        errors.raise_if_any()
     if rows and ragchecker.is_ragchecker(rows[0]):
         return "ragchecker"
-    return _by_columns(found, source)
+    return _by_columns(rows_table, source)
 
 
 def _first_lines(source: Source) -> list[str]:
-    """Give up to twenty lines of the beginning, all whole; none where it is no text."""
+    """Return up to twenty whole lines from the beginning of a file."""
     head = source.head(1 << 16)
     try:
         lines = head.decode("utf-8").split("\n")
@@ -100,25 +100,27 @@ def _first_lines(source: Source) -> list[str]:
     return lines[:20] if len(lines) > 20 else lines
 
 
-def _by_columns(found: Table, source: Source) -> str:
-    if versions.is_versions(found.columns):
+def _by_columns(rows_table: Table, source: Source) -> str:
+    if versions.is_versions(rows_table.columns):
         return "versions"
-    if native.is_native(found.columns):
+    if native.is_native(rows_table.columns):
         return "native"
-    if ragas.is_ragas(found.columns):
+    if ragas.is_ragas(rows_table.columns):
         return "ragas"
-    if "question" in guessed_fields(found.columns):
+    if "question" in guessed_fields(rows_table.columns):
         return "table"
-    shown = ", ".join(repr(name[:40]) for name in found.columns[:12]) or "no names"
+    shown = ", ".join(repr(name[:40]) for name in rows_table.columns[:12]) or "no names"
     formats = "; ".join(f"{name}: {importer.accepts}" for name, importer in FORMATS.items())
-    raise source.refuse(f"is read as {found.kind} with columns {shown}; none reads as the question", formats)
+    raise source.refuse(
+        f"is read as {rows_table.kind} with columns {shown}; none reads as the question", formats
+    )
 
 
-def read_runs(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
+def read_runs(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the runs of a file.
 
-    Records may be generators: problems of single records are gathered in `problems` while they are taken,
-    so that `problems.raise_if_any()` belongs after the last record.
+    Records may be generators: errors of single records are added to `errors` as they are consumed, so call
+    `errors.raise_if_any()` after the last record.
 
     Raises:
         InputError: the file as a whole cannot be read.
@@ -129,14 +131,13 @@ def read_runs(source: Source, options: Options, problems: ValidationErrors) -> l
     if options.mapping and not FORMATS[name].mapped:
         mapped = [key for key, importer in FORMATS.items() if importer.mapped]
         raise source.refuse(f"is {name}, which takes no mapping of columns", ", ".join(mapped))
-    drafts = FORMATS[name].read(source, options, problems)
-    if not drafts:
-        problems.raise_if_any()
+    runs = FORMATS[name].read(source, options, errors)
+    if not runs:
+        errors.raise_if_any()
         raise source.refuse("holds no records", FORMATS[name].accepts)
     qrels = None if options.qrels is None else read_qrels(options.qrels)
-    return [
-        _with_options(draft, options, qrels, len(drafts) > 1, problems) for draft in _distinctly_named(drafts)
-    ]
+    several = len(runs) > 1
+    return [_with_options(run, options, qrels, several, errors) for run in _distinctly_named(runs)]
 
 
 def _format_of(source: Source, options: Options) -> str:
@@ -145,68 +146,67 @@ def _format_of(source: Source, options: Options) -> str:
     if not options.mapping:
         return detect(source)
     try:
-        found = detect(source)
+        detected = detect(source)
     except InputError:
         return "table"  # the mapping may name the question that was not found
-    return "table" if found == "native" else found
+    return "table" if detected == "native" else detected
 
 
-def _distinctly_named(drafts: list[ParsedRun]) -> list[ParsedRun]:
-    """The drafts with names of which no two are the same."""
+def _distinctly_named(runs: list[ParsedRun]) -> list[ParsedRun]:
+    """Return the runs with a number added to names that occur again."""
     taken: set[str] = set()
-    named = []
-    for draft in drafts:
+    renamed = []
+    for run in runs:
         name = next(
             candidate
-            for n in range(1, len(drafts) + 1)
-            if (candidate := draft.name if n == 1 else f"{draft.name} ({n})") not in taken
+            for n in range(1, len(runs) + 1)
+            if (candidate := run.name if n == 1 else f"{run.name} ({n})") not in taken
         )
         taken.add(name)
-        named.append(replace(draft, name=name))
-    return named
+        renamed.append(replace(run, name=name))
+    return renamed
 
 
 def _with_options(
-    draft: ParsedRun, options: Options, qrels: Qrels | None, several: bool, problems: ValidationErrors
+    run: ParsedRun, options: Options, qrels: Qrels | None, several: bool, errors: ValidationErrors
 ) -> ParsedRun:
-    records = draft.records if qrels is None else with_qrels(draft.records, qrels)
-    notes = draft.notes if qrels is None else (*draft.notes, *_unanswered(draft, qrels))
-    name, named_by_content = draft.name, draft.named_by_content
+    records = run.records if qrels is None else with_qrels(run.records, qrels)
+    notes = run.notes if qrels is None else (*run.notes, *_unanswered(run, qrels))
+    name, named_by_content = run.name, run.named_by_content
     if options.name:
-        name = f"{options.name} {draft.name}" if several else options.name
+        name = f"{options.name} {run.name}" if several else options.name
         named_by_content = True  # a name the user chose tells two runs of the same content apart
     return replace(
-        draft,
+        run,
         name=name,
         named_by_content=named_by_content,
-        records=() if draft.means else _not_empty(records, problems),
+        records=() if run.means else _not_empty(records, errors),
         notes=notes,
-        config={**draft.config, **options.config},
-        dataset=options.dataset or draft.dataset,
-        dataset_version=options.dataset_version or draft.dataset_version,
-        corpus_version=options.corpus_version or draft.corpus_version,
+        config={**run.config, **options.config},
+        dataset=options.dataset or run.dataset,
+        dataset_version=options.dataset_version or run.dataset_version,
+        corpus_version=options.corpus_version or run.corpus_version,
     )
 
 
-def _unanswered(draft: ParsedRun, qrels: Qrels) -> list[str]:
-    """Say which judged questions a ranked run leaves out, where that can be told without reading twice."""
-    if not isinstance(draft.records, list):
+def _unanswered(run: ParsedRun, qrels: Qrels) -> list[str]:
+    """Return a note on judged questions that the run lacks, if that is known without reading it twice."""
+    if not isinstance(run.records, list):
         return []
-    asked = {str(record["question_id"]) for _, record in draft.records}
-    left = len(qrels.keys() - asked)
+    question_ids = {str(record["question_id"]) for _, record in run.records}
+    left = len(qrels.keys() - question_ids)
     if not left:
         return []
     return [
         f"judged questions that the run does not have: {left:,}; they are left out of the means, as "
-        f"trec_eval "
-        "does without -c"
+        "trec_eval does without -c"
     ]
 
 
-def _not_empty(records: Iterable[Record], problems: ValidationErrors) -> Iterator[Record]:
+def _not_empty(records: Iterable[Record], errors: ValidationErrors) -> Iterator[Record]:
     count = 0
     for record in records:
         count += 1
         yield record
-    if not count and not problems.total:
-        problems.add(None, "", "holds no records", "at least one record with a question")
+    if not count and not errors.total:
+        errors.add(None, "", "holds no records", "at least one record with a question")

@@ -1,4 +1,4 @@
-"""Bringing files into a workspace: read, stored, scored, with progress; all of a file or nothing of it."""
+"""Import files into a workspace: read, store and score them with progress. A file is loaded whole or not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Step", "Watch", "import_parsed_runs", "import_source"]
 
 @dataclass(frozen=True)
 class Step:
-    """Where an import stands.
+    """Progress of an import.
 
     Attributes:
         file: the file being read.
@@ -41,56 +41,45 @@ Watch = Callable[[Step], None]
 def import_source(
     store: RunStore, source: Source, options: Options, project: str, watch: Watch | None = None
 ) -> list[ImportedRun]:
-    """Bring every run of one file into the workspace and score it.
+    """Import every run of a file into the workspace and score it.
 
     Args:
-        store: of the workspace.
+        store: the run store of the workspace.
         source: the file.
         options: how to read it.
-        project: what its runs belong to.
-        watch: called as it goes.
+        project: project of its runs.
+        watch: called with the progress.
 
     Raises:
-        InputError: the file has problems; nothing of it was loaded.
+        InputError: the file is not valid; nothing of it was loaded.
     """
-    problems = ValidationErrors(source.name)
-    return import_parsed_runs(store, read_runs(source, options, problems), project, problems, watch)
+    errors = ValidationErrors(source.name)
+    return import_parsed_runs(store, read_runs(source, options, errors), project, errors, watch)
 
 
 def import_parsed_runs(
     store: RunStore,
-    drafts: Iterable[ParsedRun],
+    parsed_runs: Iterable[ParsedRun],
     project: str,
-    problems: ValidationErrors,
+    errors: ValidationErrors,
     watch: Watch | None = None,
 ) -> list[ImportedRun]:
-    """Store and score drafts; when one of them cannot be stored, those before it are taken out again."""
+    """Store and score parsed runs; when one cannot be stored, those before it are deleted again."""
+
+    def report(file: str, run: str, doing: str, total: int = 0) -> Callable[[int], None]:
+        return lambda done: watch(Step(file, run, doing, done, total)) if watch is not None else None
+
     stored: list[ImportedRun] = []
     try:
-        stored.extend(
-            store_run(store.workspace, draft, project, problems, _reading(draft, watch)) for draft in drafts
-        )
-        for one in stored:
-            store.scored(one.run, progress=_scoring(one, watch))
+        for parsed in parsed_runs:
+            progress = report(parsed.file, parsed.name, "reading")
+            stored.append(store_run(store.workspace, parsed, project, errors, progress))
+        for imported in stored:
+            run = imported.run
+            store.scored(run, progress=report(run.origin["file"], run.name, "scoring", run.n))
     except BaseException:
-        for one in stored:
-            if one.status == "imported":
-                store.workspace.delete_run(one.run.run_id)
+        for imported in stored:
+            if imported.status == "imported":
+                store.workspace.delete_run(imported.run.run_id)
         raise
     return stored
-
-
-def _reading(draft: ParsedRun, watch: Watch | None) -> Callable[[int], None]:
-    def tell(done: int) -> None:
-        if watch is not None:
-            watch(Step(draft.file, draft.name, "reading", done))
-
-    return tell
-
-
-def _scoring(one: ImportedRun, watch: Watch | None) -> Callable[[int], None]:
-    def tell(done: int) -> None:
-        if watch is not None:
-            watch(Step(one.run.origin["file"], one.run.name, "scoring", done, one.run.n))
-
-    return tell

@@ -1,4 +1,4 @@
-"""Which metrics a file would allow, told from its first records."""
+"""The metrics that a file allows, from its first records."""
 
 from __future__ import annotations
 
@@ -17,56 +17,56 @@ from metrics.metric_registry import compute, unavailable, unlabelled
 
 __all__ = ["computable"]
 
-LOOKED_AT = 40  # records that are scored for a preview; estimates from long documents take milliseconds each
+MAX_SCORED = 40  # records scored for a preview; heuristics on long documents take milliseconds each
 NO_VALUE = "the file names it, but the records read hold no value"
 
 
 def computable(records: Sequence[Record]) -> tuple[list[str], dict[str, str]]:
-    """Say which metrics the records allow or bring along, and why the others stay unmeasured.
+    """Return the metrics that the records allow or hold, and why the others have no value.
 
     Args:
-        records: (line, record) pairs in the native form; those with problems are passed over.
+        records: (line, record) pairs in the native form; invalid ones are skipped.
 
     Returns:
-        Full names of the metrics with a value, and metric -> reason for those that stay without one.
+        Full names of the metrics with a value, and metric -> reason for the others.
     """
-    problems = ValidationErrors("preview")
-    samples = [normalise(record, line, problems) for line, record in records]
-    rows = list(_telling([sample for sample in samples if sample is not None]))
+    errors = ValidationErrors("preview")
+    samples = [sample for line, record in records if (sample := normalise(record, line, errors)) is not None]
+    rows = [{**sample, "row": row} for row, sample in enumerate(_representative(samples))]
     if not rows:
         return [], {}
-    table = pa.Table.from_pylist([{**one, "row": row} for row, one in enumerate(rows)], schema=SCHEMA)
+    table = pa.Table.from_pylist(rows, schema=SCHEMA)
     batch = batch_of(table)
-    scores = {name: one.values for name, one in compute(batch).items()}
-    named = {
-        name: one.values
-        for one_of in (imported_scores, human_scores)
-        for (name, _), one in one_of(table).items()
+    computed = {name: scores.values for name, scores in compute(batch).items()}
+    recorded = {
+        name: column.values
+        for read_columns in (imported_scores, human_scores)
+        for (name, _), column in read_columns(table).items()
     }
     measured = {
-        name for found in (scores, named) for name, values in found.items() if np.isfinite(values).any()
+        name
+        for columns in (computed, recorded)
+        for name, values in columns.items()
+        if np.isfinite(values).any()
     }
-    empty = {name: NO_VALUE for name in named if name not in measured}
+    empty = {name: NO_VALUE for name in recorded if name not in measured}
     answers = batch.answers
     labelled = answers is not None and bool((answers.answerable >= 0).any())
-    lacking = unavailable(batch) | ({} if labelled else unlabelled())
-    missing = {key: why for key, why in lacking.items() if key not in measured}
+    reasons = unavailable(batch) | ({} if labelled else unlabelled())
+    missing = {name: reason for name, reason in reasons.items() if name not in measured}
     return sorted(measured), {**missing, **empty}
 
 
-def _telling(samples: Sequence[Sample]) -> Iterator[Sample]:
-    """Pick samples spread evenly, and every one that fills what none before it filled."""
-    step = -(-len(samples) // LOOKED_AT)
+def _representative(samples: Sequence[Sample]) -> Iterator[Sample]:
+    """Yield evenly spread samples, and every one that fills something that none before it filled."""
+    step = -(-len(samples) // MAX_SCORED)
     seen: set[str] = set()
-    for at, sample in enumerate(samples):
-        filled = set(_filled(sample))
-        if at % step == 0 or filled - seen:
+    for index, sample in enumerate(samples):
+        filled = {name for name, value in sample.items() if value not in (None, [], {})}
+        for kind in ("scores", "human"):
+            filled |= {
+                f"{kind}.{entry['metric']}" for entry in sample[kind] or () if entry["value"] is not None
+            }
+        if index % step == 0 or filled - seen:
             yield sample
         seen |= filled
-
-
-def _filled(sample: Sample) -> Iterator[str]:
-    """Name the fields of a sample that hold something, and each metric that has a number."""
-    yield from (name for name, value in sample.items() if value not in (None, [], {}))
-    for kind in ("scores", "human"):
-        yield from (f"{kind}.{one['metric']}" for one in sample[kind] or () if one["value"] is not None)

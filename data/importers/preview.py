@@ -1,10 +1,10 @@
-"""What a file would become, read from its first records: for the upload page and `--dry-run`."""
+"""Preview of an import from the first records of a file: for the upload page and `--dry-run`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 from data.errors import ValidationError, ValidationErrors
 from data.importers.detect import read_runs
@@ -20,13 +20,13 @@ PREVIEW_RECORDS = 200
 
 @dataclass(frozen=True)
 class PreviewRun:
-    """One run that the file would give.
+    """A run that the file holds.
 
     Attributes:
         name: its name.
-        count: records of it among those read.
-        notes: assumptions made about it.
-        means: the metrics whose means it brings, where it is known by them alone.
+        count: its records among those read.
+        notes: assumptions about it.
+        means: metrics with a mean, for an aggregate-only run.
     """
 
     name: str
@@ -37,17 +37,17 @@ class PreviewRun:
 
 @dataclass(frozen=True)
 class Preview:
-    """What was understood of the start of a file.
+    """How the start of a file was read.
 
     Attributes:
         format: key of the importer.
-        runs: the runs found so far.
-        complete: whether the whole file was read, so that runs and counts are final.
-        mapping: how columns were understood, where there was something to guess.
+        runs: the runs so far.
+        complete: whether the whole file was read: then runs and counts are final.
+        mapping: how columns were mapped to fields, where that was guessed.
         records: the records read, in the native form, with their lines.
         filled: field of a sample -> how many of the records read fill it.
-        problems: the first problems found so far.
-        total_problems: how many there were so far.
+        errors: the first validation errors so far.
+        total_errors: how many there are so far.
     """
 
     format: str
@@ -56,34 +56,34 @@ class Preview:
     mapping: tuple[MappedColumn, ...]
     records: tuple[Record, ...]
     filled: Mapping[str, int]
-    problems: tuple[ValidationError, ...]
-    total_problems: int
+    errors: tuple[ValidationError, ...]
+    total_errors: int
 
 
 def preview(source: Source, options: Options, limit: int = PREVIEW_RECORDS) -> Preview:
-    """Read the first records of a file and say what they would become.
+    """Return how the first records of a file would be imported.
 
     Raises:
         InputError: the file as a whole cannot be read.
     """
-    problems = ValidationErrors(source.name)
-    drafts = read_runs(source, replace(options, limit=limit + 1), problems)
-    taken = [list(islice(draft.records, limit + 1)) for draft in drafts]
-    records = [record for run in taken for record in run]
-    runs = tuple(
-        PreviewRun(draft.name, len(run), draft.notes, tuple(draft.means))
-        for draft, run in zip(drafts, taken, strict=True)
+    errors = ValidationErrors(source.name)
+    runs = read_runs(source, replace(options, limit=limit + 1), errors)
+    records_by_run = [list(islice(run.records, limit + 1)) for run in runs]
+    records = list(chain.from_iterable(records_by_run))
+    previews = tuple(
+        PreviewRun(run.name, len(run_records), run.notes, tuple(run.means))
+        for run, run_records in zip(runs, records_by_run, strict=True)
     )
     filled = {name: sum(_fills(record, name) for _, record in records) for name in FIELDS}
     return Preview(
-        drafts[0].format,
-        runs,
+        runs[0].format,
+        previews,
         len(records) <= limit,
-        drafts[0].mapping,
+        runs[0].mapping,
         tuple(records),
         {name: count for name, count in filled.items() if count},
-        tuple(problems.first),
-        problems.total,
+        tuple(errors.first),
+        errors.total,
     )
 
 

@@ -1,4 +1,4 @@
-"""What lies on disk: workspace, run files, the sample schema, the annotations database, judge result files.
+"""What is stored on disk: workspace, runs, samples and their validation, annotations, judge results.
 
 The only room that talks to DuckDB; imports nothing else of `data` but `errors`.
 """

@@ -1,4 +1,4 @@
-"""DuckDB over the files of a workspace: one engine a process, a cursor a call, no extension from outside."""
+"""DuckDB over the files of a workspace: one engine per process, one cursor per call, no extensions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _engine() -> duckdb.DuckDBPyConnection:
 
 @contextmanager
 def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a cursor of its own: a connection shared between threads mixes up results."""
+    """Yield a new cursor: a connection shared between threads mixes up results."""
     with _LOCK:
-        own = _engine().cursor()
+        new_cursor = _engine().cursor()
     try:
-        yield own
+        yield new_cursor
     finally:
-        own.close()
+        new_cursor.close()
 
 
 @cache
@@ -44,6 +44,6 @@ def statement(name: str) -> str:
 
 
 def query(name: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Any:
-    """Run a stored query with bound parameters and give an Arrow table."""
-    with cursor() as own:
-        return own.sql(statement(name), params=parameters).to_arrow_table()
+    """Return the result of a stored query with bound parameters as an Arrow table."""
+    with cursor() as duck:
+        return duck.sql(statement(name), params=parameters).to_arrow_table()

@@ -1,7 +1,8 @@
-"""What a judge said of a run, as a file beside it: made from the ledger's verdicts, named by its content.
+"""Judge results of runs: one Parquet file per result, named by its content.
 
-Under judgements/<run_id>/ lies one Parquet file a judgement: row, attempt, status, reason, payload (JSON).
-The ledger says which of them stands; scores made with it lie in a folder of their own, so nothing goes stale.
+The files are judgements/<run_id>/<digest>.parquet with row, attempt, status, reason and payload (JSON). The
+annotations database lists them, and the newest of each kind is current; scores computed with one are stored
+under its digest, so they never go stale.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -34,7 +35,7 @@ __all__ = [
 
 SampleKey = tuple[int, int]  # row, attempt
 JUDGE = "judge"  # of the file's metadata
-ROWS_AT_ONCE = 1000  # a case is read without the others
+ROW_GROUP = 1000  # reading one sample must not load all others
 _SCHEMA = pa.schema(
     [
         ("row", pa.int64()),
@@ -59,18 +60,18 @@ _ADD = (
 
 @dataclass(frozen=True)
 class JudgeResult:
-    """A judgement as the ledger has it.
+    """A judge result as the annotations database lists it.
 
     Attributes:
         run_id: the run.
         kind: "reading", "evaluator:NAME".
-        model: who judged.
-        prompt: version of what was asked.
-        sdk: library that asked.
-        digest: names its file.
-        samples: rows it speaks of.
-        scored: rows that have a verdict.
-        at: ISO time in UTC.
+        model: the judge's model.
+        prompt: version of the prompt.
+        sdk: client library.
+        digest: name of its file.
+        samples: number of rows in it.
+        scored: number of rows with a reply.
+        at: time of the result, ISO in UTC.
     """
 
     run_id: str
@@ -85,17 +86,17 @@ class JudgeResult:
 
     @property
     def judge(self) -> str:
-        """Model and prompt: who judged, as far as two runs are concerned."""
+        """Model and prompt version: the results of two runs are comparable if these are equal."""
         return f"{self.model}@{self.prompt}"
 
 
 def judge_result_path(workspace: Workspace, run_id: str, digest: str) -> Path:
-    """Where the file of a judgement lies."""
+    """Return the path of a judge result."""
     return workspace.root / "judgements" / run_id / f"{digest}.parquet"
 
 
 def judge_results_of(ledger: Ledger, run_id: str) -> list[JudgeResult]:
-    """List the judgements of a run, newest first."""
+    """List the judge results of a run, newest first."""
     if not ledger.path.exists():
         return []
     with ledger.open() as connection:
@@ -103,75 +104,73 @@ def judge_results_of(ledger: Ledger, run_id: str) -> list[JudgeResult]:
 
 
 def current_results(ledger: Ledger) -> dict[str, dict[str, str]]:
-    """Say which judgement of each kind stands: run id -> kind -> digest, the newest of each."""
+    """Return the current judge results: run id -> kind -> digest of the newest."""
     if not ledger.path.exists():
         return {}
-    found: dict[str, dict[str, str]] = {}
+    current: dict[str, dict[str, str]] = {}
     with ledger.open() as connection:
         for run_id, kind, digest in connection.execute(_STANDING):
-            found.setdefault(run_id, {})[kind] = digest
-    return found
+            current.setdefault(run_id, {})[kind] = digest
+    return current
 
 
 def publish(
     workspace: Workspace,
     ledger: Ledger,
-    made: JudgeResult,
+    result: JudgeResult,
     outcomes: Mapping[SampleKey, TaskResult],
 ) -> JudgeResult:
-    """Make what a judge said stand beside a run, with what the same judge said of it before.
+    """Store a judge result, merged with the same judge's earlier one of the run, and make it current.
 
     Args:
-        workspace: where the run lies.
-        ledger: of it.
-        made: who judged what; digest and counts are filled here.
-        outcomes: by row and attempt.
+        workspace: the run's workspace.
+        ledger: its annotations database.
+        result: the run, the kind and the judge; digest, counts and time are filled here.
+        outcomes: results by row and attempt.
     """
-    listed = [one for one in judge_results_of(ledger, made.run_id) if one.kind == made.kind]
-    earlier = next((one for one in listed if one.judge == made.judge), None)
-    before = (
+    listed = [item for item in judge_results_of(ledger, result.run_id) if item.kind == result.kind]
+    same_judge = next((item for item in listed if item.judge == result.judge), None)
+    earlier = (
         {}
-        if earlier is None
-        else read_task_results(judge_result_path(workspace, made.run_id, earlier.digest))
+        if same_judge is None
+        else read_task_results(judge_result_path(workspace, result.run_id, same_judge.digest))
     )
-    table = _table({**before, **outcomes})
-    digest = _digest(made.judge, table)
-    path = judge_result_path(workspace, made.run_id, digest)
+    table = _table({**earlier, **outcomes})
+    digest = _digest(result.judge, table)
+    path = judge_result_path(workspace, result.run_id, digest)
     if not path.exists():
         with workspace.staging(path.parent) as stage:
-            named = table.replace_schema_metadata({JUDGE: made.judge})
-            pq.write_table(named, stage / path.name, compression="zstd", row_group_size=ROWS_AT_ONCE)
+            table_of_judge = table.replace_schema_metadata({JUDGE: result.judge})
+            pq.write_table(table_of_judge, stage / path.name, compression="zstd", row_group_size=ROW_GROUP)
             (stage / path.name).rename(path)
-    scored = len({row for row, status in zip(*_first(table), strict=True) if status == "scored"})
-    rows = len(set(table["row"].to_pylist()))
-    found = JudgeResult(
-        made.run_id, made.kind, made.model, made.prompt, made.sdk, digest, rows, scored, _now()
+    rows, statuses = table["row"].to_pylist(), table["status"].to_pylist()
+    scored_rows = {row for row, status in zip(rows, statuses, strict=True) if status == "scored"}
+    result = replace(
+        result,
+        digest=digest,
+        samples=len(set(rows)),
+        scored=len(scored_rows),
+        at=utc_now().isoformat(),
     )
     if not listed or listed[0].digest != digest:
         with ledger.open() as connection:
-            identity = (found.run_id, found.kind, found.judge, found.model, found.prompt, found.sdk)
-            connection.execute(_ADD, (*identity, digest, rows, scored, found.at))
-    return found
-
-
-def _now() -> str:
-    return utc_now().isoformat()
-
-
-def _first(table: pa.Table) -> tuple[list[int], list[str]]:
-    return table["row"].to_pylist(), table["status"].to_pylist()
+            identity = (result.run_id, result.kind, result.judge, result.model, result.prompt, result.sdk)
+            connection.execute(_ADD, (*identity, digest, result.samples, result.scored, result.at))
+    return result
 
 
 def _table(outcomes: Mapping[SampleKey, TaskResult]) -> pa.Table:
-    places = sorted(outcomes)
-    found = [outcomes[place] for place in places]
-    payloads = [None if one.payload is None else json.dumps(one.payload, ensure_ascii=False) for one in found]
+    keys = sorted(outcomes)
+    results = [outcomes[key] for key in keys]
     columns: Sequence[Sequence[object]] = (
-        [row for row, _ in places],
-        [attempt for _, attempt in places],
-        [one.status for one in found],
-        [one.reason for one in found],
-        payloads,
+        [row for row, _ in keys],
+        [attempt for _, attempt in keys],
+        [result.status for result in results],
+        [result.reason for result in results],
+        [
+            None if result.payload is None else json.dumps(result.payload, ensure_ascii=False)
+            for result in results
+        ],
     )
     return pa.table(dict(zip(_SCHEMA.names, columns, strict=True)), schema=_SCHEMA)
 
@@ -184,29 +183,31 @@ def _digest(judge: str, table: pa.Table) -> str:
 
 
 def judge_of(path: Path) -> str:
-    """Name the judge whose judgement a file holds; "" where it is gone."""
+    """Return the judge of a stored result, or "" if the file is missing."""
     if not path.exists():
         return ""
     return str((pq.read_schema(path).metadata or {}).get(JUDGE.encode(), b"").decode())
 
 
 def read_payload(path: Path, row: int) -> Any:
-    """Give what the judge said of one sample, as JSON values; None where it has no verdict."""
+    """Return the reply on one sample as JSON values, or None if there is none."""
     if not path.exists():
         return None
-    found = pq.read_table(path, filters=[("row", "=", row), ("attempt", "=", 0)])["payload"].to_pylist()
-    return json.loads(found[0]) if found and found[0] is not None else None
+    payloads = pq.read_table(path, filters=[("row", "=", row), ("attempt", "=", 0)])["payload"].to_pylist()
+    return json.loads(payloads[0]) if payloads and payloads[0] is not None else None
 
 
 def read_task_results(path: Path) -> dict[SampleKey, TaskResult]:
-    """Read a judgement's file; empty where it is gone."""
+    """Read a stored result by row and attempt; empty if the file is missing."""
     if not path.exists():
         return {}
     return {
-        (one["row"], one["attempt"]): TaskResult(
-            one["status"], one["reason"], None if one["payload"] is None else json.loads(one["payload"])
+        (entry["row"], entry["attempt"]): TaskResult(
+            entry["status"],
+            entry["reason"],
+            None if entry["payload"] is None else json.loads(entry["payload"]),
         )
-        for one in pq.read_table(path).to_pylist()
+        for entry in pq.read_table(path).to_pylist()
     }
 
 
@@ -217,12 +218,12 @@ CallStatus = Literal[
 
 @dataclass(frozen=True)
 class TaskResult:
-    """What the work on one sample came to.
+    """The result of a judge task on one sample.
 
     Attributes:
-        status: "scored", "not_applicable" where there is nothing to ask, or what went wrong.
-        reason: in words; "" where scored.
-        payload: JSON values; None where not scored.
+        status: "scored", "not_applicable" if there is nothing to ask, or the kind of failure.
+        reason: explanation; "" if scored.
+        payload: JSON values; None if not scored.
     """
 
     status: CallStatus | Literal["not_applicable"]

@@ -1,4 +1,4 @@
-"""The ledger: what people add to a workspace. SQLite, a connection per call, safe for many processes."""
+"""The annotations database of a workspace: SQLite, one connection per call, safe for many processes."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ NETWORK_FILE_SYSTEMS = {
 
 @dataclass(frozen=True)
 class Label:
-    """What one person says of one case.
+    """An annotator's label of a sample.
 
     Attributes:
         label_id: number of the entry.
         run_id: the run.
         question_id: the question.
         repeat: which repeat of it.
-        annotator: the name the person gave.
-        verdict: "pass", "fail", or None for a note alone.
-        failure: short failure label, or "".
+        annotator: name of the annotator.
+        verdict: "pass", "fail", or None for a note only.
+        failure: failure label, or "".
         note: free text, or "".
-        at: when, ISO time in UTC.
-        queue_id: the random queue that the case was drawn by; None where it was found by browsing.
+        at: time of the label, ISO in UTC.
+        queue_id: random sample that it was drawn for; None for a case found by browsing.
     """
 
     label_id: int
@@ -79,19 +79,19 @@ _UNDO = """
 
 
 class Ledger:
-    """Reads and writes the ledger of one workspace."""
+    """Access to the annotations database of a workspace."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @property
     def on_network(self) -> bool:
-        """Whether the file lies on a network file system, where WAL is not safe."""
+        """Whether the file is on a network file system, where WAL is not safe."""
         return _file_system(self.path.parent) in NETWORK_FILE_SYSTEMS
 
     @contextmanager
     def open(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection with the newest tables; a statement on it is a transaction of its own."""
+        """Yield a connection with the newest tables; every statement on it is its own transaction."""
         try:
             with closing(self._connect()) as connection:
                 yield connection
@@ -130,7 +130,7 @@ class Ledger:
         connection.execute("COMMIT")
 
     def version(self) -> tuple[int, int]:
-        """A value that changes when anything in the ledger changes, for caches."""
+        """Return a cache key that changes whenever the database changes."""
         if not self.path.exists():
             return (0, 0)
         with self.open() as connection:
@@ -154,21 +154,21 @@ class Ledger:
         note: str = "",
         queue_id: int | None = None,
     ) -> int:
-        """Record a label; it replaces the same person's earlier one of the case until undone.
+        """Add a label; it replaces the same annotator's earlier one of the case until it is undone.
 
         Args:
             case: (run_id, question_id, repeat).
-            annotator: name of the person; must not be empty.
-            verdict: "pass", "fail" or None for a note alone.
-            failure: short failure label.
+            annotator: name of the annotator; must not be empty.
+            verdict: "pass", "fail", or None for a note only.
+            failure: failure label.
             note: free text.
-            queue_id: the random queue that the case was drawn by; None where it was found by browsing.
+            queue_id: random sample that it was drawn for; None for a case found by browsing.
 
         Returns:
             The label's number.
         """
         if not annotator.strip():
-            raise WorkspaceError("a label needs the name of who gives it; accepted: any text")
+            raise WorkspaceError("a label needs the name of its annotator; accepted: any text")
         with self.open() as connection:
             cursor = connection.execute(
                 "INSERT INTO labels (run_id, question_id, repeat, annotator, verdict, failure, note, at,"
@@ -178,13 +178,13 @@ class Ledger:
             return int(cursor.lastrowid or 0)
 
     def undo_label(self, run_id: str, annotator: str) -> Label | None:
-        """Take back the person's newest label in a run; gives what was taken back, None if nothing was."""
+        """Undo the annotator's newest label in a run; return it, or None if there is none."""
         with self.open() as connection:
             row = connection.execute(_UNDO, (utc_now().isoformat(), run_id, annotator.strip())).fetchone()
         return Label(*row) if row else None
 
     def labels(self, run_id: str) -> list[Label]:
-        """List the labels of a run that stand: the newest of each person for each case."""
+        """List the current labels of a run: the newest of each annotator for each case."""
         if not self.path.exists():
             return []
         with self.open() as connection:
@@ -202,26 +202,26 @@ class Ledger:
         return [row[0] for row in rows]
 
     def rename(self, run_id: str, name: str, who: str) -> None:
-        """Give a run another display name; the imported one stays in run.json."""
+        """Change the display name of a run; the imported name stays in run.json."""
         if not name.strip():
             raise WorkspaceError("a run's name must not be empty; accepted: any text")
         self._insert("INSERT INTO display_names VALUES (?, ?, ?, ?)", run_id, name.strip(), who)
 
     def display_names(self) -> dict[str, str]:
-        """Give the newest display name of each renamed run."""
+        """Return the newest display name of each renamed run."""
         return dict(self._newest("SELECT run_id, name FROM display_names ORDER BY rowid"))
 
     def set_baseline(self, project: str, run_id: str, who: str) -> None:
-        """Make a run the project's baseline; "" takes the baseline away."""
+        """Make a run the project's baseline; "" clears it."""
         self._insert("INSERT INTO baselines VALUES (?, ?, ?, ?)", project, run_id, who)
 
     def baselines(self) -> dict[str, str]:
-        """Give the newest baseline of each project; one that was taken away is left out."""
+        """Return the current baseline of each project that has one."""
         newest = dict(self._newest("SELECT project, run_id FROM baselines ORDER BY rowid"))
         return {project: run_id for project, run_id in newest.items() if run_id}
 
     def tag(self, run_id: str, tag: str, who: str) -> None:
-        """Add a tag to a run; adding it twice changes nothing."""
+        """Add a tag to a run, unless it has it."""
         if tag.strip():
             self._insert("INSERT OR IGNORE INTO run_tags VALUES (?, ?, ?, ?)", run_id, tag.strip(), who)
 
@@ -231,11 +231,11 @@ class Ledger:
             connection.execute("DELETE FROM run_tags WHERE run_id = ? AND tag = ?", (run_id, tag))
 
     def tags(self) -> dict[str, list[str]]:
-        """Give the tags of every tagged run."""
-        found: dict[str, list[str]] = {}
+        """Return the tags of every tagged run."""
+        tags: dict[str, list[str]] = {}
         for run_id, tag in self._newest("SELECT run_id, tag FROM run_tags ORDER BY rowid"):
-            found.setdefault(run_id, []).append(tag)
-        return found
+            tags.setdefault(run_id, []).append(tag)
+        return tags
 
     def _insert(self, statement: str, first: str, second: str, who: str) -> None:
         with self.open() as connection:
@@ -257,18 +257,18 @@ def _migrations() -> list[str]:
 
 
 def _statements(script: str) -> list[str]:
-    """Divide a script where SQLite says that a statement is complete; a comment may hold a semicolon."""
-    found, begun = [], ""
+    """Split a script at the ends of statements as SQLite sees them, since a comment may hold a semicolon."""
+    statements, statement = [], ""
     for line in script.splitlines(keepends=True):
-        begun += line
-        if sqlite3.complete_statement(begun):
-            found.append(begun)
-            begun = ""
-    return found
+        statement += line
+        if sqlite3.complete_statement(statement):
+            statements.append(statement)
+            statement = ""
+    return statements
 
 
 def _file_system(folder: Path) -> str:
-    """Name the file system a folder lies on, "" where the system does not tell."""
+    """Return the type of the file system that holds a folder, or "" if the system does not tell."""
     try:
         mounts = Path("/proc/mounts").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""What an importer hands over: the facts of one run and its records, not yet in a workspace."""
+"""A run as an importer parsed it, not yet in a workspace."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 __all__ = ["MappedColumn", "ParsedRun", "Record"]
 
-Record = tuple[int, object]  # 1-based line or row, and what stands there in the native form
+Record = tuple[int, object]  # 1-based line or row, and its value in the native form
 
 
 @dataclass(frozen=True)
 class MappedColumn:
-    """How one column of the source was understood, for the preview.
+    """How a column of the source is mapped to a field, for the preview.
 
     Attributes:
         column: name in the file.
-        field: field of the sample it fills, "scores.<metric>", "tags.<key>", or "" where it is kept as extra.
+        field: field of the sample it fills, "scores.<metric>", "tags.<key>", or "" if it is kept as extra.
         example: the first value, shortened.
     """
 
@@ -29,23 +29,23 @@ class MappedColumn:
 
 @dataclass(frozen=True)
 class ParsedRun:
-    """One run as an importer read it.
+    """A run as an importer read it.
 
     Attributes:
-        name: what to call it; a name the content gives, or one made from the file's name.
-        records: (line, record) pairs in the native form; read once, may be a generator.
+        name: its name, from the content or from the name of the file.
+        records: (line, record) pairs in the native form; consumed once, may be a generator.
         file: name of the file for messages.
         format: key of the importer.
-        named_by_content: whether the name came from inside the file (then it is part of the run's identity).
-        config: pipeline configuration known from the file.
+        named_by_content: whether the name is in the file (then it is part of the run's identity).
+        config: pipeline configuration from the file.
         dataset: name of the question set, or "".
         dataset_version: its version, or "".
         corpus_version: version of the documents, or "".
-        created_at: when the run was made, if the file says so; naive UTC.
-        mapping: how the columns were understood, where there was something to guess.
-        notes: what the reader should know: assumptions made, rows left alone and why.
-        measured: what making the run took, e.g. seconds by step; no part of its identity.
-        means: metric -> mean, for a version that is known by its means alone; such a draft has no records.
+        created_at: time of the run, if the file has it; naive UTC.
+        mapping: how the columns were mapped to fields, where that was guessed.
+        notes: notes for the reader: assumptions, rows left out and why.
+        measured: measurements of producing the run, e.g. seconds by step; not part of its identity.
+        means: metric -> mean, for an aggregate-only run, which has no records.
     """
 
     name: str

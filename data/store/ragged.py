@@ -1,4 +1,4 @@
-"""Lists inside an Arrow column as flat NumPy arrays: which sample and which place each entry has."""
+"""Lists in an Arrow column as flat NumPy arrays, with the sample and the position of each entry."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Ragged", "flags", "numbers", "padded", "rank_matrix"]
 
 @dataclass(frozen=True)
 class Ragged:
-    """One list column of n rows with m entries in all.
+    """A list column of n rows with m entries in all.
 
     Attributes:
         recorded: (n,) False where the list is null.
-        lengths: (n,) entries a row; 0 where null.
+        lengths: (n,) entries per row; 0 where null.
         sample: (m,) row of each entry, ascending.
         place: (m,) 0-based position of each entry in its list.
         entries: the m entries, an Arrow array.
@@ -45,7 +45,7 @@ class Ragged:
         return cls(recorded, lengths, sample, place, array.flatten())
 
     def field(self, name: str) -> Any:
-        """Give one field of struct entries as an Arrow array; all null where it was not read."""
+        """Return a field of struct entries as an Arrow array; all null if it was not read."""
         if self.entries.type.get_field_index(name) < 0:
             return pa.nulls(len(self.entries), pa.string())
         return pc.struct_field(self.entries, name)
@@ -57,12 +57,12 @@ class Ragged:
 
 
 def numbers(array: Any) -> FloatArray:
-    """Give an Arrow number array as floats, NaN for null."""
+    """Return an Arrow number array as floats, NaN for null."""
     return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def flags(array: Any) -> NDArray[np.int8]:
-    """Give an Arrow boolean array as 1, 0 and -1 for null."""
+    """Return an Arrow boolean array as 1, 0 and -1 for null."""
     codes = pc.fill_null(array.cast(pa.int8()), -1)
     return np.asarray(codes.to_numpy(zero_copy_only=False), dtype=np.int8)
 
@@ -70,14 +70,14 @@ def flags(array: Any) -> NDArray[np.int8]:
 def padded(
     values: NDArray[Any], sample: IntArray, place: IntArray, shape: tuple[int, int], fill: Any
 ) -> NDArray[Any]:
-    """Lay flat entries out as a (n, width) array, filled where a row has no such entry."""
+    """Return flat entries as an (n, width) array, with `fill` where a row has no such entry."""
     table = np.full(shape, fill, dtype=values.dtype)
     table[sample, place] = values
     return table
 
 
 def rank_matrix(lists: Any, width: int) -> BoolArray:
-    """Turn an Arrow list array of 1-based ranks into a (m, width) matrix; ranks beyond width are dropped."""
+    """Return an Arrow list array of 1-based ranks as an (m, width) matrix; ranks beyond width are dropped."""
     ragged = Ragged.of(lists)
     matrix = np.zeros((len(ragged.recorded), width), dtype=np.bool_)
     ranks = numbers(ragged.entries).astype(np.int64) - 1 if len(ragged.sample) else ragged.sample

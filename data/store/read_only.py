@@ -1,4 +1,4 @@
-"""Reading only: what a process that must not change a workspace asks before it writes."""
+"""Read-only mode: a process started in it must not change a workspace."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ BUSY_SECONDS = 15.0
 
 
 def read_only() -> bool:
-    """Whether this process only reads: its environment says so."""
+    """Return whether the environment sets this process to read-only mode."""
     return os.environ.get(READ_ONLY, "") not in ("", "0")
 
 
 def must_write(what: str) -> None:
-    """Refuse to go on where this process only reads.
+    """Raise in read-only mode.
 
     Args:
-        what: what was to be changed, as it stands in the message.
+        what: the thing to be changed, as the message names it.
 
     Raises:
-        WorkspaceError: it only reads.
+        WorkspaceError: this process is read-only.
     """
     if read_only():
         raise WorkspaceError(
@@ -40,17 +40,15 @@ def must_write(what: str) -> None:
 def frozen_ledger(
     path: Path, prepare: Callable[[sqlite3.Connection], None], newest: int
 ) -> sqlite3.Connection:
-    """Open a ledger so that nothing can be written.
-
-    One that is not there, or is of an earlier version, is made in memory.
+    """Open a ledger read-only; one that is missing or of an earlier version is opened as a copy in memory.
 
     Args:
-        path: of the ledger.
-        prepare: gives a connection the newest tables.
-        newest: version that they have.
+        path: the ledger.
+        prepare: migrates a connection to the newest tables.
+        newest: version of those tables.
     """
     if path.exists():
-        connection = _opened(path)
+        connection = _open_read_only(path)
         if connection.execute("PRAGMA user_version").fetchone()[0] >= newest:
             return connection
         with closing(connection):
@@ -58,17 +56,17 @@ def frozen_ledger(
     return _in_memory(prepare)
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open_read_only(path: Path) -> sqlite3.Connection:
     address = path.absolute().as_uri()
     try:
-        return _tried(f"{address}?mode=ro")
+        return _connect(f"{address}?mode=ro")
     except sqlite3.OperationalError:
         if path.with_name(f"{path.name}-wal").exists():
             raise
-        return _tried(f"{address}?immutable=1")  # a disk on which not even the log's index can be made
+        return _connect(f"{address}?immutable=1")  # on a disk where the index of the log cannot be created
 
 
-def _tried(address: str) -> sqlite3.Connection:
+def _connect(address: str) -> sqlite3.Connection:
     connection = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         connection.execute("PRAGMA user_version").fetchone()
@@ -79,11 +77,11 @@ def _tried(address: str) -> sqlite3.Connection:
 
 
 def _in_memory(
-    prepare: Callable[[sqlite3.Connection], None], given: sqlite3.Connection | None = None
+    prepare: Callable[[sqlite3.Connection], None], source: sqlite3.Connection | None = None
 ) -> sqlite3.Connection:
-    made = sqlite3.connect(":memory:", isolation_level=None)
-    if given is not None:
-        given.backup(made)
-    prepare(made)
-    made.execute("PRAGMA query_only = ON")
-    return made
+    copy = sqlite3.connect(":memory:", isolation_level=None)
+    if source is not None:
+        source.backup(copy)
+    prepare(copy)
+    copy.execute("PRAGMA query_only = ON")
+    return copy

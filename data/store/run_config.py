@@ -1,4 +1,4 @@
-"""The settings that a run's configuration records, flat: one entry a setting, named by its path."""
+"""The settings of a run's configuration, flattened to one entry per path."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 __all__ = ["flat_settings", "setting_text"]
 
-_STATED = "reported_means"  # what a file says of its own results is no setting
+REPORTED_MEANS = "reported_means"  # the results that a file reports are no setting
 
 
 def flat_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the settings of a configuration by their path, e.g. "retriever.name"; lists stay whole."""
+    """Return the settings of a configuration by path, e.g. "retriever.name"; lists stay whole."""
     return {
         path: value
-        for key, whole in config.items()
-        if key != _STATED
-        for path, value in _flat(str(key), whole).items()
+        for key, setting in config.items()
+        if key != REPORTED_MEANS
+        for path, value in _flat(str(key), setting).items()
     }
 
 
@@ -30,5 +30,5 @@ def _flat(path: str, value: Any) -> dict[str, Any]:
 
 
 def setting_text(value: Any) -> str:
-    """Write the value of a setting: text as it is, anything else as JSON."""
+    """Return the value of a setting as text: text as it is, anything else as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -26,9 +26,7 @@ from typing_extensions import TypedDict
 
 __all__ = ["CUSTOM", "SampleModel", "as_json", "is_unicode", "sample_adapter"]
 
-CUSTOM = (
-    "custom"  # type of our own errors: their context says what would be accepted, and perhaps what is wrong
-)
+CUSTOM = "custom"  # type of our own errors, with `accepted` in their context, and `what` if not "found ..."
 LARGEST_WHOLE = 1_000_000_000
 
 

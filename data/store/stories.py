@@ -1,4 +1,4 @@
-"""Stories in the ledger: kept as text, whoever reads them knows their form."""
+"""Stories in the annotations database, stored as text; the form of the text is up to the caller."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _ONE = "SELECT story_id, project, title, body, who, at FROM stories WHERE story_
 
 @dataclass(frozen=True)
 class StoredStory:
-    """A story as the ledger has it.
+    """A stored story.
 
     Attributes:
         story_id: its number.
-        project: what it speaks of.
-        title: of the story.
+        project: its project.
+        title: its title.
         body: its JSON.
-        who: who made it, "" where not said.
-        at: ISO time in UTC of the last change.
+        who: author, or "".
+        at: time of the last change, ISO in UTC.
     """
 
     story_id: int
@@ -39,7 +39,7 @@ class StoredStory:
 
 
 def add_story(ledger: Ledger, project: str, title: str, body: str, who: str = "") -> int:
-    """Keep a new story; gives its number."""
+    """Store a new story and return its number."""
     with ledger.open() as connection:
         cursor = connection.execute(
             "INSERT INTO stories (project, title, body, who, at) VALUES (?, ?, ?, ?, ?)",
@@ -49,7 +49,7 @@ def add_story(ledger: Ledger, project: str, title: str, body: str, who: str = ""
 
 
 def change_story(ledger: Ledger, story_id: int, title: str, body: str) -> None:
-    """Keep a story's newest form.
+    """Store the new text of a story.
 
     Raises:
         WorkspaceError: there is no such story.
@@ -64,7 +64,7 @@ def change_story(ledger: Ledger, story_id: int, title: str, body: str) -> None:
 
 
 def remove_story(ledger: Ledger, story_id: int) -> None:
-    """Take a story out of the list; its text stays in the ledger."""
+    """Remove a story from the list; its text stays in the database."""
     with ledger.open() as connection:
         connection.execute(
             "UPDATE stories SET removed_at = ? WHERE story_id = ?", (utc_now().isoformat(), story_id)
@@ -80,7 +80,7 @@ def stories(ledger: Ledger, project: str) -> list[StoredStory]:
 
 
 def story_of(ledger: Ledger, story_id: int) -> StoredStory | None:
-    """Give one story; None where it is not there."""
+    """Return a story, or None if there is no such story."""
     if not ledger.path.exists():
         return None
     with ledger.open() as connection:

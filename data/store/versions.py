@@ -1,4 +1,4 @@
-"""Which runs of a project were released, and under what name."""
+"""The releases of a project, and the history of its baseline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
     "unmark_release",
 ]
 
-LONGEST_RELEASE = 60  # characters of a name that still fits beside a line of a chart
+LONGEST_RELEASE = 60  # characters that still fit next to a line of a chart
 
 _NEWEST = """
     SELECT run_id, name, who, at FROM releases AS given
@@ -32,13 +32,13 @@ _NEWEST = """
 
 @dataclass(frozen=True)
 class Release:
-    """One run that was released.
+    """A run that was released.
 
     Attributes:
         run_id: the run.
-        name: what the release is called.
-        who: name of the person who said so, "" where nobody gave one.
-        at: when they said so, ISO time in UTC.
+        name: name of the release.
+        who: name of the person who marked it, or "".
+        at: time of the mark, ISO in UTC.
     """
 
     run_id: str
@@ -60,7 +60,7 @@ def mark_release(ledger: Ledger, project: str, run_id: str, name: str, who: str)
 
 
 def unmark_release(ledger: Ledger, project: str, run_id: str, who: str) -> bool:
-    """Take the mark of a run away; False where it bears none."""
+    """Unmark a release; return False if the run is none."""
     if run_id not in releases_of(ledger, project):
         return False
     _write(ledger, project, run_id, "", who)
@@ -68,12 +68,12 @@ def unmark_release(ledger: Ledger, project: str, run_id: str, who: str) -> bool:
 
 
 def releases_of(ledger: Ledger, project: str) -> dict[str, Release]:
-    """Give the releases of a project by run, in the order in which they were marked."""
+    """Return the releases of a project by run, in the order in which they were marked."""
     if not ledger.path.exists():
         return {}
     with ledger.open() as connection:
-        found = [Release(*row) for row in connection.execute(_NEWEST, (project,))]
-    return {one.run_id: one for one in found if one.name}
+        releases = [Release(*row) for row in connection.execute(_NEWEST, (project,))]
+    return {release.run_id: release for release in releases if release.name}
 
 
 def _write(ledger: Ledger, project: str, run_id: str, name: str, who: str) -> None:
@@ -86,12 +86,12 @@ def _write(ledger: Ledger, project: str, run_id: str, name: str, who: str) -> No
 
 @dataclass(frozen=True)
 class BaselineMove:
-    """One change of a project's baseline.
+    """A change of a project's baseline.
 
     Attributes:
-        run_id: the run that became the baseline; "" where it was taken away.
-        who: name of the person, "" where nobody gave one.
-        at: when, ISO time in UTC.
+        run_id: the new baseline; "" if it was cleared.
+        who: name of the person, or "".
+        at: time of the change, ISO in UTC.
     """
 
     run_id: str
@@ -100,7 +100,7 @@ class BaselineMove:
 
 
 def baseline_history(ledger: Ledger, project: str) -> list[BaselineMove]:
-    """List the changes of a project's baseline, the newest first; the first one is what holds."""
+    """List the changes of a project's baseline, newest first: the first one is in force."""
     if not ledger.path.exists():
         return []
     with ledger.open() as connection:
@@ -111,7 +111,7 @@ def baseline_history(ledger: Ledger, project: str) -> list[BaselineMove]:
 
 
 def clear_baseline(ledger: Ledger, project: str, who: str) -> bool:
-    """Take a project's baseline away; what it was stays in the history. False where there was none."""
+    """Clear a project's baseline, which stays in the history; return False if there is none."""
     if not ledger.baselines().get(project):
         return False
     ledger.set_baseline(project, "", who)

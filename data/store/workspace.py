@@ -1,6 +1,6 @@
-"""A workspace: a folder of immutable runs, what is derived from them, and the ledger of what people add.
+"""A workspace: a folder of immutable runs, data derived from them, and the annotations database.
 
-A run appears by one rename of a finished folder, so any number of processes read and import at once
+A run is published by renaming a finished folder, so any number of processes can read and import at once
 without a lock, and a crash leaves nothing half-loaded.
 """
 
@@ -28,33 +28,33 @@ DEFAULT_FOLDER = "ragtriage-workspace"
 
 
 def utc_now() -> datetime:
-    """Give the present moment as a naive UTC time, whole seconds."""
+    """Return the current time in UTC, naive, in whole seconds."""
     return datetime.now(UTC).replace(tzinfo=None, microsecond=0)
 
 
 @dataclass(frozen=True)
 class Run:
-    """The imported facts of a run, as run.json holds them.
+    """The facts of a run as stored in run.json.
 
     Attributes:
-        run_id: made from the content hash; the name of the run's folder.
-        name: name at import; the ledger may hold another one for display.
-        project: what the run belongs to.
+        run_id: beginning of the content hash; the name of the run's folder.
+        name: name at import; the annotations database may have a display name.
+        project: its project.
         n: number of samples (rows).
-        n_questions: number of different questions.
-        created_at: when the run was made, if known, else when it was imported; naive UTC.
-        imported_at: when it came into the workspace; naive UTC.
+        n_questions: number of distinct questions.
+        created_at: time of the run if known, else of the import; naive UTC.
+        imported_at: time of the import; naive UTC.
         origin: {"file": name, "format": importer}.
         config: pipeline configuration.
         dataset: name of the question set, or "".
         dataset_version: its version, or "".
         corpus_version: version of the documents, or "".
-        content_hash: sha256 over the samples in the canonical form.
-        notes: what the importer assumed.
-        fields: sample fields that at least one sample fills.
-        measured: what making the run took, e.g. seconds by step; no part of its identity.
-        means: metric -> mean on the metric's own scale, of a version known by its means alone (then n is 0).
-        format_version: of this folder.
+        content_hash: SHA-256 of the samples in canonical form.
+        notes: assumptions of the importer.
+        fields: sample fields with a value in at least one sample.
+        measured: measurements of producing the run, e.g. seconds by step; not part of its identity.
+        means: metric -> mean on the metric's own scale, of an aggregate-only run (then n is 0).
+        format_version: version of the stored format.
     """
 
     run_id: str
@@ -77,7 +77,7 @@ class Run:
     format_version: int = FORMAT_VERSION
 
     def to_json(self) -> str:
-        """Write the facts as run.json holds them."""
+        """Return the text of run.json."""
         facts = asdict(self)
         facts["created_at"] = self.created_at.isoformat()
         facts["imported_at"] = self.imported_at.isoformat()
@@ -85,7 +85,7 @@ class Run:
 
     @classmethod
     def from_json(cls, text: str) -> Run:
-        """Read run.json; raises WorkspaceError when it was written by a newer version."""
+        """Parse run.json; raises WorkspaceError if a newer version wrote it."""
         facts = json.loads(text)
         if facts["format_version"] > FORMAT_VERSION:
             raise WorkspaceError(
@@ -99,18 +99,18 @@ class Run:
 
 
 class Workspace:
-    """Paths and folders of one workspace; cheap to make, holds no open file."""
+    """Paths and folders of a workspace; cheap to create, holds no open file."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root).expanduser().resolve()
 
     @classmethod
-    def find(cls, given: str | None = None) -> Workspace:
-        """Pick the folder given, else RAGTRIAGE_WORKSPACE, else ./ragtriage-workspace."""
-        return cls(given or os.environ.get("RAGTRIAGE_WORKSPACE") or DEFAULT_FOLDER)
+    def find(cls, folder: str | None = None) -> Workspace:
+        """Return the workspace in `folder`, else in RAGTRIAGE_WORKSPACE, else in ./ragtriage-workspace."""
+        return cls(folder or os.environ.get("RAGTRIAGE_WORKSPACE") or DEFAULT_FOLDER)
 
     def create(self) -> Workspace:
-        """Make the folders; raises WorkspaceError where that is not possible. None are made to read only."""
+        """Create the folders, except in read-only mode; raises WorkspaceError if that fails."""
         if read_only():
             return self
         try:
@@ -124,17 +124,17 @@ class Workspace:
 
     @property
     def runs_folder(self) -> Path:
-        """Where the runs lie."""
+        """Folder of the runs."""
         return self.root / "runs"
 
     @property
     def scores_folder(self) -> Path:
-        """Where what is derived from them lies; may be deleted at any time."""
+        """Folder of the data derived from runs; may be deleted at any time."""
         return self.root / "scores"
 
     @property
     def ledger_path(self) -> Path:
-        """What people and judges add."""
+        """The annotations database."""
         return self.root / "ledger.sqlite"
 
     @property
@@ -143,18 +143,18 @@ class Workspace:
         return self.root / "catalogue.sqlite"
 
     def samples_path(self, run_id: str) -> Path:
-        """The samples of a run."""
+        """Return the path of a run's samples."""
         return self.runs_folder / run_id / "samples.parquet"
 
     def run_ids(self) -> set[str]:
-        """Name the runs that lie in the folder now, whichever process put them there."""
+        """Return the runs that are in the folder now, whichever process published them."""
         if not self.runs_folder.is_dir():
             return set()
         with os.scandir(self.runs_folder) as entries:
             return {entry.name for entry in entries if not entry.name.startswith(".")}
 
     def read_run(self, run_id: str) -> Run:
-        """Read the facts of one run; raises WorkspaceError when there is no such run."""
+        """Read the facts of a run; raises WorkspaceError if there is no such run."""
         path = self.runs_folder / run_id / "run.json"
         try:
             return Run.from_json(path.read_text(encoding="utf-8"))
@@ -165,10 +165,10 @@ class Workspace:
 
     @contextmanager
     def staging(self, folder: Path) -> Iterator[Path]:
-        """Give a temporary folder beside the final ones; it is removed unless it was published.
+        """Yield a temporary folder next to the final ones; it is removed unless it is published.
 
         Raises:
-            WorkspaceError: this process only reads, and the folder is for more than scores.
+            WorkspaceError: this process is read-only, and the folder is not for scores.
         """
         if self.scores_folder not in (folder, *folder.parents):
             must_write(f"workspace {self.root}")
@@ -183,7 +183,7 @@ class Workspace:
             shutil.rmtree(stage, ignore_errors=True)
 
     def publish(self, stage: Path, final: Path) -> bool:
-        """Make a finished folder appear by one rename; False when another process was first."""
+        """Publish a finished folder by renaming it; return False if another process was first."""
         for path in stage.iterdir():
             _sync(path)
         _sync(stage)
@@ -197,7 +197,7 @@ class Workspace:
         return True
 
     def delete_run(self, run_id: str) -> None:
-        """Remove a run and what was derived from it; labels stay in the ledger."""
+        """Delete a run and the data derived from it; its labels stay."""
         must_write(f"workspace {self.root}")
         self.read_run(run_id)
         self._remove(self.runs_folder / run_id)
@@ -206,14 +206,13 @@ class Workspace:
 
     def _remove(self, folder: Path) -> None:
         name = f".deleted-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        grave = folder.parent / name
-        folder.rename(grave)  # gone for every reader at once; the files follow
-        shutil.rmtree(grave, ignore_errors=True)
+        renamed = folder.rename(folder.parent / name)  # gone for every reader at once; the files follow
+        shutil.rmtree(renamed, ignore_errors=True)
 
 
 def clear_abandoned(folder: Path, alive: Callable[[int], bool] | None = None) -> None:
-    """Remove temporary folders whose owner is gone: same host, and no process of that number."""
-    alive = alive or _process_lives
+    """Remove temporary folders of processes of this host that no longer run."""
+    alive = alive or _is_running
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if entry.name.startswith((".staging-", ".deleted-"))]
     for name in names:
@@ -223,7 +222,7 @@ def clear_abandoned(folder: Path, alive: Callable[[int], bool] | None = None) ->
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def _process_lives(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -1,4 +1,4 @@
-"""Turning a draft into a run of the workspace: validated, hashed, written, and published by one rename."""
+"""Write a parsed run to the workspace: validated, hashed, and published by one rename."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from data.store.workspace import Run, Workspace, utc_now
 
 __all__ = ["ImportedRun", "store_run"]
 
-BATCH_ROWS = 256  # rows a row group: one case is read without its neighbours' megabytes
+BATCH_ROWS = 256  # rows per row group: reading one sample must not load megabytes of others
 Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """What became of one draft.
+    """The result of importing one run.
 
     Attributes:
-        run: the run as it lies in the workspace.
-        status: "imported", or "unchanged" when the same content was there already.
+        run: the stored run.
+        status: "imported", or "unchanged" if the workspace already had the same content.
     """
 
     run: Run
@@ -39,7 +39,7 @@ class ImportedRun:
 
 @dataclass
 class _Tally:
-    """What is learned of a run while its samples stream by."""
+    """Facts of a run, gathered while its samples are streamed."""
 
     digest: Any
     n: int = 0
@@ -47,12 +47,12 @@ class _Tally:
     seen: dict[tuple[str, int], int] = field(default_factory=dict)
     fields: set[str] = field(default_factory=set)
 
-    def note(self, sample: Sample, line: int, problems: ValidationErrors) -> None:
+    def add(self, sample: Sample, line: int, errors: ValidationErrors) -> None:
         key = (sample["question_id"], sample["repeat"])
-        first = self.seen.setdefault(key, line)
-        if first != line:
-            what = f"question_id {key[0]!r} with repeat {key[1]} stands at line {first} already"
-            problems.add(line, "question_id", what, "each question_id once for each repeat")
+        first_line = self.seen.setdefault(key, line)
+        if first_line != line:
+            what = f"question_id {key[0]!r} with repeat {key[1]} is already on line {first_line}"
+            errors.add(line, "question_id", what, "each question_id once per repeat")
         self.questions.add(sample["question_id"])
         self.fields.update(name for name, value in sample.items() if value is not None)
         for name in LATER_FIELDS:  # a run keeps the id it had before the field was known
@@ -65,57 +65,57 @@ class _Tally:
 
 def store_run(
     workspace: Workspace,
-    draft: ParsedRun,
+    parsed: ParsedRun,
     project: str,
-    problems: ValidationErrors,
+    errors: ValidationErrors,
     progress: Progress | None = None,
 ) -> ImportedRun:
-    """Validate a draft and make it a run; nothing appears in the workspace when anything is wrong.
+    """Validate a parsed run and store it; nothing appears in the workspace if it is not valid.
 
     Args:
         workspace: where to put it.
-        draft: what the importer read; its records are consumed.
-        project: what the run belongs to.
-        problems: where the importer gathers what is wrong with the file.
+        parsed: the run as read by the importer; its records are consumed.
+        project: project of the run.
+        errors: collector that the importer adds to.
         progress: called with the number of samples read so far.
 
     Raises:
-        InputError: the file has problems; the first twenty and a count.
+        InputError: the file is not valid.
     """
-    tally = _Tally(hashlib.sha256(_identity(draft, project)))
+    tally = _Tally(hashlib.sha256(_identity(parsed, project)))
     with workspace.staging(workspace.runs_folder) as stage:
-        _write_samples(stage / "samples.parquet", _samples(draft, tally, problems, progress))
-        problems.raise_if_any()
-        if tally.n == 0 and not draft.means:
+        _write_samples(stage / "samples.parquet", _samples(parsed, tally, errors, progress))
+        errors.raise_if_any()
+        if tally.n == 0 and not parsed.means:
             what = "holds no sample"
             raise InputError(
-                [ValidationError(draft.file, None, "", what, "at least one record with `question`")]
+                [ValidationError(parsed.file, None, "", what, "at least one record with `question`")]
             )
-        run = _facts(draft, project, tally)
+        run = _run_of(parsed, project, tally)
         (stage / "run.json").write_text(run.to_json(), encoding="utf-8")
-        fresh = workspace.publish(stage, workspace.runs_folder / run.run_id)
-    if fresh:
+        is_new = workspace.publish(stage, workspace.runs_folder / run.run_id)
+    if is_new:
         return ImportedRun(run, "imported")
     return ImportedRun(workspace.read_run(run.run_id), "unchanged")
 
 
-def _identity(draft: ParsedRun, project: str) -> bytes:
-    """Give what tells two runs with the same samples apart."""
-    named = draft.name if draft.named_by_content else ""
-    parts = [project, named, draft.config, draft.dataset, draft.dataset_version, draft.corpus_version]
-    if draft.means:
-        parts.append(draft.means)
+def _identity(parsed: ParsedRun, project: str) -> bytes:
+    """Return the facts that distinguish runs with the same samples."""
+    name = parsed.name if parsed.named_by_content else ""
+    parts = [project, name, parsed.config, parsed.dataset, parsed.dataset_version, parsed.corpus_version]
+    if parsed.means:
+        parts.append(parsed.means)
     return orjson.dumps(parts, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS, default=str)
 
 
 def _samples(
-    draft: ParsedRun, tally: _Tally, problems: ValidationErrors, progress: Progress | None
+    parsed: ParsedRun, tally: _Tally, errors: ValidationErrors, progress: Progress | None
 ) -> Iterator[Sample]:
-    for line, record in draft.records:
-        sample = normalise(record, line, problems)
+    for line, record in parsed.records:
+        sample = normalise(record, line, errors)
         if sample is None:
             continue
-        tally.note(sample, line, problems)
+        tally.add(sample, line, errors)
         if progress is not None and tally.n % BATCH_ROWS == 0:
             progress(tally.n)
         yield sample
@@ -136,31 +136,31 @@ def _write_samples(path: Path, samples: Iterator[Sample]) -> None:
 
 
 def _plain_json(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the configuration as run.json can hold it: no NaN or infinity, times and the like as text."""
+    """Return the configuration as run.json stores it: no NaN or infinity, times and the like as text."""
     options = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
     plain: dict[str, Any] = orjson.loads(orjson.dumps(dict(config), option=options, default=str))
     return plain
 
 
-def _facts(draft: ParsedRun, project: str, tally: _Tally) -> Run:
+def _run_of(parsed: ParsedRun, project: str, tally: _Tally) -> Run:
     content_hash = tally.digest.hexdigest()
     now = utc_now()
     return Run(
         run_id=content_hash[:12],
-        name=draft.name,
+        name=parsed.name,
         project=project,
         n=tally.n,
-        n_questions=len(tally.questions) or int(draft.config.get("n_questions", 0)) * bool(draft.means),
-        created_at=draft.created_at or now,
+        n_questions=len(tally.questions) or int(parsed.config.get("n_questions", 0)) * bool(parsed.means),
+        created_at=parsed.created_at or now,
         imported_at=now,
-        origin={"file": draft.file, "format": draft.format},
-        config=_plain_json(draft.config),
-        dataset=draft.dataset,
-        dataset_version=draft.dataset_version,
-        corpus_version=draft.corpus_version,
+        origin={"file": parsed.file, "format": parsed.format},
+        config=_plain_json(parsed.config),
+        dataset=parsed.dataset,
+        dataset_version=parsed.dataset_version,
+        corpus_version=parsed.corpus_version,
         content_hash=content_hash,
-        notes=draft.notes,
+        notes=parsed.notes,
         fields=tuple(sorted(tally.fields - {"row"})),
-        measured=dict(draft.measured),
-        means=dict(draft.means),
+        measured=dict(parsed.measured),
+        means=dict(parsed.means),
     )

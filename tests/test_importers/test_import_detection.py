@@ -46,9 +46,9 @@ ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def count(source: Source) -> list[int]:
-    problems = ValidationErrors(source.name)
-    counts = [sum(1 for _ in draft.records) for draft in read_runs(source, Options(), problems)]
-    problems.raise_if_any()
+    errors = ValidationErrors(source.name)
+    counts = [sum(1 for _ in draft.records) for draft in read_runs(source, Options(), errors)]
+    errors.raise_if_any()
     return counts
 
 

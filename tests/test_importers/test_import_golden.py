@@ -32,13 +32,13 @@ GOLDEN = {
 
 def read(path: str, options: Options | None = None) -> tuple[list[ParsedRun], list[list[Any]]]:
     source = Source.from_path(FIXTURES / path)
-    problems = ValidationErrors(source.name)
-    drafts = read_runs(source, options or Options(), problems)
+    errors = ValidationErrors(source.name)
+    drafts = read_runs(source, options or Options(), errors)
     records = [list(draft.records) for draft in drafts]
     for run in records:
         for line, record in run:
-            normalise(record, line, problems)
-    problems.raise_if_any()
+            normalise(record, line, errors)
+    errors.raise_if_any()
     return drafts, records
 
 

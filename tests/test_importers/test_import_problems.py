@@ -101,11 +101,11 @@ CASES: dict[str, tuple[str, bytes, list[str]]] = {
 
 
 def load(source: Source, options: Options) -> None:
-    problems = ValidationErrors(source.name)
-    for draft in read_runs(source, options, problems):
+    errors = ValidationErrors(source.name)
+    for draft in read_runs(source, options, errors):
         for line, record in draft.records:
-            normalise(record, line, problems)
-    problems.raise_if_any()
+            normalise(record, line, errors)
+    errors.raise_if_any()
 
 
 def failure(source: Source, options: Options | None = None) -> str:

@@ -31,10 +31,10 @@ from data.store.sample_validation import normalise
 
 
 def records(content: bytes, file: str = "t.csv", **options: Any) -> dict[str, list[Any]]:
-    problems = ValidationErrors(file)
-    drafts = read_runs(Source.from_bytes(file, content), Options(**options), problems)
+    errors = ValidationErrors(file)
+    drafts = read_runs(Source.from_bytes(file, content), Options(**options), errors)
     found = {draft.name: [record for _, record in draft.records] for draft in drafts}
-    problems.raise_if_any()
+    errors.raise_if_any()
     return found
 
 
@@ -163,8 +163,8 @@ def test_ids_scores_and_texts_of_one_list_are_joined() -> None:
 
 def test_reference_passages_that_match_nothing_are_no_gold() -> None:
     rows = [{"user_input": "q", "response": "a", "retrieved_contexts": ["x"], "reference_contexts": ["y"]}]
-    problems = ValidationErrors("t.json")
-    (draft,) = read_runs(Source.from_bytes("t.json", json.dumps(rows).encode()), Options(), problems)
+    errors = ValidationErrors("t.json")
+    (draft,) = read_runs(Source.from_bytes("t.json", json.dumps(rows).encode()), Options(), errors)
     ((_, record),) = draft.records
     assert isinstance(record, dict)
     assert "relevant" not in record
@@ -206,11 +206,11 @@ def test_latency_is_brought_to_milliseconds(column: str, value: str, expected: f
 
 def test_a_word_among_latencies_is_a_problem_of_its_line_only() -> None:
     content = b"query,response_time\nq1,1.5\nq2,soon\nq3,2.5\n"
-    problems = ValidationErrors("t.csv")
-    (draft,) = read_runs(Source.from_bytes("t.csv", content), Options(), problems)
-    samples = [normalise(record, line, problems) for line, record in draft.records]
+    errors = ValidationErrors("t.csv")
+    (draft,) = read_runs(Source.from_bytes("t.csv", content), Options(), errors)
+    samples = [normalise(record, line, errors) for line, record in draft.records]
     assert [sample and sample["latency_ms"] for sample in samples] == [1500.0, None, 2500.0]
-    assert [str(problem) for problem in problems.first] == [
+    assert [str(problem) for problem in errors.first] == [
         "t.csv:3: latency_ms: found 'soon'; accepted: a finite number, or null"
     ]
 
@@ -256,12 +256,12 @@ def test_columns_and_wrapped_rows_in_json_are_read(document: object) -> None:
 def test_names_and_options_make_the_run() -> None:
     content = b"query,answer,version\nq1,a,v\nq2,b,w\nq1,a,w\nq2,b,v\n"
     assert set(records(content, name="night")) == {"night v", "night w"}
-    problems = ValidationErrors("t")
+    errors = ValidationErrors("t")
     options = Options(name="mine", config={"k": 5}, dataset="d", mapping={"version": ""})
-    (draft,) = read_runs(Source.from_bytes("up/load.csv", content), options, problems)
+    (draft,) = read_runs(Source.from_bytes("up/load.csv", content), options, errors)
     assert (draft.name, draft.named_by_content, draft.config, draft.dataset) == ("mine", True, {"k": 5}, "d")
     (plain,) = read_runs(
-        Source.from_bytes("up/load.csv.gz", content), Options(mapping={"version": ""}), problems
+        Source.from_bytes("up/load.csv.gz", content), Options(mapping={"version": ""}), errors
     )
     assert plain.name == "load"
 
@@ -277,9 +277,9 @@ def test_qrels_are_joined_by_question_id() -> None:
 
 
 def samples(found: list[Any]) -> list[Any]:
-    problems = ValidationErrors("x")
-    made = [normalise(record, line, problems) for line, record in enumerate(found, start=1)]
-    problems.raise_if_any()
+    errors = ValidationErrors("x")
+    made = [normalise(record, line, errors) for line, record in enumerate(found, start=1)]
+    errors.raise_if_any()
     return made
 
 
@@ -305,8 +305,8 @@ def test_a_frame_with_missing_cells_reads_as_records_without_them() -> None:
             "scores": [{"faithfulness": np.nan}, {"faithfulness": 0.5}],
         }
     )
-    problems = ValidationErrors("frame")
-    (draft,) = runs_from_frame(frame, "mine", problems)
+    errors = ValidationErrors("frame")
+    (draft,) = runs_from_frame(frame, "mine", errors)
     first, second = (record for _, record in draft.records)
     assert (draft.format, draft.name) == ("native", "mine")
     assert isinstance(first, dict)
@@ -317,14 +317,14 @@ def test_a_frame_with_missing_cells_reads_as_records_without_them() -> None:
 
 def test_rows_from_python_are_understood_like_a_file() -> None:
     rows = [{"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "faithfulness": float("nan")}]
-    problems = ValidationErrors("rows")
-    (draft,) = runs_from_frame(rows, "mine", problems)
+    errors = ValidationErrors("rows")
+    (draft,) = runs_from_frame(rows, "mine", errors)
     ((_, record),) = draft.records
     assert draft.format == "ragas"
     assert isinstance(record, dict)
     assert math.isnan(record["scores"]["faithfulness"])
     with pytest.raises(InputError, match="holds no records"):
-        runs_from_frame([], "mine", problems)
+        runs_from_frame([], "mine", errors)
 
 
 def test_a_preview_shows_the_mapping_the_runs_and_what_is_filled() -> None:
@@ -342,7 +342,7 @@ def test_a_preview_reads_no_further_than_it_shows() -> None:
     lines = b'{"question": "q", "answer": "a"}\n' * 500 + b"{oops\n"
     found = preview(Source.from_bytes("r.jsonl", lines), Options(), limit=20)
     assert not found.complete
-    assert (found.runs[0].name, found.total_problems) == ("r", 0)
+    assert (found.runs[0].name, found.total_errors) == ("r", 0)
 
 
 def test_native_lines_stream_without_being_held() -> None:

@@ -128,13 +128,13 @@ def test_json_of_ranx_and_trec_lines_give_the_same_run(
 
 def _read(content: bytes | str, **options: Any) -> list[dict[str, Any]]:
     raw = content.encode() if isinstance(content, str) else content
-    problems = ValidationErrors("run.txt")
-    drafts = read_runs(Source.from_bytes("run.txt", raw), Options(**options), problems)
+    errors = ValidationErrors("run.txt")
+    drafts = read_runs(Source.from_bytes("run.txt", raw), Options(**options), errors)
     records = [
         {"name": draft.name, "notes": draft.notes, "records": [r for _, r in draft.records]}
         for draft in drafts
     ]
-    problems.raise_if_any()
+    errors.raise_if_any()
     return records
 
 

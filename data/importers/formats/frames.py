@@ -25,7 +25,7 @@ FRAME_ACCEPTED = "a pandas DataFrame or a list of dicts with at least one row"
 def runs_from_frame(
     frame: pd.DataFrame | Sequence[Mapping[str, Any]],
     name: str,
-    problems: ValidationErrors,
+    errors: ValidationErrors,
     *,
     mapping: Mapping[str, str] | None = None,
     config: Mapping[str, Any] | None = None,
@@ -36,7 +36,7 @@ def runs_from_frame(
     Args:
         frame: the rows; native, Ragas or any other column names.
         name: what to call the run, where no column names it.
-        problems: gathers what is wrong with single rows, by 1-based row.
+        errors: gathers what is wrong with single rows, by 1-based row.
         mapping: column -> field, over what is guessed.
         config: pipeline configuration to record.
         dataset: name of the question set.
@@ -50,10 +50,10 @@ def runs_from_frame(
     table = Table.of("frame", enumerate(rows, start=1))
     base = ParsedRun(name, (), name, "table", config=dict(config or {}), dataset=dataset)
     if native.is_native(table.columns) and not mapping:
-        return [replace(base, format="native", records=native.records_of_native(table, problems))]
+        return [replace(base, format="native", records=native.records_of_native(table, errors))]
     ragas = is_ragas(table.columns)
     plan = plan_columns(table, mapping or {}, name, metrics_after=OWN_COLUMNS if ragas else ())
-    return runs_of_table(table, plan, replace(base, format="ragas" if ragas else "table"), problems)
+    return runs_of_table(table, plan, replace(base, format="ragas" if ragas else "table"), errors)
 
 
 def _rows(frame: Any) -> list[Any]:

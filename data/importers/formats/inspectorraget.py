@@ -48,17 +48,17 @@ class Tasks:
     notes: tuple[str, ...]
 
     @classmethod
-    def of(cls, document: Mapping[str, Any], problems: ValidationErrors) -> Tasks:
+    def of(cls, document: Mapping[str, Any], errors: ValidationErrors) -> Tasks:
         """Read the tasks of a file."""
         listed = [item for item in document.get("documents") or [] if isinstance(item, dict)]
         passages = {str(item.get("document_id")): item for item in listed}
         tasks = [task for task in document["tasks"] if isinstance(task, dict)]
         if len(tasks) < len(document["tasks"]):
-            problems.add(None, "tasks", "holds items that are no objects", "a list of objects")
+            errors.add(None, "tasks", "holds items that are no objects", "a list of objects")
         given, notes = _given_passages(tasks)
         found = cls({}, passages, notes)
         by_id = {
-            str(task.get("task_id")): found.task(task, row, document.get("filters") or [], given, problems)
+            str(task.get("task_id")): found.task(task, row, document.get("filters") or [], given, errors)
             for row, task in enumerate(tasks, start=1)
         }
         whole = sum(bool(task.get("relevant")) and "context_mode" not in task for task in by_id.values())
@@ -67,7 +67,7 @@ class Tasks:
         return cls(by_id, passages, notes)
 
     def task(
-        self, task: Mapping[str, Any], row: int, filters: list[Any], given: bool, problems: ValidationErrors
+        self, task: Mapping[str, Any], row: int, filters: list[Any], given: bool, errors: ValidationErrors
     ) -> dict[str, Any]:
         """What the results of one task share."""
         name = str(task.get("task_id"))
@@ -76,7 +76,7 @@ class Tasks:
             record["conversation_id"] = name.split(TURN_MARK)[0]
         if isinstance(task.get("contexts"), list):
             record["retrieved"] = self.documents(task["contexts"])
-            _label_passages(record, task, row, problems)
+            _label_passages(record, task, row, errors)
         targets = _targets(task.get("targets"))
         if targets:
             record["reference_answer"] = targets[0]
@@ -145,7 +145,7 @@ def _targets(value: object) -> list[str]:
 
 
 def _label_passages(
-    record: dict[str, Any], task: Mapping[str, Any], row: int, problems: ValidationErrors
+    record: dict[str, Any], task: Mapping[str, Any], row: int, errors: ValidationErrors
 ) -> None:
     """Read context_relevance, a list of the 0-based places of the relevant passages.
 
@@ -161,7 +161,7 @@ def _label_passages(
     )
     if not whole:
         accepted = f"a list of places from 0 to {len(documents) - 1}"
-        problems.add(row, "annotations.context_relevance", f"found {str(places)[:60]}", accepted)
+        errors.add(row, "annotations.context_relevance", f"found {str(places)[:60]}", accepted)
         return
     for place, document in enumerate(documents):
         if isinstance(document, dict):
@@ -261,7 +261,7 @@ def _scale(metric: Mapping[str, Any]) -> Scale:
 
 
 def annotate(
-    record: dict[str, Any], values: object, scales: Mapping[str, Scale], row: int, problems: ValidationErrors
+    record: dict[str, Any], values: object, scales: Mapping[str, Scale], row: int, errors: ValidationErrors
 ) -> None:
     """Put the annotations of one result into its record: people's under `human`, one entry each.
 
@@ -271,15 +271,13 @@ def annotate(
     if values is None:
         return
     if not isinstance(values, dict):
-        problems.add(
+        errors.add(
             row, "scores", f"found {type(values).__name__}", "an object of metric: {annotator: {value}}"
         )
         return
     for name, by_annotator in values.items():
         if not isinstance(by_annotator, dict):
-            problems.add(
-                row, f"scores.{name}", f"found {type(by_annotator).__name__}", "{annotator: {value}}"
-            )
+            errors.add(row, f"scores.{name}", f"found {type(by_annotator).__name__}", "{annotator: {value}}")
             continue
         scale = scales.get(name) or Scale(human=not MACHINES & by_annotator.keys())
         base = name.removesuffix(REASON)
@@ -345,26 +343,26 @@ def is_inspectorraget(document: object) -> bool:
     return all(isinstance(found, list) for found in [*lists, results])
 
 
-def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
+def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run for each model: people's values apart under `human`, algorithms' under `scores`."""
     document: Mapping[str, Any] = source.document()
-    tasks = Tasks.of(document, problems)
+    tasks = Tasks.of(document, errors)
     scales = scales_of(document["metrics"])
     key = "results" if "results" in document else "evaluations"
     models = {str(model.get("model_id")): model for model in document["models"] if isinstance(model, dict)}
     records: dict[str, list[Record]] = {name: [] for name in models}
     for row, result in enumerate(islice(document[key], _bound(options, models)), start=1):
-        record = _record(result, row, tasks, scales, problems, f"{key}[{row - 1}]")
+        record = _record(result, row, tasks, scales, errors, f"{key}[{row - 1}]")
         if record is None:
             continue
         model = str(result.get("model_id"))
         if model not in records:
             accepted = f"a model_id of models: {', '.join(models)}"
-            problems.add(row, f"{key}[{row - 1}].model_id", f"found {model[:60]!r}", accepted)
+            errors.add(row, f"{key}[{row - 1}].model_id", f"found {model[:60]!r}", accepted)
             continue
         records[model].append((row, record))
     return [
-        _draft(name, model, records[name], document, tasks, source)
+        _parsed_run(name, model, records[name], document, tasks, source)
         for name, model in models.items()
         if records[name]
     ]
@@ -374,7 +372,7 @@ def _bound(options: Options, models: Mapping[str, Any]) -> int | None:
     return None if options.limit is None else options.limit * max(1, len(models))
 
 
-def _draft(
+def _parsed_run(
     name: str,
     model: Mapping[str, Any],
     records: list[Record],
@@ -396,22 +394,22 @@ def _draft(
 
 
 def _record(
-    result: Any, row: int, tasks: Tasks, scales: Mapping[str, Scale], problems: ValidationErrors, place: str
+    result: Any, row: int, tasks: Tasks, scales: Mapping[str, Scale], errors: ValidationErrors, place: str
 ) -> dict[str, Any] | None:
     if not isinstance(result, dict):
-        problems.add(row, place, f"found {type(result).__name__}", "an object with task_id and model_id")
+        errors.add(row, place, f"found {type(result).__name__}", "an object with task_id and model_id")
         return None
     task = tasks.by_id.get(str(result.get("task_id")))
     if task is None:
         shown = repr(result.get("task_id"))[:60]
-        problems.add(row, f"{place}.task_id", f"no task {shown}", "a task_id of tasks")
+        errors.add(row, f"{place}.task_id", f"no task {shown}", "a task_id of tasks")
         return None
     extra = {key: value for key, value in result.items() if key not in RESULT_KEYS}
     record: dict[str, Any] = {**extra, **task, "answer": _output(result)}
     if isinstance(result.get("contexts"), list):
         record["retrieved"] = tasks.documents(result["contexts"])
     values = result.get("scores", result.get("annotations"))
-    annotate(record, values, scales, row, problems)
+    annotate(record, values, scales, row, errors)
     return record
 
 

@@ -40,7 +40,7 @@ def is_native(columns: Iterable[str]) -> bool:
     return not waiting and bool(names & SIGNS or not foreign)
 
 
-def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
+def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run in the native form; JSONL and Parquet are streamed.
 
     Facts of the run may stand in a first line `{"ragtriage_run": {...}}`, or in a JSON document
@@ -49,52 +49,50 @@ def read(source: Source, options: Options, problems: ValidationErrors) -> list[P
     base = ParsedRun(source.stem, (), source.name, "native")
     kind = container(source)
     if kind == "jsonl":
-        return [_of_lines(islice(json_lines(source, problems), options.limit), base, problems)]
+        return [_of_lines(islice(json_lines(source, errors), options.limit), base, errors)]
     if kind == "json" and isinstance(source.document(), dict):
-        base = _with_facts(base, source.document().get("run"), "run", None, problems)
-    scored = open_table(source, problems, options.limit)
-    return [replace(base, records=records_of_native(scored, problems))]
+        base = _with_facts(base, source.document().get("run"), "run", None, errors)
+    scored = open_table(source, errors, options.limit)
+    return [replace(base, records=records_of_native(scored, errors))]
 
 
-def _of_lines(lines: Iterator[Record], base: ParsedRun, problems: ValidationErrors) -> ParsedRun:
+def _of_lines(lines: Iterator[Record], base: ParsedRun, errors: ValidationErrors) -> ParsedRun:
     first = next(lines, None)
     if first is None:
         return base
     line, value = first
     if isinstance(value, dict) and HEADER in value:
-        base = _with_facts(base, value[HEADER], HEADER, line, problems)
+        base = _with_facts(base, value[HEADER], HEADER, line, errors)
     else:
         lines = chain([first], lines)
-    return replace(base, records=_no_second_header(lines, problems))
+    return replace(base, records=_no_second_header(lines, errors))
 
 
-def _no_second_header(lines: Iterator[Record], problems: ValidationErrors) -> Iterator[Record]:
+def _no_second_header(lines: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
     for line, value in lines:
         if isinstance(value, dict) and HEADER in value and "question" not in value:
-            problems.add(
-                line, HEADER, "stands after the first line", "the facts of one run, on the first line"
-            )
+            errors.add(line, HEADER, "stands after the first line", "the facts of one run, on the first line")
         else:
             yield line, value
 
 
 def _with_facts(
-    base: ParsedRun, facts: object, field: str, line: int | None, problems: ValidationErrors
+    base: ParsedRun, facts: object, field: str, line: int | None, errors: ValidationErrors
 ) -> ParsedRun:
     if facts is None:
         return base
     if not isinstance(facts, dict):
-        problems.add(line, field, f"found {type(facts).__name__}", f"an object with {FACTS_ACCEPTED}")
+        errors.add(line, field, f"found {type(facts).__name__}", f"an object with {FACTS_ACCEPTED}")
         return base
     known: dict[str, Any] = {}
     for key, value in facts.items():
         if key == "created_at":
-            known[key] = _moment(value, f"{field}.{key}", line, problems)
+            known[key] = _moment(value, f"{field}.{key}", line, errors)
         elif key not in FACTS:
-            problems.add(line, f"{field}.{key}", "is no fact of a run", FACTS_ACCEPTED)
+            errors.add(line, f"{field}.{key}", "is no fact of a run", FACTS_ACCEPTED)
         elif value is not None and not isinstance(value, FACTS[key]):
             accepted = "an object" if FACTS[key] is dict else "text"
-            problems.add(line, f"{field}.{key}", f"found {type(value).__name__}", accepted)
+            errors.add(line, f"{field}.{key}", f"found {type(value).__name__}", accepted)
         elif value is not None:
             known[key] = value
     named = bool(str(known.get("name", "")).strip())
@@ -103,24 +101,24 @@ def _with_facts(
     return replace(base, **known, named_by_content=named)
 
 
-def _moment(value: object, field: str, line: int | None, problems: ValidationErrors) -> datetime | None:
+def _moment(value: object, field: str, line: int | None, errors: ValidationErrors) -> datetime | None:
     if value is None:
         return None
     try:
         moment = datetime.fromisoformat(str(value))
     except ValueError:
-        problems.add(line, field, f"found {str(value)[:40]!r}", "a time as in 2026-01-31T12:00:00Z")
+        errors.add(line, field, f"found {str(value)[:40]!r}", "a time as in 2026-01-31T12:00:00Z")
         return None
     return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def records_of_native(table: Table, problems: ValidationErrors) -> Iterator[Record]:
+def records_of_native(table: Table, errors: ValidationErrors) -> Iterator[Record]:
     """The records of a table with native names: cells that hold lists are read, nulls are left out."""
     for line, row in table.rows():
         if not isinstance(row, dict):
             yield line, row
         elif table.kind == "csv":
-            record = _from_cells(row, line, problems)
+            record = _from_cells(row, line, errors)
             if record is not None:
                 yield line, record
         elif table.kind in {"parquet", "frame"}:
@@ -129,17 +127,17 @@ def records_of_native(table: Table, problems: ValidationErrors) -> Iterator[Reco
             yield line, row
 
 
-def _from_cells(row: Mapping[str, Any], line: int, problems: ValidationErrors) -> dict[str, Any] | None:
+def _from_cells(row: Mapping[str, Any], line: int, errors: ValidationErrors) -> dict[str, Any] | None:
     record: dict[str, Any] = {}
-    before = problems.total
+    before = errors.total
     for name, value in row.items():
         if is_blank(value, blank_text=True):
             continue
         try:
             record[name] = read_cell(name, value) if name in FIELDS else value
         except CellError as fault:
-            problems.add(line, name, fault.what, fault.accepted)
-    return record if problems.total == before else None
+            errors.add(line, name, fault.what, fault.accepted)
+    return record if errors.total == before else None
 
 
 def _from_columns(row: Mapping[str, Any]) -> dict[str, Any]:

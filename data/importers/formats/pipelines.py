@@ -27,15 +27,15 @@ def is_pipelines(document: object) -> bool:
     return isinstance(document, dict) and isinstance(document.get("pipeline_results"), dict)
 
 
-def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
+def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run for each pipeline."""
     document: Mapping[str, Any] = source.document()
-    created_at = _moment(document.get("timestamp"), problems)
-    drafts: list[ParsedRun] = []
+    created_at = _moment(document.get("timestamp"), errors)
+    runs: list[ParsedRun] = []
     for name, rows in document["pipeline_results"].items():
         field = f"pipeline_results.{name}"
         if not isinstance(rows, list):
-            problems.add(None, field, f"found {type(rows).__name__}", "a list of objects")
+            errors.add(None, field, f"found {type(rows).__name__}", "a list of objects")
             continue
         table = Table.of("json", islice(enumerate(rows, start=1), options.limit))
         plan = plan_columns(table, options.mapping, source.name)
@@ -50,11 +50,11 @@ def read(source: Source, options: Options, problems: ValidationErrors) -> list[P
             created_at=created_at,
             notes=(MEANS_NOTE,) if means else (),
         )
-        parts = runs_of_table(table, plan, base, problems)
-        drafts.extend(
+        parts = runs_of_table(table, plan, base, errors)
+        runs.extend(
             part if part.name == name else replace(part, name=f"{name} {part.name}") for part in parts
         )
-    return drafts
+    return runs
 
 
 def _means(document: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _means(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _moment(value: object, problems: ValidationErrors) -> datetime | None:
+def _moment(value: object, errors: ValidationErrors) -> datetime | None:
     if value is None:
         return None
     for form in MOMENTS:
@@ -71,5 +71,5 @@ def _moment(value: object, problems: ValidationErrors) -> datetime | None:
             return datetime.strptime(str(value), form)  # the file names no zone: taken as UTC
         except ValueError:
             continue
-    problems.add(None, "timestamp", f"found {str(value)[:40]!r}", "a time as in 20250610_204702")
+    errors.add(None, "timestamp", f"found {str(value)[:40]!r}", "a time as in 20250610_204702")
     return None

@@ -29,18 +29,18 @@ def read_qrels(source: Source) -> Qrels:
     """
     if source.head(64).lstrip()[:1] == b"{":
         return _of_json(source)
-    problems = ValidationErrors(source.name)
+    errors = ValidationErrors(source.name)
     qrels: Qrels = defaultdict(list)
-    for line, text in source.lines(problems):
+    for line, text in source.lines(errors):
         parts = text.rstrip("\r\n").split("\t") if text.count("\t") == 2 else text.split()
         if line == 1 and parts[-1].strip().lower() in {"score", "grade", "rel", "relevance"}:
             continue
         grade = _grade(parts[-1])
         if len(parts) not in (3, 4) or grade is None:
-            problems.add(line, "", f"found {text.strip()[:60]!r}", ACCEPTED)
+            errors.add(line, "", f"found {text.strip()[:60]!r}", ACCEPTED)
             continue
         qrels[parts[0].strip()].append({"id": parts[-2].strip(), "grade": grade})
-    problems.raise_if_any()
+    errors.raise_if_any()
     return dict(qrels)
 
 

@@ -31,9 +31,9 @@ def is_ragas(columns: Iterable[str]) -> bool:
     return {"question", "contexts"} <= found and len(found & NAMES_BEFORE_0_2) > 2
 
 
-def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
+def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a Ragas table; a blank or NaN metric is one that failed."""
-    scored = open_table(source, problems, options.limit)
+    scored = open_table(source, errors, options.limit)
     plan = plan_columns(scored, options.mapping, source.name, metrics_after=OWN_COLUMNS)
     base = ParsedRun(source.stem, (), source.name, "ragas")
-    return runs_of_table(scored, plan, base, problems)
+    return runs_of_table(scored, plan, base, errors)

@@ -49,27 +49,27 @@ def is_ragchecker(row: object) -> bool:
     return {"query", "response"} <= row.keys() and bool({"gt_answer", "response_claims"} & row.keys())
 
 
-def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
+def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a run of RAGChecker; its means over questions stay in the configuration as reported."""
-    table = open_table(source, problems, options.limit)
+    table = open_table(source, errors, options.limit)
     document = source.document() if table.kind == "json" else None
     config: dict[str, Any] = {}
     notes: tuple[str, ...] = ()
     if isinstance(document, dict) and isinstance(document.get("metrics"), dict) and document["metrics"]:
         config["reported_means"] = document["metrics"]
         notes = ("the file's own means (0-100) are kept in the configuration, not as scores",)
-    records = _records(table.rows(), problems)
+    records = _records(table.rows(), errors)
     return [ParsedRun(source.stem, records, source.name, "ragchecker", config=config, notes=notes)]
 
 
-def _records(rows: Iterator[Record], problems: ValidationErrors) -> Iterator[Record]:
+def _records(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
     for line, row in rows:
         if not isinstance(row, dict):
-            problems.add(line, "", f"found {type(row).__name__}", "an object with query, response, gt_answer")
+            errors.add(line, "", f"found {type(row).__name__}", "an object with query, response, gt_answer")
             continue
-        before = problems.total
-        record = _Row(row, line, problems).record()
-        if problems.total == before:
+        before = errors.total
+        record = _Row(row, line, errors).record()
+        if errors.total == before:
             yield line, record
 
 
@@ -77,7 +77,7 @@ def _records(rows: Iterator[Record], problems: ValidationErrors) -> Iterator[Rec
 class _Row:
     row: Mapping[str, Any]
     line: int
-    problems: ValidationErrors
+    errors: ValidationErrors
 
     def record(self) -> dict[str, Any]:
         """The row in the native form."""
@@ -169,4 +169,4 @@ class _Row:
         """Note a problem of this row."""
         count = f" of {len(found)}" if isinstance(found, list) else ""
         shown = repr(found)[:60] if isinstance(found, str) else f"{type(found).__name__}{count}"
-        self.problems.add(self.line, field, f"found {shown}", accepted)
+        self.errors.add(self.line, field, f"found {shown}", accepted)

@@ -21,15 +21,15 @@ __all__ = ["read", "records_of", "runs_of_table"]
 ROW_ACCEPTED = "an object with one value a column"
 
 
-def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
+def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a table; a column that names the pipeline or model splits it into one draft each."""
-    scored = open_table(source, problems, options.limit)
+    scored = open_table(source, errors, options.limit)
     plan = plan_columns(scored, options.mapping, source.name)
     base = ParsedRun(source.stem, (), source.name, "table")
-    return runs_of_table(scored, plan, base, problems)
+    return runs_of_table(scored, plan, base, errors)
 
 
-def runs_of_table(table: Table, plan: Plan, base: ParsedRun, problems: ValidationErrors) -> list[ParsedRun]:
+def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationErrors) -> list[ParsedRun]:
     """Make drafts of a table by its plan.
 
     Without a run column the rows stream through one draft; with one they are held, parted by run.
@@ -37,16 +37,16 @@ def runs_of_table(table: Table, plan: Plan, base: ParsedRun, problems: Validatio
     gold = _Gold.of(table, plan)
     notes = (*base.notes, *plan.notes, *gold.notes)
     base = replace(base, mapping=plan.shown, notes=notes)
-    rows = _checked_rows(table.rows(), problems)
+    rows = _checked_rows(table.rows(), errors)
     column = plan.column("run")
     if column is None:
-        return [replace(base, records=records_of(rows, plan, problems, gold))]
+        return [replace(base, records=records_of(rows, plan, errors, gold))]
     runs: dict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
     for line, row in rows:
         named = row.get(column)
         runs[base.name if is_blank(named, blank_text=True) else str(named)].append((line, row))
     return [
-        replace(base, name=name, named_by_content=True, records=records_of(iter(part), plan, problems, gold))
+        replace(base, name=name, named_by_content=True, records=records_of(iter(part), plan, errors, gold))
         for name, part in runs.items()
     ]
 
@@ -54,23 +54,23 @@ def runs_of_table(table: Table, plan: Plan, base: ParsedRun, problems: Validatio
 def records_of(
     rows: Iterable[tuple[int, dict[str, Any]]],
     plan: Plan,
-    problems: ValidationErrors,
+    errors: ValidationErrors,
     gold: _Gold | None = None,
 ) -> Iterator[Record]:
     """Turn rows into native records; what cannot be read is noted and its row left out."""
-    builder = _Builder(plan, problems, gold or _Gold(False, ()))
+    builder = _Builder(plan, errors, gold or _Gold(False, ()))
     for line, row in rows:
         record = builder.record(line, row)
         if record is not None:
             yield line, record
 
 
-def _checked_rows(rows: Iterator[Record], problems: ValidationErrors) -> Iterator[tuple[int, dict[str, Any]]]:
+def _checked_rows(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, row in rows:
         if isinstance(row, dict):
             yield line, row
         else:
-            problems.add(line, "", f"found {type(row).__name__}", ROW_ACCEPTED)
+            errors.add(line, "", f"found {type(row).__name__}", ROW_ACCEPTED)
 
 
 @dataclass(frozen=True)
@@ -113,16 +113,16 @@ def _texts(value: object, field: str) -> set[str]:
 class _Builder:
     """Makes records of the rows of one run; counts questions to number their repeats."""
 
-    def __init__(self, plan: Plan, problems: ValidationErrors, gold: _Gold) -> None:
+    def __init__(self, plan: Plan, errors: ValidationErrors, gold: _Gold) -> None:
         self._plan = plan
-        self._problems = problems
+        self._errors = errors
         self._gold = gold
         self._asked: Counter[object] = Counter()
         self._labels: dict[str, int] = {}
         self._seen: set[object] = set()
 
     def record(self, line: int, row: dict[str, Any]) -> dict[str, Any] | None:
-        before = self._problems.total
+        before = self._errors.total
         record: dict[str, Any] = {}
         for column, value in row.items():
             try:
@@ -130,13 +130,13 @@ class _Builder:
             except CellError as fault:
                 field = self._plan.fields.get(str(column), "")
                 place = field if field == column or not field else f"{column} (as {field})"
-                self._problems.add(line, place or str(column), fault.what, fault.accepted)
-        if self._problems.total > before:
+                self._errors.add(line, place or str(column), fault.what, fault.accepted)
+        if self._errors.total > before:
             return None
         _split_conversation(record)
         self._join_documents(record, line)
         self._number_repeat(record)
-        return record if self._problems.total == before else None
+        return record if self._errors.total == before else None
 
     def _put(self, record: dict[str, Any], column: str, value: object) -> None:
         field = self._plan.fields.get(column, "")
@@ -181,7 +181,7 @@ class _Builder:
             if not isinstance(documents, list) or len(documents) != len(values):
                 found = len(documents) if isinstance(documents, list) else 0
                 what = f"has {len(values)} items beside {found} documents"
-                self._problems.add(line, field, what, "one item a document")
+                self._errors.add(line, field, what, "one item a document")
                 return
             documents = [_with(item, part, value) for item, value in zip(documents, values, strict=True)]
         if documents is not None:

@@ -36,15 +36,15 @@ def read_queries(source: Source) -> dict[str, str]:
     Raises:
         InputError: some line is neither of the accepted forms.
     """
-    problems = ValidationErrors(source.name)
+    errors = ValidationErrors(source.name)
     found: dict[str, str] = {}
-    for line, text in source.lines(problems):
+    for line, text in source.lines(errors):
         pair = _query(text)
         if pair is None:
-            problems.add(line, "", f"found {text.strip()[:60]!r}", QUERIES_ACCEPTED)
+            errors.add(line, "", f"found {text.strip()[:60]!r}", QUERIES_ACCEPTED)
         else:
             found[pair[0]] = pair[1]
-    problems.raise_if_any()
+    errors.raise_if_any()
     return found
 
 
@@ -63,18 +63,18 @@ def read_texts(source: Source, wanted: Collection[str]) -> dict[str, str]:
     Raises:
         InputError: a line is no document.
     """
-    problems = ValidationErrors(source.name)
-    found = {name: text for _, name, text in _documents(source, problems) if name in wanted}
-    problems.raise_if_any()
+    errors = ValidationErrors(source.name)
+    found = {name: text for _, name, text in _documents(source, errors) if name in wanted}
+    errors.raise_if_any()
     return found
 
 
-def _documents(source: Source, problems: ValidationErrors) -> Iterator[tuple[int, str, str]]:
-    for line, text in source.lines(problems):
+def _documents(source: Source, errors: ValidationErrors) -> Iterator[tuple[int, str, str]]:
+    for line, text in source.lines(errors):
         record = _object(text)
         name, body = _identifier(record), record.get("text") if record else None
         if not name or record is None or not isinstance(body, str):
-            problems.add(line, "", f"found {text.strip()[:60]!r}", CORPUS_ACCEPTED)
+            errors.add(line, "", f"found {text.strip()[:60]!r}", CORPUS_ACCEPTED)
             continue
         title = record.get("title")
         yield line, name, f"{title}\n{body}" if isinstance(title, str) and title.strip() else body
@@ -141,7 +141,7 @@ def is_score_json(document: object) -> bool:
     )
 
 
-def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
+def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a TREC run; a file with several tags holds several runs.
 
     As trec_eval does, documents are ordered by score (as 32-bit numbers) descending, ties by document id
@@ -149,22 +149,24 @@ def read(source: Source, options: Options, problems: ValidationErrors) -> list[P
     """
     runs: dict[str, Lists] = defaultdict(lambda: defaultdict(list))
     taken = 0
-    for line, text in source.lines(problems):
+    for line, text in source.lines(errors):
         row = text.split()
         score = _number(row[4]) if len(row) == COLUMNS else None
         if score is None:
-            problems.add(line, "", f"found {text.strip()[:60]!r}", ACCEPTED)
+            errors.add(line, "", f"found {text.strip()[:60]!r}", ACCEPTED)
             continue
         runs[row[5]][row[0]].append(_Hit(row[2], score, row[3], line))
         taken += 1
         if options.limit is not None and taken >= options.limit * 10:
             break
-    problems.raise_if_any()
+    errors.raise_if_any()
     several = len(runs) > 1
-    return [_draft(source, options, tag if several else "", lists, "trec") for tag, lists in runs.items()]
+    return [
+        _parsed_run(source, options, tag if several else "", lists, "trec") for tag, lists in runs.items()
+    ]
 
 
-def read_json(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
+def read_json(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a run as JSON; documents are ordered like those of a TREC run."""
     document: Any = source.document()
     if not is_score_json(document):
@@ -173,10 +175,10 @@ def read_json(source: Source, options: Options, problems: ValidationErrors) -> l
     for line, (question, scores) in enumerate(document.items(), 1):
         wrong = [name for name, score in scores.items() if not math.isfinite(score)]
         if wrong:
-            problems.add(line, f"{question}.{wrong[0]}", f"found {scores[wrong[0]]}", "a finite score")
+            errors.add(line, f"{question}.{wrong[0]}", f"found {scores[wrong[0]]}", "a finite score")
         lists[str(question)] = [_Hit(str(name), float(score), "", line) for name, score in scores.items()]
-    problems.raise_if_any()
-    return [_draft(source, options, "", lists, "scores_json")]
+    errors.raise_if_any()
+    return [_parsed_run(source, options, "", lists, "scores_json")]
 
 
 def _number(text: str) -> float | None:
@@ -187,7 +189,7 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _draft(source: Source, options: Options, tag: str, lists: Lists, form: str) -> ParsedRun:
+def _parsed_run(source: Source, options: Options, tag: str, lists: Lists, form: str) -> ParsedRun:
     ordered = {question: _ordered(hits) for question, hits in lists.items()}
     queries = read_queries(options.queries) if options.queries else {}
     wanted = {hit.document for hits in ordered.values() for hit in hits}

@@ -40,14 +40,14 @@ def _metric(column: str) -> str:
     return "" if found is None else (name if found.per_k else found.key)
 
 
-def read(source: Source, options: Options, problems: ValidationErrors) -> list[ParsedRun]:
+def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one draft a version, without records; the order of the rows is kept by their times."""
-    rows = [(line, row) for line, row in open_table(source, problems, options.limit).rows()]
+    rows = [(line, row) for line, row in open_table(source, errors, options.limit).rows()]
     tables = [(line, _lowered(row)) for line, row in rows if isinstance(row, Mapping)]
     scale = _usual_scale(tables)
-    drafts = [draft for line, row in tables for draft in _draft(source, line, row, scale, problems)]
-    problems.raise_if_any()
-    return drafts
+    runs = [run for line, row in tables for run in _parsed_run(source, line, row, scale, errors)]
+    errors.raise_if_any()
+    return runs
 
 
 def _lowered(row: Mapping[Any, Any]) -> dict[str, Any]:
@@ -64,16 +64,16 @@ def _usual_scale(tables: list[tuple[int, dict[str, Any]]]) -> float:
     return 100.0 if any(value is not None and value > PERCENT_FROM for value in values) else 1.0
 
 
-def _draft(
-    source: Source, line: int, row: Mapping[str, Any], scale: float, problems: ValidationErrors
+def _parsed_run(
+    source: Source, line: int, row: Mapping[str, Any], scale: float, errors: ValidationErrors
 ) -> Iterator[ParsedRun]:
     name = str(row.get("version") or "").strip()
     if not name:
-        problems.add(line, "version", "missing", "a name for the version")
+        errors.add(line, "version", "missing", "a name for the version")
         return
     unit = str(row.get("unit") or "").strip().lower()
     if unit and unit not in UNITS:
-        problems.add(line, "unit", f"found {unit[:40]!r}", ", ".join(UNITS))
+        errors.add(line, "unit", f"found {unit[:40]!r}", ", ".join(UNITS))
         return
     scale = UNITS.get(unit, scale)
     means, digits = {}, 0
@@ -81,16 +81,14 @@ def _draft(
         text = str(row[column] if row[column] is not None else "").strip()
         value = _value(text)
         if value is None and text.lower() not in _BLANK:
-            problems.add(
-                line, column, f"found {text[:40]!r}", "a number, or nothing where it was not measured"
-            )
+            errors.add(line, column, f"found {text[:40]!r}", "a number, or nothing where it was not measured")
         elif value is not None:
             metric = _metric(column)
             share = is_share(metric)  # what is none has a unit of its own
             means[metric] = value / scale if share else value
             digits = max(digits, len(text.rstrip("%").strip().partition(".")[2])) if share else digits
     if not means:
-        problems.add(line, "", "has no mean", "at least one metric with a number")
+        errors.add(line, "", "has no mean", "at least one metric with a number")
         return
     yield ParsedRun(
         name=name,
@@ -99,7 +97,7 @@ def _draft(
         format="versions",
         named_by_content=True,
         config=_config(row, digits, scale),
-        created_at=_moment(row.get("date"), line, problems),
+        created_at=_moment(row.get("date"), line, errors),
         notes=("known by its means alone: no sample, no interval",),
         means=dict(sorted(means.items())),
     )
@@ -123,11 +121,11 @@ def _value(value: object) -> float | None:
     return found if abs(found) < 1e9 else None
 
 
-def _moment(value: object, line: int, problems: ValidationErrors) -> datetime | None:
+def _moment(value: object, line: int, errors: ValidationErrors) -> datetime | None:
     if value is None or not str(value).strip():
         return None
     try:
         return datetime.fromisoformat(str(value).strip()).replace(tzinfo=None)
     except ValueError:
-        problems.add(line, "date", f"found {str(value)[:40]!r}", "a date as in 2026-01-31")
+        errors.add(line, "date", f"found {str(value)[:40]!r}", "a date as in 2026-01-31")
         return None

@@ -35,22 +35,22 @@ def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file
         InputError: with the columns and fields there are.
     """
     known = [*FIELDS, *PSEUDO_FIELDS]
-    problems = []
+    errors = []
     taken: dict[str, str] = {}
     for column, field in overrides.items():
         if column not in columns:
-            problems.append(ValidationError(file, None, column, "no such column to map", ", ".join(columns)))
+            errors.append(ValidationError(file, None, column, "no such column to map", ", ".join(columns)))
         if field and field not in known and not is_prefixed(field):
             accepted = f"{', '.join(known)}, scores.<metric>, tags.<key>, or nothing to keep it as extra"
-            problems.append(
+            errors.append(
                 ValidationError(file, None, column, f"mapped to {field!r}, which is no field", accepted)
             )
         if field and field in taken:
             what = f"mapped to {field!r}, as {taken[field]!r} already is"
-            problems.append(ValidationError(file, None, column, what, "each field once"))
+            errors.append(ValidationError(file, None, column, what, "each field once"))
         taken[field] = column
-    if problems:
-        raise InputError(problems)
+    if errors:
+        raise InputError(errors)
 
 
 def is_prefixed(field: str) -> bool:

@@ -90,27 +90,27 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def open_table(source: Source, problems: ValidationErrors, limit: int | None = None) -> Table:
+def open_table(source: Source, errors: ValidationErrors, limit: int | None = None) -> Table:
     """Open a file as a table; what cannot be read of it is noted in `problems` as the rows are taken."""
     kind = container(source)
     if kind == "parquet":
         columns, records = _parquet(source)
         return Table.of(kind, islice(records, limit), columns)
     if kind == "csv":
-        header, records = _delimited(source, problems)
+        header, records = _delimited(source, errors)
         return Table.of(kind, islice(records, limit), header)
     if kind == "json":
         return Table.of(kind, islice(document_rows(source), limit))
-    return Table.of(kind, islice(json_lines(source, problems), limit))
+    return Table.of(kind, islice(json_lines(source, errors), limit))
 
 
-def json_lines(source: Source, problems: ValidationErrors) -> Iterator[Record]:
+def json_lines(source: Source, errors: ValidationErrors) -> Iterator[Record]:
     """The value on each line; a line that is not JSON is noted and skipped."""
-    for number, text in source.lines(problems):
+    for number, text in source.lines(errors):
         try:
             yield number, json.loads(text)
         except (ValueError, RecursionError) as error:
-            problems.add(number, "", f"is not JSON: {json_fault(error)}", OBJECT_PER_LINE)
+            errors.add(number, "", f"is not JSON: {json_fault(error)}", OBJECT_PER_LINE)
 
 
 def document_rows(source: Source) -> Iterator[Record]:
@@ -172,18 +172,18 @@ def _parquet_rows(file: pq.ParquetFile, source: Source) -> Iterator[Record]:
         raise source.refuse(what, "a whole Parquet file", number + 1) from error
 
 
-def _delimited(source: Source, problems: ValidationErrors) -> tuple[list[str], Iterator[Record]]:
+def _delimited(source: Source, errors: ValidationErrors) -> tuple[list[str], Iterator[Record]]:
     csv.field_size_limit(source.limits.line_bytes)  # the module's own limit refuses contexts of 128 KB
-    reader = csv.reader(_text_lines(source, problems), delimiter=_delimiter(source), strict=True)
+    reader = csv.reader(_text_lines(source, errors), delimiter=_delimiter(source), strict=True)
     try:
         header = next(reader)
     except (csv.Error, StopIteration) as error:
-        problems.raise_if_any()
+        errors.raise_if_any()
         raise source.refuse(
             f"has no readable header: {error}", "a first line with column names", 1
         ) from error
     names = _distinct([name.strip() for name in header])
-    return names, _delimited_rows(reader, names, problems)
+    return names, _delimited_rows(reader, names, errors)
 
 
 def _delimiter(source: Source) -> str:
@@ -209,7 +209,7 @@ def _distinct(names: list[str]) -> list[str]:
     return distinct
 
 
-def _text_lines(source: Source, problems: ValidationErrors) -> Iterator[str]:
+def _text_lines(source: Source, errors: ValidationErrors) -> Iterator[str]:
     """Every line, blank ones too: a quoted cell may hold them. The first bad line ends the reading."""
     limit = source.limits.line_bytes
     with source.open() as stream:
@@ -217,17 +217,15 @@ def _text_lines(source: Source, problems: ValidationErrors) -> Iterator[str]:
         while line := stream.readline(limit + 1):
             number += 1
             if len(line) > limit:
-                problems.add(
-                    number, "", f"is longer than {limit:,} bytes", f"lines of at most {limit:,} bytes"
-                )
+                errors.add(number, "", f"is longer than {limit:,} bytes", f"lines of at most {limit:,} bytes")
                 return
-            text = decoded_line(line, number, problems)
+            text = decoded_line(line, number, errors)
             if text is None:
                 return
             yield text
 
 
-def _delimited_rows(reader: Any, names: list[str], problems: ValidationErrors) -> Iterator[Record]:
+def _delimited_rows(reader: Any, names: list[str], errors: ValidationErrors) -> Iterator[Record]:
     accepted = f"{len(names)} cells as in the header; text that holds the delimiter or quotes is quoted"
     while True:
         line = reader.line_num + 1
@@ -236,9 +234,9 @@ def _delimited_rows(reader: Any, names: list[str], problems: ValidationErrors) -
         except StopIteration:
             return
         except csv.Error as error:
-            problems.add(line, "", f"cannot be read: {error}; reading ended here", accepted)
+            errors.add(line, "", f"cannot be read: {error}; reading ended here", accepted)
             return
         if len(cells) == len(names):
             yield line, dict(zip(names, cells, strict=True))
         elif cells:
-            problems.add(line, "", f"has {len(cells)} cells", accepted)
+            errors.add(line, "", f"has {len(cells)} cells", accepted)

@@ -153,15 +153,15 @@ class Source:
             self._document = self._parsed(self.whole())
         return self._document
 
-    def lines(self, problems: ValidationErrors) -> Iterator[tuple[int, str]]:
+    def lines(self, errors: ValidationErrors) -> Iterator[tuple[int, str]]:
         """The non-blank lines with their 1-based numbers; a line that cannot be text is noted and skipped."""
         with self.open() as stream:
             for number, line in _bounded_lines(stream, self.limits.line_bytes):
                 if line is None:
                     limit = f"{self.limits.line_bytes:,} bytes"
-                    problems.add(number, "", f"is longer than {limit}", f"lines of at most {limit}")
+                    errors.add(number, "", f"is longer than {limit}", f"lines of at most {limit}")
                     continue
-                text = decoded_line(line, number, problems)
+                text = decoded_line(line, number, errors)
                 if text is not None and not text.isspace():
                     yield number, text
 
@@ -221,17 +221,17 @@ def json_fault(error: Exception) -> str:
     return str(error)
 
 
-def decoded_line(line: bytes, number: int, problems: ValidationErrors) -> str | None:
+def decoded_line(line: bytes, number: int, errors: ValidationErrors) -> str | None:
     """The text of a line, or None with a problem noted where it is no UTF-8 or holds NUL bytes."""
     if b"\0" in line:
         what = f"holds a NUL byte at byte {line.index(0) + 1}; is it binary, or UTF-16 without a mark?"
-        problems.add(number, "", what, TEXT_ACCEPTED)
+        errors.add(number, "", what, TEXT_ACCEPTED)
         return None
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         what = f"byte {error.start + 1} (0x{line[error.start]:02x}) is not UTF-8"
-        problems.add(number, "", what, TEXT_ACCEPTED)
+        errors.add(number, "", what, TEXT_ACCEPTED)
         return None
 
 
