@@ -80,7 +80,7 @@ def test_names_baselines_and_tags(ledger: Ledger) -> None:
 
 
 def test_a_label_without_a_name_is_refused(ledger: Ledger) -> None:
-    with pytest.raises(WorkspaceError, match="name of who gives it"):
+    with pytest.raises(WorkspaceError, match="a label needs the name"):
         ledger.add_label(("r", "q", 0), "  ", "pass")
 
 
