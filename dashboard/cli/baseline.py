@@ -9,7 +9,7 @@ import click
 
 from dashboard.cli.options import JSON, PROJECT, WHO
 from dashboard.cli.terminal import plain, print_json
-from dashboard.wording.runs import moved_text, told_apart
+from dashboard.wording.runs import baseline_move_text, distinct_labels
 from data.api import open_store
 from data.errors import DataError
 from data.scoring.run_store import RunStore
@@ -57,7 +57,7 @@ def baseline(
 
 def _show(store: RunStore, project: str, as_json: bool) -> None:
     changes = baseline_history(store.ledger, project)
-    labels = told_apart(store.runs(project), store.names())
+    labels = distinct_labels(store.runs(project), store.names())
     current = changes[0].run_id if changes else ""
     if as_json:
         print_json(
@@ -68,7 +68,7 @@ def _show(store: RunStore, project: str, as_json: bool) -> None:
             }
         )
     elif changes:
-        latest, *earlier = [plain(moved_text(change, labels)) for change in changes]
+        latest, *earlier = [plain(baseline_move_text(change, labels)) for change in changes]
         lines = [f"Baseline of {plain(project)}: {latest}", *(f"  before: {line}" for line in earlier)]
         click.echo("\n".join(lines))
     else:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dashboard.cli.terminal import plain
 from dashboard.wording.escaping import capital, markdown_text, shorten
-from dashboard.wording.gates import broken_words, gate_row, if_it_fails, verdict_words
+from dashboard.wording.gates import consequence, gate_row, newly_failing_text, verdict_text
 from data.gates.report import GateReport, NewlyFailingCase
 from metrics.gates.gates import GateResult
 from metrics.gates.wording import gate_title
@@ -82,7 +82,7 @@ def _holds(one: GateResult, strict: bool) -> bool:
 
 
 def _verdict(case: ET.Element, one: GateResult, holds: bool) -> None:
-    message = _xml(f"{one.verdict} ({if_it_fails(one)})")
+    message = _xml(f"{one.verdict} ({consequence(one)})")
     if holds:
         ET.SubElement(case, "failure", type=one.verdict, message=message).text = _xml(one.sentence)
     else:
@@ -99,7 +99,7 @@ def _said(report: GateReport) -> str:
         f"baseline: {report.baseline.note}",
         *report.warnings,
         *_cautions(report),
-        broken_words(report),
+        newly_failing_text(report),
         *broken,
         _rest(report),
     ]
@@ -128,7 +128,7 @@ def markdown_summary(report: GateReport, strict: bool = False) -> str:
         base = f"against nothing: {_md(report.baseline.note)}"
     lines = [
         f"## {MARKS[verdict]} {verdict}: {_md(report.name)} ({_md(report.run.project)})",
-        f"{_md(capital(verdict_words(report, strict)))}. Run `{report.run.run_id}`, {base}. "
+        f"{_md(capital(verdict_text(report, strict)))}. Run `{report.run.run_id}`, {base}. "
         f"Gates: {_md(Path(report.source).name)}{', strict' if strict else ''}.",
         _table(report),
         *([_broken(report)] if report.baseline.run else []),
@@ -149,7 +149,7 @@ def _table(report: GateReport) -> str:
 
 
 def _broken(report: GateReport) -> str:
-    said = broken_words(report)  # numbers and words of our own, which HTML shows as they are
+    said = newly_failing_text(report)  # numbers and words of our own, which HTML shows as they are
     if not report.newly_failing:
         return said
     rest = _rest(report)

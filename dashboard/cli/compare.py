@@ -7,7 +7,7 @@ import click
 from dashboard.cli.options import JSON
 from dashboard.cli.terminal import plain, print_json, table, wrapped
 from dashboard.wording.formatting import interval_text, number, p_value, signed
-from dashboard.wording.runs import told_apart
+from dashboard.wording.runs import distinct_labels
 from data.api import comparison_answer, comparisons_with, open_store
 from data.comparison.compare import Comparison
 from metrics.metric_registry import title_of
@@ -41,7 +41,7 @@ def compare(workspace: str | None, base: str, others: tuple[str, ...], family: s
     if as_json:
         print_json(comparison_answer(base_run, runs, comparisons, family))
         return
-    labels = told_apart([base_run, *runs], store.names())
+    labels = distinct_labels([base_run, *runs], store.names())
     for run, comparison in zip(runs, comparisons, strict=True):
         title = f"{labels[run.run_id]} against {labels[base_run.run_id]}"
         click.echo(f"{_comparison_text(title, comparison)}\n")

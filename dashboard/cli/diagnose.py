@@ -8,7 +8,7 @@ import click
 
 from dashboard.cli.options import JSON, RUN
 from dashboard.cli.terminal import print_json, screen_width, table, wrapped
-from dashboard.wording.diagnosis import inferred_words, no_bad_case, ownership, stage_inferred
+from dashboard.wording.diagnosis import inference_caveat, no_bad_case, ownership, stage_inferred
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, percent
 from data.api import diagnosis_answer, diagnosis_of, open_store
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
@@ -110,4 +110,4 @@ def _fix_first(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     top = diagnosis.fix_first[0]
     owned = ownership(top, int(diagnosis.bad.bad.sum()))
     advice = f"{owned}." if top.key == UNEXPLAINED else f"Fix first: {top.title}, which {owned}."
-    return " ".join(filter(None, [advice, inferred_words(diagnosis, top, findings)]))
+    return " ".join(filter(None, [advice, inference_caveat(diagnosis, top, findings)]))

@@ -10,7 +10,7 @@ import click
 from dashboard.cli.ci_files import junit_xml, markdown_summary
 from dashboard.cli.options import GATES_FILE, JSON, RUN
 from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped, write_file
-from dashboard.wording.gates import broken_words, gate_row, verdict_words
+from dashboard.wording.gates import gate_row, newly_failing_text, verdict_text
 from data import api
 from data.gates.report import GateReport
 
@@ -55,7 +55,7 @@ def gate(
 def _report_text(report: GateReport, strict: bool) -> str:
     verdict, code = report.verdict_under(strict), report.exit_code(strict)
     headline = (
-        f"{verdict}: {plain(report.name)} ({plain(report.run.project)}): {verdict_words(report, strict)}."
+        f"{verdict}: {plain(report.name)} ({plain(report.run.project)}): {verdict_text(report, strict)}."
     )
     rows = [gate_row(result) for result in report.results]
     columns = [name for name in rows[0] if name != "Could show"]  # the sentences below have it
@@ -81,7 +81,7 @@ def _report_text(report: GateReport, strict: bool) -> str:
 
 
 def _newly_failing_text(report: GateReport) -> str:
-    lines = [broken_words(report)]
+    lines = [newly_failing_text(report)]
     lines += [
         f"  {case.question_id}{' (critical)' if case.critical else ''}: {case.question}"
         for case in report.newly_failing[:MOST_LISTED]

@@ -9,7 +9,7 @@ import click
 from dashboard.cli.baseline import user_name
 from dashboard.cli.options import JSON, PROJECT, WHO
 from dashboard.cli.terminal import plain, print_json, table
-from dashboard.wording.runs import told_apart
+from dashboard.wording.runs import distinct_labels
 from data.api import open_store
 from data.errors import DataError
 from data.scoring.run_store import RunStore
@@ -57,7 +57,7 @@ def release(
 
 def _show(store: RunStore, project: str, as_json: bool) -> None:
     releases = list(releases_of(store.ledger, project).values())
-    labels = told_apart(store.runs(project), store.names())
+    labels = distinct_labels(store.runs(project), store.names())
     if as_json:
         entries = []
         for released in releases:

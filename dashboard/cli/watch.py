@@ -17,7 +17,7 @@ import click
 
 from dashboard.cli.options import GATES_FILE, JSON
 from dashboard.cli.terminal import plain
-from dashboard.wording.gates import verdict_words
+from dashboard.wording.gates import verdict_text
 from data.api import open_store
 from data.gates.config import load_gates
 from data.gates.hooks import command_words, run_hook
@@ -125,7 +125,7 @@ def _line(watched: Watched, strict: bool) -> str:
         verdict, name, reason = "NOT GATED", watched.run.name, _problem(watched)
     else:
         verdict, name = report.verdict_under(strict), report.name
-        reason = plain(verdict_words(report, strict))
+        reason = plain(verdict_text(report, strict))
     origin = f"{watched.status} from {_printable(watched.file)}"
     return f"{verdict:<12}  {plain(name)} ({watched.run.run_id}), {origin}: {reason}"
 

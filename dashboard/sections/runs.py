@@ -16,7 +16,7 @@ from dashboard.shell.session import View, keep
 from dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
-from dashboard.wording.runs import moved_text
+from dashboard.wording.runs import baseline_move_text
 from data.cases.export import export_rows
 from data.errors import DataError, InputError
 from data.importers.detect import FORMATS
@@ -139,7 +139,7 @@ def _history(view: View) -> None:
     if not moves:
         st.caption("Baseline: none is set; the run before the one on display stands in for it.")
         return
-    newest, *earlier = [markdown_text(moved_text(one, view.labels)) for one in moves[:HISTORY]]
+    newest, *earlier = [markdown_text(baseline_move_text(one, view.labels)) for one in moves[:HISTORY]]
     facts([f"Baseline: {newest}", "" if earlier else "never moved"])
     if earlier:
         with st.expander(f"Where the baseline was before ({len(moves) - 1:,})"):

@@ -12,7 +12,7 @@ import streamlit as st
 
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.selection import Selection
-from dashboard.wording.runs import told_apart
+from dashboard.wording.runs import distinct_labels
 from data.comparison.compare import (
     Changes,
     Comparison,
@@ -137,7 +137,7 @@ class View:
     @cached_property
     def labels(self) -> dict[str, str]:
         """A name for every run of the project, made different where names repeat."""
-        return told_apart(self.runs, self.store.names())
+        return distinct_labels(self.runs, self.store.names())
 
     @property
     def options(self) -> ScoreOptions:

@@ -20,7 +20,7 @@ from dashboard.stories.diagnostic_points import (
     retrieval_section,
 )
 from dashboard.stories.story import Audience, RenderedSection, StorySection
-from dashboard.wording.diagnosis import inferred_words, no_bad_case, ownership, rate_title
+from dashboard.wording.diagnosis import inference_caveat, no_bad_case, ownership, rate_title
 from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, source_text
 from data.cases.cases import read_case
@@ -276,7 +276,7 @@ def _fix_first(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         facts=[
             f"{bad:,} bad of {count(found.scored.n, 'case')}",
             "each bad case belongs to the first stage whose evidence it meets",
-            inferred_words(found, top, view.findings),
+            inference_caveat(found, top, view.findings),
         ],
         alt="Failure stages by number of bad cases",
     )

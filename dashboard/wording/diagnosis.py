@@ -1,4 +1,4 @@
-"""What a diagnosis says in sentences, the same on the pages and on the command line."""
+"""Sentences about a diagnosis, the same on the pages and on the command line."""
 
 from __future__ import annotations
 
@@ -11,57 +11,57 @@ from metrics.metric_registry import title_of
 from metrics.sanity.columns import disputes
 from metrics.sanity.rule import Finding
 
-__all__ = ["NOTHING_MEASURED", "inferred_words", "no_bad_case", "ownership", "rate_title", "stage_inferred"]
+__all__ = ["NOTHING_MEASURED", "inference_caveat", "no_bad_case", "ownership", "rate_title", "stage_inferred"]
 
 NOTHING_MEASURED = (
-    "Nothing was measured that could make a case bad: no context signal, faithfulness, answer relevancy, "
-    "correctness or check, and no verdict of a person."
+    "Nothing was measured that could make a case bad: no context metric, faithfulness, answer relevancy, "
+    "correctness or check, and no human label."
 )
 
 
 def rate_title(diagnosis: Diagnosis) -> str:
-    """Name the pass rate, with what it rests on where that is one thing alone."""
+    """Return the title of the pass rate, with the metric it is based on where there is only one."""
     names = diagnosis.coverage.names
     return f"Pass rate, {title_of(names[0])} alone" if len(names) == 1 else "Pass rate"
 
 
 def no_bad_case(diagnosis: Diagnosis) -> str:
-    """Say that there is no bad case, or that nothing could have told."""
+    """Return the sentence that there is no bad case, or that nothing was measured."""
     if not diagnosis.measured.any():
         return NOTHING_MEASURED
-    unseen = int((~diagnosis.measured).sum())
-    among = f" among the {int(diagnosis.measured.sum()):,} measured ones" if unseen else ""
+    measured = int(diagnosis.measured.sum())
+    among = "" if measured == diagnosis.scored.n else f" among the {measured:,} measured ones"
     clause = diagnosis.coverage.clause()
     return f"No bad case{among}{f' ({clause})' if clause else ''}."
 
 
 def ownership(entry: FixFirst, bad: int) -> str:
-    """Say how many of the bad cases a stage owns; the subject of the sentence is its title."""
+    """Return how many bad cases are attributed to a stage; the stage's title precedes the text."""
     if entry.key == UNEXPLAINED:
         return f"{entry.n_bad:,} of {bad:,} bad cases cannot be explained by what is recorded"
     return f"owns {entry.n_bad:,} of {bad:,} bad cases"
 
 
 def stage_inferred(diagnosis: Diagnosis, key: str) -> str:
-    """Say of a stage how many of its cases were told by the context signal; "" where none was."""
+    """Return how many cases of a stage were inferred from the context metric; "" where none was."""
     mine = diagnosis.stages.stage == next(at for at, stage in enumerate(STAGES) if stage.key == key)
-    guessed, n = int(diagnosis.stages.inferred[mine].sum()), int(mine.sum())
-    if not guessed:
+    inferred, n = int(diagnosis.stages.inferred[mine].sum()), int(mine.sum())
+    if not inferred:
         return ""
-    return "inferred" if guessed == n else f"{guessed:,} of them inferred"
+    return "inferred" if inferred == n else f"{inferred:,} of them inferred"
 
 
-def inferred_words(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding]) -> str:
-    """Say what a priority rests on where no gold is recorded, and who disagrees with it; "" otherwise."""
+def inference_caveat(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding]) -> str:
+    """Return what an entry is based on without gold, and which sanity checks doubt it; "" with gold."""
     if not entry.n_inferred or diagnosis.context_metric is None:
         return ""
     column = diagnosis.scored.column(diagnosis.context_metric)
     how = "+".join(column.sources) if column else "none"
     which = "Its cases" if entry.n_inferred == entry.n_bad else f"{entry.n_inferred:,} of its cases"
-    signal = f"{title_of(diagnosis.context_metric)} ({how})"
-    said = f"{which} are inferred: no gold is recorded, and {signal} stands in for it."
+    metric = f"{title_of(diagnosis.context_metric)} ({how})"
+    caveat = f"{which} are inferred: no gold is recorded, and {metric} stands in for it."
     doubts = disputes(findings, diagnosis.context_metric)
     if not doubts:
-        return said
-    titles = "; ".join(one.title for one in doubts)
-    return f"{said} The checks doubt it ({titles}): read some of these cases before acting on this."
+        return caveat
+    titles = "; ".join(finding.title for finding in doubts)
+    return f"{caveat} The sanity checks doubt it ({titles}): read some of these cases before acting on this."

@@ -1,4 +1,4 @@
-"""Numbers as people read them: rounded, with n, interval and source; not measured is a dash, never 0."""
+"""Numbers as text: rounded, with n, interval and source; a value that was not measured is a dash, never 0."""
 
 from __future__ import annotations
 
@@ -28,62 +28,6 @@ __all__ = [
 ]
 
 NOT_MEASURED = "–"
-SHORT_SOURCES = {"human": "people", "judged": "judge"}
-
-
-def number(value: float | None, digits: int = 2) -> str:
-    """Write a value with fixed digits; large values get thousands separators."""
-    if value is None or not np.isfinite(value):
-        return NOT_MEASURED
-    if abs(value) >= 1000:
-        return f"{value:,.0f}"
-    text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
-
-
-def percent(value: float | None) -> str:
-    """Write a share as whole percent."""
-    return NOT_MEASURED if value is None or not np.isfinite(value) else f"{100 * value:.0f} %"
-
-
-def signed(value: float | None, digits: int = 2) -> str:
-    """Write a difference with its sign, a true minus; 0.00 carries none."""
-    text = number(value, digits)
-    if text == NOT_MEASURED or value is None or float(text.replace(",", "")) == 0:
-        return text
-    return f"+{text}" if value > 0 else text.replace("-", "−")
-
-
-def interval_text(low: float | None, high: float | None, digits: int = 2) -> str:
-    """Write a 95 % interval in brackets; a dash where there is none."""
-    if low is None or high is None or not (np.isfinite(low) and np.isfinite(high)):
-        return NOT_MEASURED
-    return f"[{number(low, digits)}, {number(high, digits)}]"
-
-
-def p_value(value: float) -> str:
-    """Write a p value; very small ones as a bound."""
-    if not np.isfinite(value):
-        return NOT_MEASURED
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def count(value: int, noun: str) -> str:
-    """Write a number of things: 1 case, 2 cases, 1,200 cases."""
-    plural = noun if value == 1 else f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
-    return f"{value:,} {plural}"
-
-
-def source_text(aggregate: MetricSummary | None, sources: Mapping[str, int] | None = None) -> str:
-    """Say how a number was obtained: the source, or the mix with its counts."""
-    found = sources if aggregate is None else aggregate.sources
-    if not found:
-        return NOT_MEASURED
-    if len(found) == 1:
-        return next(iter(found))
-    return ", ".join(f"{name} {n:,}" for name, n in found.items())
-
-
 METHODS = {
     "wilson": "Wilson's interval",
     "exact": "exact interval",
@@ -94,27 +38,80 @@ METHODS = {
 }
 
 
+def number(value: float | None, digits: int = 2) -> str:
+    """Format a value with fixed digits; large values get thousands separators."""
+    if value is None or not np.isfinite(value):
+        return NOT_MEASURED
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def percent(value: float | None) -> str:
+    """Format a share as a whole percentage."""
+    return NOT_MEASURED if value is None or not np.isfinite(value) else f"{100 * value:.0f} %"
+
+
+def signed(value: float | None, digits: int = 2) -> str:
+    """Format a difference with its sign and a true minus; 0.00 has no sign."""
+    text = number(value, digits)
+    if text == NOT_MEASURED or value is None or float(text.replace(",", "")) == 0:
+        return text
+    return f"+{text}" if value > 0 else text.replace("-", "−")
+
+
+def interval_text(low: float | None, high: float | None, digits: int = 2) -> str:
+    """Format a 95 % interval in brackets; a dash where there is none."""
+    if low is None or high is None or not (np.isfinite(low) and np.isfinite(high)):
+        return NOT_MEASURED
+    return f"[{number(low, digits)}, {number(high, digits)}]"
+
+
+def p_value(value: float) -> str:
+    """Format a p value; very small ones as a bound."""
+    if not np.isfinite(value):
+        return NOT_MEASURED
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def count(value: int, noun: str) -> str:
+    """Format a number of things: 1 case, 2 cases, 1,200 cases."""
+    plural = noun if value == 1 else f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    return f"{value:,} {plural}"
+
+
+def source_text(summary: MetricSummary | None, sources: Mapping[str, int] | None = None) -> str:
+    """Return how a number was obtained: its source, or its sources with their counts."""
+    counts = sources if summary is None else summary.sources
+    if not counts:
+        return NOT_MEASURED
+    if len(counts) == 1:
+        return next(iter(counts))
+    return ", ".join(f"{name} {n:,}" for name, n in counts.items())
+
+
 def span(value: Interval) -> str:
-    """Write a 95 % interval in percent."""
+    """Format a 95 % interval in percent."""
     return f"{percent(value.low)} to {percent(value.high)}"
 
 
 def methods(values: Sequence[Interval]) -> str:
-    """Say how the intervals of a chart were obtained."""
-    known = dict.fromkeys(METHODS[one.method] for one in values if one.method in METHODS)
-    return f"95 %: {', '.join(known)}" if known else ""
+    """Return how the intervals of a chart were computed."""
+    names = dict.fromkeys(METHODS[value.method] for value in values if value.method in METHODS)
+    return f"95 %: {', '.join(names)}" if names else ""
 
 
 def metric_label(metric: str) -> str:
-    """Name a metric, with its direction where lower is better."""
-    found = declared(metric)
-    lower = " (lower is better)" if found is not None and found.higher_is_better is False else ""
-    title = title_of(metric)
-    return f"{capital(title)}{lower}"
+    """Return the title of a metric, with its direction where lower is better."""
+    declaration = declared(metric)
+    lower_is_better = declaration is not None and declaration.higher_is_better is False
+    return f"{capital(title_of(metric))}{' (lower is better)' if lower_is_better else ''}"
 
 
-def mean_text(one: MetricSummary | None) -> str:
-    """Write a mean over questions with its interval and n."""
-    if one is None or one.mean is None:
+def mean_text(summary: MetricSummary | None) -> str:
+    """Format a mean over questions with its interval and n."""
+    if summary is None or summary.mean is None:
         return NOT_MEASURED
-    return f"{number(one.mean, 3)} {interval_text(one.low, one.high, 3)}, n = {one.n_scored:,}"
+    interval = interval_text(summary.low, summary.high, 3)
+    return f"{number(summary.mean, 3)} {interval}, n = {summary.n_scored:,}"

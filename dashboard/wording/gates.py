@@ -1,4 +1,4 @@
-"""A gate's result in the columns of a table: the same on the page, in the command and in what CI reads."""
+"""Gate results as table rows and sentences, the same on the page, on the command line and in CI files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from data.gates.report import GateReport
 from metrics.gates.gates import GateResult, GateVerdict
 from metrics.gates.wording import gate_title
 
-__all__ = ["EXPLAINED", "broken_words", "gate_row", "if_it_fails", "verdict_words"]
+__all__ = ["EXPLAINED", "consequence", "gate_row", "newly_failing_text", "verdict_text"]
 
 EXPLAINED: Mapping[GateVerdict, str] = {
     "PASS": "every blocking gate holds",
@@ -20,48 +20,47 @@ EXPLAINED: Mapping[GateVerdict, str] = {
 
 
 def gate_row(result: GateResult) -> dict[str, str]:
-    """Give the cells of one gate by column."""
+    """Return the cells of one gate by column."""
     change, critical = result.gate.kind == "regression", result.gate.kind == "critical"
     measured = signed(result.mean) if change else percent(result.mean) if critical else number(result.mean)
-    ends = (result.low, result.high)
-    interval = (
-        f"[{signed(ends[0])}, {signed(ends[1])}]" if change and None not in ends else interval_text(*ends)
-    )
+    interval = interval_text(result.low, result.high)
+    if change and interval != NOT_MEASURED:
+        interval = f"[{signed(result.low)}, {signed(result.high)}]"
     return {
         "Verdict": result.verdict,
         "Gate": gate_title(result.gate),
         "Measured": measured,
         "95 % interval": interval,
         "n": f"{result.n_scored:,} of {result.n_total:,}" if result.n_total else NOT_MEASURED,
-        "If it fails": if_it_fails(result),
+        "If it fails": consequence(result),
         "Could show": number(result.smallest_effect),
         "Obtained": result.obtained or NOT_MEASURED,
     }
 
 
-def if_it_fails(result: GateResult) -> str:
-    """Say what a gate's failing does, and why it matters."""
-    word = "blocks" if result.blocks else "warns"
+def consequence(result: GateResult) -> str:
+    """Return whether a failing gate blocks or only warns, and why it matters."""
+    effect = "blocks" if result.blocks else "warns"
     required = ", required" if result.gate.required else ""
-    return f"{word}{required}: {result.gate.reason}" if result.gate.reason else f"{word}{required}"
+    return f"{effect}{required}: {result.gate.reason}" if result.gate.reason else f"{effect}{required}"
 
 
-def verdict_words(report: GateReport, strict: bool = False) -> str:
-    """Say what the verdict means, and which gates led to it."""
+def verdict_text(report: GateReport, strict: bool = False) -> str:
+    """Return what the verdict means, and which gates led to it."""
     verdict = report.verdict_under(strict)
-    led = [
-        gate_title(one.gate)
-        for one in report.results
-        if one.blocks and one.verdict == verdict != "PASS" and (strict or not one.excused)
+    titles = [
+        gate_title(result.gate)
+        for result in report.results
+        if result.blocks and result.verdict == verdict != "PASS" and (strict or not result.excused)
     ]
-    return f"{EXPLAINED[verdict]}{': ' if led else ''}{'; '.join(led)}"
+    return f"{EXPLAINED[verdict]}{': ' if titles else ''}{'; '.join(titles)}"
 
 
-def broken_words(report: GateReport) -> str:
-    """Say how many questions newly fail; "" without a baseline."""
+def newly_failing_text(report: GateReport) -> str:
+    """Return how many questions newly fail and how many pass again; "" without a baseline."""
     if report.baseline.run is None:
         return ""
-    critical = sum(one.critical for one in report.newly_failing)
+    critical = sum(case.critical for case in report.newly_failing)
     of = f" of {report.n_compared:,} measured in both"
     tagged = f", {critical:,} of them critical" if critical else ""
     return (

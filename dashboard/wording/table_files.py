@@ -1,4 +1,4 @@
-"""Any table as a file: CSV for a spreadsheet, Parquet, or Markdown."""
+"""Tables as files: CSV for a spreadsheet, Parquet, or Markdown."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from data.errors import DataError
 __all__ = ["TABLE_FORMS", "csv_text", "export_table"]
 
 TABLE_FORMS = ("csv", "parquet", "markdown")
-BYTE_ORDER_MARK = "\ufeff"  # by which spreadsheets know UTF-8
+BYTE_ORDER_MARK = "\ufeff"  # spreadsheets recognise UTF-8 by it
 Rows = Sequence[Mapping[str, Any]]
 
 
 def export_table(rows: Rows, form: str) -> bytes:
-    """Write a table.
+    """Return a table as the bytes of a file.
 
     Args:
-        rows: its rows; the columns stand in the order in which they come up.
+        rows: its rows; columns are in the order of first appearance.
         form: one of TABLE_FORMS.
 
     Raises:
-        DataError: the form is not known, or there is no row.
+        DataError: the form is unknown, or there are no rows.
     """
     if form not in TABLE_FORMS:
         raise DataError(f"table format {form!r}; accepted: {', '.join(TABLE_FORMS)}")
@@ -40,13 +40,13 @@ def export_table(rows: Rows, form: str) -> bytes:
 
 
 def csv_text(rows: Rows) -> str:
-    """Write CSV with full numbers; what a spreadsheet would read as a formula is neutralised, names too."""
+    """Return CSV with unrounded numbers; what a spreadsheet would run as a formula is defused."""
     columns, text = columns_of(rows), io.StringIO()
     writer = csv.writer(text)
     writer.writerow([printable(safe_cell(name)) for name in columns])
     for row in rows:
-        given = {str(name): value for name, value in row.items()}
-        writer.writerow([_csv_cell(given.get(name)) for name in columns])
+        cells = {str(name): value for name, value in row.items()}
+        writer.writerow([_csv_cell(cells.get(name)) for name in columns])
     return text.getvalue()
 
 
@@ -67,8 +67,8 @@ def _markdown(rows: Rows) -> str:
     columns = columns_of(rows)
     lines = [[markdown_cell(name) for name in columns], ["---"] * len(columns)]
     for row in rows:
-        given = {str(name): value for name, value in row.items()}
-        lines.append([markdown_cell(given.get(name, "")) for name in columns])
+        cells = {str(name): value for name, value in row.items()}
+        lines.append([markdown_cell(cells.get(name, "")) for name in columns])
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -83,7 +83,7 @@ def _parquet(rows: Rows) -> bytes:
 
 
 def _array(pa: Any, cells: Sequence[Any]) -> Any:
-    """Give a column its type; where cells are of several kinds it is text."""
+    """Return a column as an Arrow array; mixed types become text."""
     plain = [cell.item() if isinstance(cell, np.generic) else cell for cell in cells]
     plain = [None if isinstance(cell, float) and not np.isfinite(cell) else cell for cell in plain]
     numbers = all(cell is None or (_plain(cell) and not isinstance(cell, bool)) for cell in plain)

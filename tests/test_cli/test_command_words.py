@@ -11,7 +11,7 @@ from command_line import run
 
 from dashboard.cli.show import unmeasured_by_reason
 from dashboard.cli.terminal import table
-from dashboard.wording.runs import told_apart
+from dashboard.wording.runs import distinct_labels
 from data.api import add_run
 from data.scoring.run_store import RunStore
 
@@ -177,7 +177,7 @@ def test_runs_of_one_name_are_told_apart_by_time_and_then_by_id(workspace: RunSt
     root = str(workspace.workspace.root)
     made = [add_run([{"question": f"{at}?"}], "same", "p", root) for at in range(2)]
     other = add_run([{"question": "2?"}], "else", "p", root)
-    labels = told_apart([*made, other], workspace.names())
+    labels = distinct_labels([*made, other], workspace.names())
     assert labels[other.run_id] == "else"
     assert len(set(labels.values())) == 3
     assert all(labels[one.run_id].startswith("same · 2") for one in made)

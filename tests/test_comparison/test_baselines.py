@@ -144,7 +144,7 @@ def test_the_runs_page_moves_the_baseline_and_says_who_did(
     assert "never moved" in told
     at.button(key="clear_baseline").click().run()
     assert workspace.ledger.baselines() == {}
-    assert any("taken away by Ann" in one.value for one in at.caption)
+    assert any("removed by Ann" in one.value for one in at.caption)
 
 
 def test_the_runs_page_marks_a_release(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from command_line import run
 from places import REPOSITORY
 
-from dashboard.wording.diagnosis import NOTHING_MEASURED, inferred_words, no_bad_case, rate_title
+from dashboard.wording.diagnosis import NOTHING_MEASURED, inference_caveat, no_bad_case, rate_title
 from data.api import add_run
 from data.cases.cases import CaseFilter, keep_mask
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose, passing_of
@@ -167,15 +167,15 @@ def test_a_priority_that_the_checks_doubt_says_so(capsys: Capture, demo: RunStor
     found, findings = diagnose(scored, DiagnosisSettings()), check_run(scored)
     top = found.fix_first[0]
     assert (top.key, top.n_inferred) == ("refused_with_context", top.n_bad)
-    said = inferred_words(found, top, findings)
+    said = inference_caveat(found, top, findings)
     assert "no gold is recorded, and Context recall (imported) stands in for it" in said
     assert "context_precision and context_recall disagree" in said
-    assert "doubt" not in inferred_words(found, top, [])
+    assert "doubt" not in inference_caveat(found, top, [])
     assert said in run(capsys, demo.workspace.root, "diagnose", colbert.run_id).out
     assert disputes(findings, "faithfulness") == []
     (bm25,) = [one for one in demo.runs("musique") if one.name == "BM25"]
     with_gold = diagnose(demo.scored(bm25), DiagnosisSettings())
-    assert inferred_words(with_gold, with_gold.fix_first[0], findings) == ""
+    assert inference_caveat(with_gold, with_gold.fix_first[0], findings) == ""
 
 
 def test_the_unexplained_is_never_first_beside_another_stage(workspace: RunStore, capsys: Capture) -> None:

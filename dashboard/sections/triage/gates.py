@@ -1,4 +1,4 @@
-"""The gates on the Triage page: the report that `ragtriage gate` gives."""
+"""The gates on the Triage page: the report of `ragtriage gate`."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from dashboard.shell.components import facts, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import count
-from dashboard.wording.gates import EXPLAINED, broken_words, gate_row
+from dashboard.wording.gates import EXPLAINED, gate_row, newly_failing_text
 from data.cases.comparison_cohorts import newly_failing_cohort_key
 from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
 from data.gates.baseline import Baseline, baseline_of
 from data.gates.config import GateConfig, load_gates
-from data.gates.report import GateReport, NewlyFailingCase, gate_run
+from data.gates.report import GateReport, gate_run
 from data.scoring.run_store import RunStore
 from metrics.gates.wording import gate_title
 
 __all__ = ["gate_report", "gate_section", "verdict_card"]
 
-LISTED = 8  # newly failing questions that the page lists; the button leads to all
+LISTED = 8  # newly failing questions that the page lists; the button opens all of them
 
 
 def gate_report(view: View) -> GateReport | DataError:
-    """Judge the run on display as the command does; the error where the gates cannot be read."""
+    """Judge the run on display as `ragtriage gate` does; the error where the gates cannot be read."""
     others = {run.run_id for run in view.sampled} - {view.run.run_id}
     wanted = view.selection.baseline if view.selection.baseline in others else ""
     baseline = baseline_of(view.store, view.run, wanted)
@@ -49,74 +49,68 @@ def _gate_report(
 
 
 def verdict_card(report: GateReport | DataError) -> None:
-    """Show the verdict."""
+    """Show the verdict of the gates, and the first gates that led to it."""
     with st.container(border=True, height="stretch"):
         st.caption("Gates")
         if isinstance(report, DataError):
             st.badge("not read", color="gray")
             return
         st.badge(report.verdict, color=VERDICT_BADGES[report.verdict])
-        passed = sum(one.verdict == "PASS" for one in report.results)
-        held = [
-            gate_title(one.gate)
-            for one in report.results
-            if one.blocks and one.verdict == report.verdict != "PASS" and not one.excused
+        passed = sum(result.verdict == "PASS" for result in report.results)
+        decisive = [
+            gate_title(result.gate)
+            for result in report.results
+            if result.blocks and result.verdict == report.verdict != "PASS" and not result.excused
         ]
-        more = f" and {len(held) - 2} more" if len(held) > 2 else ""
-        led = markdown_text("; ".join(held[:2]))
-        st.caption(f"{passed} of {len(report.results)} pass; {EXPLAINED[report.verdict]}. {led}{more}")
+        more = f" and {len(decisive) - 2} more" if len(decisive) > 2 else ""
+        titles = markdown_text("; ".join(decisive[:2]))
+        st.caption(f"{passed} of {len(report.results)} pass; {EXPLAINED[report.verdict]}. {titles}{more}")
 
 
 def gate_section(view: View, report: GateReport | DataError) -> None:
-    """Show every gate, what makes the sides unequal, and the questions that newly fail."""
+    """Show every gate, what makes the runs hard to compare, and the questions that newly fail."""
     if isinstance(report, DataError):
         st.error(markdown_text(str(report)), title="The gates cannot be read")
         return
     show_table(
-        [gate_row(one) for one in report.results],
+        [gate_row(result) for result in report.results],
         "Gates with verdict, measured value, interval and number of questions",
     )
-    held = f"held against {markdown_text(report.baseline_name)}" if report.baseline.run else "no baseline"
+    usual = type(view.selection)()
+    moved = view.selection.settings() != usual.settings() or view.selection.convention != usual.convention
+    compared = (
+        f"compared with {markdown_text(report.baseline_name)}" if report.baseline.run else "no baseline"
+    )
     facts(
         [
-            "PASS and FAIL need the whole 95 % interval on one side",
-            "*Could show*: the smallest distance that a sample of this size shows 4 times in 5",
-            f"{held} ({markdown_text(report.baseline.note)})",
+            "PASS and FAIL need the whole 95 % interval on one side of the threshold",
+            "*Could show*: the smallest distance that a sample of this size detects 4 times in 5",
+            f"{compared} ({markdown_text(report.baseline.note)})",
             f"gates: {markdown_text(Path(report.source).name)}",
-            _usual(view),
+            "judged at the usual thresholds and convention, whatever is selected" if moved else "",
         ]
     )
     with st.expander("The gates in sentences"):
-        st.markdown("\n".join(f"- **{one.verdict}** {markdown_text(one.sentence)}" for one in report.results))
+        lines = [f"- **{result.verdict}** {markdown_text(result.sentence)}" for result in report.results]
+        st.markdown("\n".join(lines))
     for warning in report.warnings:
         st.caption(f"⚠ {markdown_text(warning)}")
     if report.baseline.run is not None:
-        _broken(report, report.baseline.run.run_id)
+        _newly_failing(report, report.baseline.run.run_id)
 
 
-def _usual(view: View) -> str:
-    """Say that gates do not follow the sliders, where those were moved."""
-    plain = type(view.selection)()
-    moved = view.selection.settings() != plain.settings() or view.selection.convention != plain.convention
-    return "judged at the usual cut-offs and convention, whatever is selected" if moved else ""
-
-
-def _broken(report: GateReport, baseline: str) -> None:
-    st.markdown(markdown_text(broken_words(report)))
+def _newly_failing(report: GateReport, baseline: str) -> None:
+    st.markdown(markdown_text(newly_failing_text(report)))
     if not report.newly_failing:
         return
-    show_table(
-        [_broken_row(one) for one in report.newly_failing[:LISTED]],
-        "Questions that newly fail, critical first",
-    )
-    cases = count(report.n_newly_failing, "case")
-    if st.button(f"Open the {cases} that newly fail", key="open_broken"):
+    rows = [
+        {
+            "Newly failing": case.question_id,
+            "Question": shorten(case.question, 160),
+            "Critical": "critical" if case.critical else "",
+        }
+        for case in report.newly_failing[:LISTED]
+    ]
+    show_table(rows, "Questions that newly fail, critical first")
+    if st.button(f"Open the {count(report.n_newly_failing, 'case')} that newly fail", key="open_broken"):
         open_cases(cohort=newly_failing_cohort_key(baseline))
-
-
-def _broken_row(one: NewlyFailingCase) -> dict[str, str]:
-    return {
-        "Newly failing": one.question_id,
-        "Question": shorten(one.question, 160),
-        "Critical": "critical" if one.critical else "",
-    }
