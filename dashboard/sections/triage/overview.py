@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from dashboard.charts.overview import Point, fix_first_bars, trend
+from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.style import VERDICT_BADGES, VERDICT_MARKS
 from dashboard.shell.components import draw, facts, metric_title, show_table
 from dashboard.shell.session import View, open_cases
@@ -142,7 +143,7 @@ def fix_first_section(view: View, diagnosis: Diagnosis) -> None:
         else:
             st.info(message, title="Nothing measured yet")
         return
-    draw(fix_first_bars(entries), "fix_first", "Failure stages by number of bad cases")
+    draw(plotly_figure(fix_first_bars(entries)), "fix_first", "Failure stages by number of bad cases")
     first = entries[0]
     owned = ownership(first, int(diagnosis.bad.bad.sum()))
     if first.key == UNEXPLAINED:
@@ -277,7 +278,7 @@ def trend_section(view: View, summaries: Mapping[str, MetricSummary]) -> None:
         (point.mean for point, run in zip(points, view.sampled, strict=True) if run == view.baseline), None
     )
     title = metric_title(metric)
-    draw(trend(points, title, baseline), "trend", "The metric over runs with 95 % intervals")
+    draw(plotly_figure(trend(points, title, baseline)), "trend", "The metric over runs with 95 % intervals")
     facts(
         [
             "oldest run left",
