@@ -95,8 +95,8 @@ def generate(
     result = with_bar("answered", store, original, task, settings, spec)
     generated = None
     if result.state == "done":  # a job that was stopped makes no run of a part
-        outcomes = {row: outcome for (row, _), outcome in result.outcomes.items()}
-        generated = generate_run(store, original, outcomes, task, settings.model.name)
+        results = {row: outcome for (row, _), outcome in result.results.items()}
+        generated = generate_run(store, original, results, task, settings.model.name)
     if as_json:
         print_json(
             {

@@ -111,7 +111,7 @@ def judge(
             "message": result.message,
             "plan": plan.to_dict(),
             "progress": result.progress.to_dict(),
-            "judge": None if result.judgement is None else result.judgement.judge,
+            "judge": None if result.judge_result is None else result.judge_result.judge,
             "metrics": {name: summary.to_dict() for name, summary in judged_metrics.items()},
         }
         print_json(answer)

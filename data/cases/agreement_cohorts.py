@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
 from data.cases.cohort import Cohort
-from data.labels.agreement import CELLS, DEFAULT_CUTS, BinaryLabels, Cell, Cuts, binary_labels_of
+from data.labels.agreement import CELLS, DEFAULT_THRESHOLDS, BinaryLabels, Cell, Thresholds, binary_labels_of
 from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metric_of
-from data.labels.human_ratings import DEGREES, dimension_title, human_ratings, words_of
+from data.labels.human_ratings import DEGREES, answer_words, dimension_title, human_ratings
 from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 from metrics.schema.scores import BoolArray
@@ -23,30 +23,32 @@ __all__ = ["AGREEMENT_COHORTS", "confusion_cohort", "disagreement_cohort"]
 _ACCEPTED = "DIMENSION:METRIC:SOURCE or DIMENSION:METRIC:SOURCE:THRESHOLD:THRESHOLD"
 
 
-def disagreement_cohort(dimension: str, metric: EvaluatedMetric, thresholds: Cuts = DEFAULT_CUTS) -> str:
+def disagreement_cohort(
+    dimension: str, metric: EvaluatedMetric, thresholds: Thresholds = DEFAULT_THRESHOLDS
+) -> str:
     """Return the key of the cases on which human labels and a metric disagree."""
     return f"disagree:{_value(dimension, metric, thresholds)}"
 
 
 def confusion_cohort(
-    cell: Cell, dimension: str, metric: EvaluatedMetric, thresholds: Cuts = DEFAULT_CUTS
+    cell: Cell, dimension: str, metric: EvaluatedMetric, thresholds: Thresholds = DEFAULT_THRESHOLDS
 ) -> str:
     """Return the key of the cases of one cell of the confusion matrix."""
     return f"verdicts:{cell}:{_value(dimension, metric, thresholds)}"
 
 
-def _value(dimension: str, metric: EvaluatedMetric, thresholds: Cuts) -> str:
+def _value(dimension: str, metric: EvaluatedMetric, thresholds: Thresholds) -> str:
     value = f"{quote(dimension, safe='')}:{quote(metric.metric, safe='')}:{metric.source.label}"
-    return value if thresholds == DEFAULT_CUTS else f"{value}:{thresholds[0]:g}:{thresholds[1]:g}"
+    return value if thresholds == DEFAULT_THRESHOLDS else f"{value}:{thresholds[0]:g}:{thresholds[1]:g}"
 
 
-def _parse(value: str) -> tuple[str, EvaluatedMetric, Cuts]:
+def _parse(value: str) -> tuple[str, EvaluatedMetric, Thresholds]:
     """Return the dimension, the metric and the thresholds that a value names."""
     parts = value.split(":")
     if len(parts) not in (3, 5):
         raise ValueError(f"{value[:60]!r}; accepted: {_ACCEPTED}")
     dimension, metric, source = unquote(parts[0]), unquote(parts[1]), parts[2]
-    thresholds = (_threshold(parts[3]), _threshold(parts[4])) if len(parts) == 5 else DEFAULT_CUTS
+    thresholds = (_threshold(parts[3]), _threshold(parts[4])) if len(parts) == 5 else DEFAULT_THRESHOLDS
     return dimension, evaluated_metric_of(f"{metric}:{source}"), thresholds
 
 
@@ -80,7 +82,7 @@ def _cell_title(value: str) -> str:
     cell, rest = _split_cell(value)
     by_human, by_metric = cell.split("-")
     dimension, metric, _ = _parse(rest)
-    label, degree = words_of(dimension)[by_human == "no"], DEGREES[by_metric == "no"]
+    label, degree = answer_words(dimension)[by_human == "no"], DEGREES[by_metric == "no"]
     return f"human label of {dimension_title(dimension)}: {label}, and {metric.title} is {degree}"
 
 
@@ -90,6 +92,6 @@ def _cell_rows(scored: ScoredRun, value: str) -> BoolArray:
 
 
 AGREEMENT_COHORTS: Mapping[str, Cohort] = {
-    "disagree": Cohort(_disagreement_title, lambda scored, value: _labels(scored, value).apart),
+    "disagree": Cohort(_disagreement_title, lambda scored, value: _labels(scored, value).differing),
     "verdicts": Cohort(_cell_title, _cell_rows),
 }

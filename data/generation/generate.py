@@ -96,12 +96,12 @@ class GenerationTask:
         listed = list(sample["retrieved"] or ())
         return (listed, "") if any(one["text"] for one in listed) else ([], NO_TEXTS)
 
-    def workflow(self, given: TaskSample) -> Workflow:
+    def workflow(self, task_sample: TaskSample) -> Workflow:
         """Ask for the answer; repeats of a question ask the same, so that one answer stands for them all."""
-        documents, reason = self.documents(given.sample)
+        documents, reason = self.documents(task_sample.sample)
         if reason:
             return TaskResult("not_applicable", reason)
-        call = yield self._request(given, documents)
+        call = yield self._request(task_sample, documents)
         if call.payload is None:
             return TaskResult(call.status, call.reason)
         return TaskResult("scored", "", {"answer": call.payload["answer"]})

@@ -1,4 +1,4 @@
-"""Asking a model about samples: requests, cost plan, jobs, batches, cache, evaluators.
+"""Asking a model about samples: requests, replies, cost plan, jobs, batches, cached calls, evaluators.
 
-Only `client` and `batches` import anthropic.
+Only `client` imports anthropic, once a client is made.
 """

@@ -1,7 +1,7 @@
-"""Asking through message batches: half the price, results matched by id, safe against a restart.
+"""Requests through message batches: half the price, results matched by id, safe against a restart.
 
-What is to be sent is written down before it goes out, so a batch whose creation was interrupted is found
-again at the service instead of being paid for twice.
+A batch is recorded before it is sent, so that one whose creation was interrupted is found again at the
+service instead of being paid for twice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -38,7 +38,7 @@ FIRST_POLL_SECONDS, LAST_POLL_SECONDS = 1.0, 60.0
 CLOCKS_APART = timedelta(minutes=5)
 NO_RESULT = "the service gave no result for it in a batch"
 _FAILED: Mapping[str, tuple[CallStatus, str]] = {
-    "expired": ("timeout", "the batch expired before it was read"),
+    "expired": ("timeout", "the batch expired before it was processed"),
     "canceled": ("error", "the batch was canceled"),
 }
 Keep = Callable[[Request, ModelCall, str], Awaitable[None]]
@@ -50,7 +50,7 @@ class SentBatch:
 
     Attributes:
         intent_id: number of the entry.
-        batch_id: of the service; None where the sending was interrupted.
+        batch_id: of the service; None where sending was interrupted.
         keys: of its requests.
         at: ISO time in UTC.
     """
@@ -69,7 +69,7 @@ class Reply:
         batch: its id.
         kind: "succeeded", "errored", "canceled", "expired", or "" where there was none.
         message: of a success, as JSON values.
-        error: what the service said of an error.
+        error: the service's message of an error.
     """
 
     batch: str
@@ -78,26 +78,21 @@ class Reply:
     error: str = ""
 
 
-async def _nothing() -> AsyncIterator[Any]:
-    """Give nothing."""
-    nothing: tuple[Any, ...] = ()
-    for line in nothing:
+async def _no_lines() -> AsyncIterator[Any]:
+    lines: tuple[Any, ...] = ()
+    for line in lines:
         yield line
 
 
 def _reply(batch: str, result: Any) -> Reply:
     if result.type == "succeeded":
         return Reply(batch, result.type, as_message(result.message))
-    inner = getattr(getattr(getattr(result, "error", None), "error", None), "message", "")
-    return Reply(batch, result.type, {}, str(storable(str(inner)))[:200])
-
-
-def _no_result(batch: SentBatch) -> Reply:
-    return Reply(str(batch.batch_id), "", {})
+    message = getattr(getattr(getattr(result, "error", None), "error", None), "message", "")
+    return Reply(batch, result.type, {}, str(storable(str(message)))[:200])
 
 
 def _read(reply: Reply, request: Request) -> tuple[CallStatus, str, Any]:
-    """Say what a result came to: (status, reason, checked reply)."""
+    """Return status, reason and checked reply of a result."""
     if reply.kind == "succeeded":
         return read_message(reply.message, request)
     if reply.kind == "errored" and "too long" in reply.error:
@@ -109,7 +104,7 @@ def _read(reply: Reply, request: Request) -> tuple[CallStatus, str, Any]:
 
 
 class BatchRound:
-    """Asks many requests at once and waits for their results."""
+    """Sends many requests at once and waits for their results."""
 
     def __init__(self, claude: Claude, ledger: Ledger, keep: Keep, stopped: Callable[[], bool]) -> None:
         self.claude, self.ledger, self.keep, self.stopped = claude, ledger, keep, stopped
@@ -117,94 +112,97 @@ class BatchRound:
         self._lost: set[int] = set()
 
     async def ask(self, requests: Mapping[str, Request]) -> dict[str, ModelCall]:
-        """Ask requests by their keys; gives the calls that came back, all of them unless a stop was asked."""
-        found: dict[str, ModelCall] = {}
+        """Send requests by their keys and return their calls, all of them unless a stop was requested."""
+        calls: dict[str, ModelCall] = {}
         settings = self.claude.settings
         waiting = {key: message_params(request, settings) for key, request in requests.items()}
         spent = dict.fromkeys(requests, Spent())
-        for mending in (False, True):
-            replies, done = await self._replies(waiting, requests, mending)
-            again: dict[str, Any] = {}
+        for repairing in (False, True):
+            replies, ended = await self._replies(waiting, requests, repairing)
+            repairs: dict[str, Any] = {}
             for key, reply in replies.items():
                 spent[key] = spent[key].more(usage_of(reply.message), settings.model, 1, batch=True)
-                read = _read(reply, requests[key])
-                if read[0] == "invalid" and not mending:
-                    again[key] = repaired(waiting[key], reply.message, read[1])
+                status, reason, payload = _read(reply, requests[key])
+                if status == "invalid" and not repairing:
+                    repairs[key] = repaired(waiting[key], reply.message, reason)
                     continue
-                found[key] = call_of(requests[key], settings.judge, read, spent[key])
-                await self.keep(requests[key], found[key], reply.batch)
-            self._collected(done, requests)  # not before its calls are written down
-            if not again:
+                calls[key] = call_of(requests[key], settings.judge, (status, reason, payload), spent[key])
+                await self.keep(requests[key], calls[key], reply.batch)
+            self._mark_collected(ended, requests)  # only once its calls are stored
+            if not repairs:
                 break
-            waiting = again
-        return found
+            waiting = repairs
+        return calls
 
     async def _replies(
-        self, waiting: Mapping[str, dict[str, Any]], requests: Mapping[str, Request], mending: bool
+        self, waiting: Mapping[str, dict[str, Any]], requests: Mapping[str, Request], repairing: bool
     ) -> tuple[dict[str, Reply], list[SentBatch]]:
-        """Give replies by key, of batches that are out already or are sent now, and those that have ended."""
-        out = [] if mending else await self._out(waiting)
-        found, ended = await self._results_of(out, requests)
+        """Return replies by key, from batches sent earlier or now, and the batches that have ended."""
+        earlier = [] if repairing else await self._sent_earlier(waiting)
+        replies, ended = await self._results_of(earlier, requests)
         settled = {key for batch in ended for key in batch.keys}
-        still = [one for one in out if one not in ended and one.intent_id not in self._lost]
-        under_way = settled | {key for batch in still for key in batch.keys}
-        fresh = {key: one for key, one in waiting.items() if key not in under_way}
+        running = [batch for batch in earlier if batch not in ended and batch.intent_id not in self._lost]
+        under_way = settled | {key for batch in running for key in batch.keys}
+        fresh = {key: params for key, params in waiting.items() if key not in under_way}
         sent = [await self._send(part) for part in _parts(fresh)]
-        more, also = await self._results_of(sent, requests)
-        return found | more, ended + also
+        more_replies, more_ended = await self._results_of(sent, requests)
+        return replies | more_replies, ended + more_ended
 
     async def _results_of(
         self, batches: Sequence[SentBatch], requests: Mapping[str, Request]
     ) -> tuple[dict[str, Reply], list[SentBatch]]:
-        """Wait for batches: replies by key, and the batches that have ended; lost ones are forgotten."""
-        found: dict[str, Reply] = {}
+        """Wait for batches; return replies by key, and the batches that have ended, without lost ones."""
+        replies: dict[str, Reply] = {}
         ended = []
         for batch in batches:
-            lines = await self._results(batch) if await self._ended(batch) else None
-            if lines is None:
+            results = await self._results(batch) if await self._has_ended(batch) else None
+            if results is None:
                 continue
             ended.append(batch)
-            mine = {key: lines.get(key, _no_result(batch)) for key in batch.keys}
-            found |= {key: reply for key, reply in mine.items() if key in requests}
-        return found, ended
+            missing = Reply(str(batch.batch_id), "", {})
+            replies |= {key: results.get(key, missing) for key in batch.keys if key in requests}
+        return replies, ended
 
-    def _collected(self, ended: Sequence[SentBatch], requests: Mapping[str, Request]) -> None:
-        """Note that nothing more is to come of batches; one with another job's samples stays open."""
+    def _mark_collected(self, ended: Sequence[SentBatch], requests: Mapping[str, Request]) -> None:
+        """Record that batches are finished; one with samples of another job stays open."""
         for batch in ended:
             if all(key in requests for key in batch.keys):
-                now = utc_now().isoformat()
-                self._write("UPDATE batches SET collected_at = ? WHERE intent_id = ?", (now, batch.intent_id))
+                self._collect(batch)
 
-    async def _out(self, waiting: Mapping[str, object]) -> list[SentBatch]:
-        """List the batches that were sent before and hold something of what is wanted."""
-        sent = [one for one in self._uncollected() if any(key in waiting for key in one.keys)]
-        found = []
-        for one in sent:
-            known = one if one.batch_id is not None else await self._adopted(one)
-            if known is not None:
-                found.append(known)
-        return found
+    def _collect(self, batch: SentBatch) -> None:
+        now = utc_now().isoformat()
+        self._write("UPDATE batches SET collected_at = ? WHERE intent_id = ?", (now, batch.intent_id))
 
-    def _uncollected(self) -> list[SentBatch]:
+    async def _sent_earlier(self, waiting: Mapping[str, object]) -> list[SentBatch]:
+        """List the batches of earlier jobs that are not collected and hold any of the waiting requests."""
         with self.ledger.open() as connection:
             rows = connection.execute(
                 "SELECT intent_id, batch_id, keys, at FROM batches WHERE host = ? AND collected_at IS NULL",
                 (self.host,),
             ).fetchall()
-        return [SentBatch(number, batch, tuple(json.loads(keys)), at) for number, batch, keys, at in rows]
+        sent = [SentBatch(number, batch, tuple(json.loads(keys)), at) for number, batch, keys, at in rows]
+        batches = [
+            batch if batch.batch_id is not None else await self._adopted(batch)
+            for batch in sent
+            if any(key in waiting for key in batch.keys)
+        ]
+        return [batch for batch in batches if batch is not None]
 
     async def _adopted(self, sent: SentBatch) -> SentBatch | None:
-        """Find at the service the batch whose creation was interrupted; forget the entry where none is."""
+        """Find at the service the batch whose creation was interrupted; delete the entry where none is.
+
+        It is one that the ledger does not know, of the same size, and made after the entry.
+        """
         with self.ledger.open() as connection:
-            known = {row[0] for row in connection.execute("SELECT batch_id FROM batches")}
+            recorded = {row[0] for row in connection.execute("SELECT batch_id FROM batches")}
         listed = (await self._asked(partial(self.claude.client.messages.batches.list, limit=100))).data
         earliest = datetime.fromisoformat(sent.at).replace(tzinfo=UTC) - CLOCKS_APART
-        for one in listed:
-            counts = one.request_counts
+        for batch in listed:
+            counts = batch.request_counts
             total = counts.processing + counts.succeeded + counts.errored + counts.canceled + counts.expired
-            if one.id not in known and total == len(sent.keys) and one.created_at >= earliest:
-                self._write("UPDATE batches SET batch_id = ? WHERE intent_id = ?", (one.id, sent.intent_id))
-                return SentBatch(sent.intent_id, one.id, sent.keys, sent.at)
+            if batch.id not in recorded and total == len(sent.keys) and batch.created_at >= earliest:
+                self._write("UPDATE batches SET batch_id = ? WHERE intent_id = ?", (batch.id, sent.intent_id))
+                return replace(sent, batch_id=batch.id)
         self._write("DELETE FROM batches WHERE intent_id = ?", (sent.intent_id,))
         return None
 
@@ -215,22 +213,22 @@ class BatchRound:
                 "INSERT INTO batches (host, keys, at) VALUES (?, ?, ?)", (self.host, json.dumps([*part]), at)
             )
             number = int(cursor.lastrowid or 0)
-        asked: Any = [{"custom_id": key, "params": params} for key, params in part.items()]
-        made = await self._asked(partial(self.claude.client.messages.batches.create, requests=asked))
-        self._write("UPDATE batches SET batch_id = ? WHERE intent_id = ?", (made.id, number))
-        return SentBatch(number, made.id, tuple(part), at)
+        requests: Any = [{"custom_id": key, "params": params} for key, params in part.items()]
+        batch = await self._asked(partial(self.claude.client.messages.batches.create, requests=requests))
+        self._write("UPDATE batches SET batch_id = ? WHERE intent_id = ?", (batch.id, number))
+        return SentBatch(number, batch.id, tuple(part), at)
 
-    async def _ended(self, batch: SentBatch) -> bool:
-        """Wait for the end of a batch; False where a stop was asked, or the service has it no more."""
+    async def _has_ended(self, batch: SentBatch) -> bool:
+        """Wait for the end of a batch; return False after a stop, or where the service has lost it."""
         pause = FIRST_POLL_SECONDS
         while True:
-            known = await self._asked(
+            state = await self._asked(
                 partial(self.claude.client.messages.batches.retrieve, str(batch.batch_id)), may_be_gone=True
             )
-            if known is None:
+            if state is None:
                 self._forget(batch)
                 return False
-            if known.processing_status == "ended":
+            if state.processing_status == "ended":
                 return True
             until = time.monotonic() + pause
             while time.monotonic() < until:
@@ -240,38 +238,36 @@ class BatchRound:
             pause = min(pause * 1.5, LAST_POLL_SECONDS)
 
     def _forget(self, batch: SentBatch) -> None:
-        """Take a batch for lost, so that its samples are asked anew."""
+        """Treat a batch as lost, so that its requests are sent again."""
         self._lost.add(batch.intent_id)
-        now = utc_now().isoformat()
-        self._write("UPDATE batches SET collected_at = ? WHERE intent_id = ?", (now, batch.intent_id))
+        self._collect(batch)
 
     async def _results(self, batch: SentBatch) -> dict[str, Reply] | None:
-        """Give the results of a batch by key; None where they are gone, or are another job's."""
+        """Return the results of a batch by key; None where they are gone, or belong to another job."""
         name = str(batch.batch_id)
         lines = await self._asked(
             partial(self.claude.client.messages.batches.results, name), may_be_gone=True
         )
-        found: dict[str, Reply] = {}
+        replies: dict[str, Reply] = {}
         try:
-            async for line in lines or _nothing():
-                found[line.custom_id] = _reply(name, line.result)
+            async for line in lines or _no_lines():
+                replies[line.custom_id] = _reply(name, line.result)
         except (ValueError, RecursionError):
-            said = (
+            raise JudgeStoppedError(
                 f"{self.host}: the results of batch {name} cannot be read now; the same command tries again"
-            )
-            raise JudgeStoppedError(said) from None
-        if not set(found) & set(batch.keys):
+            ) from None
+        if not set(replies) & set(batch.keys):
             self._forget(batch)
             return None
-        return found
+        return replies
 
     async def _asked(self, ask: Callable[[], Any], may_be_gone: bool = False) -> Any:
-        tried = await self.claude.tried(ask, may_be_gone)
-        if tried.found is None and may_be_gone and tried.reason == GONE:
+        attempt = await self.claude.send(ask, may_be_gone)
+        if attempt.response is None and may_be_gone and attempt.reason == GONE:
             return None
-        if tried.found is None:
-            raise JudgeStoppedError(f"{self.host}: batches cannot be used now ({tried.reason})")
-        return tried.found
+        if attempt.response is None:
+            raise JudgeStoppedError(f"{self.host}: batches cannot be used now ({attempt.reason})")
+        return attempt.response
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         with self.ledger.open() as connection:
@@ -279,7 +275,7 @@ class BatchRound:
 
 
 def _parts(waiting: Mapping[str, dict[str, Any]]) -> Sequence[dict[str, dict[str, Any]]]:
-    """Divide requests into batches that the service takes."""
+    """Split requests into batches of at most the size that the service accepts."""
     parts: list[dict[str, dict[str, Any]]] = []
     size = 0
     for key, params in waiting.items():

@@ -1,4 +1,4 @@
-"""The verdict cache of the ledger: each call to a model by the key of all that its answer depends on."""
+"""The cached model calls of the ledger, each by the key of all that its reply depends on."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _COLUMNS = (
     "key, status, reason, payload, input_tokens, output_tokens, cache_write_tokens, cache_read_tokens, "
     "seconds, asked, cost_usd"
 )
-_READ = f"SELECT {_COLUMNS} FROM calls WHERE key IN (SELECT value FROM json_each(?))"  # noqa: S608 -- constants
-_KEEP = (
+_SELECT = f"SELECT {_COLUMNS} FROM calls WHERE key IN (SELECT value FROM json_each(?))"  # noqa: S608 -- constants
+_UPSERT = (
     "INSERT INTO calls (key, kind, model, prompt, sdk, at, status, reason, payload, input_tokens,"
     " output_tokens, cache_write_tokens, cache_read_tokens, cost_usd, seconds, asked, batch)"
     " VALUES (:key, :kind, :model, :prompt, :sdk, :at, :status, :reason, :payload, :input_tokens,"
@@ -40,13 +40,13 @@ _KEEP = (
     " cache_read_tokens = calls.cache_read_tokens + excluded.cache_read_tokens,"
     " cost_usd = coalesce(calls.cost_usd, 0) + excluded.cost_usd, seconds = excluded.seconds,"
     " asked = calls.asked + excluded.asked"
-    " WHERE calls.status <> 'scored' OR calls.payload IS NULL"  # a verdict that stands is never overwritten
+    " WHERE calls.status <> 'scored' OR calls.payload IS NULL"  # a scored call is never overwritten
 )
-AT_ONCE = 5000
+KEYS_AT_ONCE = 5000
 
 
 class CallCache:
-    """The calls of one ledger over one connection; for one thread."""
+    """The calls of one ledger over one connection, for use in one thread."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -54,28 +54,28 @@ class CallCache:
     @classmethod
     @contextmanager
     def open(cls, ledger: Ledger) -> Iterator[CallCache]:
-        """Open the calls of a ledger; what is kept survives the end of this process however it comes."""
+        """Open the calls of a ledger; stored calls survive a crash of this process."""
         with ledger.open() as connection:
             connection.execute("PRAGMA synchronous = NORMAL")
             yield cls(connection)
 
     def find(self, keys: Iterable[str]) -> dict[str, ModelCall]:
-        """Give the calls that the ledger has, by key; those that failed in passing too."""
+        """Return the calls that the ledger has, by key, transient failures included."""
         wanted = list(dict.fromkeys(keys))
-        found: dict[str, ModelCall] = {}
-        for start in range(0, len(wanted), AT_ONCE):
-            rows = self._connection.execute(_READ, (json.dumps(wanted[start : start + AT_ONCE]),))
-            found |= {row[0]: _call(row) for row in rows}
+        calls: dict[str, ModelCall] = {}
+        for start in range(0, len(wanted), KEYS_AT_ONCE):
+            rows = self._connection.execute(_SELECT, (json.dumps(wanted[start : start + KEYS_AT_ONCE]),))
+            calls |= {row[0]: _call(row) for row in rows}
         return {
-            key: call for key, call in found.items() if call.status != "scored" or call.payload is not None
+            key: call for key, call in calls.items() if call.status != "scored" or call.payload is not None
         }
 
     def keep(self, request: Request, call: ModelCall, origin: Mapping[str, str]) -> None:
-        """Write a call down; a verdict that stands is never overwritten.
+        """Store a call; a scored call is never overwritten.
 
         Args:
-            request: what was asked.
-            call: what it came to.
+            request: the request.
+            call: its result.
             origin: `model`, `sdk` and `batch` (its id, or "").
         """
         payload = None if call.payload is None else json.dumps(call.payload, ensure_ascii=False)
@@ -93,17 +93,17 @@ class CallCache:
             "asked": call.asked,
             **origin,
         }
-        self._connection.execute(_KEEP, entry)
+        self._connection.execute(_UPSERT, entry)
 
 
 def _call(row: tuple[Any, ...]) -> ModelCall:
-    key, status, reason, payload, given, written, to_cache, from_cache, seconds, asked, cost = row
+    key, status, reason, payload, *tokens, seconds, asked, cost = row
     return ModelCall(
         key=key,
         status=status,
         reason=reason,
         payload=None if payload is None else json.loads(payload),
-        usage=Usage(given, written, to_cache, from_cache),
+        usage=Usage(*tokens),
         seconds=seconds,
         asked=asked,
         cached=True,
@@ -115,41 +115,41 @@ KEEP_TRIES = 3
 
 
 class CachedCalls:
-    """Answers the requests of a job within its budget."""
+    """Makes the calls of a job within its budget, or takes them from the cache."""
 
-    def __init__(self, claude: Claude, verdicts: CallCache, budget: Budget, progress: Progress) -> None:
-        self.claude, self.verdicts, self.budget, self.progress = claude, verdicts, budget, progress
-        self._flying: dict[str, asyncio.Future[ModelCall | None]] = {}
+    def __init__(self, claude: Claude, cache: CallCache, budget: Budget, progress: Progress) -> None:
+        self.claude, self.cache, self.budget, self.progress = claude, cache, budget, progress
+        self._in_flight: dict[str, asyncio.Future[ModelCall | None]] = {}
 
     async def answer(self, request: Request) -> ModelCall | None:
-        """Give the call of a request; None where budget or a stop do not allow it.
+        """Return the call of a request; None where the budget or a stop does not allow it.
 
         Raises:
             JudgeStoppedError: no further request can succeed.
         """
         key = request_key(request, self.claude.settings.judge)
-        flying = self._flying.get(key)
-        if flying is not None:
+        pending = self._in_flight.get(key)
+        if pending is not None:
             self.progress.cached += 1
-            return await asyncio.shield(flying)
+            return await asyncio.shield(pending)
         future: asyncio.Future[ModelCall | None] = asyncio.get_running_loop().create_future()
-        self._flying[key] = future  # before anything is waited for, so that one like it cannot slip past
+        self._in_flight[key] = future  # before the first await, so that no identical request is sent
         try:
-            call = await self._found_or_asked(request, key)
+            call = await self._cached_or_sent(request, key)
             future.set_result(call)
             return call
         except BaseException as error:
             future.set_exception(JudgeStoppedError(str(error) or type(error).__name__))
-            future.exception()  # somebody has seen it: this one raises it
+            future.exception()  # mark it as retrieved: the error is raised here
             raise
         finally:
-            self._flying.pop(key, None)
+            self._in_flight.pop(key, None)
 
-    async def _found_or_asked(self, request: Request, key: str) -> ModelCall | None:
-        known = self.verdicts.find([key]).get(key)
-        if known is not None and known.status in FINAL:
+    async def _cached_or_sent(self, request: Request, key: str) -> ModelCall | None:
+        cached = self.cache.find([key]).get(key)
+        if cached is not None and cached.status in FINAL:
             self.progress.cached += 1
-            return known
+            return cached
         amount = most_cost(request, self.claude.settings.model)
         if not await self.budget.reserve(amount):
             return None
@@ -166,18 +166,19 @@ class CachedCalls:
             await self.budget.settle(amount, cost)
 
     async def keep(self, request: Request, call: ModelCall, batch: str = "") -> None:
-        """Write a call down; a ledger that is locked is waited for.
+        """Store a call, waiting for a locked ledger.
 
         Raises:
-            JudgeStoppedError: it cannot be written; going on would pay for what is lost.
+            JudgeStoppedError: it cannot be stored; going on would pay for calls that are lost.
         """
         origin = {"model": self.claude.settings.judge, "sdk": self.claude.sdk, "batch": batch}
-        for left in reversed(range(KEEP_TRIES)):
+        for tries_left in reversed(range(KEEP_TRIES)):
             try:
-                self.verdicts.keep(request, call, origin)
+                self.cache.keep(request, call, origin)
                 return
             except sqlite3.Error as error:
-                if not left:
-                    said = f"the ledger cannot be written ({error}); nothing more is asked"
-                    raise JudgeStoppedError(said) from error
+                if not tries_left:
+                    raise JudgeStoppedError(
+                        f"the ledger cannot be written ({error}); nothing more is asked"
+                    ) from error
                 await asyncio.sleep(1.0)

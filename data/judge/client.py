@@ -1,9 +1,9 @@
-"""Asking Claude: the one module that speaks to the `anthropic` SDK.
+"""Asking Claude: the one module that uses the `anthropic` SDK.
 
-Each request comes to a call with a status. What goes by (a service that is busy, a broken connection) is
-tried again at a pace that all requests share; what would go wrong for every request (no key, an unknown
-model, no credit) ends the job with one sentence. The key is read from the environment by the SDK and is
-never written, logged or shown.
+Each request results in a call with a status. Transient failures (a busy service, a broken connection) are
+retried under one limit of concurrency; a failure that every request would meet (no key, an unknown model,
+no credit) ends the job with one sentence. The SDK reads the key from the environment; it is never written,
+logged or shown.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 TRIES = 6
-HOPELESS = 12  # connections that broke before a service answered at all
+HOPELESS = 12  # broken connections before the first reply that end the job
 GONE = "the service does not have it any more"
 NO_KEY = (
     "no API key: set ANTHROPIC_API_KEY in the environment of the command or of the dashboard; "
@@ -56,24 +56,26 @@ NO_KEY = (
 
 
 class JudgeStoppedError(DataError):
-    """Nothing more can be asked: the message says why, and what would help."""
+    """No further request can succeed; the message says why, and what would help."""
 
 
 def service_host(settings: ClientSettings) -> str:
-    """Name the service by its host alone, for people and for the ledger."""
-    given = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
+    """Return the host of the service, to be shown and stored."""
+    address = settings.base_url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
     try:
-        parts = urlsplit(given)
-        fits = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
+        parts = urlsplit(address)
+        valid = parts.scheme in ("http", "https") and parts.hostname and (parts.port or 1) > 0
     except ValueError:
-        fits = False
-    if not fits:
-        raise JudgeStoppedError(f"service address {given[:80]!r}; accepted: http:// or https:// with a host")
+        valid = False
+    if not valid:
+        raise JudgeStoppedError(
+            f"service address {address[:80]!r}; accepted: http:// or https:// with a host"
+        )
     return parts.netloc.rpartition("@")[2]
 
 
 def _check_environment(settings: ClientSettings) -> None:
-    """Refuse what no request can succeed with, before anything is sent."""
+    """Raise for an address or a key that no request can succeed with."""
     service_host(settings)
     keys = [os.environ.get(name, "") for name in KEYS]
     if not any(keys):
@@ -87,23 +89,23 @@ def _check_environment(settings: ClientSettings) -> None:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What asking the service came to.
+    """The result of a request with its retries.
 
     Attributes:
-        found: what it gave; None where it failed.
-        status: "scored" where it gave something, else what went wrong.
-        reason: in words.
-        times: requests sent.
+        response: of the SDK; None where it failed.
+        status: "scored" with a response, else what went wrong.
+        reason: what went wrong; "" where nothing did.
+        requests: number of requests sent.
     """
 
-    found: Any
+    response: Any
     status: CallStatus
     reason: str
-    times: int
+    requests: int
 
 
 class Claude:
-    """Asks one model; used as an asynchronous context manager."""
+    """A client for one model; an asynchronous context manager."""
 
     def __init__(self, settings: ClientSettings, stopped: Callable[[], bool] = lambda: False) -> None:
         import anthropic
@@ -113,13 +115,13 @@ class Claude:
         self.answered = False
         self._unanswered = 0
         self.sdk = f"anthropic {anthropic.__version__}"
-        self.pace = ConcurrencyLimiter(settings.concurrency, stopped)
+        self.limiter = ConcurrencyLimiter(settings.concurrency, stopped)
         self._errors = anthropic
         self.client = anthropic.AsyncAnthropic(
             base_url=settings.base_url,
             max_retries=0,
             timeout=settings.timeout,
-            middleware=[_paced(self.pace)],
+            middleware=[_limited(self.limiter)],
         )
 
     async def __aenter__(self) -> Self:
@@ -129,7 +131,7 @@ class Claude:
         await self.client.close()
 
     async def ask(self, request: Request) -> ModelCall:
-        """Ask until there is a call to write down.
+        """Send a request, and once more for a repair of an invalid reply, and return the call.
 
         Raises:
             JudgeStoppedError: no further request can succeed.
@@ -137,26 +139,26 @@ class Claude:
         started = time.monotonic()
         params = message_params(request, self.settings)
         spent = Spent()
-        for mending in (False, True):
-            sent = await self.tried(partial(self.client.messages.create, **params))
-            status, reason, payload = sent.status, sent.reason, None
-            message: dict[str, Any] = as_message(sent.found)
+        for repairing in (False, True):
+            attempt = await self.send(partial(self.client.messages.create, **params))
+            status, reason, payload = attempt.status, attempt.reason, None
+            message: dict[str, Any] = as_message(attempt.response)
             if message:
                 status, reason, payload = read_message(message, request)
             elif status == "scored":
-                status, reason = "error", "the service sent what is no message"
-            spent = spent.more(usage_of(message), self.settings.model, sent.times)
-            if status != "invalid" or mending:
+                status, reason = "error", "the service sent something that is not a message"
+            spent = spent.more(usage_of(message), self.settings.model, attempt.requests)
+            if status != "invalid" or repairing:
                 break
             params = repaired(params, message, reason)
         seconds = time.monotonic() - started
         return call_of(request, self.settings.judge, (status, reason, payload), spent, seconds)
 
     async def count_tokens(self, request: Request) -> int:
-        """Ask the service how many tokens a request has; costs nothing."""
+        """Ask the service for the number of tokens of a request, which costs nothing."""
         params = message_params(request, self.settings)
         try:
-            found = await self.client.messages.count_tokens(
+            response = await self.client.messages.count_tokens(
                 model=params["model"],
                 system=params["system"],
                 messages=params["messages"],
@@ -164,50 +166,51 @@ class Claude:
             )
         except self._errors.APIError as error:
             raise JudgeStoppedError(self._sentence(error)) from error
-        return int(found.input_tokens)
+        return int(response.input_tokens)
 
-    async def tried(self, ask: Callable[[], Awaitable[Any]], may_be_gone: bool = False) -> Attempt:
-        """Ask the service something, again where the failure may pass.
+    async def send(self, ask: Callable[[], Awaitable[Any]], may_be_gone: bool = False) -> Attempt:
+        """Send a request, and again after a transient failure.
 
         Args:
             ask: sends the request.
-            may_be_gone: whether it asks for what the service may have no more; then a 404 is an answer.
+            may_be_gone: whether a 404 is a result: the service no longer has what is asked for.
 
         Raises:
             JudgeStoppedError: no further request can succeed.
         """
         status: CallStatus = "error"
         reason = ""
-        for tried in range(1, TRIES + 1):
+        for count in range(1, TRIES + 1):
             try:
-                found = await ask()
+                response = await ask()
             except self._errors.APIError as error:
                 if may_be_gone and getattr(error, "status_code", None) == 404:
-                    return Attempt(None, "error", GONE, tried)
-                status, reason, again = self._judge_error(error)
-                if not again:
-                    return Attempt(None, status, reason, tried)
+                    return Attempt(None, "error", GONE, count)
+                status, reason, retry = self._classify(error)
+                if not retry:
+                    return Attempt(None, status, reason, count)
             except self._errors.AnthropicError:
-                return Attempt(None, "error", GONE, tried)  # results of a batch that was archived
-            except (ValueError, RecursionError) as error:  # no JSON, or nested without end
-                status, reason = "error", f"the service sent what is no message ({type(error).__name__})"
+                return Attempt(None, "error", GONE, count)  # results of a batch that was archived
+            except (ValueError, RecursionError) as error:  # not JSON, or nested too deeply
+                reason = f"the service sent something that is not a message ({type(error).__name__})"
+                status = "error"
             else:
-                self.pace.answered()
+                self.limiter.answered()
                 self.answered = True
-                if found is not None:
-                    return Attempt(found, "scored", "", tried)
+                if response is not None:
+                    return Attempt(response, "scored", "", count)
                 status, reason = "error", "the service sent an empty message"
-            if tried < TRIES:
-                await asyncio.sleep(0 if status == "overloaded" else backoff(tried))
+            if count < TRIES:
+                await asyncio.sleep(0 if status == "overloaded" else backoff(count))
         return Attempt(None, status, f"{reason}, {TRIES} times", TRIES)
 
-    def _judge_error(self, error: Exception) -> tuple[CallStatus, str, bool]:
-        """Say what an error means for the request, and whether to try again."""
-        found = self._errors
+    def _classify(self, error: Exception) -> tuple[CallStatus, str, bool]:
+        """Return status and reason of a failed request, and whether to try again."""
+        errors = self._errors
         code = getattr(error, "status_code", None)
-        if isinstance(error, found.APITimeoutError):
+        if isinstance(error, errors.APITimeoutError):
             return "timeout", f"no answer within {self.settings.timeout:g} s", True
-        if isinstance(error, found.APIConnectionError):
+        if isinstance(error, errors.APIConnectionError):
             self._unanswered += 1
             if not self.answered and self._unanswered >= HOPELESS:
                 where = service_host(self.settings)
@@ -216,7 +219,7 @@ class Claude:
                 ) from error
             return "error", "the connection broke", True
         if code in (429, 529):
-            self.pace.slow_down(_retry_after(error))
+            self.limiter.slow_down(_retry_after(error))
             return (
                 "overloaded",
                 "the service was overloaded" if code == 529 else "the rate limit was met",
@@ -227,11 +230,11 @@ class Claude:
         if code == 413 or (code == 400 and "too long" in str(error)):
             return "context_exceeded", "the sample does not fit the model's context window", False
         if code is not None and code < 500 and code not in (408, 409):
-            return "error", f"the service refused the request ({code}: {_said(error)})", False
+            return "error", f"the service refused the request ({code}: {_service_message(error)})", False
         return "error", f"the service failed ({code or type(error).__name__})", True
 
     def _sentence(self, error: Exception) -> str:
-        """One sentence for what stops a job."""
+        """Return the sentence that a job ends with after an error."""
         code = getattr(error, "status_code", None)
         where = service_host(self.settings)
         if code == 401:
@@ -242,50 +245,50 @@ class Claude:
                 f"{where} does not know the model {model!r}, or is no such service; name another with --model"
             )
         if code in (402, 403) or "credit balance" in str(error):
-            return f"{where} will not serve this key ({code}: {_said(error)})"
-        return f"{where} cannot be asked ({_said(error)})"
+            return f"{where} will not serve this key ({code}: {_service_message(error)})"
+        return f"{where} cannot be asked ({_service_message(error)})"
 
 
 def count_on_service(requests: Sequence[Request], settings: ClientSettings) -> list[int]:
-    """Let the service count the tokens of requests.
+    """Return the number of tokens of each request, counted by the service.
 
     Raises:
-        JudgeStoppedError: it cannot be asked.
+        JudgeStoppedError: the service cannot be used.
     """
 
     async def count() -> list[int]:
         async with Claude(settings) as claude:
-            return [await claude.count_tokens(one) for one in requests]
+            return [await claude.count_tokens(request) for request in requests]
 
-    with ThreadPoolExecutor(1) as apart:  # the caller may have an event loop of its own
-        return apart.submit(asyncio.run, count()).result()
+    with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop of its own
+        return thread.submit(asyncio.run, count()).result()
 
 
-def _paced(pace: ConcurrencyLimiter) -> Any:
-    """Make a middleware that holds a place in the pace only while a request is on its way.
+def _limited(limiter: ConcurrencyLimiter) -> Any:
+    """Return a middleware that counts a request as in flight only while it is on its way.
 
-    What the SDK does before and after it, building and checking messages, then costs no throughput.
+    The SDK's work before and after, building and parsing messages, then costs no throughput.
     """
 
-    async def paced(request: Any, call_next: Any) -> Any:
-        async with pace:
+    async def send(request: Any, call_next: Any) -> Any:
+        async with limiter:
             return await call_next(request)
 
-    return paced
+    return send
 
 
 def _retry_after(error: Exception) -> float | None:
-    """Seconds that the service asks to wait; None where it does not say, or says what makes no sense."""
+    """Return the Retry-After of a response in seconds; None where it is missing or not a positive number."""
     headers = getattr(getattr(error, "response", None), "headers", {})
     try:
-        asked = float(headers.get("retry-after", ""))
+        seconds = float(headers.get("retry-after", ""))
     except ValueError:
         return None
-    return asked if math.isfinite(asked) and asked > 0 else None
+    return seconds if math.isfinite(seconds) and seconds > 0 else None
 
 
-def _said(error: Exception) -> str:
-    """What the service said of an error, without anything of the request."""
+def _service_message(error: Exception) -> str:
+    """Return the service's message of an error, which contains nothing of the request."""
     body = getattr(error, "body", None)
     inner = body.get("error", {}) if isinstance(body, Mapping) else {}
     message = inner.get("message") if isinstance(inner, Mapping) else None

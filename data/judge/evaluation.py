@@ -71,9 +71,9 @@ class EvaluationTask:
         """Sample columns that it reads."""
         return COLUMNS
 
-    def workflow(self, sample: TaskSample) -> Workflow:
+    def workflow(self, task_sample: TaskSample) -> Workflow:
         """Ask for an evaluation; a context that is too long is split, and split finer if still too long."""
-        case = judged_case(sample.sample)
+        case = judged_case(task_sample.sample)
         if case.answer is None and case.reference is None and not case.documents:
             return TaskResult(
                 "not_applicable", "the sample has no answer, no reference and no documents with text"
@@ -82,7 +82,9 @@ class EvaluationTask:
         taken = sum(_tokens(text) for text in texts) + _tokens(self.evaluation.text)
         room = max(self.window - taken - _reply_tokens(case, len(case.documents)), 500)
         for _ in range(MOST_SPLITS):
-            result = yield from self._evaluate(case, split_documents(case.documents, room), sample.attempt)
+            result = yield from self._evaluate(
+                case, split_documents(case.documents, room), task_sample.attempt
+            )
             if result.status != "context_exceeded" or not case.documents:
                 return result
             room //= 2

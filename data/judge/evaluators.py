@@ -1,4 +1,4 @@
-"""Binary evaluators: a yes / no question about one failure label, what the judge is asked, and its check."""
+"""Binary evaluators: a yes / no question about one failure label, asked of the judge and checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from data.judge.evaluation import EvaluationTask, judged_case
 from data.judge.prices import Model
 from data.judge.reply import Instruction, ReplyObject, misfit, validate_reply, wire_schema
 from data.judge.requests import JudgeTask, Request, TaskSample, Workflow
-from data.labels.reviewed_cases import named
+from data.labels.reviewed_cases import annotator_name
 from data.prompts.message import evaluator_message
 from data.prompts.prompt import Prompt, load_prompt
 from data.scoring.scored_run import ScoredRun
@@ -67,10 +67,10 @@ class Evaluator:
     """A yes / no question that the judge answers about each case.
 
     Attributes:
-        name: letters, digits and underscores; one of its kind in the project.
+        name: letters, digits and underscores, unique in the project.
         label: failure label that it looks for.
-        question: answered with yes where the failure is there.
-        definition: of the label, as the taxonomy has it now; "" where it has none.
+        question: answered with yes where the failure is present.
+        definition: of the label in the taxonomy; "" where it has none.
     """
 
     name: str
@@ -80,38 +80,38 @@ class Evaluator:
 
     @property
     def kind(self) -> str:
-        """Kind of its work and of its judgements."""
+        """Kind of its calls and results."""
         return f"evaluator:{self.name}"
 
     @property
     def metric(self) -> str:
-        """Metric that its answers become: 1 where the failure was found, 0 where not."""
+        """Key of its metric: 1 where the failure was found, 0 where not."""
         return f"evaluator_{self.name}"
 
     @property
     def explained(self) -> str:
-        """The definition, unless the question says it already."""
+        """The definition, unless the question contains it."""
         return "" if self.definition in self.question else self.definition
 
 
 def evaluator_name(label: str) -> str:
-    """Make a name out of a failure label."""
+    """Return a name for an evaluator of a failure label."""
     return re.sub(r"\W+|_+", "_", label.lower()).strip("_")[:LONGEST_NAME].rstrip("_") or "evaluator"
 
 
 def suggested_question(label: str, definition: str) -> str:
-    """Make a yes / no question out of a failure label and its definition."""
+    """Return a yes / no question for a failure label."""
     if not definition.strip():
         return f"Does the answer have this failure: {label}?"
     return f"Is this true of the answer? {definition.strip()}"
 
 
 def add_evaluator(ledger: Ledger, project: str, evaluator: Evaluator, who: str) -> None:
-    """Keep an evaluator; its definition is not kept with it but read from the taxonomy.
+    """Store an evaluator; its definition stays in the taxonomy.
 
     Raises:
-        WorkspaceError: the name is taken or not as accepted, the question is empty or too long, or nobody's
-            name.
+        WorkspaceError: the name is taken or not as accepted, the question is empty or too long, or `who`
+            is empty.
     """
     name, question = evaluator.name, evaluator.question.strip()
     if not _NAME.fullmatch(name):
@@ -122,10 +122,19 @@ def add_evaluator(ledger: Ledger, project: str, evaluator: Evaluator, who: str) 
         raise WorkspaceError(
             f"question of evaluator {name!r}: {len(question):,} characters; accepted: {accepted}"
         )
-    row = (project, name, evaluator.label, question, named(who), utc_now().isoformat(), project, name)
+    row = (
+        project,
+        name,
+        evaluator.label,
+        question,
+        annotator_name(who),
+        utc_now().isoformat(),
+        project,
+        name,
+    )
     with ledger.open() as connection:
         if not connection.execute(_ADD, row).rowcount:
-            raise WorkspaceError(f"evaluator {name!r} is there already; accepted: another name")
+            raise WorkspaceError(f"evaluator {name!r} exists already; accepted: another name")
 
 
 def evaluators(ledger: Ledger, project: str) -> list[Evaluator]:
@@ -140,17 +149,17 @@ def find_evaluator(ledger: Ledger, project: str, name: str) -> Evaluator:
     """Find an evaluator by name.
 
     Raises:
-        WorkspaceError: there is none; the message lists those that are.
+        WorkspaceError: there is none; the message lists the others.
     """
-    found = {one.name: one for one in evaluators(ledger, project)}
-    if name not in found:
-        known = ", ".join(found) or "none yet; make one from a failure label on the Judge page"
+    by_name = {evaluator.name: evaluator for evaluator in evaluators(ledger, project)}
+    if name not in by_name:
+        known = ", ".join(by_name) or "none yet; make one from a failure label on the Judge page"
         raise WorkspaceError(f"no evaluator {name!r} in project {project!r}; known: {known}")
-    return found[name]
+    return by_name[name]
 
 
 def remove_evaluator(ledger: Ledger, project: str, name: str) -> None:
-    """Take an evaluator away; what it judged stays."""
+    """Remove an evaluator; its results stay."""
     with ledger.open() as connection:
         connection.execute(
             "UPDATE evaluators SET removed_at = ? WHERE project = ? AND name = ? AND removed_at IS NULL",
@@ -163,8 +172,8 @@ class EvaluatorTask:
     """Asks an evaluator's question about samples.
 
     Attributes:
-        evaluator: what is asked.
-        fixed: the fixed prompt.
+        evaluator: the question.
+        fixed: the fixed prompt, which explains the task.
     """
 
     evaluator: Evaluator
@@ -172,12 +181,12 @@ class EvaluatorTask:
 
     @classmethod
     def of(cls, evaluator: Evaluator, folder: Path | None = None) -> EvaluatorTask:
-        """Load the prompt, from a folder of one's own where it has it."""
+        """Load the prompt, from `folder` where it has it."""
         return cls(evaluator, load_prompt("evaluator", folder))
 
     @property
     def kind(self) -> str:
-        """What it is."""
+        """Kind of the stored results."""
         return self.evaluator.kind
 
     @property
@@ -191,9 +200,9 @@ class EvaluatorTask:
         """Sample columns that it reads."""
         return COLUMNS
 
-    def workflow(self, given: TaskSample) -> Workflow:
+    def workflow(self, task_sample: TaskSample) -> Workflow:
         """Ask the question once; not applicable to a sample without an answer."""
-        case = judged_case(given.sample)
+        case = judged_case(task_sample.sample)
         if case.answer is None:
             return TaskResult("not_applicable", "the sample has no answer")
         call = yield Request(
@@ -204,7 +213,7 @@ class EvaluatorTask:
             schema=EVALUATOR_SCHEMA,
             check=_payload,
             expected_tokens=REPLY_TOKENS,
-            attempt=given.attempt,
+            attempt=task_sample.attempt,
         )
         if call.payload is None:
             return TaskResult(call.status, call.reason)
@@ -236,57 +245,59 @@ def _payload(reply: object) -> dict[str, object]:
 
 
 def injected_samples(path: Path) -> int:
-    """Count the samples of a judgement in which the judge met text that tried to instruct it."""
-    first = [one for (_, attempt), one in read_task_results(path).items() if attempt == 0]
-    return sum(bool(one.payload.get("instructions")) for one in first if one.payload is not None)
+    """Count the samples of a stored result in which text tried to instruct the judge."""
+    first = [result for (_, attempt), result in read_task_results(path).items() if attempt == 0]
+    return sum(bool(result.payload.get("instructions")) for result in first if result.payload is not None)
 
 
-def truth_of(n: int, people: HumanLabels, failure: str) -> FloatArray:
-    """Say of every sample whether people labelled it with a failure.
+def truth_of(n: int, human_labels: HumanLabels, failure: str) -> FloatArray:
+    """Return whether each sample was labelled with a failure.
 
     Args:
         n: samples of the run.
-        people: what people said of them.
+        human_labels: of the run.
         failure: the failure label.
 
     Returns:
-        (n,) 1 where anybody gave that label, 0 where it was given another one or passed, NaN where nobody
-        said either; a fail without a failure label says nothing of this one.
+        (n,) 1 where any annotator gave that label, 0 where it has another one or passed, NaN without either;
+        a fail without a failure label tells nothing about this one.
     """
     truth = np.full(n, np.nan)
-    for row, labels in people.labels.items():
-        telling = [one for one in labels if one.failure or one.verdict == "pass"]
-        if telling:
-            truth[row] = float(any(one.failure == failure for one in telling))
+    for row, labels in human_labels.labels.items():
+        decisive = [label for label in labels if label.failure or label.verdict == "pass"]
+        if decisive:
+            truth[row] = float(any(label.failure == failure for label in decisive))
     return truth
 
 
-def accuracy_of(scored: ScoredRun, people: HumanLabels, evaluator: Evaluator) -> EvaluatorAccuracy | None:
-    """Check an evaluator's answers on a run against people's labels; None where it has none there."""
+def accuracy_of(
+    scored: ScoredRun, human_labels: HumanLabels, evaluator: Evaluator
+) -> EvaluatorAccuracy | None:
+    """Compare an evaluator's answers on a run with human labels; None where it did not judge the run."""
     column = scored.column(evaluator.metric, Source.JUDGED)
     if column is None:
         return None
-    truth = truth_of(scored.n, people, evaluator.label)
+    truth = truth_of(scored.n, human_labels, evaluator.label)
     applicable = column.status != Status.NOT_APPLICABLE
     return evaluator_accuracy(column.values, truth, scored.question, scored.clusters, applicable)
 
 
 def own_prompts(workspace: Workspace) -> Path:
-    """Where a workspace's own prompts lie, if it has any."""
+    """Return the folder of a workspace's own prompts, which need not exist."""
     return workspace.root / "prompts"
 
 
 def judge_task(
     workspace: Workspace, project: str, model: Model, evaluator: str = "", prompts: str | None = None
 ) -> JudgeTask:
-    """Give the work.
+    """Return the task of a judge job.
 
     Args:
         workspace: of the run.
         project: of the run.
-        model: whom it is asked of.
-        evaluator: name of one, "" for the reading.
-        prompts: folder with prompts of one's own; the workspace's where left out.
+        model: the judge.
+        evaluator: name of one, "" for the evaluation of the answers.
+        prompts: folder with the user's own prompts; the workspace's where left out.
 
     Raises:
         DataError: no such folder, or no such evaluator.
@@ -295,6 +306,5 @@ def judge_task(
     if prompts and not folder.is_dir():
         raise DataError(f"prompts {prompts}: no such folder; accepted: one with reading.md and the like")
     if evaluator:
-        found = find_evaluator(Ledger(workspace.ledger_path), project, evaluator)
-        return EvaluatorTask.of(found, folder)
+        return EvaluatorTask.of(find_evaluator(Ledger(workspace.ledger_path), project, evaluator), folder)
     return EvaluationTask.of(model.window, folder)

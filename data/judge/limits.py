@@ -1,4 +1,4 @@
-"""How fast a service may be asked: requests in flight, slowed down for everybody when it says so."""
+"""Limits of a job: how many requests are in flight, and how much they may cost."""
 
 from __future__ import annotations
 
@@ -20,79 +20,79 @@ __all__ = [
 ]
 
 BACKOFF_SECONDS, LONGEST_SECONDS = 0.5, 60.0
-LOOK_SECONDS = 1.0  # how soon a stop is noticed in a pause
-LONGEST_ASKED = 3600.0  # a service that asks for more is taken to mean this
-EASE_AFTER = 20  # answers in a row behind which one more request may be in flight
+STOP_CHECK_SECONDS = 1.0  # how soon a stop is noticed during a pause
+LONGEST_RETRY_AFTER = 3600.0  # a longer Retry-After is cut to this
+EASE_AFTER = 20  # replies in a row after which one more request may be in flight
 
 
 class StoppedError(Exception):
-    """A stop was asked while a request waited for its turn."""
+    """A stop was requested while a request waited for its turn."""
 
 
 class ConcurrencyLimiter:
-    """A gate for requests: at most so many in flight, none while the service asks for a pause.
+    """Limits the requests in flight, with none while the service asks for a pause.
 
-    A refusal to serve halves the number in flight and pauses everybody; answers raise it again.
+    A rate limit or overload halves the number in flight and pauses all; replies raise it again.
     """
 
     def __init__(self, most: int, stopped: Callable[[], bool] = lambda: False) -> None:
         self.most = most
         self.stopped = stopped
         self.allowed = float(most)
-        self._flying = 0
-        self._answers = 0
-        self._strikes = 0
-        self._until = 0.0
+        self._in_flight = 0
+        self._replies = 0
+        self._pauses = 0
+        self._paused_until = 0.0
         self._free = asyncio.Condition()
 
     async def __aenter__(self) -> None:
         async with self._free:
             while True:
-                wait = self._until - _now()
+                wait = self._paused_until - _now()
                 if wait > 0:
                     self._free.release()
                     try:
-                        await asyncio.sleep(min(wait, LOOK_SECONDS))
+                        await asyncio.sleep(min(wait, STOP_CHECK_SECONDS))
                     finally:
                         await self._free.acquire()
                     if self.stopped():
                         raise StoppedError
-                elif self._flying < max(int(self.allowed), 1):
+                elif self._in_flight < max(int(self.allowed), 1):
                     break
                 else:
                     await self._free.wait()
-            self._flying += 1
+            self._in_flight += 1
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         async with self._free:
-            self._flying -= 1
+            self._in_flight -= 1
             self._free.notify()
 
     def answered(self) -> None:
-        """Note that the service served a request."""
-        self._strikes = 0
-        self._answers += 1
-        if self._answers >= EASE_AFTER and self.allowed < self.most:
-            self._answers, self.allowed = 0, min(self.allowed + 1, float(self.most))
+        """Count a reply."""
+        self._pauses = 0
+        self._replies += 1
+        if self._replies >= EASE_AFTER and self.allowed < self.most:
+            self._replies, self.allowed = 0, min(self.allowed + 1, float(self.most))
 
     def slow_down(self, seconds: float | None) -> None:
-        """Note that the service would not serve.
+        """Pause all requests after a rate limit or overload.
 
         Args:
-            seconds: for how long it asks to be left alone; None where it does not say.
+            seconds: the service's Retry-After; None where it sent none.
         """
-        if self._until <= _now():  # refusals of one burst count once
-            self._strikes += 1
+        if self._paused_until <= _now():  # several in one burst count once
+            self._pauses += 1
             self.allowed = max(self.allowed / 2, 1.0)
-        self._answers = 0
-        pause = min(seconds, LONGEST_ASKED) if seconds is not None else backoff(self._strikes)
-        self._until = max(self._until, _now() + pause)
+        self._replies = 0
+        pause = min(seconds, LONGEST_RETRY_AFTER) if seconds is not None else backoff(self._pauses)
+        self._paused_until = max(self._paused_until, _now() + pause)
 
 
 def backoff(tries: int) -> float:
-    """Seconds to wait behind the given number of failures: doubling, with a random half."""
+    """Return the seconds to wait after a number of failures: doubling, half of it random."""
     longest = min(BACKOFF_SECONDS * 2.0 ** max(tries - 1, 0), LONGEST_SECONDS)
     return longest * (0.5 + random.random() / 2)  # noqa: S311 -- spreads requests, guards nothing
 
@@ -102,11 +102,11 @@ def _now() -> float:
 
 
 BYTES_A_TOKEN = 2  # fewer than any language has
-SENDS = 2  # a reply that does not fit the form is asked for once more
+SENDS = 2  # an invalid reply is asked for once more
 
 
 def most_cost(request: Request, model: Model) -> float:
-    """Give the most that a request can cost in USD, mending included; 0 without a price."""
+    """Return the most that a request can cost in USD, its repair included; 0 without a price."""
     text = len(request.system.encode()) + len(request.user.encode())
     reply = reply_limit(request, model)
     usage = Usage(output_tokens=reply, cache_write_tokens=text // BYTES_A_TOKEN + reply)
@@ -114,7 +114,7 @@ def most_cost(request: Request, model: Model) -> float:
 
 
 class Budget:
-    """Lets requests pass while the spent and the reserved stay within the limit."""
+    """Admits requests while what is spent and reserved stays within the limit."""
 
     def __init__(self, limit: float | None) -> None:
         self.limit = limit
@@ -123,7 +123,7 @@ class Budget:
         self._settled = asyncio.Condition()
 
     async def reserve(self, amount: float) -> bool:
-        """Set an amount aside; waits for what is in flight where it must. False where it cannot be had."""
+        """Reserve an amount, waiting for requests in flight if need be; return False where it is not left."""
         async with self._settled:
             while self.limit is not None and self.spent + self._reserved + amount > self.limit:
                 if self._reserved <= 0:
@@ -133,7 +133,7 @@ class Budget:
             return True
 
     async def settle(self, amount: float, cost: float) -> None:
-        """Replace an amount set aside by what was really spent."""
+        """Replace a reserved amount by what was spent."""
         async with self._settled:
             self._reserved = max(self._reserved - amount, 0.0)
             if self._reserved < 1e-12:

@@ -1,4 +1,4 @@
-"""What a judging job would take, before anything is asked: samples, calls, tokens, cost, what is cached."""
+"""The plan of a judge job before anything is sent: samples, calls, tokens, cost, and what is cached."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from metrics.schema.scores import IntArray
 
 __all__ = ["JudgePlan", "choose_rows", "plan_task"]
 
-MEASURED_REQUESTS = 100  # texts whose tokens are counted; the others follow by their length
-TOKENS_FOR_ONE = 1.3  # tokens of the models for one of the bundled tokenizer, from its English and Chinese
+MEASURED_REQUESTS = 100  # texts whose tokens are counted; the others are estimated by their length
+TOKENS_FOR_ONE = 1.3  # tokens of the models per token of the bundled tokenizer, from its English and Chinese
 READ_AT_ONCE = 256
 COUNTED_REQUESTS = 5
 STRATA = ("query_type", "answerable")
@@ -34,18 +34,18 @@ STRATA = ("query_type", "answerable")
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """What a job would take.
+    """What a job would take; the field names are the keys of the JSON output.
 
     Attributes:
         run_id: the run.
-        kind: of the work.
-        model: whom it asks.
-        prompt: version of what is asked.
+        kind: of the task.
+        model: the judge.
+        prompt: version of what is sent.
         samples: samples and repetitions.
         nothing: of them, those with nothing to judge.
-        cached: of them, those whose first answer the ledger has already.
-        alike: of them, those that ask the same as another one whose call is left.
-        calls: calls that are left; a context that does not fit the model takes further ones.
+        cached: of them, those whose first call is in the ledger.
+        alike: of them, those with the same request as another that is still to be sent.
+        calls: calls to make; a context that does not fit the model's window takes more.
         input_tokens: of these calls.
         output_tokens: of these calls.
         cost_usd: None where the model has no price.
@@ -71,7 +71,7 @@ class JudgePlan:
     batch: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the fields as JSON values."""
+        """Return the fields as JSON values."""
         return asdict(self)
 
 
@@ -82,8 +82,8 @@ def choose_rows(
 
     Args:
         scored: the run.
-        limit: the first so many.
-        sample: so many drawn at random, of each query type and answerability its share.
+        limit: number of samples from the start.
+        sample: number drawn at random, in proportion to query types and answerability.
         seed: of the draw.
 
     Raises:
@@ -96,19 +96,15 @@ def choose_rows(
             raise DataError(f"{name}: {number}; accepted: a whole number of 1 or more")
     if sample is None or sample >= scored.n:
         return list(range(scored.n if limit is None else min(limit, scored.n)))
-    return sorted(int(row) for row in _stratified(_strata(scored), sample, seed))
-
-
-def _strata(scored: ScoredRun) -> IntArray:
     codes = np.zeros(scored.n, dtype=np.int64)
-    for one in scored.slices:
-        if one.name in STRATA:
-            codes = codes * len(one.labels) + one.codes
-    return np.unique(codes, return_inverse=True)[1]
+    for slices in scored.slices:
+        if slices.name in STRATA:
+            codes = codes * len(slices.labels) + slices.codes
+    return sorted(_stratified(np.unique(codes, return_inverse=True)[1], sample, seed))
 
 
 def _stratified(strata: IntArray, sample: int, seed: int) -> list[int]:
-    """Draw of each stratum its share, the remainders by their size."""
+    """Draw from each stratum in proportion to its size, rounded by largest remainder."""
     rng = np.random.default_rng(seed)
     sizes = np.bincount(strata)
     exact = sizes * sample / sizes.sum()
@@ -116,40 +112,72 @@ def _stratified(strata: IntArray, sample: int, seed: int) -> list[int]:
     order = np.argsort(-(exact - counts), kind="stable")
     counts[order[: sample - counts.sum()]] += 1
     drawn = [rng.permutation(np.flatnonzero(strata == code))[:count] for code, count in enumerate(counts)]
-    return [int(row) for part in drawn for row in part]
+    return [int(row) for rows in drawn for row in rows]
 
 
 def plan_task(
     workspace: Workspace,
     run: Run,
-    work: JudgeTask,
+    task: JudgeTask,
     settings: ClientSettings,
     spec: JobSpec,
     prices: PriceTable,
     count: bool = False,
 ) -> JudgePlan:
-    """Say what a job would take.
+    """Estimate what a job would take.
 
     Args:
-        workspace: where the run lies.
+        workspace: of the run.
         run: the run.
-        work: what would be done.
-        settings: whom it would ask.
+        task: what would be done.
+        settings: which model would be asked.
         spec: which samples, how often.
         prices: of the models.
-        count: let the service count the tokens of a few requests, which costs nothing; else nobody is asked.
+        count: whether the service counts the tokens of a few requests, which is free; else none is sent.
     """
-    found = _Found()
-    ledger = Ledger(workspace.ledger_path)
+    tally = _Tally()
     stored = StoredSamples(workspace.samples_path(run.run_id))
-    with CallCache.open(ledger) as verdicts:
+    with CallCache.open(Ledger(workspace.ledger_path)) as cache:
         for start in range(0, len(spec.rows), READ_AT_ONCE):
             rows = [int(row) for row in spec.rows[start : start + READ_AT_ONCE]]
-            samples = stored.read(rows, work.columns)
-            given = [TaskSample(row, 0, one) for row, one in zip(rows, samples, strict=True)]
-            _look(found, work, settings.judge, given, spec.repeats, verdicts)
-    plan = _plan(found, run, work, settings, spec, prices)
-    return _counted(plan, found, settings) if count and found.requests else plan
+            samples = stored.read(rows, task.columns)
+            first = [
+                next(task.workflow(TaskSample(row, 0, sample)), None)
+                for row, sample in zip(rows, samples, strict=True)
+            ]
+            requests = [request for request in first if request is not None]
+            tally.nothing += (len(first) - len(requests)) * spec.repeats
+            repeated = [
+                replace(request, attempt=attempt) for request in requests for attempt in range(spec.repeats)
+            ]
+            tally.add([(request_key(request, settings.judge), request) for request in repeated], cache)
+    plan = JudgePlan(
+        run_id=run.run_id,
+        kind=task.kind,
+        model=settings.judge,
+        prompt=task.prompt,
+        samples=len(spec.rows) * spec.repeats,
+        nothing=tally.nothing,
+        cached=tally.cached,
+        alike=tally.alike,
+        calls=len(tally.sizes),
+        input_tokens=0,
+        output_tokens=sum(size.reply for size in tally.sizes),
+        cost_usd=None,
+        method="estimated by the bundled tokenizer and the length of the answers",
+        price_date=prices.date,
+        batch=spec.batch,
+    )
+    rate = _tokens_per_character(tally.requests)
+    if not (count and tally.requests):
+        return _priced(plan, tally.sizes, rate, settings)
+    # The service's count of a few requests corrects the estimate of all.
+    counted = tally.requests[:COUNTED_REQUESTS]
+    tokens = sum(count_on_service(counted, settings)) / sum(len(_sent_text(request)) for request in counted)
+    n = len(counted)
+    method = f"input counted by the service on {n} requests, output estimated by the length of the answers"
+    corrected = tokens / _tokens_per_character(counted) * rate
+    return replace(_priced(plan, tally.sizes, corrected, settings), method=method)
 
 
 @dataclass(frozen=True)
@@ -157,16 +185,16 @@ class _Size:
     """How long a request is.
 
     Attributes:
-        characters: of all that is sent: the fixed prompt, the message, the form.
-        reply: tokens that its reply is expected to have.
+        characters: of all that is sent: the fixed prompt, the message, the schema.
+        reply: expected tokens of its reply.
     """
 
     characters: int
     reply: int
 
 
-class _Found:
-    """What the requests of a plan add up to."""
+class _Tally:
+    """Counts of the requests of a plan."""
 
     def __init__(self) -> None:
         self.nothing = 0
@@ -174,93 +202,51 @@ class _Found:
         self.alike = 0
         self.sizes: list[_Size] = []
         self.requests: list[Request] = []
-        self._known: dict[str, bool] = {}  # key of every request so far -> whether the ledger has its answer
+        self._is_cached: dict[str, bool] = {}  # by key of every request so far
 
-    def add(self, keyed: Sequence[tuple[str, Request]], verdicts: CallCache) -> None:
-        """Count requests by key: those that the ledger answers, those that are alike, and those to send."""
-        fresh = [key for key, _ in keyed if key not in self._known]
-        answered = {key for key, call in verdicts.find(fresh).items() if call.status in FINAL}
+    def add(self, keyed: Sequence[tuple[str, Request]], cache: CallCache) -> None:
+        """Count requests by key: cached ones, those like an earlier one, and those to send."""
+        fresh = [key for key, _ in keyed if key not in self._is_cached]
+        cached = {key for key, call in cache.find(fresh).items() if call.status in FINAL}
         for key, request in keyed:
-            if key in self._known:
-                self.cached += self._known[key]
-                self.alike += not self._known[key]
+            if key in self._is_cached:
+                self.cached += self._is_cached[key]
+                self.alike += not self._is_cached[key]
                 continue
-            self._known[key] = key in answered
-            if key in answered:
+            self._is_cached[key] = key in cached
+            if key in cached:
                 self.cached += 1
                 continue
-            self.sizes.append(_Size(len(_sent(request)), request.expected_tokens))
+            self.sizes.append(_Size(len(_sent_text(request)), request.expected_tokens))
             if len(self.requests) < MEASURED_REQUESTS:
                 self.requests.append(request)
 
 
-def _sent(request: Request) -> str:
-    """All of a request that the service counts as input."""
+def _sent_text(request: Request) -> str:
+    """Return all of a request that the service counts as input."""
     return f"{request.system}{request.user}{json.dumps(request.schema)}"
 
 
-def _look(
-    found: _Found, work: JudgeTask, model: str, given: Sequence[TaskSample], repeats: int, verdicts: CallCache
-) -> None:
-    """Add up the first requests of some samples; those that are alike are asked once."""
-    first = [next(work.workflow(one), None) for one in given]
-    asked = [request for request in first if request is not None]
-    found.nothing += (len(first) - len(asked)) * repeats
-    repeated = [replace(request, attempt=attempt) for request in asked for attempt in range(repeats)]
-    found.add([(request_key(request, model), request) for request in repeated], verdicts)
-
-
-def _plan(
-    found: _Found, run: Run, work: JudgeTask, settings: ClientSettings, spec: JobSpec, prices: PriceTable
-) -> JudgePlan:
-    plan = JudgePlan(
-        run_id=run.run_id,
-        kind=work.kind,
-        model=settings.judge,
-        prompt=work.prompt,
-        samples=len(spec.rows) * spec.repeats,
-        nothing=found.nothing,
-        cached=found.cached,
-        alike=found.alike,
-        calls=len(found.sizes),
-        input_tokens=0,
-        output_tokens=sum(one.reply for one in found.sizes),
-        cost_usd=None,
-        method="estimated by the bundled tokenizer and the length of the answers",
-        price_date=prices.date,
-        batch=spec.batch,
-    )
-    return _priced(plan, found.sizes, _tokens_a_character(found.requests), settings)
-
-
 def _priced(
-    plan: JudgePlan, sizes: Sequence[_Size], tokens_a_character: float, settings: ClientSettings
+    plan: JudgePlan, sizes: Sequence[_Size], tokens_per_character: float, settings: ClientSettings
 ) -> JudgePlan:
-    """Give tokens and price, each call at the price of its length; rather high, for the cache is left out."""
-    usages = [Usage(int(one.characters * tokens_a_character), one.reply) for one in sizes]
-    costs = [settings.model.cost(one, plan.batch) for one in usages]
-    known = [one for one in costs if one is not None]
+    """Add tokens and price, each call at the price of its length; the prompt cache is ignored."""
+    usages = [Usage(int(size.characters * tokens_per_character), size.reply) for size in sizes]
+    costs = [settings.model.cost(usage, plan.batch) for usage in usages]
     return replace(
         plan,
-        input_tokens=sum(one.input_tokens for one in usages),
-        cost_usd=sum(known) if settings.model.bands else None,
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        cost_usd=sum(cost for cost in costs if cost is not None) if settings.model.bands else None,
     )
 
 
-def _tokens_a_character(requests: Sequence[Request]) -> float:
-    characters = sum(len(_sent(one)) for one in requests)
+def _tokens_per_character(requests: Sequence[Request]) -> float:
+    characters = sum(len(_sent_text(request)) for request in requests)
     if not characters:
         return 0.0
-    fixed = {text: count_tokens(text) for text in {one.system for one in requests}}
-    counted = sum(fixed[one.system] + count_tokens(f"{one.user}{json.dumps(one.schema)}") for one in requests)
-    return TOKENS_FOR_ONE * counted / characters
-
-
-def _counted(plan: JudgePlan, found: _Found, settings: ClientSettings) -> JudgePlan:
-    """Correct a plan by what the service counts."""
-    requests = found.requests[:COUNTED_REQUESTS]
-    counted = sum(count_on_service(requests, settings)) / sum(len(_sent(one)) for one in requests)
-    n = len(requests)
-    method = f"input counted by the service on {n} requests, output estimated by the length of the answers"
-    ratio = counted / _tokens_a_character(requests) * _tokens_a_character(found.requests)
-    return replace(_priced(plan, found.sizes, ratio, settings), method=method)
+    fixed = {text: count_tokens(text) for text in {request.system for request in requests}}
+    tokens = sum(
+        fixed[request.system] + count_tokens(f"{request.user}{json.dumps(request.schema)}")
+        for request in requests
+    )
+    return TOKENS_FOR_ONE * tokens / characters

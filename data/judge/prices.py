@@ -1,15 +1,14 @@
-"""What models cost and how much they read at once: a table with a date, which a workspace may replace."""
+"""Prices and limits of models: a table with a date, which a workspace may replace by its own."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from data.errors import DataError
 from data.judge.requests import Usage
@@ -18,53 +17,57 @@ __all__ = ["Band", "Model", "PriceTable", "read_prices"]
 
 FILE = "model_prices.json"
 UNKNOWN_WINDOW, UNKNOWN_OUTPUT = 200_000, 16_000
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Tokens = Annotated[int, Field(ge=1)]
 
 
-@dataclass(frozen=True)
-class Band:
+class _Row(BaseModel):
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+
+class Band(_Row):
     """Prices of requests up to a length, in USD per million tokens.
 
     Attributes:
         up_to: input tokens of the longest request at these prices.
-        input: of a token read.
-        output: of a token written.
-        cache_write: of a token put into the prompt cache.
+        input: of an input token.
+        output: of an output token.
+        cache_write: of a token written to the prompt cache.
         cache_read: of a token read from it.
     """
 
-    up_to: float
-    input: float
-    output: float
-    cache_write: float
-    cache_read: float
+    up_to: Price = math.inf
+    input: Price
+    output: Price
+    cache_write: Price
+    cache_read: Price
 
 
-@dataclass(frozen=True)
-class Model:
-    """A model as the table has it.
+class Model(_Row):
+    """A model in the table.
 
     Attributes:
         name: as the service calls it.
         window: tokens that a request may hold, the reply included.
         most_output: tokens that a reply may have.
         effort: whether it takes an effort setting.
-        bands: prices, shortest requests first; empty where the table does not know the model.
-        batch_factor: what of the price a request in a batch costs.
+        bands: prices, shortest requests first; empty where the table does not have the model.
+        batch_factor: price of a request in a batch, as a factor of the usual price.
     """
 
-    name: str
-    window: int
-    most_output: int
+    name: str = ""
+    window: Tokens
+    most_output: Tokens
     effort: bool
     bands: tuple[Band, ...]
-    batch_factor: float
+    batch_factor: Price = 1.0
 
     def cost(self, usage: Usage, batch: bool = False) -> float | None:
-        """Give the price of a request in USD; None where the table does not know the model."""
+        """Return the price of a request in USD; None where the table does not have the model."""
         if not self.bands:
             return None
-        whole = usage.input_tokens + usage.cache_write_tokens + usage.cache_read_tokens
-        band = next((one for one in self.bands if whole <= one.up_to), self.bands[-1])
+        length = usage.input_tokens + usage.cache_write_tokens + usage.cache_read_tokens
+        band = next((band for band in self.bands if length <= band.up_to), self.bands[-1])
         price = (
             usage.input_tokens * band.input
             + usage.output_tokens * band.output
@@ -74,95 +77,65 @@ class Model:
         return price / 1e6 * (self.batch_factor if batch else 1.0)
 
 
-@dataclass(frozen=True)
-class PriceTable:
+class PriceTable(_Row):
     """The table.
 
     Attributes:
         date: of the prices.
         source: where they were read.
-        default: model that is taken when none is named.
+        default: model used when none is named.
         models: by name.
-        batch_factor: what of the price a request in a batch costs.
+        batch_factor: price of a request in a batch, as a factor of the usual price.
     """
 
     date: str
     source: str
     default: str
-    models: Mapping[str, Model]
-    batch_factor: float
+    models: dict[str, Model]
+    batch_factor: Price
+
+    @model_validator(mode="after")
+    def _complete_models(self) -> Self:
+        if self.default not in self.models:
+            raise ValueError(f"default {self.default!r} is none of the models")
+        for name, model in self.models.items():
+            self.models[name] = model.model_copy(update={"name": name, "batch_factor": self.batch_factor})
+        return self
 
     def model(self, name: str | None = None) -> Model:
-        """Give a model by name; else the one RAGTRIAGE_JUDGE_MODEL names, else the default.
+        """Return a model by name; without one, that of RAGTRIAGE_JUDGE_MODEL, else the default.
 
-        A model that the table does not have is given with careful limits and without a price.
+        A model that the table does not have gets cautious limits and no price.
         """
         wanted = (name or os.environ.get("RAGTRIAGE_JUDGE_MODEL") or self.default).strip()
-        unknown = Model(wanted, UNKNOWN_WINDOW, UNKNOWN_OUTPUT, False, (), self.batch_factor)
+        unknown = Model(
+            name=wanted,
+            window=UNKNOWN_WINDOW,
+            most_output=UNKNOWN_OUTPUT,
+            effort=False,
+            bands=(),
+            batch_factor=self.batch_factor,
+        )
         return self.models.get(wanted, unknown)
 
 
 def read_prices(folder: Path | None = None) -> PriceTable:
-    """Read the table: `model_prices.json` of the workspace where it has one, else the one that comes along.
+    """Read the table: `model_prices.json` of the workspace where it has one, else the bundled one.
 
     Raises:
         DataError: the workspace's own file cannot be read as a price table.
     """
     own = None if folder is None else folder / FILE
     if own is None or not own.is_file():
-        return _table(json.loads((files("data.judge") / FILE).read_text("utf-8")))
+        return PriceTable.model_validate_json((files("data.judge") / FILE).read_text("utf-8"))
     try:
-        return _table(json.loads(own.read_text("utf-8")))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise DataError(
-            f"{own}: cannot be read as a price table ({type(error).__name__}: {error}); accepted: JSON with "
-            "date, source, default, batch_factor and models, each with window, most_output, effort and bands"
-        ) from error
-
-
-def _table(given: Mapping[str, Any]) -> PriceTable:
-    factor = _price(given["batch_factor"])
-    models = {
-        str(name): Model(
-            str(name),
-            _whole(one["window"]),
-            _whole(one["most_output"]),
-            bool(one["effort"]),
-            tuple(_band(band) for band in one["bands"]),
-            factor,
-        )
-        for name, one in given["models"].items()
-    }
-    return PriceTable(
-        str(given["date"]), str(given["source"]), _named(given["default"], models), models, factor
+        return PriceTable.model_validate_json(own.read_text("utf-8"))
+    except ValidationError as error:
+        first = error.errors()[0]
+        problem = ": ".join(filter(None, [".".join(map(str, first["loc"])), first["msg"]]))
+    except (OSError, ValueError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    raise DataError(
+        f"{own}: cannot be read as a price table ({problem}); accepted: JSON with "
+        "date, source, default, batch_factor and models, each with window, most_output, effort and bands"
     )
-
-
-def _named(default: Any, models: Mapping[str, Model]) -> str:
-    if default not in models:
-        raise ValueError(f"default {default!r} is none of the models")
-    return str(default)
-
-
-def _band(given: Mapping[str, Any]) -> Band:
-    return Band(
-        _price(given["up_to"]) if "up_to" in given else math.inf,
-        _price(given["input"]),
-        _price(given["output"]),
-        _price(given["cache_write"]),
-        _price(given["cache_read"]),
-    )
-
-
-def _price(value: Any) -> float:
-    found = float(value)
-    if not math.isfinite(found) or found < 0:
-        raise ValueError(f"{value!r} is no price; accepted: 0 or more")
-    return found
-
-
-def _whole(value: Any) -> int:
-    found = int(value)
-    if found < 1:
-        raise ValueError(f"{value!r} tokens; accepted: a whole number of 1 or more")
-    return found

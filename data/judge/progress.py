@@ -41,8 +41,8 @@ class Progress:
 
     Attributes:
         total: samples and repetitions to work on.
-        done: of them, those that have an outcome.
-        scored: of them, those with a verdict.
+        done: of them, those that have a result.
+        scored: of them, those that were scored.
         not_applicable: of them, those with nothing to judge.
         failed: of them, by what went wrong.
         cached: calls that the ledger had already.

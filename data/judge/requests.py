@@ -1,7 +1,7 @@
-"""What is asked of a model and what comes of it, whoever asks: the judge, an evaluator, or a generator.
+"""Requests to a model and the calls they result in, for the judge, an evaluator or a generator.
 
-Work on a sample is a generator of steps: it yields requests, is sent the call each came to, and returns an
-outcome. The same steps run one by one in a job of many at once, or round by round through batches.
+A task's workflow for a sample is a Python generator: it yields requests, is sent the call of each, and
+returns a result. The same workflows run concurrently in a job, or round by round through message batches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Usage:
 
     Attributes:
         input_tokens: neither written to nor read from the prompt cache.
-        output_tokens: given by the model.
+        output_tokens: of the replies.
         cache_write_tokens: written to the prompt cache.
         cache_read_tokens: read from it.
     """
@@ -47,17 +47,17 @@ class Usage:
 
 @dataclass(frozen=True)
 class Request:
-    """One question to a model.
+    """One request to a model.
 
     Attributes:
-        kind: what it is for, e.g. "reading".
+        kind: what it is for, e.g. "reading" for an evaluation.
         prompt: version of the fixed prompt.
         system: the fixed prompt.
-        user: the message.
+        user: the user message.
         schema: JSON schema of the reply.
-        check: raises MetricsError for a reply that the schema lets pass and that cannot be true.
-        expected_tokens: rough length of the reply, for the estimate and for its limit.
-        attempt: 0, or which repetition of the same question this is.
+        check: raises ReplyError for a reply that does not fit or contradicts itself.
+        expected_tokens: estimated length of the reply, for the plan and for its limit.
+        attempt: 0, or which repetition of the same request this is.
     """
 
     kind: str
@@ -71,7 +71,7 @@ class Request:
 
 
 def request_key(request: Request, model: str) -> str:
-    """Name a question to a model by all that its answer depends on; 40 hexadecimal digits."""
+    """Return the key of a request: 40 hexadecimal digits made from all that its reply depends on."""
     schema = json.dumps(request.schema, sort_keys=True)
     parts = (request.kind, request.prompt, request.user, schema, model, str(request.attempt))
     content = "\x1e".join(parts).encode("utf-8", "surrogatepass")
@@ -80,18 +80,18 @@ def request_key(request: Request, model: str) -> str:
 
 @dataclass(frozen=True)
 class ModelCall:
-    """What a request came to.
+    """The final reply to a request, or why there is none.
 
     Attributes:
-        key: request_key of it.
-        status: "scored", or what went wrong; FINAL ones are not asked again.
-        reason: in words; "" where scored.
+        key: `request_key` of the request.
+        status: "scored", or what went wrong; calls with a FINAL status are not sent again.
+        reason: what went wrong; "" where scored.
         payload: the checked reply; None where not scored.
-        usage: tokens.
+        usage: tokens of all attempts.
         seconds: from the first attempt to the end.
-        asked: requests that were sent.
-        cached: whether it was asked in an earlier job.
-        cost_usd: by the price table; None where the model is not in it.
+        asked: number of requests sent.
+        cached: whether it was made by an earlier job.
+        cost_usd: by the price table; None where the table does not have the model.
     """
 
     key: str
@@ -110,12 +110,12 @@ Workflow = Generator[Request, ModelCall, TaskResult]
 
 @dataclass(frozen=True)
 class TaskSample:
-    """A sample that is worked on.
+    """A sample to work on.
 
     Attributes:
         row: row of the run.
-        attempt: 0, or which repetition of the work this is.
-        sample: as stored.
+        attempt: 0, or which repetition this is.
+        sample: its stored fields.
     """
 
     row: int
@@ -124,19 +124,19 @@ class TaskSample:
 
 
 class JudgeTask(Protocol):
-    """A kind of work on the samples of a run."""
+    """What a job does with each sample of a run."""
 
     @property
     def kind(self) -> str:
-        """What it is, e.g. "reading"."""
+        """Kind of the stored results, e.g. "reading"."""
 
     @property
     def prompt(self) -> str:
-        """Version of all that is fixed in what is asked."""
+        """Version of the prompts and of all else that is the same in every request."""
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Sample columns that it reads."""
 
-    def workflow(self, given: TaskSample) -> Workflow:
-        """Give the steps of the work on a sample."""
+    def workflow(self, task_sample: TaskSample) -> Workflow:
+        """Return the workflow for a sample."""

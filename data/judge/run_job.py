@@ -1,4 +1,4 @@
-"""One job while it runs: samples taken through their steps, many at once or in batches, until it ends."""
+"""A judge job: the workflows of its samples, run concurrently or in batches, until it ends."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ class Session:
         self,
         workspace: Workspace,
         run: Run,
-        work: JudgeTask,
+        task: JudgeTask,
         settings: ClientSettings,
         spec: JobSpec,
         job_id: int,
         watch: Watch | None,
     ) -> None:
-        self.workspace, self.the_run, self.work = workspace, run, work
+        self.workspace, self.judged_run, self.task = workspace, run, task
         self.settings, self.spec = settings, spec
         self.ledger = Ledger(workspace.ledger_path)
         self.progress = Progress(len(spec.rows) * spec.repeats)
-        self.outcomes: dict[tuple[int, int], TaskResult] = {}
+        self.results: dict[SampleKey, TaskResult] = {}
         self.began = time.monotonic()
         follow = None if watch is None else partial(watch, self.progress)
         self.heartbeat = Heartbeat(self.ledger, job_id, self._progress_now, follow)
@@ -66,44 +66,46 @@ class Session:
         self.sdk = ""
 
     def run(self) -> tuple[JobState, str]:
-        """Work until the end, a stop, or the budget: (state, message).
+        """Work until the end, a stop, or the budget; return state and message.
 
         The work has a thread of its own, because the caller's may have an event loop already, as in a
-        notebook. Ctrl+C and SIGTERM ask for a stop; a second Ctrl+C does not wait for what is in flight.
+        notebook. Ctrl+C and SIGTERM ask for a stop; a second Ctrl+C does not wait for requests in flight.
         """
         ended: Future[None] = Future()
         with self.heartbeat:
-            Thread(target=self._to_the_end, args=(ended,), daemon=True).start()
-            self._wait(ended)
+            Thread(target=self._work, args=(ended,), daemon=True).start()
+            try:
+                ended.result()
+            except KeyboardInterrupt:
+                self.heartbeat.stop()
+                ended.result()
         if self.out_of_budget:
             return "stopped", OUT_OF_BUDGET
-        if not self.stop_asked and self.progress.done < self.progress.total:
-            left = self.progress.total - self.progress.done
-            return "stopped", f"{left:,} samples came to no end; the same command asks for them again"
-        if not self.stop_asked:
-            return "done", ""
-        later = "; a batch goes on at the service, and the same command collects it"
-        return "stopped", f"stopped on request{later if self.spec.batch else ''}"
+        if self.stop_asked:
+            later = "; a batch goes on at the service, and the same command collects it"
+            return "stopped", f"stopped on request{later if self.spec.batch else ''}"
+        left = self.progress.total - self.progress.done
+        if left > 0:
+            return "stopped", f"{left:,} samples are not finished; the same command asks for them again"
+        return "done", ""
 
-    def _to_the_end(self, ended: Future[None]) -> None:
+    def _work(self, ended: Future[None]) -> None:
+        async def work(cache: CallCache) -> None:
+            async with Claude(self.settings, lambda: self.stop_asked) as claude:
+                self.sdk = claude.sdk
+                await (self._in_batches if self.spec.batch else self._concurrently)(claude, cache)
+
         try:
-            with CallCache.open(self.ledger) as verdicts:
-                asyncio.run(self._all(verdicts))
-        except BaseException as error:  # noqa: BLE001 -- raised again where somebody waits
+            with CallCache.open(self.ledger) as cache:
+                asyncio.run(work(cache))
+        except BaseException as error:  # noqa: BLE001 -- raised again in the thread that waits
             ended.set_exception(error)
         else:
             ended.set_result(None)
 
-    def _wait(self, ended: Future[None]) -> None:
-        try:
-            ended.result()
-        except KeyboardInterrupt:
-            self.heartbeat.stop()
-            ended.result()
-
     @property
     def stop_asked(self) -> bool:
-        """Whether the job was asked to stop; what is in flight is waited for."""
+        """Whether the job was asked to stop; requests in flight are waited for."""
         return self.heartbeat.stop_asked
 
     def _progress_now(self) -> dict[str, Any]:
@@ -111,122 +113,118 @@ class Session:
         return self.progress.to_dict()
 
     def publish(self, ledger: Ledger) -> JudgeResult:
-        """Make what came of it stand beside the run."""
-        made = JudgeResult(
-            self.the_run.run_id,
-            self.work.kind,
-            self.settings.judge,
-            self.work.prompt,
-            self.sdk,
-            "",
-            0,
-            0,
-            "",
+        """Store the results beside the run."""
+        judge_result = JudgeResult(
+            run_id=self.judged_run.run_id,
+            kind=self.task.kind,
+            model=self.settings.judge,
+            prompt=self.task.prompt,
+            sdk=self.sdk,
+            digest="",
+            samples=0,
+            scored=0,
+            at="",
         )
-        return publish(self.workspace, ledger, made, self.outcomes)
+        return publish(self.workspace, ledger, judge_result, self.results)
 
-    async def _all(self, verdicts: CallCache) -> None:
-        async with Claude(self.settings, lambda: self.stop_asked) as claude:
-            self.sdk = claude.sdk
-            await (self._rounds if self.spec.batch else self._workers)(claude, verdicts)
+    def _samples(self) -> Iterator[TaskSample]:
+        stored = StoredSamples(self.workspace.samples_path(self.judged_run.run_id))
+        for start in range(0, len(self.spec.rows), READ_AT_ONCE):
+            rows = [int(row) for row in self.spec.rows[start : start + READ_AT_ONCE]]
+            for row, sample in zip(rows, stored.read(rows, self.task.columns), strict=True):
+                yield from (TaskSample(row, attempt, sample) for attempt in range(self.spec.repeats))
 
-    async def _workers(self, claude: Claude, verdicts: CallCache) -> None:
-        todo = self._todo()
-        asking = CachedCalls(claude, verdicts, Budget(self.spec.budget_usd), self.progress)
+    async def _concurrently(self, claude: Claude, cache: CallCache) -> None:
+        """Run the workflows sample by sample, by as many workers as keep the service busy."""
+        samples = self._samples()
+        calls = CachedCalls(claude, cache, Budget(self.spec.budget_usd), self.progress)
         workers = min(2 * self.settings.concurrency, max(self.progress.total, 1))
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(workers):
-                    group.create_task(self._worker(todo, asking))
+                    group.create_task(self._worker(samples, calls))
         except* JudgeStoppedError as errors:
             raise errors.exceptions[0] from None
 
-    async def _rounds(self, claude: Claude, verdicts: CallCache) -> None:
-        """Take all samples through their steps together, a batch for each step that many of them take."""
-        asking = CachedCalls(claude, verdicts, Budget(None), self.progress)
+    async def _worker(self, samples: Iterator[TaskSample], calls: CachedCalls) -> None:
+        for sample in samples:
+            if self.stop_asked or self.out_of_budget:
+                return
+            await asyncio.sleep(0)  # cached calls never wait, and the other workers must not starve
+            result = await self._result(sample, calls)
+            if result is None:
+                self.out_of_budget = not self.stop_asked
+                return
+            self.results[(sample.row, sample.attempt)] = result
+            self.progress.note(result)
+
+    async def _result(self, sample: TaskSample, calls: CachedCalls) -> TaskResult | None:
+        """Run the workflow of a sample; return None where the budget or a stop does not allow a call."""
+        workflow = self.task.workflow(sample)
+        try:
+            request = next(workflow)
+            while True:
+                call = await calls.answer(request)
+                if call is None:
+                    return None
+                request = workflow.send(call)
+        except StopIteration as end:
+            result: TaskResult = end.value
+            return result
+        except (JudgeStoppedError, DataError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # noqa: BLE001 -- one sample's failure does not end the job
+            return TaskResult("error", f"reading the reply failed ({type(error).__name__})")
+
+    async def _in_batches(self, claude: Claude, cache: CallCache) -> None:
+        """Run all workflows in step: one round of batches for the first requests, one for the second, ..."""
+        calls = CachedCalls(claude, cache, Budget(None), self.progress)
 
         async def keep(request: Request, call: ModelCall, batch: str) -> None:
             self.progress.pay(call)
-            await asking.keep(request, call, batch)
+            await calls.keep(request, call, batch)
 
-        rounds = BatchRound(claude, self.ledger, keep, lambda: self.stop_asked)
-        waiting = {(one.row, one.attempt): self.work.workflow(one) for one in self._todo()}
-        sent: dict[SampleKey, ModelCall | None] = dict.fromkeys(waiting)
+        batches = BatchRound(claude, self.ledger, keep, lambda: self.stop_asked)
+        waiting = {(sample.row, sample.attempt): self.task.workflow(sample) for sample in self._samples()}
+        received: dict[SampleKey, ModelCall | None] = dict.fromkeys(waiting)
         while waiting and not self.stop_asked:
-            asked = self._advance(waiting, sent)
-            wanted = {request_key(one, self.settings.judge): one for one in asked.values()}
-            known = {key: one for key, one in verdicts.find(wanted).items() if one.status in FINAL}
-            self.progress.cached += len(known)
-            fresh = self._affordable({key: one for key, one in wanted.items() if key not in known})
-            known |= await rounds.ask(fresh) if fresh else {}
-            keys = {place: request_key(one, self.settings.judge) for place, one in asked.items()}
-            sent = {place: known[key] for place, key in keys.items() if key in known}
-            waiting = {place: waiting[place] for place in sent}
+            requests = self._advance(waiting, received)
+            keys = {sample: request_key(request, self.settings.judge) for sample, request in requests.items()}
+            by_key = {keys[sample]: request for sample, request in requests.items()}
+            done = {key: call for key, call in cache.find(by_key).items() if call.status in FINAL}
+            self.progress.cached += len(done)
+            fresh = self._affordable({key: request for key, request in by_key.items() if key not in done})
+            done |= await batches.ask(fresh) if fresh else {}
+            received = {sample: done[key] for sample, key in keys.items() if key in done}
+            waiting = {sample: waiting[sample] for sample in received}
 
     def _advance(
-        self, waiting: dict[SampleKey, Workflow], sent: Mapping[SampleKey, ModelCall | None]
+        self, waiting: dict[SampleKey, Workflow], received: Mapping[SampleKey, ModelCall | None]
     ) -> dict[SampleKey, Request]:
-        """Give each sample its call and take its next request; those that are finished are noted."""
-        asked = {}
-        for place, steps in waiting.items():
-            call = sent[place]
+        """Send each workflow its call and return its next request; results of finished ones are kept."""
+        requests = {}
+        for sample, workflow in waiting.items():
+            call = received[sample]
             try:
-                asked[place] = next(steps) if call is None else steps.send(call)
+                requests[sample] = next(workflow) if call is None else workflow.send(call)
             except StopIteration as end:
-                self.outcomes[place] = end.value
+                self.results[sample] = end.value
                 self.progress.note(end.value)
-        return asked
+        return requests
 
-    def _affordable(self, fresh: dict[str, Request]) -> dict[str, Request]:
-        """Keep the requests that the budget allows at the most they can cost."""
+    def _affordable(self, requests: dict[str, Request]) -> dict[str, Request]:
+        """Return the requests that the budget allows at the most that they can cost."""
         if self.spec.budget_usd is None:
-            return fresh
-        model, kept = self.settings.model, {}
+            return requests
+        model, affordable = self.settings.model, {}
         left = self.spec.budget_usd - (self.progress.cost_usd or 0.0)
-        for key, request in fresh.items():
+        for key, request in requests.items():
             left -= most_cost(request, model) * model.batch_factor
             if left < 0:
                 self.out_of_budget = True
                 break
-            kept[key] = request
-        return kept
-
-    def _todo(self) -> Iterator[TaskSample]:
-        stored = StoredSamples(self.workspace.samples_path(self.the_run.run_id))
-        for start in range(0, len(self.spec.rows), READ_AT_ONCE):
-            rows = [int(row) for row in self.spec.rows[start : start + READ_AT_ONCE]]
-            for row, sample in zip(rows, stored.read(rows, self.work.columns), strict=True):
-                yield from (TaskSample(row, attempt, sample) for attempt in range(self.spec.repeats))
-
-    async def _worker(self, todo: Iterator[TaskSample], asking: CachedCalls) -> None:
-        for given in todo:
-            if self.stop_asked or self.out_of_budget:
-                return
-            await asyncio.sleep(0)  # what is cached never waits, and the other workers must not starve
-            outcome = await self._drive(given, asking)
-            if outcome is None:
-                self.out_of_budget = not self.stop_asked
-                return
-            self.outcomes[(given.row, given.attempt)] = outcome
-            self.progress.note(outcome)
-
-    async def _drive(self, given: TaskSample, asking: CachedCalls) -> TaskResult | None:
-        """Take a sample through its steps; None where budget or a stop do not allow one."""
-        steps = self.work.workflow(given)
-        try:
-            request = next(steps)
-            while True:
-                call = await asking.answer(request)
-                if call is None:
-                    return None
-                request = steps.send(call)
-        except StopIteration as end:
-            found: TaskResult = end.value
-            return found
-        except (JudgeStoppedError, DataError, asyncio.CancelledError):
-            raise
-        except Exception as error:  # noqa: BLE001 -- one sample's trouble does not end the job
-            return TaskResult("error", f"reading the reply failed ({type(error).__name__})")
+            affordable[key] = request
+        return affordable
 
 
 @dataclass(frozen=True)
@@ -236,40 +234,40 @@ class JobResult:
     Attributes:
         job_id: its number.
         state: done, stopped or failed.
-        message: why, where that needs saying.
+        message: why, "" where it is done.
         progress: how far it came.
-        judgement: what stands beside the run now; None where nothing has an outcome.
-        outcomes: of this job, by row and attempt.
+        judge_result: the current result of the run; None where no sample is finished.
+        results: of this job, by row and attempt.
     """
 
     job_id: int
     state: JobState
     message: str
     progress: Progress
-    judgement: JudgeResult | None
-    outcomes: Mapping[tuple[int, int], TaskResult]
+    judge_result: JudgeResult | None
+    results: Mapping[SampleKey, TaskResult]
 
 
 def run_task(
     workspace: Workspace,
     run: Run,
-    work: JudgeTask,
+    task: JudgeTask,
     settings: ClientSettings,
     spec: JobSpec,
     watch: Watch | None = None,
 ) -> JobResult:
-    """Do work on samples of a run and publish what it came to.
+    """Do a task on samples of a run and store the results.
 
     Args:
-        workspace: where the run lies.
+        workspace: of the run.
         run: the run.
-        work: what to do.
-        settings: whom to ask and how fast.
+        task: what to do.
+        settings: which model to ask, and how fast.
         spec: which samples, how often, for how much.
         watch: called every second with the progress.
 
     Raises:
-        DataError: no model price where a budget is set, or another job of the kind lives on the run.
+        DataError: a budget is set and the model has no price, or such a job is running on the run.
     """
     if spec.budget_usd is not None and not settings.model.bands:
         raise DataError(
@@ -277,11 +275,11 @@ def run_task(
             "table, or a table of your own in model_prices.json of the workspace"
         )
     ledger = Ledger(workspace.ledger_path)
-    job_id = begin_job(ledger, work.kind, run.run_id, _facts(work, settings, spec))
-    session = Session(workspace, run, work, settings, spec, job_id, watch)
+    job_id = begin_job(ledger, task.kind, run.run_id, _spec_record(task, settings, spec))
+    session = Session(workspace, run, task, settings, spec, job_id, watch)
     state: JobState = "failed"
     message = "the job ended unexpectedly"
-    made = None
+    judge_result = None
     try:
         state, message = session.run()
     except JudgeStoppedError as error:
@@ -291,19 +289,26 @@ def run_task(
     finally:
         session.progress.seconds = time.monotonic() - session.began
         try:
-            made = session.publish(ledger) if session.outcomes else None
+            judge_result = session.publish(ledger) if session.results else None
         except (OSError, DataError) as error:
-            state, message = "failed", f"the verdicts are kept, but cannot be laid beside the run ({error})"
+            state = "failed"
+            message = f"the calls are kept, but the results cannot be stored beside the run ({error})"
         finally:
             end_job(ledger, job_id, state, message, session.progress.to_dict())
-    return JobResult(job_id, state, message, session.progress, made, session.outcomes)
+    return JobResult(job_id, state, message, session.progress, judge_result, session.results)
 
 
-def _facts(work: JudgeTask, settings: ClientSettings, spec: JobSpec) -> dict[str, Any]:
+def _spec_record(task: JudgeTask, settings: ClientSettings, spec: JobSpec) -> dict[str, Any]:
+    """Return what the ledger records of a job; an address without user, password and query."""
+    host = service_host(settings)  # first, as it checks the address
+    address = settings.base_url
+    if address is not None:
+        parts = urlsplit(address)
+        address = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
     return {
         "model": settings.model.name,
-        "prompt": work.prompt,
-        "service": service_host(settings),
+        "prompt": task.prompt,
+        "service": host,
         "concurrency": settings.concurrency,
         "effort": settings.effort,
         "prompts": spec.prompts,
@@ -313,13 +318,5 @@ def _facts(work: JudgeTask, settings: ClientSettings, spec: JobSpec) -> dict[str
         "batch": spec.batch,
         "limit": spec.limit,
         "sample": spec.sample,
-        "base_url": _plain_address(settings.base_url),
+        "base_url": address,
     }
-
-
-def _plain_address(given: str | None) -> str | None:
-    """Give an address without user, password and query, which may hold secrets."""
-    if given is None:
-        return None
-    parts = urlsplit(given)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))

@@ -1,4 +1,4 @@
-"""How far a judge agrees with itself: the metrics of a sample over its repeated readings."""
+"""How far a judge agrees with itself: the metrics of a sample over repeated evaluations."""
 
 from __future__ import annotations
 
@@ -30,54 +30,53 @@ _DOCUMENT = [field.name for field in SCHEMA.field("retrieved").type.value_type]
 
 @dataclass(frozen=True)
 class Variance:
-    """The spread of one metric within samples that were read several times.
+    """The spread of one metric within samples that were evaluated several times.
 
     Attributes:
-        metric: which.
-        samples: how many were read at least twice with a value each time.
-        readings: readings a sample, on average.
+        metric: its key.
+        samples: how many have a value from at least two evaluations.
+        evaluations: per sample, on average.
         deviation: square root of the mean variance within a sample (n - 1 in the denominator).
-        same: share of the samples whose value was the same every time.
+        same_share: share of the samples whose value was the same every time.
     """
 
     metric: str
     samples: int
-    readings: float
+    evaluations: float
     deviation: float
-    same: float
+    same_share: float
 
 
 def judge_variance(path: Path) -> list[Variance]:
-    """Give the spread of each metric over repeated readings; empty where no sample was read twice."""
+    """Return the spread of each metric over repeated evaluations; empty where no sample has several."""
     by_row: dict[int, list[JudgeReply]] = defaultdict(list)
-    for (row, _), outcome in read_task_results(path).items():
-        if outcome.payload is not None:
-            by_row[row].append(reply_from(outcome.payload))
-    repeated = [readings for readings in by_row.values() if len(readings) > 1]
+    for (row, _), result in read_task_results(path).items():
+        if result.payload is not None:
+            by_row[row].append(reply_from(result.payload))
+    repeated = [replies for replies in by_row.values() if len(replies) > 1]
     if not repeated:
         return []
-    scores = compute(_batch([one for readings in repeated for one in readings]))
-    ends = np.cumsum([len(readings) for readings in repeated])[:-1]
-    found = [
-        _variance(metric, np.split(scores[metric].values, ends)) for metric in METRICS if metric in scores
-    ]
-    return [one for one in found if one is not None]
+    scores = compute(_batch([reply for replies in repeated for reply in replies]))
+    ends = np.cumsum([len(replies) for replies in repeated])[:-1]
+    variances = [_variance(name, np.split(scores[name].values, ends)) for name in METRICS if name in scores]
+    return [variance for variance in variances if variance is not None]
 
 
-def _batch(readings: Sequence[JudgeReply]) -> Batch:
-    """Make the metric inputs of readings, each as a sample of its own."""
-    most = max((rank for one in readings for rank in one.form.ranks), default=0)
+def _batch(replies: Sequence[JudgeReply]) -> Batch:
+    """Return the metric inputs of replies, each as a sample of its own."""
+    most = max((rank for reply in replies for rank in reply.form.ranks), default=0)
     documents = [dict.fromkeys(_DOCUMENT) for _ in range(most)]
-    samples = [judged_sample({**_NOTHING, "retrieved": documents}, one) for one in readings]
+    samples = [judged_sample({**_NOTHING, "retrieved": documents}, reply) for reply in replies]
     batch = batch_of(pa.Table.from_pylist(samples, schema=SCHEMA))
-    return replace(batch, judge_labels=judge_result_of(readings))
+    return replace(batch, judge_labels=judge_result_of(replies))
 
 
-def _variance(metric: str, values: Sequence[FloatArray]) -> Variance | None:
-    known = [one[np.isfinite(one)] for one in values]
-    known = [one for one in known if len(one) > 1]
-    if not known:
+def _variance(metric: str, by_sample: Sequence[FloatArray]) -> Variance | None:
+    finite = [values[np.isfinite(values)] for values in by_sample]
+    repeated = [values for values in finite if len(values) > 1]
+    if not repeated:
         return None
-    within = float(np.mean([one.var(ddof=1) for one in known]))
-    same = float(np.mean([np.ptp(one) == 0 for one in known]))
-    return Variance(metric, len(known), float(np.mean([len(one) for one in known])), within**0.5, same)
+    within = float(np.mean([values.var(ddof=1) for values in repeated]))
+    same_share = float(np.mean([np.ptp(values) == 0 for values in repeated]))
+    evaluations = float(np.mean([len(values) for values in repeated]))
+    return Variance(metric, len(repeated), evaluations, within**0.5, same_share)

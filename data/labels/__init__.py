@@ -1,4 +1,4 @@
-"""Human labels: reading them, agreement, failure taxonomy, random samples and PPI means.
+"""Human labels and ratings: reading and writing them, their agreement with metrics, the failure taxonomy.
 
-May import `scoring` and `store`.
+May import `prompts`, `scoring`, `store` and `errors`.
 """

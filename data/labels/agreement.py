@@ -1,4 +1,4 @@
-"""How far the metrics of a run agree with people, and people with each other."""
+"""How far the metrics of a run agree with human labels, and annotators with each other."""
 
 from __future__ import annotations
 
@@ -33,73 +33,73 @@ from metrics.statistics.agreement import (
 
 __all__ = [
     "CELLS",
-    "DEFAULT_CUTS",
+    "DEFAULT_THRESHOLDS",
     "Alpha",
     "BinaryLabels",
     "Calibration",
     "Cell",
-    "Cuts",
+    "Thresholds",
     "alpha_of",
     "binary_labels_of",
     "calibrate",
     "ranking",
 ]
 
-Cuts = tuple[float, float]  # of people's values and of those held against them, as shares of the scales
-DEFAULT_CUTS: Cuts = (0.5, 0.5)
-Cell = Literal["yes-yes", "yes-no", "no-yes", "no-no"]  # people first
+Thresholds = tuple[float, float]  # of the human ratings and of the metric, as shares of their scales
+DEFAULT_THRESHOLDS: Thresholds = (0.5, 0.5)
+Cell = Literal["yes-yes", "yes-no", "no-yes", "no-no"]  # human first
 CELLS: tuple[Cell, ...] = ("yes-yes", "yes-no", "no-yes", "no-no")
 
 
 @dataclass(frozen=True)
 class BinaryLabels:
-    """People and a metric side by side over the n samples of a run.
+    """Human ratings and a metric, each as yes or no, over the n samples of a run.
 
     Attributes:
-        known: (n,) True where both have a value.
-        held: (n,) values of the metric, NaN where it has none.
-        people_yes: (n,) whether people's value reaches their cut-off; False where not known.
-        held_yes: (n,) the same of the metric.
-        gap: (n,) distance of the two on scales of 0 to 1; NaN where not known.
-        missing: status -> how many samples that people spoke of lack a value of the metric for it.
+        paired: (n,) True where both have a value.
+        metric_values: (n,) values of the metric, NaN where it has none.
+        human_yes: (n,) whether the human rating reaches its threshold; False where not paired.
+        metric_yes: (n,) the same of the metric.
+        gap: (n,) distance of the two on scales of 0 to 1; NaN where not paired.
+        missing: status -> how many rated samples have no value of the metric for that reason.
     """
 
-    known: BoolArray
-    held: FloatArray
-    people_yes: BoolArray
-    held_yes: BoolArray
+    paired: BoolArray
+    metric_values: FloatArray
+    human_yes: BoolArray
+    metric_yes: BoolArray
     gap: FloatArray
     missing: Mapping[str, int]
 
     @property
     def comparable(self) -> BoolArray:
-        """(n,) samples on which both have a value and a verdict; none where the metric has no scale."""
+        """(n,) samples with both labels; none where the metric has no scale."""
         return np.isfinite(self.gap)
 
     def cell(self, cell: Cell) -> BoolArray:
         """(n,) samples of one cell of the confusion matrix."""
-        people, held = (word == "yes" for word in cell.split("-"))
-        return np.asarray(self.comparable & (self.people_yes == people) & (self.held_yes == held))
+        human, metric = (word == "yes" for word in cell.split("-"))
+        return np.asarray(self.comparable & (self.human_yes == human) & (self.metric_yes == metric))
 
     @property
-    def apart(self) -> BoolArray:
-        """(n,) samples on which the verdicts differ."""
-        return np.asarray(self.comparable & (self.people_yes != self.held_yes))
+    def differing(self) -> BoolArray:
+        """(n,) samples on which the labels differ."""
+        return np.asarray(self.comparable & (self.human_yes != self.metric_yes))
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """How far one metric agrees with people.
+    """How far one metric agrees with the human ratings.
 
     Attributes:
-        verdicts: sample by sample.
-        confusion: counts of the pairs, positive where people say yes; None where the metric has no scale.
+        labels: sample by sample.
+        confusion: counts of the pairs, positive where the rating is yes; None where the metric has no scale.
         spearman: rank correlation of the values.
         rates: true positive rate, true negative rate, kappa, accuracy; empty without a confusion matrix.
-        rows: samples on which the verdicts differ, the widest gap first.
+        rows: samples on which the labels differ, the widest gap first.
     """
 
-    verdicts: BinaryLabels
+    labels: BinaryLabels
     confusion: Confusion | None
     spearman: Agreement
     rates: tuple[Agreement, ...]
@@ -108,14 +108,14 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Alpha:
-    """How far people agree with each other.
+    """How far annotators agree with each other.
 
     Attributes:
-        value: Krippendorff's alpha; NaN where it cannot be told.
+        value: Krippendorff's alpha; NaN where it is undefined.
         low: lower end of the 95 % interval; NaN where there is none.
         high: upper end.
-        n: samples that at least two people spoke of.
-        people: how many different people there are.
+        n: samples with at least two ratings.
+        annotators: how many there are.
         level: how values were compared.
     """
 
@@ -123,82 +123,85 @@ class Alpha:
     low: float
     high: float
     n: int
-    people: int
+    annotators: int
     level: Level
 
 
 def binary_labels_of(
-    scored: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS
+    scored: ScoredRun,
+    ratings: HumanRatings,
+    evaluated: EvaluatedMetric,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
 ) -> BinaryLabels:
-    """Set people and a metric side by side.
+    """Compare human ratings and a metric sample by sample.
 
     Args:
         scored: the run.
-        people: what they said.
-        held: the metric.
-        cuts: least share of each scale that counts as yes; a verdict of people needs more than half of them.
+        ratings: one dimension, as humans rated it.
+        evaluated: the metric.
+        thresholds: least share of each scale that counts as yes; a binary rating needs more than half of the
+            annotators instead.
 
     Raises:
         DataError: the run does not have the metric.
     """
-    spoken = np.isfinite(people.values)
-    column = column_of(scored, held, np.flatnonzero(spoken))
+    rated = np.isfinite(ratings.values)
+    column = column_of(scored, evaluated, np.flatnonzero(rated))
     values = np.where(column.status == Status.SCORED, column.values, np.nan)
-    known = spoken & np.isfinite(values)
-    missing = {
-        status.label: int((spoken & (column.status == status)).sum())
-        for status in Status
-        if status != Status.SCORED and (spoken & (column.status == status)).any()
-    }
-    human = on_scale(people.values, people.scale)
-    if people.falling:
+    paired = rated & np.isfinite(values)
+    counts = {status: int((rated & (column.status == status)).sum()) for status in Status}
+    human = on_scale(ratings.values, ratings.scale)
+    if ratings.lower_is_better:
         human = 1.0 - human
-    other = oriented(held, values)
-    people_yes = human > 0.5 if people.binary else passes(human, cuts[0])
+    metric = oriented(evaluated, values)
+    human_yes = human > 0.5 if ratings.binary else passes(human, thresholds[0])
     return BinaryLabels(
-        known=known,
-        held=values,
-        people_yes=known & people_yes,
-        held_yes=known & passes(other, cuts[1]),
-        gap=np.where(known, np.abs(human - other), np.nan),
-        missing=missing,
+        paired=paired,
+        metric_values=values,
+        human_yes=paired & human_yes,
+        metric_yes=paired & passes(metric, thresholds[1]),
+        gap=np.where(paired, np.abs(human - metric), np.nan),
+        missing={status.label: n for status, n in counts.items() if n and status != Status.SCORED},
     )
 
 
 def calibrate(
-    scored: ScoredRun, people: HumanRatings, held: EvaluatedMetric, cuts: Cuts = DEFAULT_CUTS
+    scored: ScoredRun,
+    ratings: HumanRatings,
+    evaluated: EvaluatedMetric,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
 ) -> Calibration:
-    """Measure how far a metric agrees with people; see verdicts_of for the cut-offs."""
-    verdicts = binary_labels_of(scored, people, held, cuts)
-    known, clusters = verdicts.known, scored.clusters[scored.question]
-    ranked = _ranked(scored, people, verdicts)
-    if not verdicts.comparable.any():
-        return Calibration(verdicts, None, ranked, (), np.zeros(0, dtype=np.int64))
-    pair = verdicts.held_yes[known], verdicts.people_yes[known]
-    apart = np.flatnonzero(verdicts.apart)
-    rows = apart[np.argsort(-verdicts.gap[apart], kind="stable")]
-    return Calibration(verdicts, confusion(*pair), ranked, binary_agreement(*pair, clusters[known]), rows)
+    """Measure how far a metric agrees with human ratings; see `binary_labels_of` for the thresholds."""
+    labels = binary_labels_of(scored, ratings, evaluated, thresholds)
+    spearman = _rank_correlation(scored, ratings, labels)
+    if not labels.comparable.any():
+        return Calibration(labels, None, spearman, (), np.zeros(0, dtype=np.int64))
+    pair = labels.metric_yes[labels.paired], labels.human_yes[labels.paired]
+    rates = binary_agreement(*pair, scored.clusters[scored.question][labels.paired])
+    differing = np.flatnonzero(labels.differing)
+    rows = differing[np.argsort(-labels.gap[differing], kind="stable")]
+    return Calibration(labels, confusion(*pair), spearman, rates, rows)
 
 
-def _ranked(scored: ScoredRun, people: HumanRatings, verdicts: BinaryLabels) -> Agreement:
-    known, clusters = verdicts.known, scored.clusters[scored.question]
-    return agreement(verdicts.held[known], people.values[known], clusters[known])[0]
+def _rank_correlation(scored: ScoredRun, ratings: HumanRatings, labels: BinaryLabels) -> Agreement:
+    paired, clusters = labels.paired, scored.clusters[scored.question]
+    return agreement(labels.metric_values[paired], ratings.values[paired], clusters[paired])[0]
 
 
-def ranking(scored: ScoredRun, people: HumanRatings) -> list[tuple[EvaluatedMetric, Agreement]]:
-    """Give the rank correlation of every metric with a quantity, the strongest first, undefined ones last."""
-    found = [
-        (held, _ranked(scored, people, binary_labels_of(scored, people, held)))
-        for held in evaluated_metrics(scored, people)
+def ranking(scored: ScoredRun, ratings: HumanRatings) -> list[tuple[EvaluatedMetric, Agreement]]:
+    """Return the rank correlation of every metric with the ratings, strongest first, undefined ones last."""
+    correlations = [
+        (metric, _rank_correlation(scored, ratings, binary_labels_of(scored, ratings, metric)))
+        for metric in evaluated_metrics(scored, ratings)
     ]
-    return sorted(found, key=lambda pair: np.nan_to_num(-abs(pair[1].value), nan=1.0))
+    return sorted(correlations, key=lambda pair: np.nan_to_num(-abs(pair[1].value), nan=1.0))
 
 
 def alpha_of(scored: ScoredRun, ledger: Ledger, key: str) -> Alpha:
-    """Measure how far the people who spoke of a quantity agree with each other."""
-    values, people, level = annotator_values(scored, ledger, key)
-    paired = np.isfinite(values).sum(axis=1) >= 2
-    clusters = scored.clusters[scored.question][paired]
-    kept = values[paired]
-    low, high = bootstrap_interval(lambda drawn: krippendorff_alpha(drawn, level), (kept,), clusters)
-    return Alpha(krippendorff_alpha(kept, level), low, high, int(paired.sum()), people, level)
+    """Measure how far the annotators who rated a dimension agree with each other."""
+    values, annotators, level = annotator_values(scored, ledger, key)
+    shared = np.isfinite(values).sum(axis=1) >= 2
+    clusters = scored.clusters[scored.question][shared]
+    values = values[shared]
+    low, high = bootstrap_interval(lambda drawn: krippendorff_alpha(drawn, level), (values,), clusters)
+    return Alpha(krippendorff_alpha(values, level), low, high, int(shared.sum()), annotators, level)

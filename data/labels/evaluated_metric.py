@@ -1,4 +1,4 @@
-"""What is held against people: a metric of a run from one source, put on a scale from worst to best."""
+"""A metric that is compared with human labels: its values from one source, on a scale from worst to best."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ __all__ = [
 ]
 
 _TOLERANCE = 1e-9
-_TRIED = 50  # samples read to see whether there are texts to estimate from
+_PROBED = 50  # samples read to see whether there are texts to compute lexical groundedness from
 _USUAL = ("faithfulness", "rl_f", LEXICAL_GROUNDEDNESS, "correctness", "answer_relevancy", "rb_agg", "rb_llm")
-_ELSEWHERE = ("retrieval", "system")  # stages that say nothing of the answer
+_OTHER_COMPONENTS = ("retrieval", "system")  # their metrics tell nothing about the answer
 _ABSTENTION = ("refused", "conditional_idk")
-_LABELS = {source.label: source for source in Source}
+_SOURCES = {source.label: source for source in Source}
 
 
 @dataclass(frozen=True)
 class EvaluatedMetric:
-    """A metric that is held against people, from one source.
+    """A metric from one source, to be compared with human labels.
 
     Attributes:
-        metric: its key; "lexical_support" for the estimate from words.
+        metric: its key; "lexical_support" for lexical groundedness.
         source: where its values come from.
     """
 
@@ -46,81 +46,81 @@ class EvaluatedMetric:
 
     @property
     def key(self) -> str:
-        """As the address holds it."""
+        """As it is written in a URL."""
         return f"{self.metric}:{self.source.label}"
 
     @property
     def title(self) -> str:
-        """Name for people."""
+        """Name on screen."""
         name = "Lexical support share" if self.metric == LEXICAL_GROUNDEDNESS else title_of(self.metric)
         return f"{name[:1].upper()}{name[1:]} ({self.source.label})"
 
 
-def evaluated_metrics(scored: ScoredRun, people: HumanRatings) -> list[EvaluatedMetric]:
-    """List the metrics that have a value where people spoke of a quantity, the nearest first."""
-    spoken = np.isfinite(people.values)
-    found = [
+def evaluated_metrics(scored: ScoredRun, ratings: HumanRatings) -> list[EvaluatedMetric]:
+    """List the metrics that have a value on rated samples, the most closely related first."""
+    rated = np.isfinite(ratings.values)
+    metrics = [
         EvaluatedMetric(name, source)
         for name in ordered(scored.metrics)
         for source in scored.sources[name]
-        if _comparable(people, name, source) and _speaks(scored, spoken, name, source)
+        if _is_related(ratings, name, source) and _has_values(scored, rated, name, source)
     ]
-    if people.metric in (PASS, "faithfulness"):
-        rows = np.flatnonzero(spoken)[:_TRIED]
+    if ratings.metric in (PASS, "faithfulness"):
+        rows = np.flatnonzero(rated)[:_PROBED]
         if (lexical_groundedness(scored, rows).status[rows] == Status.SCORED).any():
-            found.append(EvaluatedMetric(LEXICAL_GROUNDEDNESS, Source.ESTIMATED))
-    return sorted(found, key=lambda one: _nearness(one, people))
+            metrics.append(EvaluatedMetric(LEXICAL_GROUNDEDNESS, Source.ESTIMATED))
+    usual = {name: position for position, name in enumerate(_USUAL)}
+
+    def distance(metric: EvaluatedMetric) -> tuple[bool, bool, int]:
+        position = usual.get(metric.metric, len(usual))
+        return metric.metric != ratings.metric, metric.source != Source.JUDGED, position
+
+    return sorted(metrics, key=distance)
 
 
-def _comparable(people: HumanRatings, name: str, source: Source) -> bool:
-    """Whether a metric can say something of the quantity; of the estimates only that of refusals is shown."""
-    if people.key == UNANSWERABLE:
+def _is_related(ratings: HumanRatings, name: str, source: Source) -> bool:
+    """Whether a metric may tell something about a dimension; of heuristics only those of refusals do."""
+    if ratings.key == UNANSWERABLE:
         return name in _ABSTENTION
     if "@" in name or source in (Source.HUMAN, Source.ESTIMATED) or name in _ABSTENTION:
         return False
-    found = declared(name)
-    return source == Source.JUDGED or found is None or found.component not in _ELSEWHERE
+    metric = declared(name)
+    return source == Source.JUDGED or metric is None or metric.component not in _OTHER_COMPONENTS
 
 
-def _speaks(scored: ScoredRun, spoken: BoolArray, name: str, source: Source) -> bool:
+def _has_values(scored: ScoredRun, rated: BoolArray, name: str, source: Source) -> bool:
     column = scored.column(name, source)
-    return column is not None and bool((column.status[spoken] == Status.SCORED).any())
-
-
-def _nearness(one: EvaluatedMetric, people: HumanRatings) -> tuple[bool, bool, int]:
-    rank = _USUAL.index(one.metric) if one.metric in _USUAL else len(_USUAL)
-    return one.metric != people.metric, one.source != Source.JUDGED, rank
+    return column is not None and bool((column.status[rated] == Status.SCORED).any())
 
 
 def evaluated_metric_of(key: str) -> EvaluatedMetric:
-    """Read what Held.key wrote.
+    """Parse `EvaluatedMetric.key`.
 
     Raises:
-        DataError: it is no metric with a source.
+        DataError: it is not a metric with a source.
     """
     metric, _, label = key.rpartition(":")
-    source = _LABELS.get(label)
+    source = _SOURCES.get(label)
     if not metric or source is None or source == Source.HUMAN:
-        accepted = ", ".join(f"METRIC:{one}" for one in _LABELS if one != Source.HUMAN.label)
+        accepted = ", ".join(f"METRIC:{name}" for name in _SOURCES if name != Source.HUMAN.label)
         raise DataError(f"{key[:60]!r}; accepted: {accepted}")
     return EvaluatedMetric(metric, source)
 
 
-def column_of(scored: ScoredRun, held: EvaluatedMetric, rows: IntArray) -> MetricColumn:
-    """Give a metric's values; an estimate that is made when asked for has them in the given rows alone."""
-    if held.metric == LEXICAL_GROUNDEDNESS:
+def column_of(scored: ScoredRun, evaluated: EvaluatedMetric, rows: IntArray) -> MetricColumn:
+    """Return a metric's values; lexical groundedness is computed for the given rows alone."""
+    if evaluated.metric == LEXICAL_GROUNDEDNESS:
         return lexical_groundedness(scored, rows)
-    column = scored.column(held.metric, held.source)
+    column = scored.column(evaluated.metric, evaluated.source)
     if column is None:
-        raise DataError(
-            f"run {scored.run.run_id} has no {held.source.label} {held.metric[:60]!r}; accepted: one it has"
-        )
+        metric = f"{evaluated.source.label} {evaluated.metric[:60]!r}"
+        raise DataError(f"run {scored.run.run_id} has no {metric}; accepted: a metric that it has")
     return column
 
 
-def passes(values: FloatArray, cut: float) -> BoolArray:
-    """(n,) whether a value reaches a cut-off; a hair below it counts, for thirds are not exact."""
-    return np.asarray(values >= cut - _TOLERANCE, dtype=np.bool_)
+def passes(values: FloatArray, threshold: float) -> BoolArray:
+    """(n,) whether a value reaches a threshold, within 1e-9, because values such as 2/3 are not exact."""
+    return np.asarray(values >= threshold - _TOLERANCE, dtype=np.bool_)
 
 
 def on_scale(values: FloatArray, scale: tuple[float, float]) -> FloatArray:
@@ -129,19 +129,17 @@ def on_scale(values: FloatArray, scale: tuple[float, float]) -> FloatArray:
     return (values - low) / (high - low if high > low else 1.0)
 
 
-def oriented(held: EvaluatedMetric, values: FloatArray) -> FloatArray:
-    """(n,) values from 0, worst, to 1, best; all NaN for a metric without a scale."""
-    scale = _scale(held, values)
-    if scale is None:
-        return np.full(len(values), np.nan)
-    found = declared(held.metric)
-    placed = on_scale(values, scale)
-    return 1.0 - placed if found is not None and found.higher_is_better is False else placed
+def oriented(evaluated: EvaluatedMetric, values: FloatArray) -> FloatArray:
+    """(n,) values from 0, worst, to 1, best; all NaN for a metric without a scale.
 
-
-def _scale(held: EvaluatedMetric, values: FloatArray) -> tuple[float, float] | None:
-    low, high = (0.0, 1.0) if held.metric == LEXICAL_GROUNDEDNESS else bounds_of(held.metric)
-    if np.isfinite((low, high)).all():
-        return low, high
-    known = values[np.isfinite(values)]
-    return (0.0, 1.0) if len(known) and known.min() >= 0.0 and known.max() <= 1.0 else None
+    A metric that declares no bounds is taken to be a share when all its values lie in 0 to 1.
+    """
+    scale = (0.0, 1.0) if evaluated.metric == LEXICAL_GROUNDEDNESS else bounds_of(evaluated.metric)
+    if not np.isfinite(scale).all():
+        finite = values[np.isfinite(values)]
+        if not len(finite) or finite.min() < 0.0 or finite.max() > 1.0:
+            return np.full(len(values), np.nan)
+        scale = (0.0, 1.0)
+    metric = declared(evaluated.metric)
+    shares = on_scale(values, scale)
+    return 1.0 - shares if metric is not None and metric.higher_is_better is False else shares

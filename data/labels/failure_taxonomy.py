@@ -1,8 +1,8 @@
-"""A project's failure labels in people's own words: gathered from notes, defined, counted, renamed, merged.
+"""A project's failure taxonomy: its failure labels, made from notes, defined, counted, renamed, merged.
 
-A project's taxonomy is its failure labels with their definitions. Rows are added, never changed in meaning:
-a definition gives way to a newer one, and a label of a case that is gathered, renamed or merged stands anew
-under the same person, with the same verdict and note, so that undoing it brings the earlier one back.
+Rows are added and never changed in meaning: a newer definition replaces an older one, and a case whose label
+is gathered, renamed or merged gets a new label by the same annotator with the same verdict and note, so that
+undoing it restores the earlier one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from data.errors import WorkspaceError
-from data.labels.reviewed_cases import STANDING, named
+from data.labels.reviewed_cases import CURRENT_LABELS, annotator_name
 from data.store.ledger import Label, Ledger
 from data.store.workspace import utc_now
 
@@ -36,14 +36,14 @@ LONGEST_LABEL = 120
 
 @dataclass(frozen=True)
 class LabelCount:
-    """A failure label of a project, and how many cases bear it.
+    """A failure label of a project, and how many cases have it.
 
     Attributes:
         label: the label.
-        definition: what it means; "" where nobody said.
-        who: gave the definition that stands; "" for a label that is in use and not in the taxonomy.
+        definition: what it means; "" where there is none.
+        who: author of the definition; "" for a label that is in use but not in the taxonomy.
         at: when, ISO time in UTC; "" likewise.
-        by_run: run id -> cases that at least one person gave the label, for the runs that have any.
+        by_run: run id -> cases that at least one annotator gave the label, for runs with any.
     """
 
     label: str
@@ -59,29 +59,30 @@ class LabelCount:
 
     @property
     def defined(self) -> bool:
-        """Whether the taxonomy holds it."""
+        """Whether it is in the taxonomy."""
         return bool(self.who)
 
 
 _COUNTS = f"""
-    {STANDING} SELECT failure, run_id, count(*) FROM (
+    {CURRENT_LABELS} SELECT failure, run_id, count(*) FROM (
         SELECT DISTINCT failure, run_id, question_id, repeat FROM given WHERE failure <> '')
     GROUP BY failure, run_id
 """  # noqa: S608 -- constants
 _NOTES = f"""
-    {STANDING} SELECT label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at, queue_id
+    {CURRENT_LABELS}
+    SELECT label_id, run_id, question_id, repeat, annotator, verdict, failure, note, at, queue_id
     FROM given WHERE failure = '' AND trim(note) <> '' ORDER BY label_id DESC
 """  # noqa: S608 -- constants
-_AGAIN = f"""
+_COPY = f"""
     INSERT INTO labels (run_id, question_id, repeat, annotator, verdict, failure, note, at, queue_id)
-    {STANDING} SELECT run_id, question_id, repeat, annotator, verdict, :failure, note, :at, queue_id
+    {CURRENT_LABELS} SELECT run_id, question_id, repeat, annotator, verdict, :failure, note, :at, queue_id
     FROM given
 """  # noqa: S608 -- constants
 _GATHER = (
-    _AGAIN  # noqa: S608 -- constants
+    _COPY  # noqa: S608 -- constants
     + " WHERE failure = '' AND trim(note) <> '' AND label_id IN (SELECT value FROM json_each(:labels))"
 )
-_RELABEL = _AGAIN + " WHERE failure = :old"
+_RELABEL = _COPY + " WHERE failure = :old"
 _TAXONOMY = """
     SELECT label, definition, who, at FROM taxonomy
     WHERE project = ? AND removed_at IS NULL ORDER BY rowid
@@ -89,87 +90,87 @@ _TAXONOMY = """
 
 
 def define_label(ledger: Ledger, project: str, label: str, definition: str, who: str) -> None:
-    """Put a failure label into a project's taxonomy, or give it another definition.
+    """Add a failure label to a project's taxonomy, or change its definition.
 
     Raises:
-        WorkspaceError: no label, one that is too long, or nobody's name.
+        WorkspaceError: the label is empty or too long, or the name is empty.
     """
-    label, who = _label(label), named(who)
+    label, who = _label(label), annotator_name(who)
     with _writing(ledger) as connection:
         _define(connection, project, label, definition.strip(), who)
 
 
 def remove_label(ledger: Ledger, project: str, label: str) -> None:
-    """Take a label out of the taxonomy; cases keep it, and it is listed while any does."""
+    """Remove a label from the taxonomy; cases keep it, and it is listed while any does."""
     with _writing(ledger) as connection:
         _retire(connection, project, label)
 
 
 def rename_label(ledger: Ledger, project: str, runs: Sequence[str], old: str, new: str, who: str) -> int:
-    """Give a label another name in the taxonomy, on the cases of the project and in its evaluators.
+    """Rename a label in the taxonomy, on the cases of the project and in its evaluators.
 
     Returns:
-        How many labels of people stand anew.
+        How many human labels were changed.
 
     Raises:
-        WorkspaceError: the new name is taken (merging is told apart), empty or too long, or nobody's name.
+        WorkspaceError: the new name is taken (see `merge_labels`), empty or too long, or `who` is empty.
     """
-    new, who = _label(new), named(who)
-    if any(one.label == new for one in label_counts(ledger, project, runs)):
-        raise WorkspaceError(f"failure label {new!r} is there already; accepted: another name, or a merge")
+    new, who = _label(new), annotator_name(who)
+    if any(count.label == new for count in label_counts(ledger, project, runs)):
+        raise WorkspaceError(f"failure label {new!r} exists already; accepted: another name, or a merge")
     return _replace(ledger, project, runs, (old, new), who)
 
 
 def merge_labels(ledger: Ledger, project: str, runs: Sequence[str], old: str, into: str, who: str) -> int:
-    """Make one label of two: the cases and evaluators of the one go to the other, which keeps its definition.
+    """Merge a label into another, which keeps its definition and takes over the cases and evaluators.
 
     Returns:
-        How many labels of people stand anew.
+        How many human labels were changed.
 
     Raises:
-        WorkspaceError: both are the same, or nobody's name.
+        WorkspaceError: both are the same, or `who` is empty.
     """
-    into, who = _label(into), named(who)
+    into, who = _label(into), annotator_name(who)
     if old == into:
         raise WorkspaceError(f"failure label {old!r} cannot be merged into itself; accepted: another label")
     return _replace(ledger, project, runs, (old, into), who)
 
 
 def gather(ledger: Ledger, project: str, labels: Sequence[Label], failure: str, who: str) -> int:
-    """Give notes a failure label, which stands under the name of who wrote each.
+    """Give notes a failure label, in the name of the annotator who wrote each.
 
-    The verdict stays as it was: a note without one does not become a fail. A note that was changed, undone or
-    gathered meanwhile is left alone.
+    The verdict stays: a note without one does not become a fail. A note that was changed, undone or labelled
+    in the meantime is left alone.
 
     Args:
         ledger: of the workspace.
         project: whose taxonomy the label joins, if it is not in there.
-        labels: of open_notes.
+        labels: from `open_notes`.
         failure: the failure label.
-        who: person who gathers.
+        who: who gives the label.
 
     Returns:
-        How many notes have it now.
+        How many notes got it.
 
     Raises:
-        WorkspaceError: no label, one that is too long, or nobody's name.
+        WorkspaceError: the label is empty or too long, or the name is empty.
     """
-    failure, who = _label(failure), named(who)
-    given = {
-        "runs": json.dumps(sorted({one.run_id for one in labels})),
-        "labels": json.dumps([one.label_id for one in labels]),
+    failure, who = _label(failure), annotator_name(who)
+    parameters = {
+        "runs": json.dumps(sorted({label.run_id for label in labels})),
+        "labels": json.dumps([label.label_id for label in labels]),
         "failure": failure,
         "at": utc_now().isoformat(),
     }
     with _writing(ledger) as connection:
-        gathered = connection.execute(_GATHER, given).rowcount
+        gathered = connection.execute(_GATHER, parameters).rowcount
         if gathered and failure not in _defined(connection, project):
             _define(connection, project, failure, "", who)
     return int(gathered)
 
 
 def label_counts(ledger: Ledger, project: str, runs: Sequence[str]) -> list[LabelCount]:
-    """List the labels of a project's taxonomy and those in use beside it, the most frequent first."""
+    """List the labels in a project's taxonomy and the others in use, the most frequent first."""
     if not ledger.path.exists():
         return []
     by_label: dict[str, dict[str, int]] = {}
@@ -177,15 +178,15 @@ def label_counts(ledger: Ledger, project: str, runs: Sequence[str]) -> list[Labe
         defined = _defined(connection, project)
         for label, run_id, cases in connection.execute(_COUNTS, {"runs": json.dumps(list(runs))}):
             by_label.setdefault(label, {})[run_id] = cases
-    found = [
+    counts = [
         LabelCount(label, *defined.get(label, ("", "", "")), by_label.get(label, {}))
         for label in {**defined, **by_label}
     ]
-    return sorted(found, key=lambda one: (-one.cases, one.label))
+    return sorted(counts, key=lambda count: (-count.cases, count.label))
 
 
 def offered_labels(ledger: Ledger, project: str) -> list[str]:
-    """Name the labels to choose from: the project's taxonomy first, then what else is in use."""
+    """List the labels to choose from: the project's taxonomy first, then others in use."""
     if not ledger.path.exists():
         return []
     with ledger.open() as connection:
@@ -194,7 +195,7 @@ def offered_labels(ledger: Ledger, project: str) -> list[str]:
 
 
 def open_notes(ledger: Ledger, runs: Sequence[str]) -> list[Label]:
-    """List the notes that no failure label was gathered from, newest first."""
+    """List the notes without a failure label, newest first."""
     if not ledger.path.exists():
         return []
     with ledger.open() as connection:
@@ -203,23 +204,23 @@ def open_notes(ledger: Ledger, runs: Sequence[str]) -> list[Label]:
 
 @contextmanager
 def _writing(ledger: Ledger) -> Iterator[sqlite3.Connection]:
-    """Give a connection in one transaction: all of it is written, or nothing."""
+    """Open a connection for one transaction: all of it is written, or nothing."""
     with ledger.open() as connection:
         connection.execute("BEGIN IMMEDIATE")
-        yield connection  # an error closes the connection, which takes everything back
+        yield connection  # an error closes the connection, which rolls back
         connection.execute("COMMIT")
 
 
 def _replace(ledger: Ledger, project: str, runs: Sequence[str], names: tuple[str, str], who: str) -> int:
     old, new = names
-    given = {"runs": json.dumps(list(runs)), "old": old, "failure": new, "at": utc_now().isoformat()}
+    parameters = {"runs": json.dumps(list(runs)), "old": old, "failure": new, "at": utc_now().isoformat()}
     with _writing(ledger) as connection:
         defined = _defined(connection, project)
         if new not in defined:
             _define(connection, project, new, defined.get(old, ("",))[0], who)
         _retire(connection, project, old)
         _point_evaluators(connection, project, names, who)
-        return int(connection.execute(_RELABEL, given).rowcount)
+        return int(connection.execute(_RELABEL, parameters).rowcount)
 
 
 def _point_evaluators(connection: sqlite3.Connection, project: str, names: tuple[str, str], who: str) -> None:
@@ -237,7 +238,7 @@ def _point_evaluators(connection: sqlite3.Connection, project: str, names: tuple
 
 
 def _defined(connection: sqlite3.Connection, project: str) -> dict[str, tuple[str, str, str]]:
-    """Definition, who and when of each label of the taxonomy."""
+    """Return definition, author and time of each label in the taxonomy."""
     return {label: (text, who, at) for label, text, who, at in connection.execute(_TAXONOMY, (project,))}
 
 

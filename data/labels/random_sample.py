@@ -1,12 +1,11 @@
-"""Random queues: which case a person labels next, so that labels are a fair sample of the run.
+"""Random queues: the order in which an annotator labels cases, so that the labels are a random sample.
 
-A label or rating given in a queue carries its number. What was found by browsing carries none.
+A label or rating from a queue carries its number; one of a case found by browsing carries none.
 """
 
 from __future__ import annotations
 
 import secrets
-import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -22,6 +21,10 @@ from metrics.schema.scores import IntArray
 __all__ = ["Queue", "QueueState", "queue_of", "queue_state", "rows_of", "start_queue"]
 
 _SEEDS = 2**31
+_QUEUES = (
+    "SELECT queue_id, run_id, quantity, seed, who FROM queues"
+    " WHERE run_id = ? AND quantity = ? ORDER BY queue_id"
+)
 _IN_QUEUE = """
     SELECT question_id, repeat FROM ratings
     WHERE queue_id = :queue AND annotator = :who AND undone_at IS NULL
@@ -33,19 +36,19 @@ _IN_QUEUE = """
 
 @dataclass(frozen=True)
 class Queue:
-    """A random order of the samples of a run, for one person and one quantity.
+    """A random order of the samples of a run, for one annotator and one rating dimension.
 
     Attributes:
         queue_id: its number.
         run_id: the run.
-        quantity: key of what is rated.
+        dimension: key of the rating dimension.
         seed: of the order.
-        who: the person.
+        who: the annotator.
     """
 
     queue_id: int
     run_id: str
-    quantity: str
+    dimension: str
     seed: int
     who: str
 
@@ -56,64 +59,55 @@ class Queue:
 
 @dataclass(frozen=True)
 class QueueState:
-    """How far a queue has come.
+    """The progress of a queue.
 
     Attributes:
         queue: the queue.
-        rated: rows that its person has rated in it.
-        coming: rows that are still to come, the next one first.
+        rated: rows that its annotator has rated in it.
+        remaining: rows that are not rated yet, the next one first.
     """
 
     queue: Queue
     rated: frozenset[int]
-    coming: tuple[int, ...]
+    remaining: tuple[int, ...]
 
     @property
     def total(self) -> int:
         """Samples of the run."""
-        return len(self.rated) + len(self.coming)
+        return len(self.rated) + len(self.remaining)
 
     def drawn(self, row: int) -> bool:
-        """Whether the queue has come to a row: it was rated in it, or is the next."""
-        return row in self.rated or row in self.coming[:1]
+        """Whether the queue has reached a row: it was rated, or is the next."""
+        return row in self.rated or row in self.remaining[:1]
 
     def after(self, row: int) -> int | None:
-        """Give the row that comes next once this one is rated; None at the end."""
-        return next((one for one in self.coming[:2] if one != row), None)
+        """Return the row that is next once this one is rated; None at the end."""
+        return next((other for other in self.remaining[:2] if other != row), None)
 
 
-def start_queue(ledger: Ledger, run_id: str, quantity: str, who: str) -> Queue:
-    """Start a random queue, or give the one that the person has already.
+def start_queue(ledger: Ledger, run_id: str, dimension: str, who: str) -> Queue:
+    """Start a random queue, or return the one that the annotator has already.
 
-    The order is the same for everybody who rates a quantity of a run: so the first cases are rated by several
-    people, and how far these agree can be told.
+    The order is the same for everybody who rates a dimension of a run, so that several annotators rate the
+    first cases and their agreement can be measured.
     """
-    dimension_of(quantity)
+    dimension_of(dimension)
     name = who.strip()
     if not name:
         raise WorkspaceError("a queue needs the name of who rates; accepted: any text")
     with ledger.open() as connection:
         connection.execute("BEGIN IMMEDIATE")
-        there = _queues(connection, run_id, quantity)
-        mine = next((one for one in there if one.who == name), None)
-        if mine is None:
-            seed = there[0].seed if there else secrets.randbelow(_SEEDS)
+        queues = [Queue(*row) for row in connection.execute(_QUEUES, (run_id, dimension))]
+        own = next((queue for queue in queues if queue.who == name), None)
+        if own is None:
+            seed = queues[0].seed if queues else secrets.randbelow(_SEEDS)
             cursor = connection.execute(
                 "INSERT INTO queues (run_id, quantity, seed, who, at) VALUES (?, ?, ?, ?, ?)",
-                (run_id, quantity, seed, name, utc_now().isoformat()),
+                (run_id, dimension, seed, name, utc_now().isoformat()),
             )
-            mine = Queue(int(cursor.lastrowid or 0), run_id, quantity, seed, name)
+            own = Queue(int(cursor.lastrowid or 0), run_id, dimension, seed, name)
         connection.execute("COMMIT")
-    return mine
-
-
-def _queues(connection: sqlite3.Connection, run_id: str, quantity: str) -> list[Queue]:
-    rows = connection.execute(
-        "SELECT queue_id, run_id, quantity, seed, who FROM queues"
-        " WHERE run_id = ? AND quantity = ? ORDER BY queue_id",
-        (run_id, quantity),
-    )
-    return [Queue(*row) for row in rows]
+    return own
 
 
 def queue_of(ledger: Ledger, queue_id: int) -> Queue | None:
@@ -128,12 +122,12 @@ def queue_of(ledger: Ledger, queue_id: int) -> Queue | None:
 
 
 def queue_state(ledger: Ledger, scored: ScoredRun, queue: Queue) -> QueueState:
-    """Say which samples of a run a queue has behind it, and which come."""
+    """Return which samples of a run are rated in a queue, and which remain."""
     with ledger.open() as connection:
         cases = connection.execute(_IN_QUEUE, {"queue": queue.queue_id, "who": queue.who}).fetchall()
     rated = frozenset(rows_of(scored, cases).values())
-    coming = tuple(row for row in queue.order(scored.n).tolist() if row not in rated)
-    return QueueState(queue, rated, coming)
+    remaining = tuple(row for row in queue.order(scored.n).tolist() if row not in rated)
+    return QueueState(queue, rated, remaining)
 
 
 def rows_of(scored: ScoredRun, cases: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
@@ -142,7 +136,7 @@ def rows_of(scored: ScoredRun, cases: Iterable[tuple[str, int]]) -> dict[tuple[s
     ids = np.array(sorted({name for name, _ in wanted}), dtype=object)
     codes = np.searchsorted(scored.question_ids, ids) if len(ids) else np.zeros(0, dtype=np.int64)
     rows = np.flatnonzero(np.isin(scored.question, codes))
-    found = {
+    by_case = {
         (str(scored.question_ids[scored.question[row]]), int(scored.repeats[row])): int(row) for row in rows
     }
-    return {case: row for case, row in found.items() if case in wanted}
+    return {case: row for case, row in by_case.items() if case in wanted}

@@ -1,4 +1,4 @@
-"""What people can say of a case, on the judge's own scales, so that the two can be held together."""
+"""What annotators can rate, on the judge's own scales, so that the two can be compared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from data.store.ledger import Ledger
 __all__ = [
     "EVALUATOR",
     "PASS",
-    "QUANTITIES",
+    "RATING_DIMENSIONS",
     "RatingDimension",
     "dimension_of",
     "offered_dimensions",
@@ -25,88 +25,85 @@ PASS, EVALUATOR = "pass", "evaluator:"
 
 @dataclass(frozen=True)
 class RatingDimension:
-    """Something a person can say of a case.
+    """Something about a case that annotators can rate.
 
     Attributes:
         key: "pass", the key of a judged metric, or "evaluator:NAME".
-        title: name for people.
+        title: name on screen.
         levels: word and value of each answer, best first; empty for a share of two whole numbers.
-        asks: what a person is asked; of what a judge labels too, in the very words of the judge's prompt.
+        question: what annotators are asked; where a judge labels it too, in the words of the judge's prompt.
     """
 
     key: str
     title: str
     levels: tuple[tuple[str, float], ...]
-    asks: str = ""
+    question: str = ""
 
     @property
     def metric(self) -> str:
-        """The metric that a judge gives of the same quantity; a verdict on the whole case has none."""
+        """The judged metric of the same dimension; pass or fail has none."""
         return self.key.replace(EVALUATOR, "evaluator_", 1)
 
     @property
     def binary(self) -> bool:
-        """Whether there are but two answers."""
+        """Whether there are only two answers."""
         return len(self.levels) == 2
 
 
-def _levels(words: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
-    return tuple(words.items())
-
-
-QUANTITIES: Mapping[str, RatingDimension] = {
-    one.key: one
-    for one in (
+RATING_DIMENSIONS: Mapping[str, RatingDimension] = {
+    dimension.key: dimension
+    for dimension in (
         RatingDimension(
             PASS, "Pass or fail", (("pass", 1.0), ("fail", 0.0)), "Would you let this answer stand?"
         ),
-        RatingDimension("correctness", "Correctness", _levels(AGREES), label_wording("agrees")),
+        RatingDimension("correctness", "Correctness", tuple(AGREES.items()), label_wording("agrees")),
         RatingDimension(
-            "answer_relevancy", "Answer relevancy", _levels(ADDRESSES), label_wording("addresses")
+            "answer_relevancy", "Answer relevancy", tuple(ADDRESSES.items()), label_wording("addresses")
         ),
-        RatingDimension("completeness", "Completeness", _levels(COMPLETE), label_wording("complete")),
+        RatingDimension("completeness", "Completeness", tuple(COMPLETE.items()), label_wording("complete")),
         RatingDimension(
             "faithfulness",
             "Faithfulness",
             (),
             "How many claims does the answer make, and how many of them does a document support? "
             f"Claims: {label_wording('claims')} Support: {label_wording('by')} "
-            "Of an answer without claims nothing can be said.",
+            "An answer without claims cannot be rated.",
         ),
     )
 }
 
 
 def dimension_of(key: str) -> RatingDimension:
-    """Find a quantity.
+    """Find a rating dimension.
 
     Raises:
-        DataError: there is no such quantity; the message lists those there are.
+        DataError: there is none with this key; the message lists those there are.
     """
     name = key.removeprefix(EVALUATOR)
     if key.startswith(EVALUATOR) and name.strip():
         return RatingDimension(key, name, (("yes", 1.0), ("no", 0.0)))
-    if key not in QUANTITIES:
-        raise DataError(f"quantity {key[:60]!r}; accepted: {', '.join(QUANTITIES)}, {EVALUATOR}NAME")
-    return QUANTITIES[key]
+    if key not in RATING_DIMENSIONS:
+        accepted = f"{', '.join(RATING_DIMENSIONS)}, {EVALUATOR}NAME"
+        raise DataError(f"rating dimension {key[:60]!r}; accepted: {accepted}")
+    return RATING_DIMENSIONS[key]
 
 
 def offered_dimensions(ledger: Ledger, project: str) -> list[RatingDimension]:
-    """List what people can rate in a project: the fixed quantities, and one for each of its evaluators."""
+    """List what can be rated in a project: the fixed dimensions, and one for each of its evaluators."""
     if not ledger.path.exists():
-        return [*QUANTITIES.values()]
+        return [*RATING_DIMENSIONS.values()]
     with ledger.open() as connection:
         rows = connection.execute(
             "SELECT name, question FROM evaluators WHERE project = ? AND removed_at IS NULL"
             " ORDER BY evaluator_id",
             (project,),
         ).fetchall()
-    own = [replace(dimension_of(f"{EVALUATOR}{name}"), asks=question) for name, question in rows]
-    return [*QUANTITIES.values(), *own]
+    evaluators = [replace(dimension_of(f"{EVALUATOR}{name}"), question=question) for name, question in rows]
+    return [*RATING_DIMENSIONS.values(), *evaluators]
 
 
 def share_of(supported: int, claims: int) -> float:
-    """Make a value of faithfulness: supported claims of all claims.
+    """Return the share of supported claims, the value of a faithfulness rating.
 
     Raises:
         DataError: there is no claim, or more are supported than there are.

@@ -1,6 +1,6 @@
-"""What people rate. A verdict on the whole case ("pass") is a label; everything else is a rating.
+"""Human ratings of a case. Pass or fail is a label; a value of any other dimension is a rating.
 
-Both can carry the number of the random queue that drew the case: only these are a fair sample of the run.
+Both can carry the number of the random queue that drew the case: only these are a random sample of the run.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from data.store.workspace import utc_now
 
 __all__ = ["Rating", "rate", "ratings_of", "undo", "unrated"]
 
-NO_VALUE = -1.0  # in the table: looked at, and the quantity does not apply or cannot be said
+NO_VALUE = -1.0  # in the table: the annotator found that the dimension does not apply or cannot be rated
 _ROUNDING = 1e-9
 Case = tuple[str, str, int]
-_GIVEN = "SELECT question_id, repeat, annotator, {value}, queue_id FROM {table} WHERE {key} IN ("
+_SELECT = "SELECT question_id, repeat, annotator, {value}, queue_id FROM {table} WHERE {key} IN ("
 _NEWEST = "SELECT max({key}) FROM {table} WHERE run_id = :run AND undone_at IS NULL"
 _KEPT = " AND (NOT :drawn OR queue_id IS NOT NULL) GROUP BY question_id, repeat, annotator) ORDER BY {key}"
-_RATINGS = (f"{_GIVEN}{_NEWEST} AND quantity = :quantity{_KEPT}").format(
+_RATINGS = (f"{_SELECT}{_NEWEST} AND quantity = :quantity{_KEPT}").format(
     value="value", table="ratings", key="rating_id"
 )
-_LABELS = (f"{_GIVEN}{_NEWEST} AND verdict IS NOT NULL{_KEPT}").format(
+_LABELS = (f"{_SELECT}{_NEWEST} AND verdict IS NOT NULL{_KEPT}").format(
     value="CASE verdict WHEN 'pass' THEN 1.0 ELSE 0.0 END", table="labels", key="label_id"
 )
 _UNDO = """
@@ -36,14 +36,14 @@ _UNDO = """
 
 @dataclass(frozen=True)
 class Rating:
-    """What one person said of one case.
+    """One annotator's rating of one case.
 
     Attributes:
         question_id: the question.
         repeat: which repeat of it.
-        annotator: who.
-        value: on the quantity's scale; None where the person found that it does not apply or cannot be said.
-        queue_id: the queue that drew the case; None where it was found by browsing.
+        annotator: who rated.
+        value: on the dimension's scale; None where it does not apply or cannot be rated.
+        queue_id: the queue that drew the case; None for one found by browsing.
     """
 
     question_id: str
@@ -57,30 +57,30 @@ def rate(
     ledger: Ledger,
     case: Case,
     annotator: str,
-    quantity: str,
+    dimension: str,
     value: float | None,
     queue_id: int | None = None,
 ) -> int:
-    """Record a rating; it replaces the same person's earlier one of the case until undone.
+    """Record a rating; until undone it replaces the annotator's earlier one of the case.
 
     Args:
         ledger: of the workspace.
         case: (run_id, question_id, repeat).
-        annotator: name of the person; must not be empty.
-        quantity: what is rated; a verdict of "pass" is a label: see Ledger.add_label.
-        value: one of its levels, for a share any from 0 to 1; None where it does not apply or cannot be said.
-        queue_id: the queue that drew the case; None where it was found by browsing.
+        annotator: name; must not be empty.
+        dimension: key of what is rated; pass or fail is a label, see Ledger.add_label.
+        value: one of its levels, or a share from 0 to 1; None where it does not apply or cannot be rated.
+        queue_id: the queue that drew the case; None for one found by browsing.
 
     Returns:
         The rating's number.
 
     Raises:
-        DataError: the quantity or the value is not accepted.
+        DataError: the dimension or the value is not accepted.
     """
     if not annotator.strip():
         raise WorkspaceError("a rating needs the name of who gives it; accepted: any text")
     if value is not None:
-        _check(dimension_of(quantity), value)
+        _check(dimension_of(dimension), value)
     with ledger.open() as connection:
         cursor = connection.execute(
             "INSERT INTO ratings (run_id, question_id, repeat, annotator, quantity, value, queue_id, at)"
@@ -88,7 +88,7 @@ def rate(
             (
                 *case,
                 annotator.strip(),
-                dimension_of(quantity).key,
+                dimension_of(dimension).key,
                 NO_VALUE if value is None else value,
                 queue_id,
                 utc_now().isoformat(),
@@ -97,48 +97,48 @@ def rate(
         return int(cursor.lastrowid or 0)
 
 
-def _check(quantity: RatingDimension, value: float) -> None:
-    if quantity.key == PASS:
+def _check(dimension: RatingDimension, value: float) -> None:
+    if dimension.key == PASS:
         raise DataError("a verdict on the whole case is a label, not a rating; accepted: no value")
-    near = any(abs(value - level) <= _ROUNDING for _, level in quantity.levels)
-    if not (near if quantity.levels else 0.0 <= value <= 1.0):
-        accepted = ", ".join(f"{level:g} ({word})" for word, level in quantity.levels) or "0 to 1"
-        raise DataError(f"{quantity.key}: {value!r}; accepted: {accepted}")
+    near = any(abs(value - level) <= _ROUNDING for _, level in dimension.levels)
+    if not (near if dimension.levels else 0.0 <= value <= 1.0):
+        accepted = ", ".join(f"{level:g} ({word})" for word, level in dimension.levels) or "0 to 1"
+        raise DataError(f"{dimension.key}: {value!r}; accepted: {accepted}")
 
 
-def undo(ledger: Ledger, run_id: str, annotator: str, quantity: str) -> Rating | None:
-    """Take back the person's newest rating of a quantity in a run; None if there was nothing to take back."""
+def undo(ledger: Ledger, run_id: str, annotator: str, dimension: str) -> Rating | None:
+    """Undo the annotator's newest rating of a dimension in a run and return it; None if there is none."""
     with ledger.open() as connection:
         row = connection.execute(
-            _UNDO, (utc_now().isoformat(), run_id, annotator.strip(), quantity)
+            _UNDO, (utc_now().isoformat(), run_id, annotator.strip(), dimension)
         ).fetchone()
     return _rating(row) if row else None
 
 
-def ratings_of(ledger: Ledger, run_id: str, quantity: str, drawn: bool = False) -> list[Rating]:
-    """List what stands: the newest word of each person on each case.
+def ratings_of(ledger: Ledger, run_id: str, dimension: str, drawn: bool = False) -> list[Rating]:
+    """List the newest rating of each case by each annotator.
 
     Args:
         ledger: of the workspace.
         run_id: the run.
-        quantity: key of the quantity; "pass" reads the labels.
-        drawn: only what was said in a random queue, each person's newest word there.
+        dimension: its key; "pass" reads the labels.
+        drawn: only ratings in a random queue, the newest there.
     """
     if not ledger.path.exists():
         return []
-    chosen = {"run": run_id, "quantity": quantity, "drawn": drawn}
+    chosen = {"run": run_id, "quantity": dimension, "drawn": drawn}
     with ledger.open() as connection:
-        rows = connection.execute(_LABELS if quantity == PASS else _RATINGS, chosen).fetchall()
+        rows = connection.execute(_LABELS if dimension == PASS else _RATINGS, chosen).fetchall()
     return [_rating(row) for row in rows]
 
 
-def unrated(ledger: Ledger, run_id: str, quantity: str) -> list[Rating]:
-    """List where a person's newest word on a case, in a random queue, is that it cannot be rated."""
+def unrated(ledger: Ledger, run_id: str, dimension: str) -> list[Rating]:
+    """List the cases of a random queue that an annotator found impossible to rate."""
     if not ledger.path.exists():
         return []
     with ledger.open() as connection:
-        rows = connection.execute(_RATINGS, {"run": run_id, "quantity": quantity, "drawn": True}).fetchall()
-    return [one for one in map(_rating, rows) if one.value is None]
+        rows = connection.execute(_RATINGS, {"run": run_id, "quantity": dimension, "drawn": True}).fetchall()
+    return [rating for rating in map(_rating, rows) if rating.value is None]
 
 
 def _rating(row: tuple[str, int, str, float, int | None]) -> Rating:

@@ -1,4 +1,4 @@
-"""Which cases people have read: labelled, noted, or gone past under their name."""
+"""Which cases annotators have reviewed: labelled, noted, or marked as read."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from data.errors import WorkspaceError
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now
 
-__all__ = ["STANDING", "ReviewedCases", "mark_reviewed", "named", "reviewed_cases"]
+__all__ = ["CURRENT_LABELS", "ReviewedCases", "annotator_name", "mark_reviewed", "reviewed_cases"]
 
-# the newest label of each person for each case of the runs :runs, a JSON list, as the table `given`
-STANDING = """
+# the newest label of each annotator for each case of the runs :runs, a JSON list, as the table `given`
+CURRENT_LABELS = """
     WITH standing AS (
         SELECT max(label_id) AS label_id FROM labels
         WHERE undone_at IS NULL AND run_id IN (SELECT value FROM json_each(:runs))
         GROUP BY run_id, question_id, repeat, annotator),
     given AS (SELECT labels.* FROM labels JOIN standing USING (label_id))
 """
-_SEEN = f"""
-    {STANDING}, seen AS (
+_REVIEWED = f"""
+    {CURRENT_LABELS}, seen AS (
         SELECT run_id, question_id, repeat, annotator AS who FROM given
         UNION SELECT run_id, question_id, repeat, who FROM reads
         WHERE run_id IN (SELECT value FROM json_each(:runs)))
@@ -32,47 +32,47 @@ _SEEN = f"""
 
 @dataclass(frozen=True)
 class ReviewedCases:
-    """Cases that people read: labelled, noted, or marked as read.
+    """Cases that annotators labelled, noted, or marked as read.
 
     Attributes:
-        cases: different cases that at least one person read.
-        by: person -> cases, who read most first.
+        cases: different cases that at least one annotator reviewed.
+        by_annotator: annotator -> cases, the most first.
     """
 
     cases: int
-    by: Mapping[str, int]
+    by_annotator: Mapping[str, int]
 
 
 def mark_reviewed(ledger: Ledger, case: tuple[str, str, int], who: str) -> None:
-    """Write down that a person read a case; a second time changes nothing.
+    """Record that an annotator read a case; a second time changes nothing.
 
     Args:
         ledger: of the workspace.
         case: (run_id, question_id, repeat).
-        who: the person.
+        who: the annotator.
 
     Raises:
-        WorkspaceError: nobody's name.
+        WorkspaceError: the name is empty.
     """
-    row = (*case, named(who), utc_now().isoformat())
+    row = (*case, annotator_name(who), utc_now().isoformat())
     with ledger.open() as connection:
         connection.execute("INSERT OR IGNORE INTO reads VALUES (?, ?, ?, ?, ?)", row)
 
 
 def reviewed_cases(ledger: Ledger, runs: Sequence[str]) -> ReviewedCases:
-    """Count the cases of some runs that people labelled, noted or marked as read, and by whom."""
+    """Count the reviewed cases of some runs, in all and by annotator."""
     if not ledger.path.exists():
         return ReviewedCases(0, {})
     with ledger.open() as connection:
-        (_, cases), *people = connection.execute(_SEEN, {"runs": json.dumps(list(runs))}).fetchall()
-    return ReviewedCases(cases, dict(sorted(people, key=lambda entry: (-entry[1], entry[0]))))
+        (_, cases), *counts = connection.execute(_REVIEWED, {"runs": json.dumps(list(runs))}).fetchall()
+    return ReviewedCases(cases, dict(sorted(counts, key=lambda entry: (-entry[1], entry[0]))))
 
 
-def named(who: str) -> str:
-    """Give a person's name without space around it.
+def annotator_name(who: str) -> str:
+    """Return a name without the space around it.
 
     Raises:
-        WorkspaceError: there is none.
+        WorkspaceError: it is empty.
     """
     if not who.strip():
         raise WorkspaceError("error analysis needs the name of who does it; accepted: any text")

@@ -28,7 +28,7 @@ def test_a_batch_gives_the_same_verdicts_at_half_the_price(tmp_path: Path) -> No
         together = judged(batched, same, server, batch=True)
         made_batches = [one for one in server.asked if one.path == "/v1/messages/batches"]
     assert together.state == "done"
-    assert together.outcomes == alone.outcomes
+    assert together.results == alone.results
     assert len(made_batches) == 1
     assert together.progress.cost_usd == pytest.approx((alone.progress.cost_usd or 0) / 2)
     with batched.ledger.open() as connection:
@@ -56,7 +56,7 @@ def test_failures_in_a_batch_have_their_reasons_and_a_bad_form_is_mended_in_a_se
     assert mended > 0
     assert set(result.progress.failed) == {*LASTING.values(), "error"}
     assert result.progress.scored + sum(result.progress.failed.values()) == 40
-    reasons = {one.reason for one in result.outcomes.values() if one.status == "error"}
+    reasons = {one.reason for one in result.results.values() if one.status == "error"}
     assert reasons == {"the service failed on it in a batch (internal)"}
 
 
@@ -67,7 +67,7 @@ def test_a_stopped_job_collects_its_batch_later_and_pays_once(
     monkeypatch.setattr("data.jobs.heartbeat.pulse", lambda *_: True)  # asked to stop at once
     with JudgeServer(Script(batch_seconds=1.0)) as server:
         first = judged(store, run, server, batch=True)
-        assert (first.state, first.outcomes) == ("stopped", {})
+        assert (first.state, first.results) == ("stopped", {})
         assert "collects it" in jobs_of(store.ledger)[0].message
         monkeypatch.undo()
         monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-test-secret")
@@ -127,7 +127,7 @@ def test_a_missing_result_and_a_too_long_sample_have_their_reasons(tmp_path: Pat
         result = judged(store, run, server, batch=True)
     failed = result.progress.failed
     assert result.progress.scored + sum(failed.values()) == 6
-    reasons = {one.status: one.reason for one in result.outcomes.values() if one.status != "scored"}
+    reasons = {one.status: one.reason for one in result.results.values() if one.status != "scored"}
     assert set(reasons) <= {"error", "context_exceeded"}
     if "error" in reasons:
         assert reasons["error"] == "the service gave no result for it in a batch"

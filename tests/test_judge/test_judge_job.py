@@ -73,10 +73,10 @@ def test_every_sample_ends_scored_or_with_a_reason_and_none_is_judged_twice(tmp_
         "schema",
     }
     assert result.state == "done"
-    assert len(result.outcomes) == 500
+    assert len(result.results) == 500
     assert result.progress.scored + sum(result.progress.failed.values()) == 500
     assert set(result.progress.failed) == {*LASTING.values(), "error"}
-    assert all(one.reason for one in result.outcomes.values() if one.status != "scored")
+    assert all(one.reason for one in result.results.values() if one.status != "scored")
     assert served
     assert set(served.values()) == {1}
     assert again.progress.scored == result.progress.scored
@@ -119,10 +119,10 @@ def test_a_killed_job_resumed_five_times_equals_one_that_was_left_alone(tmp_path
         last = judged(shaken, same, server, timeout=1.0)
         served = server.served()
     assert (last.state, alone.state) == ("done", "done")
-    assert last.outcomes == alone.outcomes
-    assert last.judgement is not None
-    assert alone.judgement is not None
-    assert last.judgement.digest == alone.judgement.digest
+    assert last.results == alone.results
+    assert last.judge_result is not None
+    assert alone.judge_result is not None
+    assert last.judge_result.digest == alone.judge_result.digest
     assert sum(served.values()) - len(served) <= 5 * 8  # at most what was in flight at each kill
     assert last.progress.cached >= 5 * 8 - 8
 
@@ -204,7 +204,7 @@ def test_repeats_are_asked_apart_and_show_the_judges_own_variance(tmp_path: Path
     with JudgeServer() as server:
         result = judged(store, run, server, repeats=3)
     assert len(server.asked) == 15
-    assert {place[1] for place in result.outcomes} == {0, 1, 2}
+    assert {place[1] for place in result.results} == {0, 1, 2}
     assert store.summary(run)["faithfulness"].n_scored == 5
 
 
@@ -386,8 +386,8 @@ def test_a_slow_down_is_shared_and_passes() -> None:
 def test_a_judgement_that_stands_is_the_newest_and_older_ones_stay(tmp_path: Path) -> None:
     store, run = made(tmp_path, 4)
     with JudgeServer() as server:
-        first = judged(store, run, server, rows=range(2)).judgement
-        second = judged(store, run, server, rows=range(2, 4)).judgement
+        first = judged(store, run, server, rows=range(2)).judge_result
+        second = judged(store, run, server, rows=range(2, 4)).judge_result
     assert first is not None
     assert second is not None
     listed = judge_results_of(store.ledger, run.run_id)
@@ -427,7 +427,7 @@ def test_half_an_emoji_in_a_reply_is_no_loss(tmp_path: Path) -> None:
     with JudgeServer(Script(reply=reply)) as server:
         result = judged(store, run, server)
     assert (result.state, result.progress.scored) == ("done", 3)
-    quotes = {one.payload["injections"][0]["quote"] for one in result.outcomes.values()}
+    quotes = {one.payload["injections"][0]["quote"] for one in result.results.values()}
     assert quotes == {"half ?"}
 
 
@@ -438,7 +438,7 @@ def test_a_hostile_reply_is_a_reason_and_not_a_crash(reply: str, tmp_path: Path)
         result = judged(store, run, server)
     assert result.state == "done"
     assert result.progress.failed == {"invalid": 2}
-    assert all("no valid reply after a second attempt" in one.reason for one in result.outcomes.values())
+    assert all("no valid reply after a second attempt" in one.reason for one in result.results.values())
 
 
 def test_a_watcher_that_goes_does_not_end_the_heartbeat(
@@ -505,7 +505,7 @@ def test_a_service_that_sends_the_key_back_does_not_put_it_on_disk(tmp_path: Pat
     with JudgeServer(Script(reply=reply)) as server:
         result = judged(store, run, server)
     store.summary(run)
-    assert {one.payload["injections"][0]["quote"] for one in result.outcomes.values()} == {"key [API key]"}
+    assert {one.payload["injections"][0]["quote"] for one in result.results.values()} == {"key [API key]"}
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or b"sk-test-secret" not in path.read_bytes(), path
 

@@ -86,6 +86,15 @@ def test_a_workspace_may_have_its_own_prices(tmp_path: Path) -> None:
     path.write_text('{"date": 3}', "utf-8")
     with pytest.raises(DataError, match="cannot be read as a price table"):
         read_prices(tmp_path)
+    for change, field in (
+        ({"batch_factor": -1}, "batch_factor"),
+        ({"default": "other"}, "default 'other'"),
+        ({"models": {"m": {**model, "window": 0}}}, "models.m.window"),
+        ({"models": {"m": {**model, "bands": [{**band, "input": float("nan")}]}}}, r"models.m.bands.0.input"),
+    ):
+        path.write_text(json.dumps(own | change), "utf-8")
+        with pytest.raises(DataError, match=field):
+            read_prices(tmp_path)
 
 
 def test_the_model_comes_from_the_environment_where_none_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

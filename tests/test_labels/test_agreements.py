@@ -61,7 +61,7 @@ def test_the_four_counts_by_hand(workspace: RunStore) -> None:
     # both high: 0, 1; people alone: 2, 3; metric alone: 4; both low: 5; 6 and 7 lack one side
     counts = found.confusion
     assert (counts.tp, counts.fn, counts.fp, counts.tn) == (2, 2, 1, 1)
-    assert found.verdicts.missing == {"not run": 1}
+    assert found.labels.missing == {"not run": 1}
     by_name = {one.name: (one.value, one.n) for one in found.rates}
     assert by_name["true_positive_rate"] == (0.5, 4)
     assert by_name["true_negative_rate"] == (0.5, 2)
@@ -78,7 +78,7 @@ def test_cut_offs_move_on_both_sides(workspace: RunStore) -> None:
     found = calibrate(scored, people, IMPORTED, (0.9, 0.2)).confusion
     assert found is not None
     assert (found.tp, found.fn, found.fp, found.tn) == (3, 0, 2, 1)
-    apart = binary_labels_of(scored, people, IMPORTED, (0.9, 0.2)).apart
+    apart = binary_labels_of(scored, people, IMPORTED, (0.9, 0.2)).differing
     mark = disagreement_cohort(HUMAN, IMPORTED, (0.9, 0.2))
     assert mark == "disagree:imported%3Afaithfulness:faithfulness:imported:0.9:0.2"
     assert np.array_equal(cohort_rows(scored, mark), apart)
@@ -162,13 +162,13 @@ def test_alpha_between_the_annotators_of_a_file(workspace: RunStore) -> None:
     found = alpha_of(_table(workspace, records), workspace.ledger, HUMAN)
     # ranks of 1 1 2 3 4 4 are 1.5 1.5 3 4 5.5 5.5: within 1 * 2 ordered pairs, over all 2 * 6 * 16.5
     assert found.value == pytest.approx(1 - 5 * 2 / 198)
-    assert (found.n, found.people, found.level) == (3, 2, "ordinal")
+    assert (found.n, found.annotators, found.level) == (3, 2, "ordinal")
     assert np.isnan(found.low)  # fewer than ten cases
 
 
 def _drawn(store: RunStore, scored: ScoredRun, values: np.ndarray[Any, Any], n: int) -> list[int]:
     queue = start_queue(store.ledger, scored.run.run_id, "faithfulness", "Ann")
-    rows = queue_state(store.ledger, scored, queue).coming[:n]
+    rows = queue_state(store.ledger, scored, queue).remaining[:n]
     for row in rows:
         case = _case(scored, row)
         rate(store.ledger, case, "Ann", "faithfulness", float(values[row]), queue.queue_id)
@@ -195,7 +195,7 @@ def test_the_corrected_mean_takes_labels_drawn_at_random_alone(workspace: RunSto
     expected = ppi_mean(values[mask], column[mask], column[~mask])
     assert found.ppi.estimate == pytest.approx(expected.estimate)
     assert (found.ppi.low, found.ppi.high) == pytest.approx((expected.low, expected.high))
-    assert (found.same, found.browsed, found.unjudged) == (True, 7, 0)
+    assert (found.same_dimension, found.browsed, found.unjudged) == (True, 7, 0)
     assert (found.ppi.n_labelled, found.ppi.n_unlabelled) == (30, 90)
     assert found.raw.mean == pytest.approx(column.mean())
     assert found.raw.mean > found.ppi.high > truth.mean() > found.ppi.low
@@ -253,7 +253,7 @@ def test_a_verdict_is_corrected_by_the_metrics_verdict(workspace: RunStore) -> N
     assert found.ppi is not None
     # the metric says yes to 0, 1, 4, 7 of the seven it scored; people to 0 and 1
     assert (found.ppi.judge_mean, found.ppi.classical.mean) == pytest.approx((4 / 7, 2 / 7))
-    assert (found.same, found.unjudged) == (False, 1)
+    assert (found.same_dimension, found.unjudged) == (False, 1)
 
 
 def test_a_tie_between_people_is_no_pass(workspace: RunStore) -> None:
@@ -261,7 +261,7 @@ def test_a_tie_between_people_is_no_pass(workspace: RunStore) -> None:
     workspace.ledger.add_label(_case(scored, 0), "Ann", "pass")
     workspace.ledger.add_label(_case(scored, 0), "Bo", "fail")
     found = binary_labels_of(scored, _people(workspace, scored, "pass"), IMPORTED)
-    assert (bool(found.known[0]), bool(found.people_yes[0]), bool(found.held_yes[0])) == (True, False, True)
+    assert (bool(found.paired[0]), bool(found.human_yes[0]), bool(found.metric_yes[0])) == (True, False, True)
 
 
 def test_the_support_share_is_an_estimate_that_is_no_metric_of_the_run(workspace: RunStore) -> None:
@@ -333,7 +333,7 @@ def test_inspectorraget_without_a_judge(demo: RunStore) -> None:
     people = _people(demo, scored)
     found = calibrate(scored, people, EvaluatedMetric(LEXICAL_GROUNDEDNESS, Source.ESTIMATED))
     assert found.confusion is not None
-    assert (found.confusion.n, found.verdicts.missing) == (94, {"not applicable": 6})
+    assert (found.confusion.n, found.labels.missing) == (94, {"not applicable": 6})
     assert 0.5 < found.spearman.value < 0.75
     alpha = alpha_of(scored, demo.ledger, HUMAN)
     assert (alpha.n, round(alpha.value, 2)) == (100, 0.43)

@@ -9,7 +9,7 @@ import pytest
 from data.api import add_run
 from data.errors import DataError
 from data.labels.random_sample import queue_of, queue_state, rows_of, start_queue
-from data.labels.rating_dimensions import QUANTITIES, dimension_of, offered_dimensions, share_of
+from data.labels.rating_dimensions import RATING_DIMENSIONS, dimension_of, offered_dimensions, share_of
 from data.labels.ratings import rate, ratings_of, undo
 from data.prompts.prompt import label_wording, load_prompt
 from data.scoring.run_store import RunStore
@@ -52,17 +52,17 @@ def test_next_is_the_first_that_its_person_has_not_rated_in_it(workspace: RunSto
     rate(ledger, _case(scored, rest[0]), "Ann", "correctness", 0.0)  # found by browsing
     rate(ledger, _case(scored, first), "Bo", "correctness", 1.0)
     state = queue_state(ledger, scored, queue)
-    assert (state.coming[0], state.rated, state.total) == (first, frozenset(), N)
+    assert (state.remaining[0], state.rated, state.total) == (first, frozenset(), N)
     assert (state.after(first), state.drawn(first), state.drawn(second)) == (second, True, False)
     rate(ledger, _case(scored, first), "Ann", "correctness", 0.5, queue.queue_id)
     rate(ledger, _case(scored, second), "Ann", "correctness", None, queue.queue_id)  # cannot be said
     state = queue_state(ledger, scored, queue)
-    assert (state.rated, state.coming[0]) == (frozenset({first, second}), third)
+    assert (state.rated, state.remaining[0]) == (frozenset({first, second}), third)
     assert (state.drawn(first), state.after(first)) == (True, third)
     taken = undo(ledger, scored.run.run_id, "Ann", "correctness")
     assert taken is not None
     assert (taken.question_id, taken.value) == (_case(scored, second)[1], None)
-    assert queue_state(ledger, scored, queue).coming[0] == second
+    assert queue_state(ledger, scored, queue).remaining[0] == second
 
 
 def test_verdicts_in_a_queue_are_labels_that_carry_its_number(workspace: RunStore) -> None:
@@ -100,7 +100,7 @@ def test_a_word_said_later_while_browsing_does_not_touch_the_drawn_one(workspace
 
 
 def test_people_rate_on_the_scale_of_the_judge() -> None:
-    scales = {key: {value for _, value in one.levels} for key, one in QUANTITIES.items()}
+    scales = {key: {value for _, value in one.levels} for key, one in RATING_DIMENSIONS.items()}
     assert scales["correctness"] == set(AGREES.values()) == {0.0, 0.5, 1.0}
     assert scales["answer_relevancy"] == set(ADDRESSES.values())
     assert scales["completeness"] == set(COMPLETE.values())
@@ -113,16 +113,16 @@ def test_people_rate_on_the_scale_of_the_judge() -> None:
     [("correctness", "agrees"), ("answer_relevancy", "addresses"), ("completeness", "complete")],
 )
 def test_people_are_asked_in_the_words_of_the_judges_prompt(quantity: str, label: str) -> None:
-    asks = QUANTITIES[quantity].asks
+    question = RATING_DIMENSIONS[quantity].question
     prompt = load_prompt("reading").text.replace("`", '"')
-    assert f'- "{label}": {asks[:1].lower()}{asks[1:]}\n' in prompt
-    assert all(f'"{word}"' in asks for word, _ in QUANTITIES[quantity].levels)
+    assert f'- "{label}": {question[:1].lower()}{question[1:]}\n' in prompt
+    assert all(f'"{word}"' in question for word, _ in RATING_DIMENSIONS[quantity].levels)
 
 
 def test_people_are_told_of_refusals_documents_and_claims_what_the_judge_is_told() -> None:
-    assert 'A refusal is "no".' in QUANTITIES["answer_relevancy"].asks
-    assert "the question and the documents call for" in QUANTITIES["completeness"].asks
-    faithfulness = QUANTITIES["faithfulness"].asks
+    assert 'A refusal is "no".' in RATING_DIMENSIONS["answer_relevancy"].question
+    assert "the question and the documents call for" in RATING_DIMENSIONS["completeness"].question
+    faithfulness = RATING_DIMENSIONS["faithfulness"].question
     for words in ("a sentence with two facts is two claims", "what you know yourself is no support"):
         assert words in load_prompt("reading").text
         assert words in faithfulness
@@ -173,15 +173,15 @@ def test_the_stamp_sees_ratings_come_and_go(workspace: RunStore) -> None:
 
 
 def test_the_evaluators_of_a_project_can_be_rated(workspace: RunStore) -> None:
-    assert [one.key for one in offered_dimensions(workspace.ledger, "p")] == [*QUANTITIES]
+    assert [one.key for one in offered_dimensions(workspace.ledger, "p")] == [*RATING_DIMENSIONS]
     with workspace.ledger.open() as connection:
         connection.execute(
             "INSERT INTO evaluators (project, name, label, question, who, at) VALUES (?, ?, ?, ?, ?, ?)",
             ("p", "wrong_date", "wrong date", "Is a date wrong?", "Ann", "now"),
         )
     own = offered_dimensions(workspace.ledger, "p")[-1]
-    assert (own.key, own.asks, own.binary) == ("evaluator:wrong_date", "Is a date wrong?", True)
-    assert [one.key for one in offered_dimensions(workspace.ledger, "other")] == [*QUANTITIES]
+    assert (own.key, own.question, own.binary) == ("evaluator:wrong_date", "Is a date wrong?", True)
+    assert [one.key for one in offered_dimensions(workspace.ledger, "other")] == [*RATING_DIMENSIONS]
 
 
 def test_rows_are_found_by_question_and_repeat(workspace: RunStore) -> None:

@@ -181,11 +181,11 @@ def test_traces_read_are_different_cases_by_anybody(ledger: Ledger) -> None:
     mark_reviewed(ledger, ("r1", "q2", 0), " Ann ")
     mark_reviewed(ledger, ("r2", "q1", 0), "Bo")
     here = reviewed_cases(ledger, ["r1"])
-    assert (here.cases, here.by) == (2, {"Ann": 2, "Bo": 1})
-    assert list(here.by) == ["Ann", "Bo"]
+    assert (here.cases, here.by_annotator) == (2, {"Ann": 2, "Bo": 1})
+    assert list(here.by_annotator) == ["Ann", "Bo"]
     assert reviewed_cases(ledger, RUNS).cases == 3
     ledger.undo_label("r1", "Bo")
-    assert reviewed_cases(ledger, ["r1"]).by == {"Ann": 2}
+    assert reviewed_cases(ledger, ["r1"]).by_annotator == {"Ann": 2}
     with pytest.raises(WorkspaceError, match="name of who"):
         mark_reviewed(ledger, ("r1", "q1", 0), "")
 

@@ -15,7 +15,7 @@ from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.labels.evaluated_metric import EvaluatedMetric
 from data.labels.random_sample import queue_of, queue_state, start_queue
-from data.labels.rating_dimensions import QUANTITIES
+from data.labels.rating_dimensions import RATING_DIMENSIONS
 from data.labels.ratings import rate, ratings_of
 from data.scoring.run_store import RunStore
 from data.scoring.scored_run import ScoredRun
@@ -87,7 +87,7 @@ def _case(scored: ScoredRun, row: int) -> tuple[str, str, int]:
 
 def _draw(store: RunStore, scored: ScoredRun, n: int, quantity: str = "faithfulness") -> int:
     queue = start_queue(store.ledger, scored.run.run_id, quantity, "Ann")
-    for row in queue_state(store.ledger, scored, queue).coming[:n]:
+    for row in queue_state(store.ledger, scored, queue).remaining[:n]:
         value = float(scored.values("faithfulness")[row])
         rate(store.ledger, _case(scored, row), "Ann", quantity, max(0.0, value - 0.25), queue.queue_id)
     return queue.queue_id
@@ -185,7 +185,7 @@ def test_what_could_not_be_rated_is_said_and_titles_stay_text(
     _draw(workspace, scored, 30)
     queue = start_queue(workspace.ledger, scored.run.run_id, "faithfulness", "Ann")
     state = queue_state(workspace.ledger, scored, queue)
-    for row in state.coming[:5]:
+    for row in state.remaining[:5]:
         rate(workspace.ledger, _case(scored, row), "Ann", "faithfulness", None, queue.queue_id)
     app = _open(script, workspace, monkeypatch, dimension="faithfulness", evaluated=f"{metric}:imported")
     words = _words(app)
@@ -293,7 +293,7 @@ def test_levels_are_rated_by_buttons(
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id)
     app.session_state["annotator_name"] = "Ann"
     app.switch_page("views/cases.py").run()
-    question, mark, meaning = QUANTITIES[quantity].asks.partition("?")
+    question, mark, meaning = RATING_DIMENSIONS[quantity].question.partition("?")
     shown = _words(app).replace("\\", "")
     assert f"**{question}{mark}**" in shown
     assert meaning.strip() in shown

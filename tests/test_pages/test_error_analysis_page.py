@@ -397,11 +397,11 @@ def test_going_on_under_a_name_marks_a_case_as_read(
     app.switch_page("views/cases.py").run()
     before = open_store().ledger.version()
     app.button(key="step_on").click().run()
-    assert reviewed_cases(workspace.ledger, [run.run_id]).by == {"Ann": 1}  # the label alone
+    assert reviewed_cases(workspace.ledger, [run.run_id]).by_annotator == {"Ann": 1}  # the label alone
     app.text_input(key="annotator_name").set_value("Bo").run()
     assert app.selectbox(key="failure_label").options[0] == "zebra"
     app.button(key="step_on").click().run()
     assert not app.exception
     assert app.session_state["selection"].case == "q002~0"
-    assert reviewed_cases(workspace.ledger, [run.run_id]).by == {"Ann": 1, "Bo": 1}
+    assert reviewed_cases(workspace.ledger, [run.run_id]).by_annotator == {"Ann": 1, "Bo": 1}
     assert open_store().ledger.version() == before  # reading on makes no diagnosis anew

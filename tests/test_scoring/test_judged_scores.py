@@ -139,8 +139,8 @@ def test_an_earlier_judge_that_judges_again_stands_again(tmp_path: Path) -> None
             settings = ClientSettings(read_prices().model(model), server.url)
             work = EvaluationTask.of(100_000)
             result = run_task(store.workspace, run, work, settings, JobSpec(range(3)))
-            assert result.judgement is not None
-            assert current_results(store.ledger)[run.run_id]["reading"] == result.judgement.digest
+            assert result.judge_result is not None
+            assert current_results(store.ledger)[run.run_id]["reading"] == result.judge_result.digest
     listed = judge_results_of(store.ledger, run.run_id)
     assert [one.model for one in listed] == [first, second, first]
     assert listed[0].digest == listed[2].digest
@@ -174,9 +174,9 @@ def test_the_judge_against_itself(tmp_path: Path) -> None:
     assert path is not None
     by_metric = {one.metric: one for one in judge_variance(path)}
     agrees = by_metric["correctness"]
-    assert (agrees.samples, agrees.readings, agrees.same) == (4, 2.0, 0.0)
+    assert (agrees.samples, agrees.evaluations, agrees.same_share) == (4, 2.0, 0.0)
     assert agrees.deviation == pytest.approx((0.5**2 / 2) ** 0.5)
-    assert (by_metric["faithfulness"].deviation, by_metric["faithfulness"].same) == (0.0, 1.0)
+    assert (by_metric["faithfulness"].deviation, by_metric["faithfulness"].same_share) == (0.0, 1.0)
     assert [one.metric for one in judge_variance(path)] == [
         "faithfulness",
         "answer_relevancy",

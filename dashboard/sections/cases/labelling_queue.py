@@ -42,20 +42,20 @@ class _Open:
         view: of the page.
         scored: the run.
         state: how far the queue has come.
-        quantity: what is rated.
+        dimension: what is rated.
     """
 
     view: View
     scored: ScoredRun
     state: QueueState
-    quantity: RatingDimension
+    dimension: RatingDimension
 
     @property
     def row(self) -> int | None:
         """The drawn row on display: the open one, the next where none is; None for one that was not drawn."""
         question, _, repeat = current_selection().case.rpartition("~")
         if not (question and repeat.isdecimal()):
-            return self.state.coming[0] if self.state.coming else None
+            return self.state.remaining[0] if self.state.remaining else None
         row = row_of(self.scored, question, int(repeat))
         return row if row is not None and self.state.drawn(row) else None
 
@@ -89,8 +89,8 @@ def _in_use(view: View, scored: ScoredRun) -> _Open | None:
     if queue is None or queue.run_id != view.run.run_id:
         return None
     offered = {one.key: one for one in offered_dimensions(ledger, view.project)}
-    quantity = offered.get(queue.quantity) or dimension_of(queue.quantity)
-    return _Open(view, scored, queue_state(ledger, scored, queue), quantity)
+    dimension = offered.get(queue.dimension) or dimension_of(queue.dimension)
+    return _Open(view, scored, queue_state(ledger, scored, queue), dimension)
 
 
 def _start_form(view: View, scored: ScoredRun) -> None:
@@ -126,13 +126,13 @@ def _bar(found: _Open, row: int | None) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(
                 f"**{done:,} of {found.state.total:,}** labelled at random for "
-                f"**{markdown_text(found.quantity.title)}** by {markdown_text(queue.who)}"
+                f"**{markdown_text(found.dimension.title)}** by {markdown_text(queue.who)}"
             )
             if current_user() != queue.who:
                 st.button(
                     f"Go on as {markdown_text(queue.who)}", key="queue_own", on_click=_own, args=(queue.who,)
                 )
-            elif row is None and found.state.coming:
+            elif row is None and found.state.remaining:
                 st.button("Back to the queue", key="queue_back", on_click=keep, kwargs={"case": ""})
             st.button("Leave the queue", key="queue_leave", on_click=keep, kwargs={"queue": 0})
         st.progress(done / found.state.total)
@@ -145,7 +145,7 @@ def _told(found: _Open, row: int | None) -> str:
     if row is not None:
         done = "you labelled this one before; " if row in found.state.rated else ""
         return f"Scores are hidden while you label; {done}the order is random."
-    if not found.state.coming:
+    if not found.state.remaining:
         return "Every case is labelled. The Judge page holds the labels against the metrics."
     return "This case was not drawn by the queue: a label given here does not count as drawn at random."
 
@@ -157,9 +157,9 @@ def _own(who: str) -> None:
 def _case(found: _Open, diagnosis: Diagnosis, row: int) -> None:
     sample = read_case(found.scored, row)
     case = (found.view.run.run_id, str(sample["question_id"]), int(sample["repeat"]))
-    _asked(found.quantity)
+    _asked(found.dimension)
     after = found.name(found.state.after(row))
-    if found.quantity.key == PASS:
+    if found.dimension.key == PASS:
         mine = [one for one in diagnosis.human_labels.labels.get(row, ()) if one.annotator == current_user()]
         label_bar(found.view, case, mine, after, found.state.queue.queue_id)
         _no_answer(found, case, after)
@@ -168,9 +168,9 @@ def _case(found: _Open, diagnosis: Diagnosis, row: int) -> None:
     _blind(sample)
 
 
-def _asked(quantity: RatingDimension) -> None:
+def _asked(dimension: RatingDimension) -> None:
     """Write the question, and under it what its answers mean."""
-    question, mark, more = (quantity.asks or quantity.title).partition("?")
+    question, mark, more = (dimension.question or dimension.title).partition("?")
     st.markdown(f"**{markdown_text(question + mark)}**")
     if more.strip():
         st.caption(markdown_text(more))
@@ -178,9 +178,9 @@ def _asked(quantity: RatingDimension) -> None:
 
 def _rating_bar(found: _Open, case: tuple[str, str, int], after: str | None) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", border=True):
-        if not found.quantity.levels:
+        if not found.dimension.levels:
             _share_boxes(found, case, after)
-        for number, (word, value) in enumerate(found.quantity.levels, start=1):
+        for number, (word, value) in enumerate(found.dimension.levels, start=1):
             st.button(
                 capital(word), key=f"rate_{word}", shortcut=str(number),
                 on_click=_rate, args=(found, case, value, after),
@@ -220,7 +220,7 @@ def _rate(found: _Open, case: tuple[str, str, int], value: float | None, after: 
 
 def _kept(found: _Open, case: tuple[str, str, int], value: float | None, after: str | None) -> str:
     queue, ledger = found.state.queue, found.view.store.ledger
-    rate(ledger, case, queue.who, queue.quantity, value, queue.queue_id)
+    rate(ledger, case, queue.who, queue.dimension, value, queue.queue_id)
     mark_reviewed(ledger, case, queue.who)
     keep(case=after or "")
     said = "Noted that it cannot be said" if value is None else f"Rated {value:.2f}"
@@ -230,7 +230,7 @@ def _kept(found: _Open, case: tuple[str, str, int], value: float | None, after: 
 def _undo(found: _Open) -> None:
     def change() -> str:
         queue = found.state.queue
-        taken = undo(found.view.store.ledger, queue.run_id, queue.who, queue.quantity)
+        taken = undo(found.view.store.ledger, queue.run_id, queue.who, queue.dimension)
         if taken is None:
             return "Nothing of yours to take back in this run."
         keep(case=f"{taken.question_id}~{taken.repeat}")

@@ -15,15 +15,15 @@ from dashboard.shell.widgets import choose, slide
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import METHODS, count, interval_text, number, signed
 from data.cases.agreement_cohorts import confusion_cohort, disagreement_cohort
-from data.labels.agreement import CELLS, Alpha, Calibration, Cuts, alpha_of, calibrate, ranking
+from data.labels.agreement import CELLS, Alpha, Calibration, Thresholds, alpha_of, calibrate, ranking
 from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metrics
 from data.labels.human_ratings import (
     DEGREES,
     HumanRatings,
+    answer_words,
     dimension_title,
     human_ratings,
     rated_dimensions,
-    words_of,
 )
 from data.labels.ppi_estimate import ADVISED_LABELS, FEW_LABELS, PpiEstimate, ppi_estimate
 from data.scoring.scored_run import ScoredRun
@@ -45,7 +45,7 @@ def _corrected(
     _people: HumanRatings,
     key: tuple[object, ...],  # noqa: ARG001 -- cache key
     held: EvaluatedMetric,
-    cuts: Cuts,
+    cuts: Thresholds,
 ) -> PpiEstimate:
     return ppi_estimate(_scored, _people, held, cuts)
 
@@ -54,7 +54,7 @@ def mean_section(
     scored: ScoredRun,
     people: HumanRatings,
     held: EvaluatedMetric | None,
-    cuts: Cuts,
+    cuts: Thresholds,
     stamp: tuple[object, ...],
 ) -> None:
     """Draw the corrected mean beside the metric's own, or say what it needs.
@@ -105,7 +105,7 @@ def _means(found: PpiEstimate, held: EvaluatedMetric, people: HumanRatings) -> l
     assert ppi is not None  # noqa: S101 -- the caller draws nothing without them
     assert raw is not None  # noqa: S101 -- likewise
     whole, labels = ppi.n_labelled + ppi.n_unlabelled, ppi.classical
-    own = "the metric alone" if found.same else "the metric alone, another quantity"
+    own = "the metric alone" if found.same_dimension else "the metric alone, another quantity"
     return [
         Mean(own, raw.mean, raw.low, raw.high, f"n = {whole:,}, {held.title}"),
         Mean("labels alone", labels.mean, labels.low, labels.high, f"n = {ppi.n_labelled:,}"),
@@ -139,12 +139,12 @@ def _enough(labels: int) -> str:
     return "" if labels >= ADVISED_LABELS[0] else ADVICE
 
 
-def _reading(found: PpiEstimate, held: EvaluatedMetric, people: HumanRatings, cuts: Cuts) -> str:
+def _reading(found: PpiEstimate, held: EvaluatedMetric, people: HumanRatings, cuts: Thresholds) -> str:
     metric, quantity = markdown_text(held.title), markdown_text(people.title)
     rated = " The mean is over what people can rate." if found.unrated else ""
     if people.binary:
         return f"A mean of yes or no: {metric} counts as yes from {cuts[1]:.2f} of its scale on.{rated}"
-    if not found.same:
+    if not found.same_dimension:
         return f"{metric} is another quantity: it only helps to narrow the mean of {quantity}.{rated}"
     return f"Both are on the scale of {quantity}, 0 to 1.{rated}"
 
@@ -188,7 +188,7 @@ def _calibration(
     _people: HumanRatings,
     key: Key,  # noqa: ARG001 -- cache key
     held: EvaluatedMetric,
-    cuts: Cuts,
+    cuts: Thresholds,
 ) -> Calibration:
     return calibrate(_scored, _people, held, cuts)
 
@@ -248,7 +248,7 @@ def _held_picker(options: Sequence[EvaluatedMetric]) -> EvaluatedMetric | None:
     return by_key[choose("Metric compared with it", "evaluated", [*by_key], titles, {}, width=300)]
 
 
-def _cut_sliders(people: HumanRatings) -> Cuts:
+def _cut_sliders(people: HumanRatings) -> Thresholds:
     with st.popover("Cut-offs"):
         st.caption("Where high begins, as a share of each scale.")
         if not people.binary:
@@ -257,10 +257,10 @@ def _cut_sliders(people: HumanRatings) -> Cuts:
     return current_selection().human_threshold, current_selection().metric_threshold
 
 
-def _agreement(people: HumanRatings, held: EvaluatedMetric, cuts: Cuts, found: Calibration) -> None:
-    missing = [f"{n:,} {status}" for status, n in found.verdicts.missing.items()]
+def _agreement(people: HumanRatings, held: EvaluatedMetric, cuts: Thresholds, found: Calibration) -> None:
+    missing = [f"{n:,} {status}" for status, n in found.labels.missing.items()]
     lacking = f" ({', '.join(missing)} by the metric)" if missing else ""
-    both = int(found.verdicts.known.sum())
+    both = int(found.labels.paired.sum())
     facts(
         [
             f"n = {both:,} of {count(people.n, 'case')} that people spoke of{lacking}",
@@ -278,7 +278,7 @@ def _agreement(people: HumanRatings, held: EvaluatedMetric, cuts: Cuts, found: C
     with matrix:
         figure = confusion_matrix(
             found.confusion,
-            (words_of(people.key), DEGREES),
+            (answer_words(people.key), DEGREES),
             (f"people: {people.title}", held.title),
             marks,
             st.context.theme.type == "dark",
@@ -296,7 +296,7 @@ def _methods(rows: Sequence[Agreement]) -> str:
     return f"95 %: {', '.join(known)}" if known else ""
 
 
-def _cut_text(people: HumanRatings, cuts: Cuts) -> str:
+def _cut_text(people: HumanRatings, cuts: Thresholds) -> str:
     if people.binary:
         return f"metric high from {cuts[1]:.2f}"
     return f"people high from {cuts[0]:.2f}, metric high from {cuts[1]:.2f} of the scale"
@@ -308,7 +308,7 @@ def _alt(found: Calibration) -> str:
 
 
 def _row(one: Agreement, people: HumanRatings) -> dict[str, str]:
-    yes, no = words_of(people.key)
+    yes, no = answer_words(people.key)
     return {
         "Agreement": _TITLES[one.name],
         "Value": number(one.value),
@@ -318,7 +318,7 @@ def _row(one: Agreement, people: HumanRatings) -> dict[str, str]:
     }
 
 
-def _case_buttons(people: HumanRatings, held: EvaluatedMetric, cuts: Cuts, found: Calibration) -> None:
+def _case_buttons(people: HumanRatings, held: EvaluatedMetric, cuts: Thresholds, found: Calibration) -> None:
     apart = len(found.rows)
     with st.container(horizontal=True, vertical_alignment="center"):
         if apart and st.button(
@@ -333,12 +333,12 @@ def _case_buttons(people: HumanRatings, held: EvaluatedMetric, cuts: Cuts, found
 
 
 def _cell_button(
-    people: HumanRatings, held: EvaluatedMetric, cuts: Cuts, found: Calibration, cell: str
+    people: HumanRatings, held: EvaluatedMetric, cuts: Thresholds, found: Calibration, cell: str
 ) -> None:
     known = next(one for one in CELLS if one == cell)
     said, other = cell.split("-")
-    title = f"people: {words_of(people.key)[said == 'no']}, metric: {DEGREES[other == 'no']}"
-    cases = int(found.verdicts.cell(known).sum())
+    title = f"people: {answer_words(people.key)[said == 'no']}, metric: {DEGREES[other == 'no']}"
+    cases = int(found.labels.cell(known).sum())
     if st.button(f"{title} ({cases:,})", key=f"cell_{cell}", disabled=not cases, width="stretch"):
         open_cases(cohort=confusion_cohort(known, people.key, held, cuts))
 
@@ -366,7 +366,7 @@ def _between(people: HumanRatings, alpha: Alpha) -> None:
     )
     facts(
         [
-            f"n = {count(alpha.n, 'case')} with two people or more, {alpha.people:,} people in all",
+            f"n = {count(alpha.n, 'case')} with two people or more, {alpha.annotators:,} people in all",
             f"{markdown_text(people.title)}, values compared {_COMPARED[alpha.level]}",
             METHODS["bootstrap"] if np.isfinite(alpha.low) else "",
             "" if people.n >= FEW_LABELS else f"fewer than {FEW_LABELS} labels",

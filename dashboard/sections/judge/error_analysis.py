@@ -45,7 +45,7 @@ def _read_section(view: View, ids: Sequence[str]) -> None:
     st.progress(min(here.cases / goal, 1.0), text=_progress_text(here, run.n, goal))
     facts(
         [
-            ", ".join(f"{markdown_text(name)} {cases:,}" for name, cases in here.by.items()),
+            ", ".join(f"{markdown_text(name)} {cases:,}" for name, cases in here.by_annotator.items()),
             f"{everywhere.cases:,} in all {len(ids):,} runs of the project" if len(ids) > 1 else "",
             "read: labelled, noted, or gone past with Next (J) on Cases under a name",
         ]

@@ -162,9 +162,9 @@ def _variance_table(found: list[Variance]) -> None:
         {
             "Metric": title_of(one.metric),
             "Samples read several times": one.samples,
-            "Readings each": f"{one.readings:.1f}",
+            "Readings each": f"{one.evaluations:.1f}",
             "Standard deviation within a sample": number(one.deviation, 3),
-            "Share of samples with the same value every time": number(one.same),
+            "Share of samples with the same value every time": number(one.same_share),
         }
         for one in found
     ]
