@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from data.cases.export import native_record
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, context_metrics_of, diagnose
@@ -24,6 +25,7 @@ from data.scoring.run_store import RunStore
 from data.scoring.score_run import ScoreOptions
 from data.scoring.summaries import interpretation_of
 from data.store.workspace import Run, Workspace
+from metrics.metric_registry import ordered
 from metrics.statistics.intervals import Interval, question_means
 
 if TYPE_CHECKING:
@@ -38,7 +40,10 @@ __all__ = [
     "gate",
     "metrics_answer",
     "open_store",
+    "run_entry",
     "runs_answer",
+    "samples_answer",
+    "scores_answer",
 ]
 
 
@@ -98,17 +103,39 @@ def gate(run: str, baseline: str = "", config: str | None = None, workspace: str
 def runs_answer(store: RunStore) -> list[dict[str, Any]]:
     """List the runs of a workspace, oldest first."""
     names = store.names()
-    return [
-        {
-            "run_id": run.run_id,
-            "name": names[run.run_id],
-            "project": run.project,
-            "n": run.n,
-            "n_questions": run.n_questions,
-            "created_at": run.created_at.isoformat(),
-        }
-        for run in store.runs()
-    ]
+    return [run_entry(run, names[run.run_id]) for run in store.runs()]
+
+
+def run_entry(run: Run, name: str) -> dict[str, Any]:
+    """Return what a list of runs has about one."""
+    return {
+        "run_id": run.run_id,
+        "name": name,
+        "project": run.project,
+        "n": run.n,
+        "n_questions": run.n_questions,
+        "created_at": run.created_at.isoformat(),
+    }
+
+
+def samples_answer(store: RunStore, run: Run) -> list[dict[str, Any]]:
+    """List the samples of a run in the native form (docs/format.md)."""
+    return [native_record(sample) for sample in store.scored(run).samples.read(range(run.n))] if run.n else []
+
+
+def scores_answer(store: RunStore, run: Run) -> dict[str, list[Any]]:
+    """Return the scores of a run by column: question_id, repeat, and each metric, None where not scored."""
+    if not run.n:
+        return {"question_id": [], "repeat": []}
+    scored = store.scored(run)
+    columns: dict[str, list[Any]] = {
+        "question_id": scored.question_ids[scored.question].tolist(),
+        "repeat": scored.repeats.tolist(),
+    }
+    for metric in ordered(scored.metrics):
+        values = scored.values(metric)
+        columns[metric] = [_finite(value) for value in values]
+    return columns
 
 
 def metrics_answer(

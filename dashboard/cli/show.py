@@ -11,7 +11,7 @@ import numpy as np
 from dashboard.cli.options import JSON, RUN
 from dashboard.cli.terminal import plain, print_json, wrapped
 from dashboard.wording.formatting import NOT_MEASURED
-from data.api import open_store, runs_answer
+from data.api import open_store, run_entry
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 from metrics.metric_registry import unlabelled
@@ -27,9 +27,8 @@ def show(workspace: str | None, run_name: str, as_json: bool) -> None:
     """Show the facts of a run."""
     store = open_store(workspace)
     run = store.find(run_name)
-    (listed,) = [entry for entry in runs_answer(store) if entry["run_id"] == run.run_id]
     facts = {
-        **listed,
+        **run_entry(run, store.names()[run.run_id]),
         "imported_name": run.name,
         "imported_at": run.imported_at.isoformat(),
         "origin": run.origin,

@@ -1,0 +1,77 @@
+"""Answering one call from data.api: in this process, or run as a program, in one of its own.
+
+As a program it reads a request as JSON from standard input and writes the answer as JSON to standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+def answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) -> Any:
+    """Return the JSON values that a function of data.api gives.
+
+    Raises:
+        RagtriageError: it cannot be done.
+    """
+    from data.errors import DataError
+    from metrics.schema.scores import MetricsError
+    from ragtriage.errors import RagtriageError
+
+    try:
+        return _answer(function, workspace, arguments)
+    except (DataError, MetricsError) as error:
+        raise RagtriageError(str(error)) from error
+
+
+def _answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) -> Any:
+    from data import api
+    from data.diagnosis.diagnosis import DiagnosisSettings
+    from metrics.diagnosis.patterns import CaseThresholds
+
+    if function == "add_run":
+        run = api.add_run(workspace=workspace, **arguments)
+        return api.run_entry(run, run.name)
+    if function == "gate":
+        options = {**arguments}
+        strict = options.pop("strict")
+        return api.gate(workspace=workspace, **options).to_dict(strict)
+    store = api.open_store(workspace)
+    if function == "runs":
+        return api.runs_answer(store)
+    if function == "compare":
+        base, other = store.find(arguments["base"]), store.find(arguments["other"])
+        comparisons = api.comparisons_with(store, base, [other], arguments["family"])
+        return api.comparison_answer(base, [other], comparisons, arguments["family"])
+    run = store.find(arguments["run"])
+    if function == "samples":
+        return api.samples_answer(store, run)
+    if function == "scores":
+        return api.scores_answer(store, run)
+    if function == "metrics":
+        return api.metrics_answer(store, run, store.options(run, tuple(arguments["k"])))
+    settings = DiagnosisSettings(CaseThresholds(**arguments["thresholds"]), arguments["context_metric"])
+    return api.diagnosis_answer(api.diagnosis_of(store, run, settings), settings)
+
+
+def _serve() -> None:
+    request = json.load(sys.stdin)
+    sys.path[:] = request["path"]  # before anything is imported that is not of the standard library
+    reply = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever else is printed goes to standard error
+    from ragtriage.errors import RagtriageError
+
+    try:
+        result = {"answer": answer(request["function"], request["workspace"], request["arguments"])}
+    except RagtriageError as error:
+        result = {"error": str(error)}
+    with reply:
+        json.dump(result, reply)
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,212 @@
+"""The functions of the package: each sends one call to data.api and makes frames of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ragtriage.calls import call
+from ragtriage.results import Comparison, Diagnosis, GateReport, Interval, Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["add_run", "compare", "diagnose", "gate", "metrics", "runs", "samples", "scores"]
+
+Path: TypeAlias = str | PathLike[str] | None
+RunName: TypeAlias = str | Run
+
+
+def add_run(
+    records: pd.DataFrame | Sequence[Mapping[str, Any]],
+    name: str,
+    project: str | None = None,
+    config: Mapping[str, Any] | None = None,
+    dataset: str = "",
+    workspace: Path = None,
+) -> Run:
+    """Add a run to a workspace, which is created where needed, and score it.
+
+    Args:
+        records: samples in the native form (docs/format.md), or a table whose columns can be guessed.
+        name: what to call the run.
+        project: what it belongs to; the workspace's only project, or `default`, when left out.
+        config: pipeline configuration.
+        dataset: name of the question set.
+        workspace: folder of the workspace.
+
+    Returns:
+        The run; the one that is already there when its content is the same.
+
+    Raises:
+        RagtriageError: a record cannot be used; the message names the row and the field.
+    """
+    options = {"name": name, "project": project, "config": dict(config or {}), "dataset": dataset}
+    entry = call("add_run", workspace, records=records, **options)
+    return Run(**{**entry, "created_at": datetime.fromisoformat(entry["created_at"])})
+
+
+def runs(workspace: Path = None) -> pd.DataFrame:
+    """List the runs of a workspace, oldest first.
+
+    >>> import ragtriage
+    >>> ragtriage.runs()[["name", "project", "n"]].to_dict("records")
+    [{'name': 'first try', 'project': 'demo', 'n': 10}]
+    """
+    import pandas as pd
+
+    columns = ["run_id", "name", "project", "n", "n_questions", "created_at"]
+    frame = pd.DataFrame(call("runs", workspace), columns=columns)
+    frame["created_at"] = pd.to_datetime(frame["created_at"], format="ISO8601")
+    return frame
+
+
+def samples(run: RunName, workspace: Path = None) -> pd.DataFrame:
+    """Return the samples of a run, one row each, with the fields of docs/format.md that are filled.
+
+    >>> import ragtriage
+    >>> ragtriage.samples("first try").loc[3, ["question", "answer"]].tolist()
+    ['Question 3?', 'Yes.']
+    """
+    import pandas as pd
+
+    return pd.DataFrame(call("samples", workspace, run=_name(run)))
+
+
+def scores(run: RunName, workspace: Path = None) -> pd.DataFrame:
+    """Return the scores of a run: a row a sample as in samples(), a column a metric, NaN where not scored.
+
+    >>> import ragtriage
+    >>> ragtriage.scores("first try")["faithfulness"].tolist()[:3]
+    [0.0, 0.1, 0.2]
+    """
+    import pandas as pd
+
+    frame = pd.DataFrame(call("scores", workspace, run=_name(run)))
+    metric_columns = [column for column in frame.columns if column not in ("question_id", "repeat")]
+    return frame.astype(dict.fromkeys(metric_columns, "float64"))
+
+
+def metrics(run: RunName, k: Sequence[int] = (1, 3, 5, 10), workspace: Path = None) -> pd.DataFrame:
+    """Return every metric of a run, indexed by its name: mean, 95 % interval, counts, source.
+
+    Args:
+        run: a run, its id or its name.
+        k: ranks of the retrieval metrics.
+        workspace: folder of the workspace.
+    """
+    import pandas as pd
+
+    answer = call("metrics", workspace, run=_name(run), k=list(k))
+    return pd.DataFrame(list(answer["metrics"].values())).set_index("metric")
+
+
+def diagnose(
+    run: RunName,
+    context_metric: str | None = None,
+    context: float = 0.5,
+    faithfulness: float = 0.8,
+    answer_relevancy: float = 0.5,
+    workspace: Path = None,
+) -> Diagnosis:
+    """Diagnose where the cases of a run fail and what to fix first.
+
+    Args:
+        run: a run, its id or its name.
+        context_metric: metric that rates the retrieved context; the best one there is when left out.
+        context: case threshold of the context metric.
+        faithfulness: case threshold of faithfulness.
+        answer_relevancy: case threshold of answer relevancy.
+        workspace: folder of the workspace.
+
+    >>> import ragtriage
+    >>> ragtriage.diagnose("first try").bad
+    8
+    """
+    import pandas as pd
+
+    thresholds = {"context": context, "faithfulness": faithfulness, "answer_relevancy": answer_relevancy}
+    answer = call("diagnose", workspace, run=_name(run), context_metric=context_metric, thresholds=thresholds)
+    return Diagnosis(
+        run_id=answer["run"],
+        n=answer["n"],
+        bad=answer["bad"],
+        pass_rate=Interval(**answer["pass_rate"]),
+        context_metric=answer["signal"],
+        thresholds=answer["cutoffs"],
+        patterns=answer["patterns"],
+        stages=answer["stages"],
+        fix_first=pd.DataFrame(answer["fix_first"]),
+        worst_slices=pd.DataFrame(answer["worst_slices"]),
+        symptoms=tuple(answer["symptoms"]),
+    )
+
+
+def compare(base: RunName, other: RunName, family: str = "all", workspace: Path = None) -> Comparison:
+    """Compare a run with a baseline, paired on question.
+
+    Args:
+        base: the baseline: a run, its id or its name.
+        other: the run to compare with it.
+        family: metrics to compare, over which p values are corrected: headline, retrieval, generation,
+            answer, system or all.
+        workspace: folder of the workspace.
+    """
+    import pandas as pd
+
+    answer = call("compare", workspace, base=_name(base), other=_name(other), family=family)
+    (side,) = answer["comparisons"]
+    frame = pd.DataFrame.from_dict(side["metrics"], orient="index").rename_axis("metric")
+    return Comparison(answer["baseline"], side["run"], side["n_shared"], frame, tuple(side["warnings"]))
+
+
+def gate(
+    run: RunName,
+    baseline: RunName | None = None,
+    config: Path = None,
+    strict: bool = False,
+    workspace: Path = None,
+) -> GateReport:
+    """Judge a run by the gates of its project.
+
+    Args:
+        run: a run, its id or its name.
+        baseline: run to compare with; the project's baseline when left out.
+        config: a gates.toml; the workspace's, else the bundled one, when left out.
+        strict: whether INCONCLUSIVE and UNMEASURED of a blocking gate count as failing too.
+        workspace: folder of the workspace.
+
+    >>> import ragtriage
+    >>> report = ragtriage.gate("first try")
+    >>> report.verdict, report.blocked
+    ('FAIL', True)
+    """
+    import pandas as pd
+
+    answer = call(
+        "gate",
+        workspace,
+        run=_name(run),
+        baseline="" if baseline is None else _name(baseline),
+        config=None if config is None else str(config),
+        strict=strict,
+    )
+    return GateReport(
+        run_id=answer["run"],
+        name=answer["name"],
+        project=answer["project"],
+        verdict=answer["verdict"],
+        exit_code=answer["exit_code"],
+        baseline_id=answer["baseline"]["run"] if answer["baseline"] else None,
+        baseline_note=answer["baseline_note"],
+        gates=pd.DataFrame(answer["gates"]),
+        newly_failing=pd.DataFrame(answer["newly_failing"], columns=["question_id", "question", "critical"]),
+        warnings=tuple(answer["warnings"]),
+        cautions=tuple(answer["cautions"]),
+    )
+
+
+def _name(run: RunName) -> str:
+    return run.run_id if isinstance(run, Run) else run
