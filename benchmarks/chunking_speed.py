@@ -28,7 +28,7 @@ import numpy as np
 
 from data.chunking.chunkers import Strategy
 from data.chunking.corpus import Corpus, Document, read_corpus
-from data.chunking.grid_search import GridPlan, plan_cells, run_grid
+from data.chunking.grid_search import GridPlan, plan_configurations, run_grid
 from data.chunking.questions import Questions, read_questions
 from data.importers.parsing.source import Source
 from data.scoring.run_store import RunStore
@@ -73,7 +73,7 @@ def real(corpus: str, questions: str) -> dict[str, Any]:
     """Run the small grid twice and check that both are the same to the last bit."""
     texts = read_corpus([corpus])
     asked = read_questions(Source.from_path(questions), texts)
-    cells, _ = plan_cells((128, 256, 512), (0, 32, 64), "tokens", ALONG)
+    cells, _ = plan_configurations((128, 256, 512), (0, 32, 64), "tokens", ALONG)
     plan = GridPlan(texts, asked, cells)
     with tempfile.TemporaryDirectory() as scratch:
         first, runs, cold = timed_grid(Path(scratch) / "first", plan)
@@ -95,8 +95,8 @@ def _same(first: RunStore, again: RunStore, run: Run, other: Run) -> int:
 def synthetic(characters: int, questions: int) -> dict[str, Any]:
     """Run 20 cells over a corpus drawn from the sentences of the bundled texts."""
     texts, asked = draw(characters, questions)
-    cells, refused = plan_cells((128, 256, 512, 1024), (0, 64, 128), "tokens", ALONG, (False, True))
-    many, _ = plan_cells((384,), (0, 64, 128), "tokens")
+    cells, refused = plan_configurations((128, 256, 512, 1024), (0, 64, 128), "tokens", ALONG, (False, True))
+    many, _ = plan_configurations((384,), (0, 64, 128), "tokens")
     plan = GridPlan(texts, asked, (*cells, *many))
     assert len(plan.chunkings) == 20, (len(plan.chunkings), refused)
     with tempfile.TemporaryDirectory() as scratch:

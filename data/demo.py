@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from data.chunking.corpus import read_corpus
-from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
+from data.chunking.grid_search import GridPlan, GridStep, plan_configurations, run_grid
 from data.chunking.questions import read_questions
 from data.errors import ValidationErrors
 from data.importers.detect import read_runs
@@ -72,15 +72,15 @@ def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> lis
 
 
 def _run_grid(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
-    """Run a bundled grid; it takes about as long as reading its cells would."""
+    """Run a bundled grid; it takes about as long as reading its runs would."""
     given = entry["grid"]
     corpus = read_corpus([_folder() / given["corpus"]])
     questions = read_questions(Source.from_path(_folder() / given["questions"]), corpus)
-    cells, _ = plan_cells(given["sizes"], given["overlaps"], "tokens", given["strategies"])
+    cells, _ = plan_configurations(given["sizes"], given["overlaps"], "tokens", given["strategies"])
 
     def tell(step: GridStep) -> None:
         if watch is not None:
-            watch(Step(entry["file"], step.cell, "chunking", step.done, step.total))
+            watch(Step(entry["file"], step.configuration, "chunking", step.done, step.total))
 
     plan = GridPlan(corpus, questions, cells, title=entry["file"])
     return [ImportedRun(run, "imported") for run in run_grid(store, plan, entry["project"], tell)]

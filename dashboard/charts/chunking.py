@@ -12,9 +12,9 @@ from dashboard.wording.escaping import chart_text
 from data.chunking.grids import Grid
 from data.chunking.ranking import GridRanking, MarginalEffect, TrialValue
 
-__all__ = ["PLACE_MARKS", "heatmap", "marginal_effect_curve"]
+__all__ = ["OUTCOME_SYMBOLS", "heatmap", "marginal_effect_curve"]
 
-PLACE_MARKS = {"best": "★", "same": "≈", "worse": "", "no direction": "", "not measured": ""}
+OUTCOME_SYMBOLS = {"best": "★", "same": "≈", "worse": "", "no direction": "", "not measured": ""}
 CELL = 46  # pixels a row of the heatmap
 FRAMES: Mapping[str, tuple[float, Dash]] = {"best": (3.5, "solid"), "same": (2, "dot")}  # width and dashes
 
@@ -36,7 +36,9 @@ def heatmap(grid: Grid, ranking: GridRanking, title: str) -> Heatmap:
         scale=((0.0, "#e4eff7"), (0.5, "#7fb6d9"), (1.0, "#0b5e94")),
         details=tuple(tuple(_details(trial) for trial in row) for row in cells),
         keys=tuple(
-            tuple(None if trial is None or trial.value is None else (trial.cell.run.run_id,) for trial in row)
+            tuple(
+                None if trial is None or trial.value is None else (trial.trial.run.run_id,) for trial in row
+            )
             for row in cells
         ),
         frames=tuple(
@@ -56,13 +58,13 @@ def _label(trial: TrialValue | None) -> str:
     mean = _mean(trial)
     if trial is None or mean is None:
         return ""
-    return f"{mean:.3f} {PLACE_MARKS[trial.outcome]}".strip()
+    return f"{mean:.3f} {OUTCOME_SYMBOLS[trial.outcome]}".strip()
 
 
 def _details(trial: TrialValue | None) -> str:
     if trial is None or trial.value is None:
         return ""
-    value, cell = trial.value, trial.cell
+    value, cell = trial.value, trial.trial
     interval = f"[{value.low:.3f}, {value.high:.3f}]"
     return (
         f"size {cell.size}, overlap {cell.overlap}\n"

@@ -16,7 +16,7 @@ from dashboard.wording.formatting import interval_text, number
 from data.api import open_store
 from data.chunking.corpus import read_corpus
 from data.chunking.grid_job import HEADINGS, GridOptions, GridStoppedError, run_grid_job
-from data.chunking.grid_search import GridPlan, GridStep, plan_cells
+from data.chunking.grid_search import GridPlan, GridStep, plan_configurations
 from data.chunking.grids import Grid, grids_of
 from data.chunking.questions import read_questions
 from data.chunking.ranking import rank_trials
@@ -100,7 +100,7 @@ def grid(workspace: str | None, /, as_json: bool, **options: Any) -> None:
 
 def _run(workspace: str | None, options: GridOptions, as_json: bool) -> int:
     """Run a grid, print its configurations, and return the exit code."""
-    chunkings, refused = plan_cells(
+    chunkings, refused = plan_configurations(
         options.sizes, options.overlaps, options.unit, options.strategies, HEADINGS[options.headings]
     )
     corpus = read_corpus(options.corpus)
@@ -129,9 +129,9 @@ def _with_progress(store: RunStore, options: GridOptions, plan: GridPlan, projec
     with tqdm(total=len(plan.chunkings), bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
 
         def watch(step: GridStep) -> None:
-            bar.set_description(plain(step.cell) or "done")
+            bar.set_description(plain(step.configuration) or "done")
             left = "" if step.seconds_left is None else tqdm.format_interval(step.seconds_left)
-            bar.set_postfix_str(f"about {left} left" if left and step.cell else "", refresh=False)
+            bar.set_postfix_str(f"about {left} left" if left and step.configuration else "", refresh=False)
             bar.n = step.done
             bar.refresh()
 
@@ -163,10 +163,10 @@ def _as_json(store: RunStore, plan: GridPlan, runs: Sequence[Run], refused: Sequ
 
 
 def _as_text(store: RunStore, grid: Grid) -> str:
-    scored_runs = [store.scored(trial.run) for trial in grid.cells]
+    scored_runs = [store.scored(trial.run) for trial in grid.trials]
     rankings = {metric: rank_trials(grid, scored_runs, metric) for metric in SHOWN}
     rows = []
-    for place, trial in enumerate(grid.cells):
+    for place, trial in enumerate(grid.trials):
         headline, *others = (rankings[metric].values[place] for metric in SHOWN)
         mean, n_chunks = headline.value, trial.run.config.get("n_chunks")
         rows.append(

@@ -123,7 +123,7 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     grids = grids_of(view.store.runs(view.run.project))
     if not grids:
         return RenderedSection("chunking", heading, "The project has no grid of chunkings.")
-    scored_runs = [view.store.scored(cell.run) for cell in grids[0].cells]
+    scored_runs = [view.store.scored(cell.run) for cell in grids[0].trials]
     measured = grid_metrics(scored_runs)
     metric = chosen.get("metric") or next((one for one in measured if one.endswith("@5")), "")
     if metric not in measured:
@@ -135,7 +135,7 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
         chart=heatmap(grids[0], found, capital(title_of(metric))),
         rows=[
             {
-                "Chunking": one.cell.run.name,
+                "Chunking": one.trial.run.name,
                 "Mean": number(one.value.mean if one.value else None, 3),
                 "95 % interval": interval_text(one.value.low, one.value.high, 3) if one.value else "–",
                 "Place": one.outcome,

@@ -1,4 +1,4 @@
-"""Chunking: which way of cutting the documents serves the questions best?"""
+"""Chunking: which way of splitting the documents serves the questions best?"""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import streamlit as st
 
 from dashboard.sections.chunking.grid_search import grid_form, grid_searches
 from dashboard.sections.chunking.results import (
-    cell_table,
-    cut_picker,
-    full_name,
+    cutoff_picker,
     grid_picker,
     heatmaps,
     legend,
     marginal_effects,
-    measure_picker,
-    measures,
-    other_cuts,
-    reading,
-    standing_of,
-    tables_of,
-    twins,
+    metric_at_cutoff,
+    metric_names,
+    metric_picker,
+    other_strategies_title,
+    ranking_of,
+    ranking_sentences,
+    same_chunks_of,
+    same_chunks_text,
+    trial_table,
 )
 from dashboard.shell.components import facts
 from dashboard.shell.session import current_view
@@ -44,54 +44,56 @@ if not grids:
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
     grid = grid_picker(grids)
-    tables = tables_of(view, grid)
-    cut_picker(measures(tables))
-    base = measure_picker(tables)
+    scored_runs = [view.scored(trial.run) for trial in grid.trials]
+    cutoff_picker(metric_names(scored_runs))
+    base = metric_picker(scored_runs)
 if not base:
-    st.info("No cell of this grid has a metric. Its questions need gold text, gold documents or answers.")
+    st.info(
+        "No configuration of this grid has a metric. Its questions need gold text, gold documents or answers."
+    )
     st.stop()
-found = standing_of(grid, tables, full_name(base, tables))
+ranking = ranking_of(grid, scored_runs, metric_at_cutoff(base, scored_runs))
 
-for line in reading(found):
-    st.markdown(line)
-for note in twins(grid, tables):
-    st.caption(note)
+for sentence in ranking_sentences(ranking):
+    st.markdown(sentence)
+for trials in same_chunks_of(grid, scored_runs):
+    st.caption(same_chunks_text(trials))
 for note in grid.notes:
     st.warning(markdown_text(note))
 
-if len(grid.fixed) > 1:
+if len(grid.heatmap_trials) > 1:
     st.subheader("Size and overlap")
-    heatmaps(grid, tables, base)
+    heatmaps(grid, scored_runs, base)
     facts(
         [
-            legend(found),
-            f"n = {count(found.n_questions, 'question')} that all cells share",
-            f"{found.n_left_out:,} left out" if found.n_left_out else "",
+            legend(ranking),
+            f"n = {count(ranking.n_questions, 'question')} that all configurations share",
+            f"{ranking.n_left_out:,} left out" if ranking.n_left_out else "",
             "blank: not run",
             "click a cell for its cases",
         ]
     )
-    st.subheader("What each does by itself")
-    marginal_effects(grid, found)
+    st.subheader("The effect of each")
+    marginal_effects(grid, ranking)
 
-st.subheader("All cells of size and overlap" if grid.fixed else "All cells")
-plain = [one for one in found.values if one.cell.cut == grid.plane_cut]
-cell_table(found, plain, "cells", grid.unit)
-others = [one for one in found.values if one not in plain]
+st.subheader("All configurations by size and overlap" if grid.heatmap_trials else "All configurations")
+usual = [entry for entry in ranking.values if entry.trial.method == grid.heatmap_method]
+trial_table(ranking, usual, "cells", grid.unit)
+others = [entry for entry in ranking.values if entry not in usual]
 if others:
-    st.subheader(other_cuts(others))
-    cell_table(found, others, "strategies", grid.unit)
+    st.subheader(other_strategies_title(others))
+    trial_table(ranking, others, "strategies", grid.unit)
 facts(
     [
-        "differences to the best cell, paired on question, Holm-corrected over all cells",
+        "differences to the best configuration, paired on question, Holm-corrected over all of them",
         "the best is chosen on these same questions, so its mean is a little too good",
         "choose a row to open or compare it",
     ]
 )
 with st.expander("Why gold characters and not chunks?"):
     st.write(
-        "Cutting the same text smaller, or with more overlap, changes how many chunks are relevant, and "
-        "with it the denominator of recall and nDCG by chunk count: two chunkings would not share a "
-        "scale. Here recall is the share of gold characters that the chunks cover, and a character that "
-        "two chunks repeat is gained once. The chunk-count variants are in the list of metrics by name."
+        "Splitting the same text into smaller chunks, or with more overlap, changes how many chunks are "
+        "relevant, and with it the denominator of recall and nDCG by chunk count: two chunkings would not "
+        "share a scale. Here recall is the share of gold characters that the chunks cover, and a character "
+        "that two chunks repeat counts once. The chunk-count variants are in the list of metrics by name."
     )

@@ -1,4 +1,4 @@
-"""Grids of chunkings among the runs of a project."""
+"""The grids among the runs of a project: configurations that differ in their chunking."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ STRATEGY_KEYS = (
     "chunker",
     "splitter",
 )
-BARE_OVERLAP = (
-    "overlap"  # of chunks only where it stands by itself; inside another part it is that part's own
-)
+BARE_OVERLAP = "overlap"  # of chunks only at the top level; inside another section it is that section's own
 HEADINGS = "chunk_headings"
 FIXED = frozenset({"fixed", "fixed size", "fixed_size", "fixed-size"})
 BOOKKEEPING = frozenset(
@@ -40,7 +38,7 @@ BOOKKEEPING = frozenset(
 
 @dataclass(frozen=True)
 class GridTrial:
-    """One way of chunking that was tried.
+    """One configuration of a grid that was run.
 
     Attributes:
         run: its run.
@@ -48,7 +46,7 @@ class GridTrial:
         size: chunk size in the grid's unit.
         overlap: overlap in the grid's unit; None where it was not recorded.
         headings: whether title and headings were indexed with the text.
-        rest: the settings of the run that say nothing of its chunking, by path, as text.
+        other_settings: the settings of the run that are not about its chunking, by path, as text.
     """
 
     run: Run
@@ -56,153 +54,156 @@ class GridTrial:
     size: int
     overlap: int | None
     headings: bool = False
-    rest: Mapping[str, str] = field(default_factory=dict)
+    other_settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, int, int, bool]:
-        """What tells it from the other cells of a grid."""
+        """The chunking, which tells it from the other trials of a grid."""
         return self.strategy, self.size, -1 if self.overlap is None else self.overlap, self.headings
 
     @property
-    def cut(self) -> tuple[str, bool]:
-        """How it cuts, apart from size and overlap."""
+    def method(self) -> tuple[str, bool]:
+        """How it splits, apart from size and overlap."""
         return self.strategy, self.headings
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells that differ in their chunking alone, as far as is known.
+    """Trials that differ in their chunking alone, as far as is known.
 
     Attributes:
-        key: names it in the address.
-        title: names it for people.
+        key: identifies it in the address.
+        title: shown to the reader.
         unit: what sizes count, "" where not recorded.
-        cells: in the order of strategy, size and overlap.
+        trials: in the order of strategy, size and overlap.
         notes: what the reader should know.
     """
 
     key: str
     title: str
     unit: str
-    cells: tuple[GridTrial, ...]
+    trials: tuple[GridTrial, ...]
     notes: tuple[str, ...] = ()
 
     @cached_property
-    def plane_cut(self) -> tuple[str, bool]:
-        """What the plane of size and overlap holds: fixed chunks, or else the commonest way to cut."""
-        places: dict[tuple[str, bool], set[tuple[int, int]]] = {cell.cut: set() for cell in self.cells}
-        for cell in self.cells:
-            if cell.overlap is not None:
-                places[cell.cut].add((cell.size, cell.overlap))
-        return max(places, key=lambda cut: (len(places[cut]), cut[0] == "fixed", not cut[1]))
+    def heatmap_method(self) -> tuple[str, bool]:
+        """The method on the heatmap of size and overlap: the one with most places, fixed chunks if equal."""
+        places: dict[tuple[str, bool], set[tuple[int, int]]] = {trial.method: set() for trial in self.trials}
+        for trial in self.trials:
+            if trial.overlap is not None:
+                places[trial.method].add((trial.size, trial.overlap))
+        return max(places, key=lambda method: (len(places[method]), method[0] == "fixed", not method[1]))
 
     @property
-    def fixed(self) -> tuple[GridTrial, ...]:
-        """The cells of the plane of size and overlap; where several stand at one place, the newest."""
-        there = {
-            (cell.size, cell.overlap): cell.run.run_id
-            for cell in sorted(self.cells, key=lambda cell: (cell.run.created_at, cell.run.imported_at))
-            if cell.cut == self.plane_cut and cell.overlap is not None
+    def heatmap_trials(self) -> tuple[GridTrial, ...]:
+        """The trials on the heatmap of size and overlap; of several at one place, the newest."""
+        newest = {
+            (trial.size, trial.overlap): trial.run.run_id
+            for trial in sorted(self.trials, key=lambda trial: (trial.run.created_at, trial.run.imported_at))
+            if trial.method == self.heatmap_method and trial.overlap is not None
         }
-        return tuple(cell for cell in self.cells if cell.run.run_id in there.values())
+        return tuple(trial for trial in self.trials if trial.run.run_id in newest.values())
 
     @property
     def newest(self) -> tuple[datetime, datetime]:
-        """When the newest cell was made and imported."""
-        return max((cell.run.created_at, cell.run.imported_at) for cell in self.cells)
+        """When the newest trial was made and imported."""
+        return max((trial.run.created_at, trial.run.imported_at) for trial in self.trials)
 
     @property
-    def settings(self) -> dict[str, str]:
-        """The settings beside the chunking that all cells share."""
-        first, *others = (cell.rest for cell in self.cells)
-        return {key: value for key, value in first.items() if all(one.get(key) == value for one in others)}
+    def shared_settings(self) -> dict[str, str]:
+        """The settings besides the chunking that all trials share."""
+        first, *others = (trial.other_settings for trial in self.trials)
+        return {
+            key: value for key, value in first.items() if all(other.get(key) == value for other in others)
+        }
 
     @property
     def sizes(self) -> list[int]:
-        """Sizes of the plane, ascending."""
-        return sorted({cell.size for cell in self.fixed})
+        """Sizes on the heatmap, ascending."""
+        return sorted({trial.size for trial in self.heatmap_trials})
 
     @property
     def overlaps(self) -> list[int]:
-        """Overlaps of the plane, ascending."""
-        return sorted({cell.overlap for cell in self.fixed if cell.overlap is not None})
+        """Overlaps on the heatmap, ascending."""
+        return sorted({trial.overlap for trial in self.heatmap_trials if trial.overlap is not None})
 
 
 def grids_of(runs: Iterable[Run]) -> list[Grid]:
     """Find the grids among runs: those made here by their key, others by the sizes in their configuration.
 
-    Runs from outside belong together when the rest of their configuration is the same; what is left over is
-    joined by data set, with a note of what else differs. The newest run stands for a cell.
+    Imported runs belong together when the rest of their configuration is the same; what is left over is
+    joined by data set, with a note of what else differs. The newest run of a configuration counts.
     """
-    here: dict[str, list[GridTrial]] = defaultdict(list)
-    outside: dict[tuple[str, str], list[GridTrial]] = defaultdict(list)
+    made_here: dict[str, list[GridTrial]] = defaultdict(list)
+    imported: dict[tuple[str, str], list[GridTrial]] = defaultdict(list)
     for run in sorted(runs, key=lambda run: (run.created_at, run.imported_at)):
-        cell = _cell(run)
-        if cell is not None and run.config.get("grid"):
-            here[str(run.config["grid"])].append(cell)
-        elif cell is not None:
-            outside[run.dataset, _text(cell.rest)].append(cell)
-    found = [
-        _grid(key, str(cells[-1].run.config.get("grid_title") or key), cells) for key, cells in here.items()
+        trial = _trial(run)
+        if trial is not None and run.config.get("grid"):
+            made_here[str(run.config["grid"])].append(trial)
+        elif trial is not None:
+            imported[run.dataset, _text(trial.other_settings)].append(trial)
+    grids = [
+        _grid(key, str(trials[-1].run.config.get("grid_title") or key), trials)
+        for key, trials in made_here.items()
     ]
-    return found + _outside_grids(outside)
+    return grids + _imported_grids(imported)
 
 
-def _outside_grids(groups: Mapping[tuple[str, str], list[GridTrial]]) -> list[Grid]:
-    """Make grids of like runs, and one a data set of the runs that are like no other."""
+def _imported_grids(groups: Mapping[tuple[str, str], list[GridTrial]]) -> list[Grid]:
+    """Make a grid of each group with several chunkings, and one per data set of the runs left over."""
     joined: dict[tuple[str, str], list[GridTrial]] = {}
-    left = defaultdict[tuple[str, str], list[GridTrial]](list)
-    for (dataset, rest), cells in groups.items():
-        if len({cell.key for cell in cells}) > 1:
-            joined[dataset, rest] = cells
+    left_over = defaultdict[tuple[str, str], list[GridTrial]](list)
+    for (dataset, other_settings), trials in groups.items():
+        if len({trial.key for trial in trials}) > 1:
+            joined[dataset, other_settings] = trials
         else:
-            left[dataset, ""] += cells
-    several = {place: cells for place, cells in left.items() if len({cell.key for cell in cells}) > 1}
+            left_over[dataset, ""] += trials
+    joined |= {
+        shared: trials for shared, trials in left_over.items() if len({trial.key for trial in trials}) > 1
+    }
     return [
-        _grid(_key(place), f"{place[0] or cells[0].run.project} (imported)", cells)
-        for place, cells in {**joined, **several}.items()
+        _grid(_imported_key(shared), f"{shared[0] or trials[0].run.project} (imported)", trials)
+        for shared, trials in joined.items()
     ]
 
 
-def _key(place: tuple[str, str]) -> str:
-    """Name a grid from outside by what its cells share, so that a link goes on to mean it."""
-    return f"outside-{hashlib.sha256(json.dumps(place).encode()).hexdigest()[:12]}"
+def _imported_key(shared: tuple[str, str]) -> str:
+    """Return a key made of what the trials share, so that a link keeps its meaning."""
+    return f"outside-{hashlib.sha256(json.dumps(shared).encode()).hexdigest()[:12]}"
 
 
-def _grid(key: str, title: str, cells: Sequence[GridTrial]) -> Grid:
-    newest = {(*one.key, _text(one.rest)): one for one in cells}
-    order = sorted(newest.values(), key=lambda one: (one.strategy != "fixed", *one.key))
-    differing = _differing(order)
+def _grid(key: str, title: str, trials: Sequence[GridTrial]) -> Grid:
+    newest = {(*trial.key, _text(trial.other_settings)): trial for trial in trials}
+    order = sorted(newest.values(), key=lambda trial: (trial.strategy != "fixed", *trial.key))
+    names = sorted({name for trial in order for name in trial.other_settings})
+    differing = [name for name in names if len({trial.other_settings.get(name) for trial in order}) > 1]
     notes = (
-        f"older runs of cells that were run again are left out: {len(cells) - len(newest)}"
-        if len(newest) < len(cells)
+        f"older runs of configurations that were run again are left out: {len(trials) - len(newest)}"
+        if len(newest) < len(trials)
         else "",
-        f"the cells differ in {', '.join(differing)} too, not in their chunking alone" if differing else "",
-        "some cells are cut alike and differ in these settings alone: the map shows the newest of each"
-        if len({one.key for one in order}) < len(order)
+        f"the configurations differ in {', '.join(differing)} too, not in their chunking alone"
+        if differing
+        else "",
+        "some configurations have the same chunking and differ in these settings alone: the map shows the "
+        "newest of each"
+        if len({trial.key for trial in order}) < len(order)
         else "",
     )
     unit = str(order[0].run.config.get("chunk_unit", ""))
     return Grid(key, title, unit, tuple(order), tuple(filter(None, notes)))
 
 
-def _differing(cells: Sequence[GridTrial]) -> list[str]:
-    """Name the settings beside the chunking in which the cells differ."""
-    keys = sorted({key for one in cells for key in one.rest})
-    return [key for key in keys if len({one.rest.get(key) for one in cells}) > 1]
-
-
-def _cell(run: Run) -> GridTrial | None:
+def _trial(run: Run) -> GridTrial | None:
     config = {path.lower(): value for path, value in flat_settings(run.config).items()}
-    size, said_size = _read(config, SIZE_KEYS, _whole)
-    overlap, said_overlap = _read(config, OVERLAP_KEYS, _whole, (BARE_OVERLAP,))
-    strategy, said_strategy = _read(config, STRATEGY_KEYS, _strategy)
-    headings, said_headings = _read(config, (), _flag, (HEADINGS,))
+    size, size_paths = _read(config, SIZE_KEYS, _whole_number)
+    overlap, overlap_paths = _read(config, OVERLAP_KEYS, _whole_number, (BARE_OVERLAP,))
+    strategy, strategy_paths = _read(config, STRATEGY_KEYS, _strategy)
+    headings, headings_paths = _read(config, (), _flag, (HEADINGS,))
     if size is None:
         return None
-    left_out = BOOKKEEPING | said_size | said_overlap | said_strategy | said_headings
-    rest = {path: setting_text(value) for path, value in config.items() if path not in left_out}
-    return GridTrial(run, strategy or "fixed", size, overlap, headings is True, rest)
+    left_out = BOOKKEEPING | size_paths | overlap_paths | strategy_paths | headings_paths
+    others = {path: setting_text(value) for path, value in config.items() if path not in left_out}
+    return GridTrial(run, strategy or "fixed", size, overlap, headings is True, others)
 
 
 def _read(
@@ -211,24 +212,24 @@ def _read(
     reader: Callable[[Any], T | None],
     bare: Sequence[str] = (),
 ) -> tuple[T | None, set[str]]:
-    """Read one kind of setting: its first value, and the paths that say so.
+    """Return the first value of a kind of setting, and the paths that have that value.
 
     Args:
         config: flat settings.
         keys: how their paths may end.
-        reader: gives the value; None where there is none.
+        reader: returns the value; None where there is none.
         bare: paths that count as a whole alone.
     """
-    found = {
+    values = {
         path: reader(value)
         for path, value in config.items()
         if path in bare or any(path == key or path.endswith(f".{key}") for key in keys)
     }
-    value = next((one for one in found.values() if one is not None), None)
-    return value, {path for path, one in found.items() if one is not None and one == value}
+    first = next((value for value in values.values() if value is not None), None)
+    return first, {path for path, value in values.items() if value is not None and value == first}
 
 
-def _whole(value: Any) -> int | None:
+def _whole_number(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     text = str(value).strip().removesuffix(".0")

@@ -14,7 +14,7 @@ from command_line import run as command
 
 from data.chunking import grid_search
 from data.chunking.corpus import corpus_of, read_corpus
-from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
+from data.chunking.grid_search import GridPlan, GridStep, plan_configurations, run_grid
 from data.chunking.questions import read_questions
 from data.errors import DataError
 from data.importers.parsing.source import Source
@@ -60,7 +60,7 @@ def _plan(tmp_path: Path, script: str, sizes: tuple[int, ...] = (20, 40)) -> Gri
     lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     corpus = read_corpus([tmp_path / f"{script}.txt"])
     questions = read_questions(Source.from_bytes("questions.jsonl", lines.encode()), corpus)
-    cells, _ = plan_cells(sizes, (0, 10), "tokens", ("paragraph",))
+    cells, _ = plan_configurations(sizes, (0, 10), "tokens", ("paragraph",))
     return GridPlan(corpus, questions, cells, depth=5)
 
 
@@ -115,13 +115,13 @@ def test_an_interrupted_grid_goes_on_from_its_finished_cells(
         run_grid(workspace, plan, "p", stop)
     assert len(workspace.runs()) == 2
     made: list[str] = []
-    plain = grid_search._run_cell
+    plain = grid_search._run_configuration
 
     def counted(*given: Any) -> Run:
         made.append(given[2].title)
         return plain(*given)
 
-    monkeypatch.setattr(grid_search, "_run_cell", counted)
+    monkeypatch.setattr(grid_search, "_run_configuration", counted)
     runs = run_grid(workspace, plan, "p")
     assert made == [cell.title for cell in plan.chunkings[2:]]
     assert [run.name for run in runs] == [cell.title for cell in plan.chunkings]
@@ -141,7 +141,7 @@ def test_headings_are_indexed_and_not_stored(workspace: RunStore) -> None:
     corpus = corpus_of([("animals.md", Source.from_bytes("animals.md", text.encode()))], "animals")
     row = {"question": "turtles?", "relevant_spans": [{"doc_id": "animals", "start": 11, "end": 26}]}
     questions = read_questions(Source.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
-    cells, _ = plan_cells((5,), (0,), "tokens", ("paragraph",), (False, True))
+    cells, _ = plan_configurations((5,), (0,), "tokens", ("paragraph",), (False, True))
     _, bare, headed = run_grid(workspace, GridPlan(corpus, questions, cells), "p")
     found = [workspace.scored(run).samples.read([0])[0]["retrieved"] for run in (bare, headed)]
     assert [len(one) for one in found] == [1, 2]
@@ -154,7 +154,7 @@ def test_gold_is_counted_at_a_budget_and_by_chunks(workspace: RunStore) -> None:
     corpus = corpus_of([("t.txt", Source.from_bytes("t.txt", text.encode()))], "t")
     row = {"question": "gamma delta", "relevant_spans": [{"doc_id": "t", "start": 11, "end": 22}]}
     questions = read_questions(Source.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
-    cells, _ = plan_cells((11,), (0,), "characters")
+    cells, _ = plan_configurations((11,), (0,), "characters")
     (run,) = run_grid(workspace, GridPlan(corpus, questions, cells), "p")
     sample = workspace.scored(run).samples.read([0])[0]
     assert [one["text"] for one in sample["retrieved"]] == ["gamma delta"]
@@ -165,21 +165,21 @@ def test_gold_is_counted_at_a_budget_and_by_chunks(workspace: RunStore) -> None:
 
 
 def test_cells_that_cannot_be_are_named_and_the_others_stay() -> None:
-    cells, refused = plan_cells((64, 128), (0, 64))
+    cells, refused = plan_configurations((64, 128), (0, 64))
     assert [cell.title for cell in cells] == ["64 / 0 tokens", "128 / 0 tokens", "128 / 64 tokens"]
     assert refused == ("overlap 64 is not smaller than size 64; accepted: an overlap from 0 to 63 tokens",)
     with pytest.raises(DataError, match="overlap 64 is not smaller than size 64"):
-        plan_cells((64,), (64, 100))
+        plan_configurations((64,), (64, 100))
 
 
 def test_a_strategy_needs_no_fixed_cell() -> None:
-    cells, refused = plan_cells((64,), (64,), "tokens", ("paragraph",), (False, True))
+    cells, refused = plan_configurations((64,), (64,), "tokens", ("paragraph",), (False, True))
     assert [cell.title for cell in cells] == [
         "paragraph up to 64 tokens",
         "paragraph up to 64 tokens + headings",
     ]
     assert len(refused) == 1
-    assert [cell.title for cell in plan_cells((64,), (), "tokens", ("heading",))[0]] == [
+    assert [cell.title for cell in plan_configurations((64,), (), "tokens", ("heading",))[0]] == [
         "heading up to 64 tokens"
     ]
 
@@ -192,21 +192,21 @@ def test_a_grid_without_cells_is_refused(
     sizes: tuple[int, ...], overlaps: tuple[int, ...], message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
-        plan_cells(sizes, overlaps)
+        plan_configurations(sizes, overlaps)
 
 
 def test_what_all_cells_share_is_done_before_the_first_is_timed(
     workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready: list[bool] = []
-    plain = grid_search._run_cell
+    plain = grid_search._run_configuration
 
     def looked_at(*given: Any) -> Run:
         ready.append(all({"starts", "headings"} <= set(vars(text)) for text in given[4].values()))
         ready.append("semchunk" in sys.modules)
         return plain(*given)
 
-    monkeypatch.setattr(grid_search, "_run_cell", looked_at)
+    monkeypatch.setattr(grid_search, "_run_configuration", looked_at)
     monkeypatch.delitem(sys.modules, "semchunk", raising=False)
     run_grid(workspace, _plan(tmp_path, "ru", (20,)), "p")
     assert ready == [True] * 6
@@ -221,7 +221,7 @@ def test_empty_documents_are_noted_by_name(workspace: RunStore, tmp_path: Path) 
     assert corpus.notes == ("empty documents: a, b",)
     row = {"question": "beta", "relevant_spans": [{"doc_id": "c", "start": 6, "end": 10}]}
     questions = read_questions(Source.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
-    cells, _ = plan_cells((5,), (0,), "tokens", ("paragraph", "heading", "recursive"))
+    cells, _ = plan_configurations((5,), (0,), "tokens", ("paragraph", "heading", "recursive"))
     for run in run_grid(workspace, GridPlan(corpus, questions, cells), "p"):
         assert "empty documents: a, b" in run.notes
     files = {"none.jsonl": b"", "one.jsonl": b'{"id": "x", "text": "words"}'}

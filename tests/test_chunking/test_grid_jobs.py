@@ -154,7 +154,7 @@ def test_an_interrupted_command_is_recorded_as_stopped(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("data.chunking.grid_search._run_cell", interrupted)
+    monkeypatch.setattr("data.chunking.grid_search._run_configuration", interrupted)
     answer = command(capsys, workspace.workspace.root, *command_words(inputs))
     assert answer.code == 130
     assert "Stopped" in answer.err
@@ -214,7 +214,7 @@ def test_one_plan_in_two_projects_is_stopped_one_by_one(workspace: RunStore) -> 
     first, second = (
         begin_job(workspace.ledger, "grid:a", "", {"name": "t"}, name) for name in ("one", "two")
     )
-    progress = {"total": 6, "done": 3, "cell": "fixed <b>", "seconds_left": 200.0}
+    progress = {"total": 6, "done": 3, "configuration": "fixed <b>", "seconds_left": 200.0}
     with workspace.ledger.open() as connection:
         connection.execute("UPDATE jobs SET progress = ? WHERE job_id = ?", (json.dumps(progress), first))
     app = _opened(workspace)

@@ -17,7 +17,7 @@ from command_line import run as command
 
 from data.chunking import retrievers
 from data.chunking.corpus import Corpus, Document
-from data.chunking.grid_search import GridPlan, GridStep, plan_cells, run_grid
+from data.chunking.grid_search import GridPlan, GridStep, plan_configurations, run_grid
 from data.chunking.questions import Questions
 from data.errors import DataError
 from data.scoring.run_store import RunStore
@@ -28,7 +28,7 @@ QUESTIONS = Questions("q", ({"question_id": "q", "question": "Who was second?", 
 
 
 def _plan(retriever: str = "bm25", sizes: Sequence[int] = (8, 16, 32)) -> GridPlan:
-    cells, _ = plan_cells(sizes, (0, 4))
+    cells, _ = plan_configurations(sizes, (0, 4))
     return GridPlan(Corpus("t", (Document("t", TEXT),)), QUESTIONS, cells, retriever)
 
 

@@ -30,7 +30,7 @@ def _cell(store: RunStore, size: int, overlap: int, values: Sequence[float | Non
 
 
 def _standings(store: RunStore, grid: Grid) -> GridRanking:
-    return rank_trials(grid, [store.scored(cell.run) for cell in grid.cells], "faithfulness")
+    return rank_trials(grid, [store.scored(cell.run) for cell in grid.trials], "faithfulness")
 
 
 GOOD = [0.9, 0.8, 1.0, 0.9, 0.8, 1.0, 0.9, 0.8, 1.0, 0.9, 0.9, 1.0]
@@ -49,7 +49,7 @@ def test_the_best_cell_its_ties_and_the_worse(workspace: RunStore) -> None:
     (grid,) = grids_of(workspace.runs())
     assert (grid.sizes, grid.overlaps, grid.notes) == ([128, 256], [0, 32], ())
     found = _standings(workspace, grid)
-    assert {(one.cell.size, one.cell.overlap): one.outcome for one in found.values} == {
+    assert {(one.trial.size, one.trial.overlap): one.outcome for one in found.values} == {
         (128, 0): "worse",
         (128, 32): "same",
         (256, 0): "best",
@@ -88,14 +88,14 @@ def test_cells_are_compared_on_the_questions_they_share(workspace: RunStore) -> 
     found = _standings(workspace, grid)
     assert (found.n_questions, found.n_left_out) == (10, 2)
     assert found.best is not None
-    assert found.best.cell.size == 128
+    assert found.best.trial.size == 128
 
 
 def test_nested_and_textual_settings_are_understood(workspace: RunStore) -> None:
     _run(workspace, list(GOOD), {"chunking": {"size": 128, "overlap": "16"}})
     _run(workspace, list(POOR), {"retrieval": {"chunkSize": "256", "chunk_overlap": 16.0}})
     (grid,) = grids_of(workspace.runs())
-    assert [(cell.size, cell.overlap) for cell in grid.cells] == [(128, 16), (256, 16)]
+    assert [(cell.size, cell.overlap) for cell in grid.trials] == [(128, 16), (256, 16)]
 
 
 def test_other_settings_make_grids_of_their_own_or_are_named(workspace: RunStore) -> None:
@@ -116,7 +116,7 @@ def test_a_newer_run_stands_for_its_cell(workspace: RunStore) -> None:
     newer = _cell(workspace, 256, 0, list(POOR))
     runs = [run for run in workspace.runs() if run.run_id != newer.run_id]
     (grid,) = grids_of([*runs, newer])
-    assert len(grid.cells) == 2
+    assert len(grid.trials) == 2
     assert any("run again" in note for note in grid.notes)
 
 
@@ -130,7 +130,7 @@ def test_what_no_cell_measured_has_no_best(workspace: RunStore, tmp_path: Path) 
     _cell(workspace, 128, 0, list(GOOD))
     _cell(workspace, 256, 0, list(GOOD))
     (grid,) = grids_of(workspace.runs())
-    found = rank_trials(grid, [workspace.scored(cell.run) for cell in grid.cells], "answer_relevancy")
+    found = rank_trials(grid, [workspace.scored(cell.run) for cell in grid.trials], "answer_relevancy")
     assert found.best is None
     assert {one.outcome for one in found.values} == {"not measured"}
     assert found.marginal_effects == ()
@@ -152,7 +152,7 @@ def test_another_strategy_is_another_cell(workspace: RunStore, settings: list[di
     for one in settings:
         _run(workspace, list(GOOD), one)
     (grid,) = grids_of(workspace.runs())
-    assert sorted(cell.strategy for cell in grid.cells) == ["fixed", "recursive"]
+    assert sorted(cell.strategy for cell in grid.trials) == ["fixed", "recursive"]
     assert grid.notes == ()
 
 
@@ -161,7 +161,7 @@ def test_a_splitter_that_all_share_makes_the_plane(workspace: RunStore) -> None:
         _cell(workspace, size, 0, list(GOOD), splitter="sentences")
     _cell(workspace, 256, 0, list(GOOD), splitter="pages")
     (grid,) = grids_of(workspace.runs())
-    assert (grid.plane_cut, grid.sizes) == (("sentences", False), [128, 256])
+    assert (grid.heatmap_method, grid.sizes) == (("sentences", False), [128, 256])
     assert _standings(workspace, grid).at(256, 0) is not None
 
 
@@ -178,9 +178,9 @@ def test_left_over_runs_are_all_there(workspace: RunStore) -> None:
     for model, size in (("a", 256), ("b", 256), ("c", 512)):
         _cell(workspace, size, 0, list(GOOD), embed=model)
     (grid,) = grids_of(workspace.runs())
-    assert [cell.rest["embed"] for cell in grid.cells if cell.size == 256] == ["a", "b"]
-    assert len(grid.fixed) == 2, "one cell a place of the map"
-    assert grid.notes[0] == "the cells differ in embed too, not in their chunking alone"
+    assert [cell.other_settings["embed"] for cell in grid.trials if cell.size == 256] == ["a", "b"]
+    assert len(grid.heatmap_trials) == 2, "one cell a place of the map"
+    assert "differ in embed too" in grid.notes[0]
     assert "cut alike" in grid.notes[1]
     assert not any("run again" in note for note in grid.notes)
 
@@ -191,8 +191,12 @@ def test_an_overlap_of_another_part_is_none_of_chunks(workspace: RunStore) -> No
     _run(workspace, list(GOOD), {"chunk_size": 256, "overlap": 16})
     _run(workspace, list(GOOD), {"chunk_size": 256, "overlap": 32})
     found = grids_of(workspace.runs())
-    assert sorted([cell.overlap for cell in grid.cells] for grid in found if grid.fixed) == [[16, 32]]
-    assert [[cell.overlap for cell in grid.cells] for grid in found if not grid.fixed] == [[None, None]]
+    assert sorted([cell.overlap for cell in grid.trials] for grid in found if grid.heatmap_trials) == [
+        [16, 32]
+    ]
+    assert [[cell.overlap for cell in grid.trials] for grid in found if not grid.heatmap_trials] == [
+        [None, None]
+    ]
 
 
 def test_the_key_of_a_grid_from_outside_stays_its_own(workspace: RunStore) -> None:
@@ -201,6 +205,6 @@ def test_the_key_of_a_grid_from_outside_stays_its_own(workspace: RunStore) -> No
     (before,) = grids_of(workspace.runs())
     for size in (128, 256):
         _cell(workspace, size, 0, list(POOR), embed="0")
-    after = {grid.settings["embed"]: grid.key for grid in grids_of(workspace.runs())}
+    after = {grid.shared_settings["embed"]: grid.key for grid in grids_of(workspace.runs())}
     assert after["a"] == before.key
     assert len(set(after.values())) == 2

@@ -9,7 +9,13 @@ import pytest
 
 from dashboard.charts.chunking import heatmap, marginal_effect_curve
 from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.sections.chunking.results import alike, grid_titles, legend, other_cuts, reading
+from dashboard.sections.chunking.results import (
+    grid_titles,
+    legend,
+    other_strategies_title,
+    ranking_sentences,
+    same_chunks_text,
+)
 from data.api import add_run
 from data.chunking.grids import Grid, grids_of
 from data.chunking.ranking import GridRanking, rank_trials, same_chunks
@@ -39,11 +45,11 @@ def _cell(
 
 def _found(store: RunStore, metric: str = METRIC) -> tuple[Grid, GridRanking]:
     (grid,) = grids_of(store.runs())
-    return grid, rank_trials(grid, [store.scored(cell.run) for cell in grid.cells], metric)
+    return grid, rank_trials(grid, [store.scored(cell.run) for cell in grid.trials], metric)
 
 
 def _places(found: GridRanking) -> dict[str, str]:
-    return {one.cell.run.name: one.outcome for one in found.values}
+    return {one.trial.run.name: one.outcome for one in found.values}
 
 
 def test_a_strategy_that_is_better_than_every_fixed_cell_is_the_best(workspace: RunStore) -> None:
@@ -56,10 +62,10 @@ def test_a_strategy_that_is_better_than_every_fixed_cell_is_the_best(workspace: 
     assert fixed is not None
     assert fixed.difference is not None
     assert fixed.difference.difference == pytest.approx(-0.4)
-    assert reading(found) == [
-        "**paragraph** has the best mean: 0.800 [0.778, 0.822], n = 40.",
-        "Every other cell is worse by a paired test.",
-    ]
+    head, rest = ranking_sentences(found)
+    assert head.startswith("**paragraph** has the best mean: 0.800 [0.778, 0.822], n = 40")
+    assert "worse" in rest
+    assert "that has a value" not in rest
     assert "paragraph, which is not on this map" in legend(found)
     heat = plotly_figure(heatmap(grid, found, "Recall")).data[0]
     assert not any("★" in text for row in heat.text for text in row)
@@ -78,7 +84,8 @@ def test_a_metric_without_a_direction_has_no_best(workspace: RunStore) -> None:
     assert set(_places(found).values()) == {"no direction"}
     assert [one.difference for one in found.values] == [None, None]
     assert found.values[0].value is not None
-    assert reading(found) == [r"Self\-knowledge has no direction: no cell is better than another."]
+    (sentence,) = ranking_sentences(found)
+    assert sentence.startswith(r"Self\-knowledge has no direction")
 
 
 def test_one_measured_cell_is_held_against_nothing(workspace: RunStore) -> None:
@@ -86,11 +93,12 @@ def test_one_measured_cell_is_held_against_nothing(workspace: RunStore) -> None:
     _cell(workspace, "b", [None] * 40, chunk_size=512)
     _, found = _found(workspace)
     assert _places(found) == {"a": "best", "b": "not measured"}
-    assert reading(found)[1:] == ["No other cell has a value for this metric."]
+    (rest,) = ranking_sentences(found)[1:]
+    assert "No other" in rest
+    assert "has a value" in rest
     _cell(workspace, "c", BETTER, chunk_size=128)
-    assert reading(_found(workspace)[1])[1:] == [
-        "Every other cell that has a value is worse by a paired test."
-    ]
+    (rest,) = ranking_sentences(_found(workspace)[1])[1:]
+    assert "that has a value is worse" in rest
 
 
 def test_cells_that_share_no_question_are_not_measured(workspace: RunStore) -> None:
@@ -100,9 +108,8 @@ def test_cells_that_share_no_question_are_not_measured(workspace: RunStore) -> N
     assert set(_places(found).values()) == {"not measured"}
     assert [one.value for one in found.values] == [None, None]
     assert (found.n_questions, found.n_left_out, found.marginal_effects, found.best) == (0, 80, (), None)
-    assert reading(found) == [
-        "The cells share no question that has a value, so none can be held against another."
-    ]
+    (sentence,) = ranking_sentences(found)
+    assert "share no question" in sentence
 
 
 def test_a_size_without_values_does_not_take_the_curves_away(workspace: RunStore) -> None:
@@ -123,21 +130,20 @@ def test_strategies_that_gave_the_same_chunks_are_named(workspace: RunStore) -> 
     _cell(workspace, "recursive", BETTER, chunking="recursive", n_chunks=8)
     _cell(workspace, "other", [*BETTER[1:], 0.1], chunking="heading", n_chunks=7, chunk_size=512)
     (grid,) = grids_of(workspace.runs())
-    found = same_chunks(grid, [workspace.scored(cell.run) for cell in grid.cells])
+    found = same_chunks(grid, [workspace.scored(cell.run) for cell in grid.trials])
     assert [[cell.run.name for cell in group] for group in found] == [["heading", "paragraph"]]
-    assert alike(found[0]) == (
-        "**heading** and **paragraph** are the same here: as many chunks, the same values for every "
-        "question; heading cuts as paragraph does where a corpus has no headings."
-    )
+    sentence = same_chunks_text(found[0])
+    assert sentence.startswith("**heading** and **paragraph** gave the same chunks")
+    assert "without headings in the corpus" in sentence
 
 
 def test_cells_beside_the_map_are_named_by_how_they_cut(workspace: RunStore) -> None:
     _cell(workspace, "fixed", FIXED)
     _cell(workspace, "paragraph", FIXED, chunking="paragraph")
     _, found = _found(workspace)
-    assert other_cuts(found.values[1:]) == "Cut along the text itself"
+    assert other_strategies_title(found.values[1:]) == "Split along the text itself"
     _cell(workspace, "semantic", FIXED, chunking="semantic")
-    assert other_cuts(_found(workspace)[1].values) == "Cut in other ways"
+    assert other_strategies_title(_found(workspace)[1].values) == "Split in other ways"
 
 
 def test_grids_of_one_title_are_told_apart(workspace: RunStore) -> None:
@@ -150,10 +156,10 @@ def test_grids_of_one_title_are_told_apart(workspace: RunStore) -> None:
         _cell(workspace, grid, FIXED, grid=grid, grid_title=title, retriever="bm25", depth=depth)
     titles = grid_titles(grids_of(workspace.runs()))
     assert titles == {
-        "a1": "speech · depth 10 · 1 cell",
-        "b2": "speech · depth 20 · 1 cell · b2",
-        "c3": "speech · depth 20 · 1 cell · c3",
-        "d4": "alone · 1 cell",
+        "a1": "speech · depth 10 · 1 configuration",
+        "b2": "speech · depth 20 · 1 configuration · b2",
+        "c3": "speech · depth 20 · 1 configuration · c3",
+        "d4": "alone · 1 configuration",
     }
 
 

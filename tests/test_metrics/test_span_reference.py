@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from data.chunking.chunkers import STRATEGIES, UNITS, Chunking, Strategy, TokenizedText, chunks_of
 from data.chunking.corpus import Corpus, Document
-from data.chunking.grid_search import GridPlan, plan_cells, run_grid
+from data.chunking.grid_search import GridPlan, plan_configurations, run_grid
 from data.chunking.questions import Questions
 from data.scoring.gold_join import span_rankings
 from data.scoring.run_store import RunStore
@@ -160,7 +160,7 @@ def test_a_stored_grid_has_the_scores_of_a_count_of_characters(workspace: RunSto
         for at, (question, texts) in enumerate(ASKED)
     )
     along: tuple[Strategy, ...] = ("paragraph", "heading", "recursive")
-    cells, _ = plan_cells((8, 24), (0, 5), "tokens", along, (False, True))
+    cells, _ = plan_configurations((8, 24), (0, 5), "tokens", along, (False, True))
     plan = GridPlan(corpus, Questions("asked", records), cells)
     for cell, run in zip(cells, run_grid(workspace, plan, "p"), strict=True):
         index = chunks_of(TokenizedText(EMOJI), cell)

@@ -17,7 +17,7 @@ from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.selection import Selection
 from data.chunking.corpus import corpus_of
 from data.chunking.grid_job import grid_jobs
-from data.chunking.grid_search import GridPlan, plan_cells, run_grid
+from data.chunking.grid_search import GridPlan, plan_configurations, run_grid
 from data.chunking.grids import grids_of
 from data.chunking.questions import read_questions
 from data.chunking.ranking import rank_trials
@@ -43,7 +43,7 @@ def _plan(sizes: tuple[int, ...], overlaps: tuple[int, ...], strategies: tuple[A
         rows.append({"question": f"How many bridges has town number {at}?", "relevant_spans": [span]})
     content = "\n".join(json.dumps(row) for row in rows).encode()
     questions = read_questions(Source.from_bytes("q.jsonl", content), corpus)
-    return GridPlan(corpus, questions, plan_cells(sizes, overlaps, "tokens", strategies)[0])
+    return GridPlan(corpus, questions, plan_configurations(sizes, overlaps, "tokens", strategies)[0])
 
 
 def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
@@ -93,14 +93,14 @@ def test_without_a_grid_the_page_says_how_to_get_one(demo: RunStore, monkeypatch
 def test_cells_that_were_not_run_are_blank(workspace: RunStore) -> None:
     run_grid(workspace, _plan((16, 32), (0, 16)), "towns")
     (grid,) = grids_of(workspace.runs())
-    found = rank_trials(grid, [workspace.scored(cell.run) for cell in grid.cells], "span_recall@1")
+    found = rank_trials(grid, [workspace.scored(cell.run) for cell in grid.trials], "span_recall@1")
     figure = plotly_figure(heatmap(grid, found, "Recall <b>"))
     heat, points = figure.data
     assert heat.z[0][1] is None
     assert heat.text[0][1] == ""
     assert all(value is not None for value in (heat.z[0][0], heat.z[1][0], heat.z[1][1]))
     assert len(points.customdata) == 3
-    assert {one[0] for one in points.customdata} == {cell.run.run_id for cell in grid.cells}
+    assert {one[0] for one in points.customdata} == {cell.run.run_id for cell in grid.trials}
     assert sum("★" in text for row in heat.text for text in row) == 1
     framed = sum(one.outcome in ("best", "same") for one in found.values)
     assert len(figure.layout.shapes) == framed
@@ -110,7 +110,7 @@ def test_cells_that_were_not_run_are_blank(workspace: RunStore) -> None:
 def test_a_margin_shows_every_point_with_its_interval(workspace: RunStore) -> None:
     run_grid(workspace, _plan((16, 32), (0, 8)), "towns")
     (grid,) = grids_of(workspace.runs())
-    found = rank_trials(grid, [workspace.scored(cell.run) for cell in grid.cells], "span_recall@1")
+    found = rank_trials(grid, [workspace.scored(cell.run) for cell in grid.trials], "span_recall@1")
     curve = marginal_effect_curve(found.marginal_effects[0], "tokens", "Recall", (0.0, 1.0)).data[0]
     assert list(curve.x) == ["16", "32"]
     for mean, up, down in zip(curve.y, curve.error_y.array, curve.error_y.arrayminus, strict=True):
@@ -135,17 +135,17 @@ def test_strategies_that_cut_alike_are_told(workspace: RunStore, monkeypatch: py
     run_grid(workspace, _plan((16, 32), (0,), ("heading", "paragraph", "recursive")), "towns")
     app = _open(workspace, monkeypatch)
     assert not app.exception
-    told = [str(one.value) for one in app.caption if "are the same here" in str(one.value)]
+    told = [str(one.value) for one in app.caption if "gave the same chunks" in str(one.value)]
     assert len(told) == 1
     assert told[0].startswith("**heading up to 32 tokens**, **paragraph up to 32 tokens** and **recursive")
-    assert told[0].endswith("where a corpus has no headings.")
+    assert "without headings in the corpus" in told[0]
     plane, others = (one.value for one in app.dataframe)
-    assert list(zip(plane["Cut"], plane["Size"], plane["Overlap"], strict=True)) == [
+    assert list(zip(plane["Strategy"], plane["Size"], plane["Overlap"], strict=True)) == [
         ("fixed", 16, 0),
         ("fixed", 32, 0),
     ]
-    assert list(others["Cut"]) == ["heading", "paragraph", "recursive"]
-    assert "Cut along the text itself" in [one.value for one in app.subheader]
+    assert list(others["Strategy"]) == ["heading", "paragraph", "recursive"]
+    assert "Split along the text itself" in [one.value for one in app.subheader]
 
 
 def _imported(store: RunStore, name: str, day: int, dataset: str, **config: Any) -> None:
@@ -168,7 +168,7 @@ def test_an_overlap_that_was_not_recorded_stays_with_its_like(
     assert not app.exception
     (table,) = (one.value for one in app.dataframe)
     assert list(table["Size"]) == [100, 200, 300]
-    assert "Cut along the text itself" not in [one.value for one in app.subheader]
+    assert "Split along the text itself" not in [one.value for one in app.subheader]
 
 
 def test_the_newest_grid_stands_first(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,7 +178,11 @@ def test_the_newest_grid_stands_first(workspace: RunStore, monkeypatch: pytest.M
         _imported(workspace, f"early {size}", 1, "early", chunk_size=size)
     app = _open(workspace, monkeypatch)
     (box,) = (one for one in app.selectbox if one.label == "Grid")
-    assert box.options == ["made · 2 cells", "old (imported) · 2 cells", "early (imported) · 2 cells"]
+    assert box.options == [
+        "made · 2 configurations",
+        "old (imported) · 2 configurations",
+        "early (imported) · 2 configurations",
+    ]
     assert box.value == "g"
 
 

@@ -83,9 +83,9 @@ def test_every_sample_tells_its_configuration_and_question_set(demo: RunStore, p
 def test_the_bundled_grid_is_finished(demo: RunStore) -> None:
     (grid,) = grids_of(demo.runs("state_of_the_union"))
     assert (grid.sizes, grid.overlaps) == ([128, 256, 512], [0, 32, 64])
-    assert len(grid.cells) == 12
-    assert all((demo.summary(cell.run)["span_recall@5"].mean or 0) > 0.8 for cell in grid.cells)
-    assert {demo.summary(cell.run)["span_recall@5"].n_scored for cell in grid.cells} == {76}
+    assert len(grid.trials) == 12
+    assert all((demo.summary(cell.run)["span_recall@5"].mean or 0) > 0.8 for cell in grid.trials)
+    assert {demo.summary(cell.run)["span_recall@5"].n_scored for cell in grid.trials} == {76}
 
 
 def test_the_two_hop_runs_name_both_hops(demo: RunStore) -> None:

@@ -15,7 +15,7 @@ from dashboard.wording.formatting import count
 from data.chunking.chunkers import UNITS
 from data.chunking.corpus import Corpus, corpus_of, read_corpus
 from data.chunking.grid_job import HEADINGS, GridOptions, command_words, grid_jobs, keep_upload
-from data.chunking.grid_search import plan_cells
+from data.chunking.grid_search import plan_configurations
 from data.chunking.questions import read_questions
 from data.errors import DataError
 from data.importers.parsing.source import Source
@@ -84,7 +84,7 @@ def _start(store: RunStore) -> None:
         corpus = _corpus(form["grid_corpus"], form["grid_corpus_files"])
         questions = read_questions(_questions(form["grid_questions"], form["grid_questions_file"]), corpus)
         sizes, overlaps = _integers("Sizes", form["grid_sizes"]), _integers("Overlaps", form["grid_overlaps"])
-        _, refused = plan_cells(
+        _, refused = plan_configurations(
             sizes, overlaps, form["grid_unit"], form["grid_strategies"], HEADINGS[form["grid_headings"]]
         )
         (questions_path,) = _paths(store.workspace, form["grid_questions"], [form["grid_questions_file"]])
@@ -157,12 +157,13 @@ def grid_searches(store: RunStore) -> None:
 
 def _progress(job: Job) -> str:
     name, progress = markdown_text(str(job.spec.get("name", ""))), job.progress
-    if "cell" not in progress:
+    if "configuration" not in progress:
         return f"{name}: beginning"
     left = progress.get("seconds_left")
     time_left = "" if left is None else f", about {duration(left)} left"
     total = count(int(progress["total"]), "configuration")
-    return f"{name}: {progress['done']} of {total}{time_left} · {markdown_text(str(progress['cell']))}"
+    running = markdown_text(str(progress["configuration"]))
+    return f"{name}: {progress['done']} of {total}{time_left} · {running}"
 
 
 def _summary(job: Job) -> list[str]:
