@@ -114,7 +114,7 @@ def corpus_of(sources: Iterable[tuple[str, Source]], name: str) -> Corpus:
         before = len(documents)
         for line, one in _documents(inside, source):
             if one.doc_id in documents:
-                raise source.refuse(f"document id {one.doc_id!r} is there already", "each id once", line)
+                raise source.error(f"document id {one.doc_id!r} is there already", "each id once", line)
             documents[one.doc_id] = one
         bare += [inside] if len(documents) == before else []
     empty = [one.doc_id for one in documents.values() if not one.text.strip()]
@@ -137,7 +137,7 @@ def _documents(inside: str, source: Source) -> Iterator[tuple[int | None, Docume
     if source.ending in TEXT_ENDINGS:
         yield None, _text_document(inside, source)
     elif source.ending not in (".jsonl", ".ndjson"):
-        raise source.refuse(f"has the ending {source.ending or '(none)'!r}", ACCEPTED_FILES)
+        raise source.error(f"has the ending {source.ending or '(none)'!r}", ACCEPTED_FILES)
     elif filled:
         yield from _json_documents(source)
 
@@ -147,7 +147,7 @@ def _text_document(inside: str, source: Source) -> Document:
         text = source.whole().decode("utf-8") if source.size else ""
     except UnicodeDecodeError as error:
         what = f"byte {error.start + 1} (0x{error.object[error.start]:02x}) is not UTF-8"
-        raise source.refuse(what, TEXT_ACCEPTED) from error
+        raise source.error(what, TEXT_ACCEPTED) from error
     doc_id = inside.removesuffix(".gz").rpartition(".")[0]
     return Document(doc_id, text, doc_id.rpartition("/")[2].replace("_", " "), inside)
 

@@ -73,7 +73,7 @@ def read_questions(source: Source, corpus: Corpus) -> Questions:
         records.append({**{key: record[key] for key in KEPT if record.get(key) is not None}, **_told(sample)})
     problems.raise_if_any()
     if not any(record["relevant_spans"] for record in records):
-        raise source.refuse(_without_gold(columns), ACCEPTED)
+        raise source.error(_without_gold(columns), ACCEPTED)
     return Questions(source.stem, tuple(records), _notes(records, elsewhere))
 
 

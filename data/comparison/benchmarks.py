@@ -142,7 +142,7 @@ def read_published(workspace: Workspace) -> Published:
 def _object(source: Source) -> Mapping[str, Any]:
     found = source.document()
     if not isinstance(found, Mapping) or not ("rows" in found or "bands" in found):
-        raise source.refuse("is no file of published results", ACCEPTED)
+        raise source.error("is no file of published results", ACCEPTED)
     return found
 
 
@@ -160,10 +160,10 @@ def _table(source: Source, found: Mapping[str, Any], key: str) -> PublishedTable
 
 def _row(source: Source, at: int, row: object, scale: float, key: str) -> PublishedRow:
     if not isinstance(row, Mapping) or not isinstance(row.get("values"), Mapping):
-        raise source.refuse(f"rows[{at}]: is no object with name and values", ACCEPTED)
+        raise source.error(f"rows[{at}]: is no object with name and values", ACCEPTED)
     name = row.get("name")
     if not isinstance(name, str) or not name.strip():
-        raise source.refuse(f"rows[{at}].name: missing", "the name of the system, as text")
+        raise source.error(f"rows[{at}].name: missing", "the name of the system, as text")
     values, digits = {}, 0
     for given, value in row["values"].items():
         field = f"rows[{at}].values.{given}"
@@ -180,7 +180,7 @@ def _decimals(value: object) -> int:
 def _metric(source: Source, field: str, name: object) -> str:
     found = declared(str(name))
     if found is None or (found.per_k and "@" not in str(name)):
-        raise source.refuse(
+        raise source.error(
             f"{field}: is no metric known here", "a key of docs/metrics.md, as answer_f1 or recall@5"
         )
     return str(name) if found.per_k else found.key
@@ -189,7 +189,7 @@ def _metric(source: Source, field: str, name: object) -> str:
 def _scaled(source: Source, field: str, value: object, metric: str, scale: float) -> float:
     """Read a number in the unit of the file; a metric that is no share has its own."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-        raise source.refuse(
+        raise source.error(
             f"{field}: found {str(value)[:20]!r}", "a number; leave the metric out where it was not measured"
         )
     return float(value) / scale if is_share(metric) else float(value)
@@ -205,21 +205,21 @@ def _finite(value: float) -> bool:
 def _scale(source: Source, found: Mapping[str, Any]) -> float:
     unit = found.get("unit")
     if not isinstance(unit, str) or unit not in UNITS:
-        raise source.refuse(f"unit: found {str(unit)[:20]!r}", ", ".join(UNITS))
+        raise source.error(f"unit: found {str(unit)[:20]!r}", ", ".join(UNITS))
     return UNITS[unit]
 
 
 def _text(source: Source, found: Mapping[str, Any], field: str) -> str:
     value = found.get(field)
     if not isinstance(value, str) or not value.strip():
-        raise source.refuse(f"{field}: missing", "text")
+        raise source.error(f"{field}: missing", "text")
     return value
 
 
 def _list(source: Source, found: Mapping[str, Any], field: str) -> Sequence[object]:
     value = found[field]
     if not isinstance(value, list) or not value:
-        raise source.refuse(f"{field}: is no list with an entry", LISTS[field])
+        raise source.error(f"{field}: is no list with an entry", LISTS[field])
     return value
 
 
@@ -232,14 +232,14 @@ def _bands(source: Source, found: Mapping[str, Any]) -> list[Band]:
 
 def _band(source: Source, at: int, one: object, scale: float, title: str, origin: str) -> Band:
     if not isinstance(one, Mapping):
-        raise source.refuse(f"bands[{at}]: is no object", LISTS["bands"])
+        raise source.error(f"bands[{at}]: is no object", LISTS["bands"])
     metric = _metric(source, f"bands[{at}].metric", one.get("metric"))
     edges = [_scaled(source, f"bands[{at}].{name}", one.get(name), metric, scale) for name in BAND_NAMES[1:]]
     found = declared(metric)
     falling = found is not None and found.higher_is_better is False
     if edges != sorted(edges, reverse=falling):
         order = "falling, since lower is better" if falling else "rising"
-        raise source.refuse(
+        raise source.error(
             f"bands[{at}]: {metric} has edges out of order", f"minimum, good, excellent {order}"
         )
     minimum, good, excellent = edges

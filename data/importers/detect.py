@@ -111,7 +111,7 @@ def _by_columns(rows_table: Table, source: Source) -> str:
         return "table"
     shown = ", ".join(repr(name[:40]) for name in rows_table.columns[:12]) or "no names"
     formats = "; ".join(f"{name}: {importer.accepts}" for name, importer in FORMATS.items())
-    raise source.refuse(
+    raise source.error(
         f"is read as {rows_table.kind} with columns {shown}; none reads as the question", formats
     )
 
@@ -127,14 +127,14 @@ def read_runs(source: Source, options: Options, errors: ValidationErrors) -> lis
     """
     name = _format_of(source, options)
     if name not in FORMATS:
-        raise source.refuse(f"asked to be read as {name!r}", f"auto, {', '.join(FORMATS)}")
+        raise source.error(f"asked to be read as {name!r}", f"auto, {', '.join(FORMATS)}")
     if options.mapping and not FORMATS[name].mapped:
         mapped = [key for key, importer in FORMATS.items() if importer.mapped]
-        raise source.refuse(f"is {name}, which takes no mapping of columns", ", ".join(mapped))
+        raise source.error(f"is {name}, which takes no mapping of columns", ", ".join(mapped))
     runs = FORMATS[name].read(source, options, errors)
     if not runs:
         errors.raise_if_any()
-        raise source.refuse("holds no records", FORMATS[name].accepts)
+        raise source.error("holds no records", FORMATS[name].accepts)
     qrels = None if options.qrels is None else read_qrels(options.qrels)
     several = len(runs) > 1
     return [_with_options(run, options, qrels, several, errors) for run in _distinctly_named(runs)]

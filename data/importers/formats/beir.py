@@ -32,7 +32,7 @@ def inputs_of(path: str, options: Options) -> list[tuple[Source, Options]]:
     runs = sorted(_runs(folder))
     if not runs:
         has = "a BEIR data set and no run" if _beside(folder, OWN_FILES[0]) else "no run"
-        raise here.refuse(f"is a folder with {has}", ACCEPTED)
+        raise here.error(f"is a folder with {has}", ACCEPTED)
     found = replace(
         options,
         queries=options.queries or _source(_beside(folder, OWN_FILES[0])),
@@ -61,7 +61,7 @@ def _qrels(folder: Path, here: Source) -> Path | None:
     test = [path for path in found if path.name in ("test.tsv", "test.tsv.gz")]
     if not test:
         names = ", ".join(path.name for path in found)
-        raise here.refuse(f"holds the labels {names}", "qrels/test.tsv, or --qrels FILE to name one")
+        raise here.error(f"holds the labels {names}", "qrels/test.tsv, or --qrels FILE to name one")
     return test[0]
 
 

@@ -170,7 +170,7 @@ def read_json(source: Source, options: Options, errors: ValidationErrors) -> lis
     """Read a run as JSON; documents are ordered like those of a TREC run."""
     document: Any = source.document()
     if not is_score_json(document):
-        raise source.refuse("is no run", JSON_ACCEPTED)
+        raise source.error("is no run", JSON_ACCEPTED)
     lists: Lists = {}
     for line, (question, scores) in enumerate(document.items(), 1):
         wrong = [name for name, score in scores.items() if not math.isfinite(score)]

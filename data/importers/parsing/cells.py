@@ -1,4 +1,4 @@
-"""Cells of foreign tables turned into values of sample fields: lists, numbers and flags held in text."""
+"""Cells of other tools' tables as values of sample fields: parse lists, numbers and flags from text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROLES = {"human": "user", "ai": "assistant"}
 
 
 class CellError(ValueError):
-    """A cell that cannot be what its field asks for: what is wrong with it, and what would be accepted."""
+    """A cell does not fit its field."""
 
     def __init__(self, what: str, accepted: str) -> None:
         super().__init__(what)
@@ -45,7 +45,7 @@ class CellError(ValueError):
 
 
 def is_blank(value: object, *, blank_text: bool) -> bool:
-    """Whether a cell says nothing: null, NaN, or empty text where the container cannot tell it from null."""
+    """Return whether a cell is empty: null, NaN, or, with `blank_text`, text without characters but spaces."""
     if value is None:
         return True
     if isinstance(value, float):
@@ -54,10 +54,10 @@ def is_blank(value: object, *, blank_text: bool) -> bool:
 
 
 def read_score(value: object) -> object:
-    """A metric cell: a number, or NaN where it is blank or says that it failed.
+    """Return a metric cell as a number, or NaN if it is blank or marks a failure.
 
     Raises:
-        CellError: it is no number.
+        CellError: it is neither.
     """
     if value is None or (isinstance(value, str) and value.strip().lower() in FAILED_WORDS):
         return math.nan
@@ -70,10 +70,10 @@ def read_score(value: object) -> object:
 
 
 def read_cell(field: str, value: object) -> object:
-    """Read one cell as the value of a field; the field's own reader checks the result.
+    """Return a cell as the value of a field; validation checks it later.
 
     Raises:
-        CellError: text that should hold a list, an object or a label does not.
+        CellError: text that should be a list, an object or a label is not.
     """
     read = READERS.get(field)
     return value if read is None else read(value)
@@ -113,7 +113,7 @@ def _identifier(value: object) -> object:
 
 
 def parsed(value: object) -> object:
-    """Text that holds a JSON or Python list or object as that; other text as it is.
+    """Parse text that is a JSON or Python list or object; return other text as it is.
 
     Raises:
         CellError: the text begins like a list and cannot be read as one.
@@ -123,7 +123,7 @@ def parsed(value: object) -> object:
     text = value.strip()
     if not text.startswith(("[", "{", "(", "array(")):
         return value
-    with suppress(ValueError, RecursionError):  # then it is a Python literal, or a broken list
+    with suppress(ValueError, RecursionError):  # it may be a Python literal
         return json.loads(text)
     try:
         return read_literal(text)
@@ -132,17 +132,17 @@ def parsed(value: object) -> object:
 
 
 def _listed(value: object) -> object:
-    found = parsed(value)
-    if isinstance(found, str | int | float):
-        return [found]
-    return list(found) if isinstance(found, tuple) else found
+    items = parsed(value)
+    if isinstance(items, str | int | float):
+        return [items]
+    return list(items) if isinstance(items, tuple) else items
 
 
 def _structured(value: object) -> object:
-    found = parsed(value)
-    if isinstance(found, str):
-        raise CellError(f"found {_shown(found)}", "JSON")
-    return found
+    structure = parsed(value)
+    if isinstance(structure, str):
+        raise CellError(f"found {_shown(structure)}", "JSON")
+    return structure
 
 
 def _documents(value: object) -> object:
@@ -150,23 +150,23 @@ def _documents(value: object) -> object:
         return documents_of(parsed(value))
     except CellError:
         if isinstance(value, str) and not value.strip().endswith(("]", ")", "}")):
-            return documents_of(value)  # prose that opens with a bracket, as "[1] The Nile ..."
+            return documents_of(value)  # prose that begins with a bracket, e.g. "[1] The Nile ..."
         raise
 
 
 def _relevant(value: object) -> object:
-    """Ids or objects; a list of lists is groups of alternatives, each group needed (a hop)."""
-    found = _listed(value)
-    if not isinstance(found, list) or not any(isinstance(item, list) for item in found):
-        return found
-    hops = [item if isinstance(item, list) else [item] for item in found]
+    """Return ids or objects; in a list of lists, each inner list has the alternatives of one hop."""
+    items = _listed(value)
+    if not isinstance(items, list) or not any(isinstance(item, list) for item in items):
+        return items
+    hops = [item if isinstance(item, list) else [item] for item in items]
     if len(hops) == 1:
         return [{"id": name, "hop": "1"} for name in hops[0]]
     return [{"id": name, "hop": str(hop)} for hop, names in enumerate(hops, start=1) for name in names]
 
 
 def _reference(value: object) -> object:
-    """A reference answer; of a list of acceptable ones the first that is not empty."""
+    """Return the reference answer: of a list of acceptable ones the first that is not empty."""
     found = value
     if isinstance(value, str) and value.lstrip().startswith(("[", "array(")):
         try:
@@ -189,11 +189,9 @@ def _answerable(value: object) -> object:
 
 
 def turns(value: object) -> object:
-    """Conversation turns in the native form, from `role` or `speaker` or `type` and `text` or `content`."""
-    found = parsed(value)
-    if not isinstance(found, list):
-        return found
-    return [_turn(item) for item in found]
+    """Return conversation turns in the native form, from `role`, `speaker` or `type`, and `text` or `content`."""
+    items = parsed(value)
+    return [_turn(item) for item in items] if isinstance(items, list) else items
 
 
 def _turn(item: object) -> object:
@@ -207,7 +205,7 @@ def _turn(item: object) -> object:
 
 
 def _question(value: object) -> object:
-    """A question, or a whole conversation as a list of turns."""
+    """Return a question as text, or a whole conversation as a list of turns."""
     return turns(value) if isinstance(value, list) else _text(value)
 
 

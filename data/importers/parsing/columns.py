@@ -1,4 +1,4 @@
-"""Which column of a table fills which field: guessed by name and values, shown, open to override."""
+"""Map the columns of a table to fields: guessed from names and values, shown in the preview, overridable."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ PREFIXES = ("scores.", "tags.")
 
 
 def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file: str) -> None:
-    """Refuse a mapping that names a column or field that does not exist, or one field twice.
+    """Check that the columns and fields of a mapping exist, and that no field occurs twice.
 
     Raises:
-        InputError: with the columns and fields there are.
+        InputError: they do not, or one does.
     """
-    known = [*FIELDS, *PSEUDO_FIELDS]
+    all_fields = [*FIELDS, *PSEUDO_FIELDS]
     errors = []
-    taken: dict[str, str] = {}
+    column_of: dict[str, str] = {}
     for column, field in overrides.items():
         if column not in columns:
             errors.append(ValidationError(file, None, column, "no such column to map", ", ".join(columns)))
-        if field and field not in known and not is_prefixed(field):
-            accepted = f"{', '.join(known)}, scores.<metric>, tags.<key>, or nothing to keep it as extra"
+        if field and field not in all_fields and not is_prefixed(field):
+            accepted = f"{', '.join(all_fields)}, scores.<metric>, tags.<key>, or nothing to keep it as extra"
             errors.append(
                 ValidationError(file, None, column, f"mapped to {field!r}, which is no field", accepted)
             )
-        if field and field in taken:
-            what = f"mapped to {field!r}, as {taken[field]!r} already is"
+        if field and field in column_of:
+            what = f"mapped to {field!r}, as {column_of[field]!r} already is"
             errors.append(ValidationError(file, None, column, what, "each field once"))
-        taken[field] = column
+        column_of[field] = column
     if errors:
         raise InputError(errors)
 
 
 def is_prefixed(field: str) -> bool:
-    """Whether a field is `scores.<metric>` or `tags.<key>`."""
+    """Return whether a field is `scores.<metric>` or `tags.<key>`."""
     return any(field.startswith(prefix) and field != prefix for prefix in PREFIXES)
 
 
 MAX_RUNS = 50
 MAX_TAG_LENGTH = 60
 MAX_TAG_VALUES = 20
-SECONDS_UP_TO = 300  # a median above it can only be milliseconds: no one waits five minutes for an answer
+SECONDS_UP_TO = 300  # a larger median must be milliseconds: nobody waits five minutes for an answer
 TEXT_FIELDS = {"question", "answer", "reference_answer", "search_query", "prompt", "query_type"}
 LIST_FIELDS = {"retrieved", "candidates", "history", "relevant", "relevant_texts", "retrieved_ids"}
 NUMBER_FIELDS = {
@@ -71,14 +71,14 @@ NUMBER_FIELDS = {
 
 @dataclass(frozen=True)
 class Plan:
-    """How the rows of a table become records.
+    """How the rows of a table are converted to records.
 
     Attributes:
         fields: column -> field, "scores.<metric>", "tags.<key>", a pseudo field, or "" (kept as extra).
-        shown: the same with an example, for the preview.
-        factors: column -> factor its numbers are multiplied by, e.g. 1000 for seconds.
-        blank_text: whether empty text in this container means that nothing is there.
-        notes: assumptions to tell the reader.
+        shown: the same with examples, for the preview.
+        factors: column -> factor for its numbers, e.g. 1000 for seconds.
+        blank_text: whether empty text means null in this container format.
+        notes: assumptions, for the reader.
     """
 
     fields: Mapping[str, str]
@@ -88,14 +88,14 @@ class Plan:
     notes: tuple[str, ...]
 
     def column(self, field: str) -> str | None:
-        """The column that fills a field, or None."""
+        """Return the column of a field, or None."""
         return next((column for column, target in self.fields.items() if target == field), None)
 
 
 @dataclass(frozen=True)
 class _Column:
     name: str
-    values: tuple[object, ...]  # of the head rows, blanks left out
+    values: tuple[object, ...]  # of the head rows, without blanks
     rows: int
 
     @property
@@ -109,12 +109,12 @@ class _Column:
 @cache
 def _synonyms() -> dict[str, list[str]]:
     text = Path(__file__).with_name("columns.json").read_text(encoding="utf-8")
-    known: dict[str, list[str]] = json.loads(text)
-    return {**known, **{field: [field] for field in FIELDS if field not in known}}
+    synonyms: dict[str, list[str]] = json.loads(text)
+    return {**synonyms, **{field: [field] for field in FIELDS if field not in synonyms}}
 
 
 def guessed_fields(columns: Iterable[str]) -> set[str]:
-    """The fields that some of these column names are usual names of."""
+    """Return the fields that these column names are common names for."""
     plain = {plain_name(column) for column in columns}
     return {field for field, names in _synonyms().items() if plain & set(names)}
 
@@ -122,16 +122,16 @@ def guessed_fields(columns: Iterable[str]) -> set[str]:
 def plan_columns(
     table: Table, overrides: Mapping[str, str], file: str, *, metrics_after: Collection[str] = ()
 ) -> Plan:
-    """Decide for every column of a table what it fills.
+    """Return the mapping of the columns of a table to fields.
 
     Args:
-        table: the table; only its head is looked at.
-        overrides: column -> field, as the user wants it; "" keeps a column as extra.
+        table: the table; only its head is used.
+        overrides: column -> field, set by the user; "" keeps a column as extra.
         file: name of the file, for messages.
-        metrics_after: names of a tool's own columns; every number column after the last is a metric.
+        metrics_after: a tool's own columns; every numeric column after the last of them is a metric.
 
     Raises:
-        InputError: an override names a column or a field that does not exist, or one field twice.
+        InputError: no column reads as the question, or an override is wrong.
     """
     check_overrides(table.columns, overrides, file)
     blank_text = table.kind == "csv"
@@ -198,22 +198,22 @@ def _fits(column: _Column, field: str) -> bool:
 
 def _reads_as(field: str, value: object) -> bool:
     try:
-        found = read_cell(field, value)
+        parsed = read_cell(field, value)
     except CellError:
         return False
     if field in TEXT_FIELDS:
-        return isinstance(found, str) or (field == "question" and isinstance(found, list))
+        return isinstance(parsed, str) or (field == "question" and isinstance(parsed, list))
     if field in NUMBER_FIELDS:
-        return isinstance(found, int | float) and not isinstance(found, bool)
+        return isinstance(parsed, int | float) and not isinstance(parsed, bool)
     if field in LIST_FIELDS:
-        return isinstance(found, list)
+        return isinstance(parsed, list)
     if field == "repeat":
-        return isinstance(found, int | float | str)
-    return isinstance(found, bool) if field == "refused" else found is not None
+        return isinstance(parsed, int | float | str)
+    return isinstance(parsed, bool) if field == "refused" else parsed is not None
 
 
 def _distrust_row_numbers(columns: Mapping[str, _Column], fields: dict[str, str]) -> None:
-    """An id that is new on every row though questions come again numbers rows, not questions."""
+    """Unmap an id that differs on every row though questions recur: it numbers rows, not questions."""
     names = {field: column for column, field in fields.items()}
     identifier, question = columns.get(names.get("question_id", "")), columns.get(names.get("question", ""))
     if identifier is None or question is None or plain_name(identifier.name) == "question_id":
@@ -227,11 +227,11 @@ def _guess_metrics(columns: list[_Column], fields: dict[str, str], own: Collecti
     for position, column in enumerate(columns):
         if column.name in fields:
             continue
-        key, known = metric_name(column.name)
+        key, is_known = metric_name(column.name)
         numbers = column.share(_is_score) == 1.0
-        mostly = column.share(_is_score) >= 0.5 or not column.values  # the odd word is then reported
+        mostly = column.share(_is_score) >= 0.5 or not column.values  # other cells are reported as errors
         after = position > last and (numbers or not column.values)
-        if (known and mostly) or after or (numbers and _is_share(column)):
+        if (is_known and mostly) or after or (numbers and _is_share(column)):
             taken = set(fields.values())
             repeat = next(n for n in range(1, len(columns) + 2) if _numbered(key, n) not in taken)
             fields[column.name] = _numbered(key, repeat)
@@ -242,12 +242,12 @@ def _numbered(key: str, repeat: int) -> str:
 
 
 def _number(value: object) -> float | None:
-    """A cell as a number; NaN where it says failed, None where it is no number."""
+    """Return a cell as a number: NaN if it marks a failure, None if it is no number."""
     try:
-        found = read_score(value)
+        score = read_score(value)
     except CellError:
         return None
-    return float(found) if isinstance(found, int | float) and not isinstance(value, bool) else None
+    return float(score) if isinstance(score, int | float) and not isinstance(value, bool) else None
 
 
 def _is_score(value: object) -> bool:
@@ -255,7 +255,7 @@ def _is_score(value: object) -> bool:
 
 
 def _is_share(column: _Column) -> bool:
-    """Numbers between 0 and 1 that are not all whole: the look of a metric."""
+    """Return whether the numbers are in [0, 1] and not all whole, as those of a metric are."""
     numbers = _finite_numbers(column)
     return all(0 <= number <= 1 for number in numbers) and not all(n.is_integer() for n in numbers)
 

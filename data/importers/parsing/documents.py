@@ -1,4 +1,4 @@
-"""Retrieved documents in the forms that tools write them, turned into the native form."""
+"""Retrieved documents as other tools write them, converted to the native form."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ REPR_STARTS = ("Document(", "page_content=")
 
 
 def documents_of(value: object) -> object:
-    """The items of a ranked list in the native form; a single document is a list of one.
+    """Return the items of a ranked list in the native form; a single document becomes a list of one.
 
-    What is no document is left as it is, for the field reader to refuse with its place.
+    Other values are returned unchanged: validation then reports them with their field.
     """
     if isinstance(value, str | dict):
         return [document_of(value)]
@@ -29,7 +29,7 @@ def documents_of(value: object) -> object:
 
 
 def document_of(value: object) -> object:
-    """One document: a text, a repr of a document, or an object under any of the usual names."""
+    """Return a document from a text, a repr of a document, or an object with any of the usual keys."""
     if isinstance(value, str):
         return _from_text(value)
     if isinstance(value, dict):
@@ -42,14 +42,14 @@ def _from_text(text: str) -> object:
         return {"text": text}
     call = text if text.startswith("Document(") else f"Document({text})"
     try:
-        found = read_literal(call)
+        literal = read_literal(call)
     except LiteralError:
-        return {"text": text}  # it only looks like a repr: the text stands as it is
-    return _from_object(found) if isinstance(found, dict) else {"text": text}
+        return {"text": text}  # it only looks like a repr
+    return _from_object(literal) if isinstance(literal, dict) else {"text": text}
 
 
-def _from_object(found: dict[str, Any]) -> dict[str, Any]:
-    rest = {key: value for key, value in found.items() if not _is_nothing(value)}
+def _from_object(fields: dict[str, Any]) -> dict[str, Any]:
+    rest = {key: value for key, value in fields.items() if not _is_empty(value)}
     document: dict[str, Any] = {}
     for name, keys in (("id", ID_KEYS), ("text", TEXT_KEYS), ("score", SCORE_KEYS)):
         key = next((key for key in keys if key in rest), None)
@@ -68,7 +68,7 @@ def _from_object(found: dict[str, Any]) -> dict[str, Any]:
     return {**document, **rest}
 
 
-def _is_nothing(value: object) -> bool:
+def _is_empty(value: object) -> bool:
     return value is None or value == {} or (isinstance(value, float) and math.isnan(value))
 
 
@@ -81,7 +81,7 @@ def _number(text: str) -> float | str:
 
 def _stored_extra(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        extra = json.loads(text)
     except ValueError:
         return {"extra": text}
-    return found if isinstance(found, dict) else {"extra": found}
+    return extra if isinstance(extra, dict) else {"extra": extra}

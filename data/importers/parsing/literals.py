@@ -1,4 +1,4 @@
-"""Python reprs found in cells, read as data: lists, tuples, dicts, text, numbers, NumPy arrays, documents.
+"""Parse Python reprs in cells as data: lists, tuples, dicts, text, numbers, NumPy arrays, documents.
 
 Nothing is evaluated. A call such as `Document(page_content='...', id='7')` becomes a dict of its named
 arguments, `array([...], dtype=object)` and `np.float64(0.5)` become their first argument. As NumPy prints
@@ -38,11 +38,11 @@ CLOSING = {"[": "]", "(": ")", "{": "}"}
 
 
 class LiteralError(ValueError):
-    """A text that is no literal; the message says at which character."""
+    """A text is no literal; the message says at which character."""
 
 
 def read_literal(text: str) -> Any:
-    """Read a Python repr as data.
+    """Return the value of a Python repr.
 
     Raises:
         LiteralError: the text is not a literal, is nested too deeply, or was shortened with "...".
@@ -64,9 +64,9 @@ class _Reader:
         return LiteralError(f"{what} at character {self.at + 1}")
 
     def skip(self) -> str:
-        """Go past spaces; the character that stands there, or "" at the end."""
-        found = SPACE.match(self.text, self.at)
-        self.at = found.end() if found else self.at
+        """Skip spaces and return the next character, or "" at the end."""
+        spaces = SPACE.match(self.text, self.at)
+        self.at = spaces.end() if spaces else self.at
         return self.text[self.at : self.at + 1]
 
     def value(self, depth: int) -> Any:
@@ -90,22 +90,22 @@ class _Reader:
         raise self.fault("shortened with '...'" if shortened else f"unexpected {character or 'end'!r}")
 
     def literal_text(self, token: str) -> str:
-        """A quoted token as text."""
+        """Return a quoted token as text."""
         try:
-            found = ast.literal_eval(token)  # a single string token: nothing but its escapes is read
+            value = ast.literal_eval(token)  # a single string token: nothing but its escapes is read
         except (ValueError, SyntaxError) as error:
             raise self.fault("a text with a bad escape") from error
-        return found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
+        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
     def number(self, token: str) -> int | float:
-        """A number token."""
+        """Return the number of a token."""
         try:
             return int(token) if re.fullmatch(r"[+-]?\d+", token) else float(token)
         except ValueError as error:
             raise self.fault("a number that cannot be read") from error
 
     def named(self, name: str, depth: int) -> Any:
-        """A constant by name, or a call."""
+        """Read a named constant or a call."""
         if self.skip() == "(":
             self.at += 1
             return self.call(name, depth)
@@ -114,19 +114,19 @@ class _Reader:
         raise self.fault(f"the name {name[:40]!r}, which is no constant")
 
     def items(self, closing: str, depth: int) -> list[Any]:
-        """The items up to the closing bracket, parted by commas or, as NumPy prints them, by space."""
-        found = []
+        """Read the items up to the closing bracket, separated by commas or, as in NumPy, by spaces."""
+        items = []
         while (character := self.skip()) != closing:
             if character == ",":
                 self.at += 1
                 continue
-            found.append(self.value(depth + 1))
+            items.append(self.value(depth + 1))
         self.at += 1
-        return found
+        return items
 
     def braces(self, depth: int) -> dict[str, Any]:
-        """A dict up to its closing brace; keys become text."""
-        found: dict[str, Any] = {}
+        """Read a dict up to its closing brace; keys become text."""
+        entries: dict[str, Any] = {}
         while (character := self.skip()) != "}":
             if character == ",":
                 self.at += 1
@@ -135,14 +135,14 @@ class _Reader:
             if self.skip() != ":":
                 raise self.fault("no ':' after a key")
             self.at += 1
-            found[str(key)] = self.value(depth + 1)
+            entries[str(key)] = self.value(depth + 1)
         self.at += 1
-        return found
+        return entries
 
     def call(self, name: str, depth: int) -> Any:
-        """The named arguments of a call as a dict, or its first argument where none has a name."""
-        places: list[Any] = []
-        named: dict[str, Any] = {}
+        """Read a call: its keyword arguments as a dict, or its only positional argument."""
+        positional: list[Any] = []
+        keywords: dict[str, Any] = {}
         while (character := self.skip()) != ")":
             if character == ",":
                 self.at += 1
@@ -150,18 +150,18 @@ class _Reader:
             word = NAME.match(self.text, self.at)
             if word and self.text[word.end() : word.end() + 1] == "=":
                 self.at = word.end() + 1
-                named[word.group()] = self.dtype() if word.group() == "dtype" else self.value(depth + 1)
+                keywords[word.group()] = self.dtype() if word.group() == "dtype" else self.value(depth + 1)
             else:
-                places.append(self.value(depth + 1))
+                positional.append(self.value(depth + 1))
         self.at += 1
-        if len(places) == 1 and named.keys() <= {"dtype"}:
-            return places[0]
-        if named and not places:
-            return named
+        if len(positional) == 1 and keywords.keys() <= {"dtype"}:
+            return positional[0]
+        if keywords and not positional:
+            return keywords
         raise self.fault(f"a call of {name[:40]!r} that is no document or array")
 
     def dtype(self) -> str:
-        """The type named in a NumPy array's repr, which is not needed."""
+        """Skip the dtype in a NumPy array's repr."""
         word = NAME.match(self.text, self.at) or TEXT.match(self.text, self.at)
         if word is None:
             raise self.fault("a dtype that cannot be read")

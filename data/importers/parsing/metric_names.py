@@ -1,4 +1,4 @@
-"""Names of metrics in other tools, brought to ours; a name that is not ours is kept, made safe."""
+"""Metric names of other tools, mapped to ours; an unknown name is kept in a safe form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 __all__ = ["metric_name", "plain_name"]
 
-CUT_OFF = re.compile(
+AT_K = re.compile(
     r"(recall|precision|hit|hit_rate|mrr|ndcg|map|all_hops_recall|wasted_context|deep_reliance)"
     r"(?:@|_at_|_)(\d{1,4})"
 )
@@ -25,21 +25,21 @@ def _table() -> dict[str, str]:
 
 
 def plain_name(name: str) -> str:
-    """A column name in small letters, with one underscore for all that is no letter, digit or @."""
+    """Return a name in lower case, with underscores in place of all but letters, digits and @."""
     return re.sub(r"[^\w@]+", "_", CAMEL.sub("_", name.strip()).lower()).strip("_")
 
 
 def metric_name(name: str) -> tuple[str, bool]:
-    """The key a metric goes by here, and whether it is one of ours.
+    """Return the key of a metric, and whether it is one of ours.
 
-    Parameters in the name count: `noise_sensitivity(mode=relevant)` is `noise_sensitivity_relevant`.
+    Parameters in the name are part of it: `noise_sensitivity(mode=relevant)` is `noise_sensitivity_relevant`.
     """
     base, _, parameters = name.strip().partition("(")
     values = [part.partition("=")[2] or part for part in parameters.rstrip(")").split(",")]
     plain = plain_name("_".join([base, *values]))
     if key := _table().get(plain):
         return key, True
-    if cut := CUT_OFF.fullmatch(plain):
-        family = "hit" if cut[1] == "hit_rate" else cut[1]
-        return f"{family}@{int(cut[2])}", True
+    if at_k := AT_K.fullmatch(plain):
+        family = "hit" if at_k[1] == "hit_rate" else at_k[1]
+        return f"{family}@{int(at_k[2])}", True
     return plain[:MAX_LENGTH] or "metric", False

@@ -1,4 +1,4 @@
-"""What the user said about a file beside the file itself."""
+"""The user's options for the import of a file."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class Options:
     """How to read a file.
 
     Attributes:
-        format: key of an importer, or "auto" to tell it by the content.
+        format: key of an importer, or "auto" to detect it from the content.
         mapping: column of the file -> field of the sample (see parsing.columns); "" keeps it as extra.
-        name: what to call the run; with several runs in the file it stands before each one's own name.
-        config: pipeline configuration to record beside what the file says.
-        qrels: relevance labels for the questions of the file, joined by question id.
-        queries: texts of the questions, for runs that name them by id.
+        name: name of the run; with several runs in the file, a prefix of their own names.
+        config: pipeline configuration to record on top of the file's own.
+        qrels: relevance labels, joined by question id.
+        queries: texts of the questions, for runs that have only their ids.
         corpus: texts of the documents, likewise.
         dataset: name of the question set.
         dataset_version: its version.
         corpus_version: version of the documents.
-        limit: read only so many records, for a preview; None for all.
+        limit: number of records to read, for a preview; None for all.
     """
 
     format: str = "auto"

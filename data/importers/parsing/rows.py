@@ -1,4 +1,4 @@
-"""Rows of any table-like file: JSONL, JSON, CSV, TSV or Parquet, with their columns and line numbers."""
+"""Rows of a table-like file (JSONL, JSON, CSV, TSV or Parquet), with their columns and line numbers."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ OBJECT_PER_LINE = "one JSON object per line"
 
 @dataclass(frozen=True)
 class Table:
-    """Rows to be read once.
+    """Rows that can be consumed once.
 
     Attributes:
-        kind: container: "jsonl", "json", "csv", "parquet" or "frame".
-        columns: names found in the first HEAD_ROWS rows, in order of appearance.
-        head: those first rows, each (line, row); a row that is not an object is kept as it is.
+        kind: container format: "jsonl", "json", "csv", "parquet" or "frame".
+        columns: names in the first HEAD_ROWS rows, in order of appearance.
+        head: those first rows, each (line, row); a row may be anything but an object too.
         rest: the rows after them.
     """
 
@@ -43,12 +43,12 @@ class Table:
     rest: Iterator[Record]
 
     def rows(self) -> Iterator[Record]:
-        """All rows, the head first."""
+        """Return all rows."""
         return chain(self.head, self.rest)
 
     @classmethod
     def of(cls, kind: str, records: Iterable[Record], columns: Iterable[str] = ()) -> Table:
-        """Take the head off a stream of rows and gather the column names from it."""
+        """Return a table of a stream of rows, with the column names of its head."""
         stream = iter(records)
         head = tuple(islice(stream, HEAD_ROWS))
         names = dict.fromkeys(columns)
@@ -59,7 +59,7 @@ class Table:
 
 
 def container(source: Source) -> str:
-    """Tell by content which container a file is; the file's ending only decides what content leaves open.
+    """Return the container format of a file by its content, and by its ending if that is ambiguous.
 
     Returns:
         "parquet", "json", "jsonl" or "csv" (any delimited text).
@@ -69,7 +69,7 @@ def container(source: Source) -> str:
         return "parquet"
     text = head.decode("utf-8", "replace").lstrip()
     if not text:
-        raise source.refuse("holds only blank lines", "a file with at least one record")
+        raise source.error("holds only blank lines", "a file with at least one record")
     whole = len(head) < (1 << 20)
     lines = [line for line in text.split("\n")[:50] if line.strip()]
     complete = lines if whole or len(lines) == 1 else lines[:-1]
@@ -91,7 +91,7 @@ def _is_object(line: str) -> bool:
 
 
 def open_table(source: Source, errors: ValidationErrors, limit: int | None = None) -> Table:
-    """Open a file as a table; what cannot be read of it is noted in `problems` as the rows are taken."""
+    """Open a file as a table; rows that cannot be read are added to `errors` as the rows are consumed."""
     kind = container(source)
     if kind == "parquet":
         columns, records = _parquet(source)
@@ -105,7 +105,7 @@ def open_table(source: Source, errors: ValidationErrors, limit: int | None = Non
 
 
 def json_lines(source: Source, errors: ValidationErrors) -> Iterator[Record]:
-    """The value on each line; a line that is not JSON is noted and skipped."""
+    """Yield the value on each line; lines that are not JSON are reported and skipped."""
     for number, text in source.lines(errors):
         try:
             yield number, json.loads(text)
@@ -114,7 +114,7 @@ def json_lines(source: Source, errors: ValidationErrors) -> Iterator[Record]:
 
 
 def document_rows(source: Source) -> Iterator[Record]:
-    """The rows of a JSON document: a list of objects, one under a name, or columns of equal length."""
+    """Yield the rows of a JSON document: of a list of objects, or of columns of equal length."""
     return enumerate(_rows_of(source.document(), source), start=1)
 
 
@@ -123,11 +123,11 @@ def _rows_of(document: Any, source: Source) -> list[Any]:
     if isinstance(document, list):
         return document
     if not isinstance(document, dict):
-        raise source.refuse("holds a single value", accepted)
+        raise source.error("holds a single value", accepted)
     lists = {key: value for key, value in document.items() if _is_rows(value)}
-    named = [key for key in LIST_KEYS if key in lists] or list(lists)
-    if named:
-        return cast(list[Any], lists[named[0]])
+    keys = [key for key in LIST_KEYS if key in lists] or list(lists)
+    if keys:
+        return cast(list[Any], lists[keys[0]])
     columns = {key: _column(value) for key, value in document.items()}
     cells = [column for column in columns.values() if column is not None]
     if cells and len(cells) == len(columns) and len({len(column) for column in cells}) == 1:
@@ -153,10 +153,10 @@ def _parquet(source: Source) -> tuple[list[str], Iterator[Record]]:
         file = pq.ParquetFile(source.random_access())
         size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
     except (pa.ArrowException, OSError) as error:
-        raise source.refuse(f"is a Parquet file that cannot be read: {error}", accepted) from error
+        raise source.error(f"is a Parquet file that cannot be read: {error}", accepted) from error
     if size > source.limits.unpacked_bytes:
         limit = f"{source.limits.unpacked_bytes:,} bytes"
-        raise source.refuse(f"unpacks to {size:,} bytes", f"at most {limit} unpacked")
+        raise source.error(f"unpacks to {size:,} bytes", f"at most {limit} unpacked")
     return list(file.schema_arrow.names), _parquet_rows(file, source)
 
 
@@ -169,34 +169,32 @@ def _parquet_rows(file: pq.ParquetFile, source: Source) -> Iterator[Record]:
                 yield number, row
     except (pa.ArrowException, OSError) as error:
         what = f"is a Parquet file that cannot be read: {error}"
-        raise source.refuse(what, "a whole Parquet file", number + 1) from error
+        raise source.error(what, "a whole Parquet file", number + 1) from error
 
 
 def _delimited(source: Source, errors: ValidationErrors) -> tuple[list[str], Iterator[Record]]:
-    csv.field_size_limit(source.limits.line_bytes)  # the module's own limit refuses contexts of 128 KB
+    csv.field_size_limit(source.limits.line_bytes)  # the default limit is 128 KB, too little for contexts
     reader = csv.reader(_text_lines(source, errors), delimiter=_delimiter(source), strict=True)
     try:
         header = next(reader)
     except (csv.Error, StopIteration) as error:
         errors.raise_if_any()
-        raise source.refuse(
-            f"has no readable header: {error}", "a first line with column names", 1
-        ) from error
+        raise source.error(f"has no readable header: {error}", "a first line with column names", 1) from error
     names = _distinct([name.strip() for name in header])
     return names, _delimited_rows(reader, names, errors)
 
 
 def _delimiter(source: Source) -> str:
     first = io.StringIO(source.head().decode("utf-8", "replace").lstrip())
-    wanted = {}
+    cell_counts = {}
     for delimiter in DELIMITERS:
         first.seek(0)
         try:
-            wanted[delimiter] = len(next(csv.reader(first, delimiter=delimiter)))
+            cell_counts[delimiter] = len(next(csv.reader(first, delimiter=delimiter)))
         except (csv.Error, StopIteration):
-            wanted[delimiter] = 0
+            cell_counts[delimiter] = 0
     preferred = "\t" if source.ending in {".tsv", ".tab"} else ","
-    return max(DELIMITERS, key=lambda delimiter: (wanted[delimiter], delimiter == preferred))
+    return max(DELIMITERS, key=lambda delimiter: (cell_counts[delimiter], delimiter == preferred))
 
 
 def _distinct(names: list[str]) -> list[str]:
@@ -210,7 +208,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _text_lines(source: Source, errors: ValidationErrors) -> Iterator[str]:
-    """Every line, blank ones too: a quoted cell may hold them. The first bad line ends the reading."""
+    """Yield every line up to the first bad one; blank ones too, since a quoted cell may hold them."""
     limit = source.limits.line_bytes
     with source.open() as stream:
         number = 0

@@ -1,4 +1,4 @@
-"""A file as it comes from outside: by path or as uploaded bytes, unpacked, decoded and bounded."""
+"""An input file: by path or as uploaded bytes, decompressed, decoded, and limited in size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from data.errors import InputError, ValidationError, ValidationErrors
-from data.importers.parsing.streams import TEXT_ACCEPTED, Recoded, Unpacked
+from data.importers.parsing.streams import TEXT_ACCEPTED, DecompressedStream, TranscodedStream
 
 __all__ = ["Limits", "Source", "decoded_line", "json_fault"]
 
@@ -33,12 +33,12 @@ WIDE_BOMS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF16_LE: "utf-16", codec
 
 @dataclass(frozen=True)
 class Limits:
-    """How much of a file is taken in before it is refused.
+    """Size limits beyond which a file is refused.
 
     Attributes:
         line_bytes: longest line of a line-based format.
-        document_bytes: largest file that has to be read as a whole (a JSON document, a packed Parquet file).
-        unpacked_bytes: most that a packed file may unpack to.
+        document_bytes: largest file that has to be read as a whole (a JSON document, a gzipped Parquet file).
+        unpacked_bytes: largest size of a decompressed file.
     """
 
     line_bytes: int = 64 << 20
@@ -47,7 +47,7 @@ class Limits:
 
 
 class Source:
-    """One input file. Nothing is read until asked for; `open` gives its bytes unpacked and in UTF-8."""
+    """An input file. Nothing is read until needed; `open` returns its bytes decompressed and in UTF-8."""
 
     def __init__(
         self,
@@ -65,17 +65,17 @@ class Source:
 
     @classmethod
     def from_path(cls, path: str | Path, limits: Limits | None = None) -> Source:
-        """A file on disk, named in messages as the user gave it."""
+        """Return a source for a file on disk, named in messages as the user typed it."""
         return cls(str(path), path=Path(path), limits=limits)
 
     @classmethod
     def from_bytes(cls, name: str, content: bytes, limits: Limits | None = None) -> Source:
-        """A file uploaded in a browser."""
+        """Return a source for a file uploaded in a browser."""
         return cls(name, content=content, limits=limits)
 
     @property
     def size(self) -> int:
-        """Stored size in bytes."""
+        """Size on disk in bytes."""
         if self._path is None:
             return len(self._content or b"")
         try:
@@ -85,42 +85,45 @@ class Source:
 
     @property
     def stem(self) -> str:
-        """The file's name without folders and endings: what to call a run that has no name of its own."""
+        """File name without folders and endings: the name of a run that has none of its own."""
         name = Path(self.name.replace("\\", "/")).name.removesuffix(".gz")
         return Path(name).stem or name or "run"
 
     @property
     def ending(self) -> str:
-        """The file's ending in small letters, without `.gz`, e.g. ".jsonl"."""
+        """File ending in lower case, without `.gz`, e.g. ".jsonl"."""
         return Path(self.name.lower().removesuffix(".gz")).suffix
 
-    def refuse(self, what: str, accepted: str, line: int | None = None, field: str = "") -> InputError:
-        """The error that refuses this file."""
+    def error(self, what: str, accepted: str, line: int | None = None, field: str = "") -> InputError:
+        """Return the error to raise for this file."""
         return InputError([ValidationError(self.name, line, field, what, accepted)])
 
     def open(self) -> BinaryIO:
-        """Open the content: unpacked when it is gzip, as UTF-8 without a byte order mark when it is text.
+        """Open the content: decompressed if it is gzip, as UTF-8 without a byte order mark if it is text.
 
         Raises:
-            InputError: the file is missing, empty, a folder, not readable, or a kind that is never accepted.
+            InputError: the file is missing, empty, a folder, not readable, or of a kind that is not accepted.
         """
         stored = self._stored()
         magic = stored.peek(16)[:16]
         if not magic:
             stored.close()
-            raise self.refuse("is empty", "a file with at least one record")
-        unpacked = Unpacked(
-            stored, packed=magic.startswith(GZIP_MAGIC), limit=self.limits.unpacked_bytes, refuse=self.refuse
+            raise self.error("is empty", "a file with at least one record")
+        decompressed = DecompressedStream(
+            stored,
+            gzipped=magic.startswith(GZIP_MAGIC),
+            limit=self.limits.unpacked_bytes,
+            make_error=self.error,
         )
-        return self._decoded(io.BufferedReader(unpacked, 1 << 16))
+        return self._decoded(io.BufferedReader(decompressed, 1 << 16))
 
     def head(self, size: int = HEAD_BYTES) -> bytes:
-        """The first bytes of the content."""
+        """Return the first bytes of the content."""
         with self.open() as stream:
             return stream.read(size)
 
     def whole(self) -> bytes:
-        """All of the content.
+        """Return the whole content.
 
         Raises:
             InputError: it is larger than the limit for files read as a whole.
@@ -129,14 +132,14 @@ class Source:
         with self.open() as stream:
             content = stream.read(limit + 1)
         if len(content) > limit:
-            raise self.refuse(
+            raise self.error(
                 f"is larger than {limit:,} bytes, the most that is read as a whole",
                 "JSONL or Parquet, which are read piece by piece",
             )
         return content
 
     def random_access(self) -> BinaryIO:
-        """The content as a stream that can be read in any order: the file itself unless it is packed."""
+        """Return the content as a seekable stream: the file itself unless it is gzip."""
         stored = self._stored()
         if not stored.peek(2).startswith(GZIP_MAGIC):
             return stored
@@ -144,7 +147,7 @@ class Source:
         return io.BytesIO(self.whole())
 
     def document(self) -> Any:
-        """The content as one JSON document, parsed once and kept; not to be changed by its readers.
+        """Return the content as one JSON document, parsed once and cached; callers must not change it.
 
         Raises:
             InputError: it is not one JSON document.
@@ -154,7 +157,7 @@ class Source:
         return self._document
 
     def lines(self, errors: ValidationErrors) -> Iterator[tuple[int, str]]:
-        """The non-blank lines with their 1-based numbers; a line that cannot be text is noted and skipped."""
+        """Yield the non-blank lines with their 1-based numbers; lines that are not text are only reported."""
         with self.open() as stream:
             for number, line in _bounded_lines(stream, self.limits.line_bytes):
                 if line is None:
@@ -172,10 +175,10 @@ class Source:
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             what = f"byte {error.start + 1} of the file (0x{content[error.start]:02x}) is not UTF-8"
-            raise self.refuse(what, TEXT_ACCEPTED, line) from error
+            raise self.error(what, TEXT_ACCEPTED, line) from error
         except (ValueError, RecursionError) as error:
-            place = error.lineno if isinstance(error, json.JSONDecodeError) else None
-            raise self.refuse(f"is not JSON: {json_fault(error)}", accepted, place) from error
+            line_number = error.lineno if isinstance(error, json.JSONDecodeError) else None
+            raise self.error(f"is not JSON: {json_fault(error)}", accepted, line_number) from error
 
     def _stored(self) -> io.BufferedReader:
         if self._path is None:
@@ -183,37 +186,37 @@ class Source:
         try:
             mode = self._path.stat().st_mode
             if stat.S_ISDIR(mode):
-                raise self.refuse("is a folder", "the path of a file")
+                raise self.error("is a folder", "the path of a file")
             if not stat.S_ISREG(mode):
-                raise self.refuse("is not a regular file", "the path of a file")
+                raise self.error("is not a regular file", "the path of a file")
             return self._path.open("rb")
         except (OSError, ValueError) as error:
             raise self._unopenable(error) from error
 
     def _unopenable(self, error: Exception) -> InputError:
         if isinstance(error, FileNotFoundError):
-            return self.refuse("does not exist", "the path of a file")
+            return self.error("does not exist", "the path of a file")
         if isinstance(error, PermissionError):
-            return self.refuse("may not be read (no permission)", "a file that this user can read")
+            return self.error("may not be read (no permission)", "a file that this user can read")
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        return self.refuse(f"cannot be opened: {reason}", "the path of a readable file")
+        return self.error(f"cannot be opened: {reason}", "the path of a readable file")
 
     def _decoded(self, stream: io.BufferedReader) -> io.BufferedReader:
         magic = stream.peek(16)
         for signature, kind in UNREADABLE.items():
             if magic.startswith(signature):
                 stream.close()
-                raise self.refuse(f"is {kind}", "JSONL, JSON, CSV, TSV or Parquet, plain or gzip")
-        for mark, encoding in WIDE_BOMS.items():
-            if magic.startswith(mark):
-                return io.BufferedReader(Recoded(stream, encoding, refuse=self.refuse), 1 << 16)
+                raise self.error(f"is {kind}", "JSONL, JSON, CSV, TSV or Parquet, plain or gzip")
+        for bom, encoding in WIDE_BOMS.items():
+            if magic.startswith(bom):
+                return io.BufferedReader(TranscodedStream(stream, encoding, make_error=self.error), 1 << 16)
         if magic.startswith(codecs.BOM_UTF8):
             stream.read(len(codecs.BOM_UTF8))
         return stream
 
 
 def json_fault(error: Exception) -> str:
-    """What is wrong with a JSON text, with the column."""
+    """Return what is wrong with a JSON text, with the column."""
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
     if isinstance(error, RecursionError):
@@ -222,7 +225,7 @@ def json_fault(error: Exception) -> str:
 
 
 def decoded_line(line: bytes, number: int, errors: ValidationErrors) -> str | None:
-    """The text of a line, or None with a problem noted where it is no UTF-8 or holds NUL bytes."""
+    """Return the text of a line, or None with an error added if it is not UTF-8 or contains NUL bytes."""
     if b"\0" in line:
         what = f"holds a NUL byte at byte {line.index(0) + 1}; is it binary, or UTF-16 without a mark?"
         errors.add(number, "", what, TEXT_ACCEPTED)
@@ -243,5 +246,5 @@ def _bounded_lines(stream: BinaryIO, limit: int) -> Iterator[tuple[int, bytes | 
             yield number, line
             continue
         yield number, None
-        while line and not line.endswith(b"\n"):  # the rest of that line, in pieces that are dropped
+        while line and not line.endswith(b"\n"):  # skip the rest of that line
             line = stream.readline(1 << 20)
