@@ -1,4 +1,4 @@
-"""A folder in the BEIR layout with runs beside: queries.jsonl, corpus.jsonl, qrels/*.tsv."""
+"""Folders in the BEIR layout (queries.jsonl, corpus.jsonl, qrels/*.tsv) that also hold runs."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ __all__ = ["inputs_of"]
 RUN_ENDINGS = (".trec", ".run", ".txt", ".json", ".res")
 OWN_FILES = ("queries.jsonl", "corpus.jsonl")
 ACCEPTED = (
-    "a file; or a folder with queries.jsonl, corpus.jsonl, qrels/test.tsv and at least one run beside them "
+    "a file; or a folder with queries.jsonl, corpus.jsonl, qrels/test.tsv and at least one run "
     f"({', '.join(RUN_ENDINGS)}, plain or gzip)"
 )
 
 
 def inputs_of(path: str, options: Options) -> list[tuple[Source, Options]]:
-    """Give what to import for a path: the file itself, or the runs of a BEIR folder with what lies beside.
+    """Return what to import for a path: the file itself, or the runs of a BEIR folder with its other files.
 
     Raises:
-        InputError: a folder holds no run, or several qrels and none of them is called test.
+        InputError: a folder has no run, or several qrels of which none is named test.
     """
     folder = Path(path)
     if not folder.is_dir():
         return [(Source.from_path(path), options)]
-    here = Source.from_path(path)
+    folder_source = Source.from_path(path)
     runs = sorted(_runs(folder))
     if not runs:
-        has = "a BEIR data set and no run" if _beside(folder, OWN_FILES[0]) else "no run"
-        raise here.error(f"is a folder with {has}", ACCEPTED)
-    found = replace(
+        has = "a BEIR data set and no run" if _file_in(folder, OWN_FILES[0]) else "no run"
+        raise folder_source.error(f"is a folder with {has}", ACCEPTED)
+    folder_options = replace(
         options,
-        queries=options.queries or _source(_beside(folder, OWN_FILES[0])),
-        corpus=options.corpus or _source(_beside(folder, OWN_FILES[1])),
-        qrels=options.qrels or _source(_qrels(folder, here)),
+        queries=options.queries or _source(_file_in(folder, OWN_FILES[0])),
+        corpus=options.corpus or _source(_file_in(folder, OWN_FILES[1])),
+        qrels=options.qrels or _source(_qrels(folder, folder_source)),
         dataset=options.dataset or folder.resolve().name,
     )
-    return [(Source.from_path(run), found) for run in runs]
+    return [(Source.from_path(run), folder_options) for run in runs]
 
 
 def _runs(folder: Path) -> Iterator[Path]:
@@ -50,18 +50,18 @@ def _runs(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _beside(folder: Path, name: str) -> Path | None:
+def _file_in(folder: Path, name: str) -> Path | None:
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
 
 
-def _qrels(folder: Path, here: Source) -> Path | None:
-    found = sorted(path for path in (folder / "qrels").glob("*.tsv*") if path.is_file())
-    if len(found) < 2:
-        return found[0] if found else None
-    test = [path for path in found if path.name in ("test.tsv", "test.tsv.gz")]
+def _qrels(folder: Path, folder_source: Source) -> Path | None:
+    paths = sorted(path for path in (folder / "qrels").glob("*.tsv*") if path.is_file())
+    if len(paths) < 2:
+        return paths[0] if paths else None
+    test = [path for path in paths if path.name in ("test.tsv", "test.tsv.gz")]
     if not test:
-        names = ", ".join(path.name for path in found)
-        raise here.error(f"holds the labels {names}", "qrels/test.tsv, or --qrels FILE to name one")
+        names = ", ".join(path.name for path in paths)
+        raise folder_source.error(f"has the labels {names}", "qrels/test.tsv, or --qrels FILE to name one")
     return test[0]
 
 

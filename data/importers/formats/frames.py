@@ -1,4 +1,4 @@
-"""Runs straight from Python: a pandas DataFrame or a list of dicts, understood as a file would be."""
+"""Runs from Python: a pandas DataFrame or a list of dicts, read like the rows of a file."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def runs_from_frame(
     config: Mapping[str, Any] | None = None,
     dataset: str = "",
 ) -> list[ParsedRun]:
-    """Make drafts of a DataFrame or a list of dicts.
+    """Return the parsed runs of a DataFrame or a list of dicts.
 
     Args:
         frame: the rows; native, Ragas or any other column names.
-        name: what to call the run, where no column names it.
-        errors: gathers what is wrong with single rows, by 1-based row.
-        mapping: column -> field, over what is guessed.
+        name: name of the run, unless a column has it.
+        errors: collector of the errors of single rows, by 1-based row.
+        mapping: column -> field, in place of the guess.
         config: pipeline configuration to record.
         dataset: name of the question set.
 
     Raises:
-        InputError: there are no rows, or the mapping names what does not exist.
+        InputError: there are no rows, or the mapping is wrong.
     """
     rows = _rows(frame)
     if not rows:
@@ -67,7 +67,7 @@ def _rows(frame: Any) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy and pandas values as Python's own; whatever pandas calls missing becomes None or stays NaN."""
+    """Return NumPy and pandas values as plain Python values; missing ones become None or stay NaN."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The tasks of an InspectorRAGet file: conversation, passages, labels and filters in the native form."""
+"""Files of InspectorRAGet: one run per model, of the tasks with their passages, labels and annotations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from data.errors import ValidationErrors
-from data.importers.parsing.cells import CellError, read_cell, turns
+from data.importers.parsing.cells import CellError, read_cell, read_turns
 from data.importers.parsing.documents import document_of
 from data.importers.parsing.metric_names import metric_name, plain_name
 from data.importers.parsing.options import Options
@@ -24,23 +24,23 @@ __all__ = [
     "scales_of",
 ]
 
-READ = {"task_id", "task_type", "input", "contexts", "targets", "annotations"}
+HANDLED_KEYS = {"task_id", "task_type", "input", "contexts", "targets", "annotations"}
 TURN_MARK = "<::>"
 PASSAGES_TOTAL = "# Relevant Passages"
 GOLD_NOTE = (
-    "for {whole} of {total} tasks the passages labelled relevant are as many as the file says there are: "
-    "they are taken as all the relevant ones"
+    "for {complete} of {total} tasks all relevant passages that the file counts are labelled: they are taken "
+    "as the gold"
 )
 
 
 @dataclass(frozen=True)
 class Tasks:
-    """The tasks by id, as far as a record takes from its task.
+    """The tasks by id, with what records take from them.
 
     Attributes:
         by_id: task id -> the fields that all results of the task share.
         passages: document id -> document of the file.
-        notes: what was concluded about the passages.
+        notes: conclusions about the passages.
     """
 
     by_id: Mapping[str, dict[str, Any]]
@@ -50,26 +50,26 @@ class Tasks:
     @classmethod
     def of(cls, document: Mapping[str, Any], errors: ValidationErrors) -> Tasks:
         """Read the tasks of a file."""
-        listed = [item for item in document.get("documents") or [] if isinstance(item, dict)]
-        passages = {str(item.get("document_id")): item for item in listed}
+        documents = [item for item in document.get("documents") or [] if isinstance(item, dict)]
+        passages = {str(item.get("document_id")): item for item in documents}
         tasks = [task for task in document["tasks"] if isinstance(task, dict)]
         if len(tasks) < len(document["tasks"]):
-            errors.add(None, "tasks", "holds items that are no objects", "a list of objects")
-        given, notes = _given_passages(tasks)
-        found = cls({}, passages, notes)
+            errors.add(None, "tasks", "contains items that are no objects", "a list of objects")
+        oracle, notes = _oracle_passages(tasks)
+        reader = cls({}, passages, notes)
         by_id = {
-            str(task.get("task_id")): found.task(task, row, document.get("filters") or [], given, errors)
+            str(task.get("task_id")): reader.task(task, row, document.get("filters") or [], oracle, errors)
             for row, task in enumerate(tasks, start=1)
         }
-        whole = sum(bool(task.get("relevant")) and "context_mode" not in task for task in by_id.values())
-        if whole:
-            notes = (*notes, GOLD_NOTE.format(whole=whole, total=len(by_id)))
+        complete = sum(bool(task.get("relevant")) and "context_mode" not in task for task in by_id.values())
+        if complete:
+            notes = (*notes, GOLD_NOTE.format(complete=complete, total=len(by_id)))
         return cls(by_id, passages, notes)
 
     def task(
-        self, task: Mapping[str, Any], row: int, filters: list[Any], given: bool, errors: ValidationErrors
+        self, task: Mapping[str, Any], row: int, filters: list[Any], oracle: bool, errors: ValidationErrors
     ) -> dict[str, Any]:
-        """What the results of one task share."""
+        """Return the fields that all results of a task share."""
         name = str(task.get("task_id"))
         record: dict[str, Any] = {"question_id": name, **_conversation(task.get("input"))}
         if TURN_MARK in name:
@@ -83,29 +83,27 @@ class Tasks:
         if len(targets) > 1:
             record["targets"] = targets
         _labels(record, task, filters)
-        if given and record.get("retrieved"):
+        if oracle and record.get("retrieved"):
             record["context_mode"] = "oracle"
             if record.get("answerable") == "yes" and record["retrieved"][0].get("id"):
                 record["relevant"] = [{"id": record["retrieved"][0]["id"]}]
         return record
 
     def documents(self, contexts: list[Any]) -> list[Any]:
-        """The passages of a task in rank order, with text and title from the file's documents."""
-        found = []
-        for context in contexts:
-            if not isinstance(context, dict):
-                found.append(document_of(context))
-                continue
-            known = self.passages.get(str(context.get("document_id")), {})
-            found.append(document_of({**known, **context}))
-        return found
+        """Return the passages of a task in rank order, with text and title from the file's documents."""
+        return [
+            document_of({**self.passages.get(str(context.get("document_id")), {}), **context})
+            if isinstance(context, dict)
+            else document_of(context)
+            for context in contexts
+        ]
 
 
-def _given_passages(tasks: Sequence[Mapping[str, Any]]) -> tuple[bool, tuple[str, ...]]:
-    """Whether the passages come with the questions, one each, and not from a retriever.
+def _oracle_passages(tasks: Sequence[Mapping[str, Any]]) -> tuple[bool, tuple[str, ...]]:
+    """Return whether the passages belong to the questions instead of coming from a retriever, and a note.
 
-    So they do where every task holds exactly one passage and says whether it is answerable from it, with
-    answerable and unanswerable tasks alike: then the label speaks of the passage.
+    This is so if every task has exactly one passage and a label that says whether it is answerable from it,
+    and both labels occur.
     """
     labels = [_answerable(task)[0] for task in tasks]
     single = all(isinstance(task.get("contexts"), list) and len(task["contexts"]) == 1 for task in tasks)
@@ -114,27 +112,26 @@ def _given_passages(tasks: Sequence[Mapping[str, Any]]) -> tuple[bool, tuple[str
     count = labels.count("yes")
     return True, (
         f"every task comes with one passage and says whether it is answerable: for the {count} answerable "
-        "ones the passage is taken as the relevant one, and contexts are marked as given, not retrieved",
+        "ones the passage is taken as the relevant one, and contexts are marked as oracle, not retrieved",
     )
 
 
 def _conversation(value: object) -> dict[str, Any]:
     if isinstance(value, str):
         return {"question": value}
-    found = turns(value)
-    if not isinstance(found, list):
-        return {"question": found}
-    asked = [i for i, turn in enumerate(found) if isinstance(turn, dict) and turn["role"] in {"user", None}]
-    last = asked[-1] if asked else len(found) - 1
+    turns = read_turns(value)
+    if not isinstance(turns, list):
+        return {"question": turns}
+    by_user = [i for i, turn in enumerate(turns) if isinstance(turn, dict) and turn["role"] in {"user", None}]
+    last = by_user[-1] if by_user else len(turns) - 1
     if last < 0:
         return {}
-    record: dict[str, Any] = {
-        "question": found[last]["text"] if isinstance(found[last], dict) else found[last]
-    }
+    question = turns[last]
+    record: dict[str, Any] = {"question": question["text"] if isinstance(question, dict) else question}
     if last:
-        record["history"] = found[:last]
-    if found[last + 1 :]:
-        record["turns_after"] = found[last + 1 :]
+        record["history"] = turns[:last]
+    if turns[last + 1 :]:
+        record["turns_after"] = turns[last + 1 :]
     return record
 
 
@@ -147,37 +144,36 @@ def _targets(value: object) -> list[str]:
 def _label_passages(
     record: dict[str, Any], task: Mapping[str, Any], row: int, errors: ValidationErrors
 ) -> None:
-    """Read context_relevance, a list of the 0-based places of the relevant passages.
+    """Read context_relevance, a list of 0-based positions of the relevant passages.
 
-    Where the file also counts the relevant passages there are, and all of them are here, they are the gold.
+    If it has as many as the file counts relevant passages for the task, they are the gold.
     """
     by_author = (task.get("annotations") or {}).get("context_relevance")
     if not isinstance(by_author, dict) or not by_author:
         return
-    places = next(iter(by_author.values()))
+    positions = next(iter(by_author.values()))
     documents = record["retrieved"]
-    whole = isinstance(places, list) and all(
-        isinstance(place, int) and 0 <= place < len(documents) for place in places
+    valid = isinstance(positions, list) and all(
+        isinstance(position, int) and 0 <= position < len(documents) for position in positions
     )
-    if not whole:
-        accepted = f"a list of places from 0 to {len(documents) - 1}"
-        errors.add(row, "annotations.context_relevance", f"found {str(places)[:60]}", accepted)
+    if not valid:
+        accepted = f"a list of positions from 0 to {len(documents) - 1}"
+        errors.add(row, "annotations.context_relevance", f"found {str(positions)[:60]}", accepted)
         return
-    for place, document in enumerate(documents):
+    for position, document in enumerate(documents):
         if isinstance(document, dict):
-            document["relevant"] = place in places
+            document["relevant"] = position in positions
     total = task.get(PASSAGES_TOTAL)
-    if places and str(total) == str(len(set(places))):
-        record["relevant"] = [
-            {"id": documents[place]["id"]} for place in places if documents[place].get("id")
-        ]
+    if positions and str(total) == str(len(set(positions))):
+        relevant = [documents[position] for position in positions]
+        record["relevant"] = [{"id": document["id"]} for document in relevant if document.get("id")]
 
 
 def _labels(record: dict[str, Any], task: Mapping[str, Any], filters: list[Any]) -> None:
     tags: dict[str, Any] = {}
-    record["answerable"], used = _answerable(task)
+    record["answerable"], answerable_key = _answerable(task)
     for key, value in task.items():
-        if key in READ or key == used:
+        if key in HANDLED_KEYS or key == answerable_key:
             continue
         text = ", ".join(map(str, value)) if isinstance(value, list) else value
         if text in (None, ""):
@@ -204,19 +200,19 @@ def _answerable(task: Mapping[str, Any]) -> tuple[str | None, str]:
 
 
 REASON = "_reason"
-MACHINES = {"system", "composite", "algorithm"}
+ALGORITHMS = {"system", "composite", "algorithm"}
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How the file declares a metric.
+    """A metric as the file declares it.
 
     Attributes:
-        human: whether people give it.
-        text: whether its values are remarks, not grades.
+        human: whether annotators rate it.
+        text: whether its values are comments, not grades.
         numbers: number of each category, e.g. {"1": 1.0}.
-        low: least value of the scale, or None.
-        high: greatest value of the scale, or None.
+        low: lowest value of the scale, or None.
+        high: highest value of the scale, or None.
     """
 
     human: bool
@@ -226,7 +222,7 @@ class Scale:
     high: float | None = None
 
     def number(self, value: object) -> float | None:
-        """The value as a number on the scale, or None where it is none."""
+        """Return a value as a number on the scale, or None if it is none."""
         if self.numbers is not None and str(value) in self.numbers:
             return self.numbers[str(value)]
         if isinstance(value, bool) or not isinstance(value, int | float | str):
@@ -238,7 +234,7 @@ class Scale:
 
 
 def scales_of(metrics: list[Any]) -> dict[str, Scale]:
-    """The scale of every metric that a file declares."""
+    """Return the scale of every metric that a file declares."""
     return {
         str(metric["name"]): _scale(metric)
         for metric in metrics
@@ -256,17 +252,17 @@ def _scale(metric: Mapping[str, Any]) -> Scale:
         if isinstance(entry, dict) and isinstance(entry.get("numeric_value"), int | float)
     }
     bounds = [bound for bound in metric.get("range") or [] if isinstance(bound, int | float)]
-    ends = list(numbers.values()) or bounds[:2]
-    return Scale(human, False, numbers or None, min(ends, default=None), max(ends, default=None))
+    limits = list(numbers.values()) or bounds[:2]
+    return Scale(human, False, numbers or None, min(limits, default=None), max(limits, default=None))
 
 
 def annotate(
     record: dict[str, Any], values: object, scales: Mapping[str, Scale], row: int, errors: ValidationErrors
 ) -> None:
-    """Put the annotations of one result into its record: people's under `human`, one entry each.
+    """Add the annotations of a result to its record.
 
-    Numbers by algorithms become scores, their words become tags. A `<metric>_reason` by the same person
-    becomes the note of that metric.
+    Ratings by annotators go to `human`, with `<metric>_reason` by the same annotator as the note. Numbers by
+    algorithms become scores, their categories become tags.
     """
     if values is None:
         return
@@ -279,7 +275,7 @@ def annotate(
         if not isinstance(by_annotator, dict):
             errors.add(row, f"scores.{name}", f"found {type(by_annotator).__name__}", "{annotator: {value}}")
             continue
-        scale = scales.get(name) or Scale(human=not MACHINES & by_annotator.keys())
+        scale = scales.get(name) or Scale(human=not ALGORITHMS & by_annotator.keys())
         base = name.removesuffix(REASON)
         if scale.human and not (scale.text and base != name and base in values):
             notes = values.get(f"{name}{REASON}")
@@ -293,8 +289,8 @@ def _human(
     name: str, by_annotator: Mapping[str, Any], scale: Scale, notes: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     entries = []
-    for annotator, given in by_annotator.items():
-        value, note = _value(given), _value(notes.get(annotator))
+    for annotator, annotation in by_annotator.items():
+        value, note = _value(annotation), _value(notes.get(annotator))
         if scale.text:
             value, note = None, value
         entry = {
@@ -311,11 +307,11 @@ def _human(
 
 
 def _machine(record: dict[str, Any], name: str, by_annotator: Mapping[str, Any], scale: Scale) -> None:
-    """One value by an algorithm; the raw word where it is no number, since a category is not a grade."""
+    """Add the values of algorithms: numbers as scores, categories as tags."""
     several = len(by_annotator) > 1
-    for annotator, given in by_annotator.items():
+    for annotator, annotation in by_annotator.items():
         key = metric_name(name)[0] + (f"_{annotator}" if several else "")
-        value = _value(given)
+        value = _value(annotation)
         if isinstance(value, str) and Scale(human=False).number(value) is None:
             if value:
                 record["tags"] = {**record.get("tags", {}), key: value}
@@ -324,8 +320,8 @@ def _machine(record: dict[str, Any], name: str, by_annotator: Mapping[str, Any],
             record.setdefault("scores", {})[key] = float("nan") if number is None else number
 
 
-def _value(given: object) -> Any:
-    return given.get("value") if isinstance(given, dict) else given
+def _value(annotation: object) -> Any:
+    return annotation.get("value") if isinstance(annotation, dict) else annotation
 
 
 RESULT_KEYS = {
@@ -335,23 +331,24 @@ RESULT_KEYS = {
 
 
 def is_inspectorraget(document: object) -> bool:
-    """Whether a JSON document is one of InspectorRAGet's."""
+    """Return whether a JSON document is a file of InspectorRAGet."""
     if not isinstance(document, dict):
         return False
     lists = [document.get(name) for name in ("tasks", "models", "metrics")]
     results = document.get("results", document.get("evaluations"))
-    return all(isinstance(found, list) for found in [*lists, results])
+    return all(isinstance(value, list) for value in [*lists, results])
 
 
 def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read one run for each model: people's values apart under `human`, algorithms' under `scores`."""
+    """Read one run per model."""
     document: Mapping[str, Any] = source.document()
     tasks = Tasks.of(document, errors)
     scales = scales_of(document["metrics"])
     key = "results" if "results" in document else "evaluations"
     models = {str(model.get("model_id")): model for model in document["models"] if isinstance(model, dict)}
     records: dict[str, list[Record]] = {name: [] for name in models}
-    for row, result in enumerate(islice(document[key], _bound(options, models)), start=1):
+    limit = None if options.limit is None else options.limit * max(1, len(models))
+    for row, result in enumerate(islice(document[key], limit), start=1):
         record = _record(result, row, tasks, scales, errors, f"{key}[{row - 1}]")
         if record is None:
             continue
@@ -366,10 +363,6 @@ def read(source: Source, options: Options, errors: ValidationErrors) -> list[Par
         for name, model in models.items()
         if records[name]
     ]
-
-
-def _bound(options: Options, models: Mapping[str, Any]) -> int | None:
-    return None if options.limit is None else options.limit * max(1, len(models))
 
 
 def _parsed_run(

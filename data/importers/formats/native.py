@@ -1,4 +1,4 @@
-"""The project's own format: JSONL, JSON, Parquet or CSV with the field names of a sample."""
+"""The native format: JSONL, JSON, Parquet or CSV with the field names of a sample."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ OWN_NAMES = {"row", "extra", HEADER}
 
 
 def is_native(columns: Iterable[str]) -> bool:
-    """Whether these are the native names, with nothing under another name that a field is waiting for."""
+    """Return whether these are native names, with no other name that reads as a missing field."""
     names = set(columns)
     if HEADER in names:
         return True
     if "question" not in names:
         return False
     foreign = names - FIELDS - OWN_NAMES
-    waiting = guessed_fields(foreign) - names - {"run", "repeat"}
-    return not waiting and bool(names & SIGNS or not foreign)
+    unmapped = guessed_fields(foreign) - names - {"run", "repeat"}
+    return not unmapped and bool(names & SIGNS or not foreign)
 
 
 def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run in the native form; JSONL and Parquet are streamed.
 
-    Facts of the run may stand in a first line `{"ragtriage_run": {...}}`, or in a JSON document
+    Facts of the run come from a first line `{"ragtriage_run": {...}}`, or from a JSON document
     `{"run": {...}, "samples": [...]}`.
     """
     base = ParsedRun(source.stem, (), source.name, "native")
@@ -84,21 +84,21 @@ def _with_facts(
     if not isinstance(facts, dict):
         errors.add(line, field, f"found {type(facts).__name__}", f"an object with {FACTS_ACCEPTED}")
         return base
-    known: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, value in facts.items():
         if key == "created_at":
-            known[key] = _moment(value, f"{field}.{key}", line, errors)
+            values[key] = _moment(value, f"{field}.{key}", line, errors)
         elif key not in FACTS:
             errors.add(line, f"{field}.{key}", "is no fact of a run", FACTS_ACCEPTED)
         elif value is not None and not isinstance(value, FACTS[key]):
             accepted = "an object" if FACTS[key] is dict else "text"
             errors.add(line, f"{field}.{key}", f"found {type(value).__name__}", accepted)
         elif value is not None:
-            known[key] = value
-    named = bool(str(known.get("name", "")).strip())
-    if not named:
-        known.pop("name", None)
-    return replace(base, **known, named_by_content=named)
+            values[key] = value
+    has_name = bool(str(values.get("name", "")).strip())
+    if not has_name:
+        values.pop("name", None)
+    return replace(base, **values, named_by_content=has_name)
 
 
 def _moment(value: object, field: str, line: int | None, errors: ValidationErrors) -> datetime | None:
@@ -113,7 +113,7 @@ def _moment(value: object, field: str, line: int | None, errors: ValidationError
 
 
 def records_of_native(table: Table, errors: ValidationErrors) -> Iterator[Record]:
-    """The records of a table with native names: cells that hold lists are read, nulls are left out."""
+    """Yield the records of a table with native names: lists in cells are parsed, nulls are left out."""
     for line, row in table.rows():
         if not isinstance(row, dict):
             yield line, row
@@ -141,7 +141,7 @@ def _from_cells(row: Mapping[str, Any], line: int, errors: ValidationErrors) -> 
 
 
 def _from_columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row whose columns are the same for all: nulls mean nothing there, keyed lists are objects."""
+    """Return a row of columnar data as a record, without nulls and with keyed lists as objects."""
     record = {name: value for name, value in row.items() if not is_blank(value, blank_text=False)}
     record.pop("row", None)
     for name in ("scores", "tags"):
@@ -151,9 +151,9 @@ def _from_columns(row: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(record.get(name), list):
             record[name] = [document_of(item) for item in record[name]]
     if isinstance(record.get("checks"), list):
-        record["checks"] = [_unpacked_check(item) for item in record["checks"]]
+        record["checks"] = [_parsed_check(item) for item in record["checks"]]
     extra = record.pop("extra", None)
-    return {**_unpacked(extra), **record}
+    return {**_parsed_extra(extra), **record}
 
 
 def _keyed(value: object, key: str) -> object:
@@ -161,19 +161,21 @@ def _keyed(value: object, key: str) -> object:
         return {name: entry for name, entry in value.items() if entry is not None}
     if not isinstance(value, list):
         return value
-    found: dict[str, Any] = {}
+    entries: dict[str, Any] = {}
     for item in value:
         if isinstance(item, dict) and key in item:
             reason = item.get("reason")
-            found[item[key]] = {"value": item.get("value"), "reason": reason} if reason else item.get("value")
+            entries[item[key]] = (
+                {"value": item.get("value"), "reason": reason} if reason else item.get("value")
+            )
         elif isinstance(item, tuple) and len(item) == 2:
-            found[item[0]] = item[1]
+            entries[item[0]] = item[1]
         else:
             return value
-    return found
+    return entries
 
 
-def _unpacked_check(item: object) -> object:
+def _parsed_check(item: object) -> object:
     if not isinstance(item, dict):
         return item
     return {
@@ -190,8 +192,8 @@ def _json_or_text(value: object) -> object:
         return value
 
 
-def _unpacked(extra: object) -> dict[str, Any]:
-    found = _json_or_text(extra)
-    if found is None:
+def _parsed_extra(extra: object) -> dict[str, Any]:
+    fields = _json_or_text(extra)
+    if fields is None:
         return {}
-    return found if isinstance(found, dict) else {"extra": found}
+    return fields if isinstance(fields, dict) else {"extra": fields}

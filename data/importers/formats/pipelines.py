@@ -1,4 +1,4 @@
-"""Dated results of several pipelines in one JSON document, with means by metric beside them."""
+"""Dated results of several pipelines in one JSON document, with their means by metric."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from data.store.parsed_run import ParsedRun
 
 __all__ = ["is_pipelines", "read"]
 
-MOMENTS = ("%Y%m%d_%H%M%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
-MEANS_NOTE = "the file gives metrics as means over the run only: kept in the configuration, not as scores"
+TIME_FORMATS = ("%Y%m%d_%H%M%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
+MEANS_NOTE = "the file has metrics only as means of the run: kept in the configuration, not as scores"
 
 
 def is_pipelines(document: object) -> bool:
-    """Whether a JSON document holds results by pipeline."""
+    """Return whether a JSON document has results by pipeline."""
     return isinstance(document, dict) and isinstance(document.get("pipeline_results"), dict)
 
 
 def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run for each pipeline."""
     document: Mapping[str, Any] = source.document()
-    created_at = _moment(document.get("timestamp"), errors)
+    created_at = _time(document.get("timestamp"), errors)
     runs: list[ParsedRun] = []
     for name, rows in document["pipeline_results"].items():
         field = f"pipeline_results.{name}"
@@ -59,16 +59,16 @@ def read(source: Source, options: Options, errors: ValidationErrors) -> list[Par
 
 def _means(document: Mapping[str, Any], name: str) -> dict[str, Any]:
     means = document.get("ragas_results")
-    found = means.get(name) if isinstance(means, dict) else None
-    return found if isinstance(found, dict) else {}
+    pipeline_means = means.get(name) if isinstance(means, dict) else None
+    return pipeline_means if isinstance(pipeline_means, dict) else {}
 
 
-def _moment(value: object, errors: ValidationErrors) -> datetime | None:
+def _time(value: object, errors: ValidationErrors) -> datetime | None:
     if value is None:
         return None
-    for form in MOMENTS:
+    for pattern in TIME_FORMATS:
         try:
-            return datetime.strptime(str(value), form)  # the file names no zone: taken as UTC
+            return datetime.strptime(str(value), pattern)  # no time zone in the file: taken as UTC
         except ValueError:
             continue
     errors.add(None, "timestamp", f"found {str(value)[:40]!r}", "a time as in 20250610_204702")

@@ -1,4 +1,4 @@
-"""Relevance labels from a file of their own, joined to the records of a run by question id."""
+"""Relevance labels (qrels) from a separate file, joined to the records of a run by question id."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_qrels(source: Source) -> Qrels:
     """Read TREC qrels, BEIR's with their header, or JSON: question id -> [{id, grade}].
 
     Raises:
-        InputError: some line is neither.
+        InputError: the file is none of these.
     """
     if source.head(64).lstrip()[:1] == b"{":
         return _of_json(source)
@@ -55,10 +55,13 @@ def _of_json(source: Source) -> Qrels:
 
 
 def with_qrels(records: Iterable[Record], qrels: Qrels) -> Iterator[Record]:
-    """The records with `relevant` from the labels of their question; without labels they stay as they are."""
+    """Yield the records with `relevant` from the labels of their question, if it has any."""
     for line, record in records:
-        found = qrels.get(str(record.get("question_id"))) if isinstance(record, dict) else None
-        yield line, record if found is None or not isinstance(record, dict) else {**record, "relevant": found}
+        labels = qrels.get(str(record.get("question_id"))) if isinstance(record, dict) else None
+        yield (
+            line,
+            record if labels is None or not isinstance(record, dict) else {**record, "relevant": labels},
+        )
 
 
 def _grade(text: str) -> float | None:

@@ -1,4 +1,4 @@
-"""Tables that Ragas writes (0.1 and 0.2 names): its columns, then one number column for each metric."""
+"""Tables written by Ragas (0.1 and 0.2 names): its own columns, then a numeric column for each metric."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ OWN_COLUMNS = NAMES | NAMES_BEFORE_0_2
 
 
 def is_ragas(columns: Iterable[str]) -> bool:
-    """Whether these columns are those of a Ragas table."""
-    found = set(columns)
-    if "user_input" in found:
-        return len(found & NAMES) > 1
-    return {"question", "contexts"} <= found and len(found & NAMES_BEFORE_0_2) > 2
+    """Return whether these columns are those of a Ragas table."""
+    names = set(columns)
+    if "user_input" in names:
+        return len(names & NAMES) > 1
+    return {"question", "contexts"} <= names and len(names & NAMES_BEFORE_0_2) > 2
 
 
 def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read a Ragas table; a blank or NaN metric is one that failed."""
+    """Read a Ragas table; a blank or NaN cell is a metric that failed."""
     scored = open_table(source, errors, options.limit)
     plan = plan_columns(scored, options.mapping, source.name, metrics_after=OWN_COLUMNS)
     base = ParsedRun(source.stem, (), source.name, "ragas")

@@ -1,4 +1,4 @@
-"""RAGChecker's files: inputs without claims, and outputs with claims, entailment labels and metrics."""
+"""Files of RAGChecker: inputs without claims, and outputs with claims, entailment labels and metrics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMES = {
     "gt_answer": "reference_answer",
     "response": "answer",
 }
-READ = {
+HANDLED_KEYS = {
     *NAMES,
     *("retrieved_context", "response_claims", "gt_answer_claims", "answer2response", "response2answer"),
     *("retrieved2response", "retrieved2answer", "metrics"),
@@ -43,14 +43,14 @@ READ = {
 
 
 def is_ragchecker(row: object) -> bool:
-    """Whether a row is one of RAGChecker's results."""
+    """Return whether a row is a result of RAGChecker."""
     if not isinstance(row, dict):
         return False
     return {"query", "response"} <= row.keys() and bool({"gt_answer", "response_claims"} & row.keys())
 
 
 def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read a run of RAGChecker; its means over questions stay in the configuration as reported."""
+    """Read a run of RAGChecker; its means over questions go to the configuration as reported means."""
     table = open_table(source, errors, options.limit)
     document = source.document() if table.kind == "json" else None
     config: dict[str, Any] = {}
@@ -80,7 +80,7 @@ class _Row:
     errors: ValidationErrors
 
     def record(self) -> dict[str, Any]:
-        """The row in the native form."""
+        """Return the row in the native form."""
         row = self.row
         record: dict[str, Any] = {field: row.get(name) for name, field in NAMES.items()}
         documents = row.get("retrieved_context")
@@ -95,12 +95,12 @@ class _Row:
         metrics = row.get("metrics")
         if isinstance(metrics, dict) and metrics:
             record["scores"] = {METRICS.get(name, name): value for name, value in metrics.items()}
-        return {**{key: value for key, value in row.items() if key not in READ}, **record}
+        return {**{key: value for key, value in row.items() if key not in HANDLED_KEYS}, **record}
 
     def claims(
         self, names: str, by_text: str, by_document: str, depth: int
     ) -> list[tuple[Any, Any, Any]] | None:
-        """Each claim with its label against the other text and its labels against the documents."""
+        """Return each claim with its label against the other text and its labels against the documents."""
         claims = self.row.get(names)
         if claims is None:
             return None
@@ -108,35 +108,35 @@ class _Row:
         against_text = self.sized(by_text, count)
         against_documents = self.sized(by_document, count)
         if not isinstance(claims, list):
-            self.wrong(names, claims, "a list of claims")
+            self.add_error(names, claims, "a list of claims")
             return None
         for index, labels in enumerate(against_documents):
             if labels is not None and (not isinstance(labels, list) or len(labels) != depth):
-                accepted = f"a list of {depth} labels, one a document of retrieved_context"
-                self.wrong(f"{by_document}[{index}]", labels, accepted)
+                accepted = f"a list of {depth} labels, one per document of retrieved_context"
+                self.add_error(f"{by_document}[{index}]", labels, accepted)
         texts = [self.claim_text(claim, f"{names}[{i}]") for i, claim in enumerate(claims)]
         return list(zip(texts, against_text, against_documents, strict=False))
 
     def sized(self, name: str, count: int) -> list[Any]:
-        """The list under a name, which has one item a claim; None for each where it was not recorded."""
-        found = self.row.get(name)
-        if found is None:
+        """Return the list of a field with one item per claim, or None for each if the field is missing."""
+        items = self.row.get(name)
+        if items is None:
             return [None] * count
-        if not isinstance(found, list) or len(found) != count:
-            self.wrong(name, found, f"a list of {count} items, one a claim")
+        if not isinstance(items, list) or len(items) != count:
+            self.add_error(name, items, f"a list of {count} items, one per claim")
             return [None] * count
-        return found
+        return items
 
     def claim_text(self, claim: object, field: str) -> str:
-        """A claim as text; a triplet is joined."""
+        """Return a claim as text; a triplet is joined."""
         if isinstance(claim, list) and all(isinstance(part, str) for part in claim):
             return " ".join(claim)
         if not isinstance(claim, str):
-            self.wrong(field, claim, "text, or a triplet of texts")
+            self.add_error(field, claim, "text, or a triplet of texts")
         return str(claim)
 
     def answer_claim(self, text: str, label: object, labels: object) -> dict[str, Any]:
-        """A claim of the answer."""
+        """Return a claim of the answer."""
         claim: dict[str, Any] = {"text": text, "in_reference": self.entailed(label, "answer2response")}
         if isinstance(labels, list):
             claim["supported_by"] = self.ranks(labels, "Entailment", "retrieved2response")
@@ -144,29 +144,29 @@ class _Row:
         return claim
 
     def reference_claim(self, text: str, label: object, labels: object) -> dict[str, Any]:
-        """A claim of the reference answer."""
+        """Return a claim of the reference answer."""
         claim: dict[str, Any] = {"text": text, "in_answer": self.entailed(label, "response2answer")}
         if isinstance(labels, list):
             claim["supported_by"] = self.ranks(labels, "Entailment", "retrieved2answer")
         return claim
 
     def entailed(self, label: object, field: str) -> bool | None:
-        """Whether a label says entailed; None where there is none."""
+        """Return whether a label is "Entailment"; None without a label."""
         if label is None:
             return None
         if label not in LABELS:
-            self.wrong(field, label, " | ".join(LABELS))
+            self.add_error(field, label, " | ".join(LABELS))
         return label == "Entailment"
 
-    def ranks(self, labels: list[Any], wanted: str, field: str) -> list[int]:
-        """The 1-based ranks that carry a label."""
-        if wanted == "Entailment":
+    def ranks(self, labels: list[Any], wanted_label: str, field: str) -> list[int]:
+        """Return the 1-based ranks of the documents with a label."""
+        if wanted_label == "Entailment":
             for label in labels:
                 self.entailed(label, field)
-        return [rank for rank, label in enumerate(labels, start=1) if label == wanted]
+        return [rank for rank, label in enumerate(labels, start=1) if label == wanted_label]
 
-    def wrong(self, field: str, found: object, accepted: str) -> None:
-        """Note a problem of this row."""
-        count = f" of {len(found)}" if isinstance(found, list) else ""
-        shown = repr(found)[:60] if isinstance(found, str) else f"{type(found).__name__}{count}"
+    def add_error(self, field: str, value: object, accepted: str) -> None:
+        """Add an error of this row."""
+        count = f" of {len(value)}" if isinstance(value, list) else ""
+        shown = repr(value)[:60] if isinstance(value, str) else f"{type(value).__name__}{count}"
         self.errors.add(self.line, field, f"found {shown}", accepted)

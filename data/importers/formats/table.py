@@ -1,4 +1,4 @@
-"""Any plain table: columns are understood by their names and values, see data.importers.parsing.columns."""
+"""Any plain table; data.importers.parsing.columns maps its columns by their names and values."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ ROW_ACCEPTED = "an object with one value a column"
 
 
 def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read a table; a column that names the pipeline or model splits it into one draft each."""
-    scored = open_table(source, errors, options.limit)
-    plan = plan_columns(scored, options.mapping, source.name)
+    """Read a table; a column with the pipeline or model splits it into one run each."""
+    table = open_table(source, errors, options.limit)
+    plan = plan_columns(table, options.mapping, source.name)
     base = ParsedRun(source.stem, (), source.name, "table")
-    return runs_of_table(scored, plan, base, errors)
+    return runs_of_table(table, plan, base, errors)
 
 
 def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationErrors) -> list[ParsedRun]:
-    """Make drafts of a table by its plan.
+    """Return the runs of a table.
 
-    Without a run column the rows stream through one draft; with one they are held, parted by run.
+    Without a run column the rows are streamed into one run; with one they are kept in memory, grouped by run.
     """
     gold = _Gold.of(table, plan)
     notes = (*base.notes, *plan.notes, *gold.notes)
@@ -43,11 +43,13 @@ def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationE
         return [replace(base, records=records_of(rows, plan, errors, gold))]
     runs: dict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
     for line, row in rows:
-        named = row.get(column)
-        runs[base.name if is_blank(named, blank_text=True) else str(named)].append((line, row))
+        run_name = row.get(column)
+        runs[base.name if is_blank(run_name, blank_text=True) else str(run_name)].append((line, row))
     return [
-        replace(base, name=name, named_by_content=True, records=records_of(iter(part), plan, errors, gold))
-        for name, part in runs.items()
+        replace(
+            base, name=name, named_by_content=True, records=records_of(iter(run_rows), plan, errors, gold)
+        )
+        for name, run_rows in runs.items()
     ]
 
 
@@ -57,7 +59,7 @@ def records_of(
     errors: ValidationErrors,
     gold: _Gold | None = None,
 ) -> Iterator[Record]:
-    """Turn rows into native records; what cannot be read is noted and its row left out."""
+    """Yield rows as native records; a row that cannot be read is left out and its errors are added."""
     builder = _Builder(plan, errors, gold or _Gold(False, ()))
     for line, row in rows:
         record = builder.record(line, row)
@@ -75,7 +77,7 @@ def _checked_rows(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[
 
 @dataclass(frozen=True)
 class _Gold:
-    """Whether reference passages given as texts are gold: only if some are among the retrieved ones."""
+    """Whether reference passages in the form of texts are gold: only if some are among the retrieved ones."""
 
     usable: bool
     notes: tuple[str, ...]
@@ -91,9 +93,7 @@ class _Gold:
             if isinstance(row, dict)
         )
         if shared:
-            return cls(
-                True, (f"column {texts!r} holds the relevant passages; they are matched by their text",)
-            )
+            return cls(True, (f"column {texts!r} has the relevant passages; they are matched by their text",))
         note = (
             f"no passage of {texts!r} is among the retrieved ones word for word: kept as extra, not as gold"
         )
@@ -102,16 +102,16 @@ class _Gold:
 
 def _texts(value: object, field: str) -> set[str]:
     try:
-        found = read_cell(field, value)
+        parsed = read_cell(field, value)
     except CellError:
         return set()
-    items = found if isinstance(found, list) else []
+    items = parsed if isinstance(parsed, list) else []
     texts = (item.get("text") if isinstance(item, dict) else item for item in items)
     return {text for text in texts if isinstance(text, str)}
 
 
 class _Builder:
-    """Makes records of the rows of one run; counts questions to number their repeats."""
+    """Builder of the records of one run; it counts questions to number their repeats."""
 
     def __init__(self, plan: Plan, errors: ValidationErrors, gold: _Gold) -> None:
         self._plan = plan
@@ -129,8 +129,8 @@ class _Builder:
                 self._put(record, str(column), value)
             except CellError as fault:
                 field = self._plan.fields.get(str(column), "")
-                place = field if field == column or not field else f"{column} (as {field})"
-                self._errors.add(line, place or str(column), fault.what, fault.accepted)
+                shown = field if field == column or not field else f"{column} (as {field})"
+                self._errors.add(line, shown or str(column), fault.what, fault.accepted)
         if self._errors.total > before:
             return None
         _split_conversation(record)
@@ -149,7 +149,7 @@ class _Builder:
         if field == "run" or is_blank(value, blank_text=self._plan.blank_text):
             return
         if kind == "tags" and key:
-            word = value.lower() if value in ("True", "False") else value  # as JSON spells them
+            word = value.lower() if value in ("True", "False") else value  # as in JSON
             record.setdefault("tags", {})[key] = word
         elif not field or (field == "relevant_texts" and not self._gold.usable):
             record[f"{column} (column)" if column in FIELDS else column] = value
@@ -191,7 +191,7 @@ class _Builder:
             record["relevant"] = [{"id": _id_of_text(text, documents or [])} for text in texts]
 
     def _number_repeat(self, record: dict[str, Any]) -> None:
-        """Make (question, repeat) unique: the given repeat where it is a free number, else the next one."""
+        """Make (question, repeat) unique: keep the repeat of the record if it is not taken, else take the next."""
         question = record.get("question_id") or repr((record.get("history"), record.get("question")))
         repeat = record.pop("repeat", None)
         if isinstance(repeat, str):
@@ -218,16 +218,17 @@ def _id_of_text(text: object, documents: list[Any]) -> object:
 
 
 def _split_conversation(record: dict[str, Any]) -> None:
-    """Of a question given as turns, the last of the user is the question, those before it the history."""
+    """Split a question in the form of turns: the user's last one is the question, the earlier are history."""
     turns = record.get("question")
     if not isinstance(turns, list):
         return
-    asked = [i for i, turn in enumerate(turns) if isinstance(turn, dict) and turn.get("role") == "user"]
-    if not asked:
+    by_user = [i for i, turn in enumerate(turns) if isinstance(turn, dict) and turn.get("role") == "user"]
+    if not by_user:
         return
-    record["question"] = turns[asked[-1]]["text"]
-    if asked[-1]:
-        record["history"] = turns[: asked[-1]]
-    answers = [turn["text"] for turn in turns[asked[-1] + 1 :] if isinstance(turn, dict)]
+    last = by_user[-1]
+    record["question"] = turns[last]["text"]
+    if last:
+        record["history"] = turns[:last]
+    answers = [turn["text"] for turn in turns[last + 1 :] if isinstance(turn, dict)]
     if answers and "answer" not in record:
         record["answer"] = answers[-1]

@@ -1,4 +1,4 @@
-"""TREC runs, and runs as JSON of {question id: {document id: score}}, which BEIR and ranx write."""
+"""TREC runs, and runs in JSON as {question id: {document id: score}}, the form of BEIR and ranx."""
 
 from __future__ import annotations
 
@@ -31,42 +31,42 @@ CORPUS_ACCEPTED = "JSONL of {_id, title, text} as BEIR writes it"
 
 
 def read_queries(source: Source) -> dict[str, str]:
-    """Read question id -> text.
+    """Return the texts of questions by id.
 
     Raises:
         InputError: some line is neither of the accepted forms.
     """
     errors = ValidationErrors(source.name)
-    found: dict[str, str] = {}
+    queries: dict[str, str] = {}
     for line, text in source.lines(errors):
         pair = _query(text)
         if pair is None:
             errors.add(line, "", f"found {text.strip()[:60]!r}", QUERIES_ACCEPTED)
         else:
-            found[pair[0]] = pair[1]
+            queries[pair[0]] = pair[1]
     errors.raise_if_any()
-    return found
+    return queries
 
 
 def _query(text: str) -> tuple[str, str] | None:
     if text.lstrip().startswith("{"):
         record = _object(text)
-        name, words = _identifier(record), record.get("text") if record else None
-        return (name, words) if name and isinstance(words, str) and words.strip() else None
-    name, tab, words = text.strip("\r\n").partition("\t")
-    return (name.strip(), words.strip()) if tab and name.strip() and words.strip() else None
+        name, query = _identifier(record), record.get("text") if record else None
+        return (name, query) if name and isinstance(query, str) and query.strip() else None
+    name, tab, query = text.strip("\r\n").partition("\t")
+    return (name.strip(), query.strip()) if tab and name.strip() and query.strip() else None
 
 
-def read_texts(source: Source, wanted: Collection[str]) -> dict[str, str]:
-    """Read the texts of some documents of a corpus, title first; the others are passed over.
+def read_texts(source: Source, document_ids: Collection[str]) -> dict[str, str]:
+    """Return the texts of some documents of a corpus by id, title first.
 
     Raises:
-        InputError: a line is no document.
+        InputError: a line of the corpus is no document.
     """
     errors = ValidationErrors(source.name)
-    found = {name: text for _, name, text in _documents(source, errors) if name in wanted}
+    texts = {name: text for _, name, text in _documents(source, errors) if name in document_ids}
     errors.raise_if_any()
-    return found
+    return texts
 
 
 def _documents(source: Source, errors: ValidationErrors) -> Iterator[tuple[int, str, str]]:
@@ -82,10 +82,10 @@ def _documents(source: Source, errors: ValidationErrors) -> Iterator[tuple[int, 
 
 def _object(text: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _identifier(record: dict[str, Any] | None) -> str:
@@ -99,12 +99,12 @@ def _identifier(record: dict[str, Any] | None) -> str:
 ACCEPTED = "lines `question_id Q0 document_id rank score tag`"
 JSON_ACCEPTED = "{question id: {document id: score}}"
 COLUMNS = 6
-NO_TEXT = "the texts of the questions were not given: their ids stand for them (--queries FILE gives them)"
+NO_TEXT = "the texts of the questions are missing: ids are shown instead (add them with --queries FILE)"
 
 
 @dataclass(frozen=True)
 class _Hit:
-    """One line of a run."""
+    """A line of a run."""
 
     document: str
     score: float
@@ -116,7 +116,7 @@ Lists = dict[str, list[_Hit]]
 
 
 def is_trec(lines: Sequence[str]) -> bool:
-    """Say whether lines look like a TREC run: six columns, the fifth a number, the fourth a whole one."""
+    """Return whether lines look like a TREC run: six columns, with an integer rank and a numeric score."""
     rows = [line.split() for line in lines if line.strip()]
     return bool(rows) and all(
         len(row) == COLUMNS
@@ -128,13 +128,15 @@ def is_trec(lines: Sequence[str]) -> bool:
 
 
 def is_score_json(document: object) -> bool:
-    """Say whether a JSON document is {question id: {document id: score}}."""
+    """Return whether a JSON document is {question id: {document id: score}}."""
     return (
         isinstance(document, Mapping)
         and bool(document)
         and all(
             isinstance(scores, Mapping)
-            and all(isinstance(one, int | float) and not isinstance(one, bool) for one in scores.values())
+            and all(
+                isinstance(score, int | float) and not isinstance(score, bool) for score in scores.values()
+            )
             for scores in document.values()
         )
         and any(document.values())
@@ -142,13 +144,13 @@ def is_score_json(document: object) -> bool:
 
 
 def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read a TREC run; a file with several tags holds several runs.
+    """Read a TREC run; a file with several tags has several runs.
 
     As trec_eval does, documents are ordered by score (as 32-bit numbers) descending, ties by document id
     descending; the rank column is only checked.
     """
     runs: dict[str, Lists] = defaultdict(lambda: defaultdict(list))
-    taken = 0
+    count = 0
     for line, text in source.lines(errors):
         row = text.split()
         score = _number(row[4]) if len(row) == COLUMNS else None
@@ -156,8 +158,8 @@ def read(source: Source, options: Options, errors: ValidationErrors) -> list[Par
             errors.add(line, "", f"found {text.strip()[:60]!r}", ACCEPTED)
             continue
         runs[row[5]][row[0]].append(_Hit(row[2], score, row[3], line))
-        taken += 1
-        if options.limit is not None and taken >= options.limit * 10:
+        count += 1
+        if options.limit is not None and count >= options.limit * 10:
             break
     errors.raise_if_any()
     several = len(runs) > 1
@@ -167,15 +169,15 @@ def read(source: Source, options: Options, errors: ValidationErrors) -> list[Par
 
 
 def read_json(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read a run as JSON; documents are ordered like those of a TREC run."""
+    """Read a run in JSON; documents are ordered as in a TREC run."""
     document: Any = source.document()
     if not is_score_json(document):
         raise source.error("is no run", JSON_ACCEPTED)
     lists: Lists = {}
     for line, (question, scores) in enumerate(document.items(), 1):
-        wrong = [name for name, score in scores.items() if not math.isfinite(score)]
-        if wrong:
-            errors.add(line, f"{question}.{wrong[0]}", f"found {scores[wrong[0]]}", "a finite score")
+        invalid = [name for name, score in scores.items() if not math.isfinite(score)]
+        if invalid:
+            errors.add(line, f"{question}.{invalid[0]}", f"found {scores[invalid[0]]}", "a finite score")
         lists[str(question)] = [_Hit(str(name), float(score), "", line) for name, score in scores.items()]
     errors.raise_if_any()
     return [_parsed_run(source, options, "", lists, "scores_json")]
@@ -189,17 +191,17 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _parsed_run(source: Source, options: Options, tag: str, lists: Lists, form: str) -> ParsedRun:
+def _parsed_run(source: Source, options: Options, tag: str, lists: Lists, file_format: str) -> ParsedRun:
     ordered = {question: _ordered(hits) for question, hits in lists.items()}
     queries = read_queries(options.queries) if options.queries else {}
-    wanted = {hit.document for hits in ordered.values() for hit in hits}
-    texts = read_texts(options.corpus, wanted) if options.corpus else {}
+    document_ids = {hit.document for hits in ordered.values() for hit in hits}
+    texts = read_texts(options.corpus, document_ids) if options.corpus else {}
     records = list(_records(ordered, queries, texts))
     return ParsedRun(
         name=tag or source.stem,
         records=records[: options.limit],
         file=source.name,
-        format=form,
+        format=file_format,
         named_by_content=bool(tag),
         notes=tuple(_notes(ordered, queries, texts, options)),
     )
@@ -235,20 +237,20 @@ def _notes(
     if options.queries is None:
         yield NO_TEXT
     elif unknown := sum(question not in queries for question in ordered):
-        yield f"questions whose text is not in {options.queries.name}: {unknown:,}; their ids stand for them"
+        yield f"questions whose text is not in {options.queries.name}: {unknown:,}; ids are shown instead"
     if options.corpus is not None:
         missing = sum(hit.document not in texts for hits in ordered.values() for hit in hits)
         if missing:
             yield f"retrieved documents that are not in {options.corpus.name}: {missing:,}"
-    wrong = sum(_disagrees(hits) for hits in ordered.values())
-    if wrong:
+    disagreeing = sum(_disagrees(hits) for hits in ordered.values())
+    if disagreeing:
         yield (
-            f"the rank column disagrees with the scores in {wrong:,} of {len(ordered):,} questions; the "
+            f"the rank column disagrees with the scores in {disagreeing:,} of {len(ordered):,} questions; the "
             "scores decide, ties by document id descending, as in trec_eval"
         )
 
 
 def _disagrees(hits: Sequence[_Hit]) -> bool:
-    """Say whether the ranks do not ascend in the order of the scores, wherever they begin."""
+    """Return whether the ranks do not ascend in the order of the scores, from whatever first rank."""
     ranks = [int(hit.rank) for hit in hits if hit.rank]
     return any(later <= earlier for earlier, later in pairwise(ranks))

@@ -1,4 +1,4 @@
-"""Versions known by their means alone: a table with a row a version and a column a metric."""
+"""Aggregate-only runs: a table with a row per version and a column per metric."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ SHORT = {"f1": "answer_f1", "precision": "answer_precision", "recall": "answer_r
 FACTS = {"version", "date", "n", "unit", "source"}
 UNITS = {"percent": 100.0, "%": 100.0, "share": 1.0}
 ACCEPTED = (
-    "a table with `version` and a column for each metric, in percent or from 0 to 1 (`unit` says "
-    "which), and maybe "
-    "date, n, source"
+    "a table with `version` and a column for each metric, in percent or from 0 to 1 (set by `unit`), "
+    "and maybe date, n, source"
 )
 _BLANK = {"", "-", "–", "nan", "null", "none", "n/a"}
 PERCENT_FROM = 1.5  # a value above this cannot be a share
 
 
 def is_versions(columns: Iterable[str]) -> bool:
-    """Say whether a table holds versions with their means: `version` and at least one metric, no question."""
+    """Return whether a table has versions with means: `version`, at least one metric, and no question."""
     names = {name.strip().lower() for name in columns}
     metrics = [name for name in names - FACTS if _metric(name)]
     return "version" in names and bool(metrics) and names - FACTS == set(metrics)
@@ -36,12 +35,12 @@ def is_versions(columns: Iterable[str]) -> bool:
 
 def _metric(column: str) -> str:
     name = SHORT.get(column.strip().lower(), column.strip().lower().replace(" ", "_"))
-    found = declared(name)
-    return "" if found is None else (name if found.per_k else found.key)
+    metric = declared(name)
+    return "" if metric is None else (name if metric.per_k else metric.key)
 
 
 def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
-    """Read one draft a version, without records; the order of the rows is kept by their times."""
+    """Read one run per version, without records."""
     rows = [(line, row) for line, row in open_table(source, errors, options.limit).rows()]
     tables = [(line, _lowered(row)) for line, row in rows if isinstance(row, Mapping)]
     scale = _usual_scale(tables)
@@ -81,10 +80,10 @@ def _parsed_run(
         text = str(row[column] if row[column] is not None else "").strip()
         value = _value(text)
         if value is None and text.lower() not in _BLANK:
-            errors.add(line, column, f"found {text[:40]!r}", "a number, or nothing where it was not measured")
+            errors.add(line, column, f"found {text[:40]!r}", "a number, or nothing if it was not measured")
         elif value is not None:
             metric = _metric(column)
-            share = is_share(metric)  # what is none has a unit of its own
+            share = is_share(metric)  # other metrics have a unit of their own
             means[metric] = value / scale if share else value
             digits = max(digits, len(text.rstrip("%").strip().partition(".")[2])) if share else digits
     if not means:
@@ -97,8 +96,8 @@ def _parsed_run(
         format="versions",
         named_by_content=True,
         config=_config(row, digits, scale),
-        created_at=_moment(row.get("date"), line, errors),
-        notes=("known by its means alone: no sample, no interval",),
+        created_at=_date(row.get("date"), line, errors),
+        notes=("aggregate-only: no samples, no intervals",),
         means=dict(sorted(means.items())),
     )
 
@@ -115,13 +114,13 @@ def _value(value: object) -> float | None:
     if isinstance(value, bool) or value is None:
         return None
     try:
-        found = float(str(value).strip().removesuffix("%"))
+        number = float(str(value).strip().removesuffix("%"))
     except ValueError:
         return None
-    return found if abs(found) < 1e9 else None
+    return number if abs(number) < 1e9 else None
 
 
-def _moment(value: object, line: int, errors: ValidationErrors) -> datetime | None:
+def _date(value: object, line: int, errors: ValidationErrors) -> datetime | None:
     if value is None or not str(value).strip():
         return None
     try:

@@ -45,7 +45,7 @@ class CellError(ValueError):
 
 
 def is_blank(value: object, *, blank_text: bool) -> bool:
-    """Return whether a cell is empty: null, NaN, or, with `blank_text`, text without characters but spaces."""
+    """Return whether a cell is empty: null, NaN, or, with `blank_text`, text of nothing but spaces."""
     if value is None:
         return True
     if isinstance(value, float):
@@ -112,7 +112,7 @@ def _identifier(value: object) -> object:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else value
 
 
-def parsed(value: object) -> object:
+def parse_structure(value: object) -> object:
     """Parse text that is a JSON or Python list or object; return other text as it is.
 
     Raises:
@@ -132,14 +132,14 @@ def parsed(value: object) -> object:
 
 
 def _listed(value: object) -> object:
-    items = parsed(value)
+    items = parse_structure(value)
     if isinstance(items, str | int | float):
         return [items]
     return list(items) if isinstance(items, tuple) else items
 
 
 def _structured(value: object) -> object:
-    structure = parsed(value)
+    structure = parse_structure(value)
     if isinstance(structure, str):
         raise CellError(f"found {_shown(structure)}", "JSON")
     return structure
@@ -147,7 +147,7 @@ def _structured(value: object) -> object:
 
 def _documents(value: object) -> object:
     try:
-        return documents_of(parsed(value))
+        return documents_of(parse_structure(value))
     except CellError:
         if isinstance(value, str) and not value.strip().endswith(("]", ")", "}")):
             return documents_of(value)  # prose that begins with a bracket, e.g. "[1] The Nile ..."
@@ -170,7 +170,7 @@ def _reference(value: object) -> object:
     found = value
     if isinstance(value, str) and value.lstrip().startswith(("[", "array(")):
         try:
-            found = parsed(value)
+            found = parse_structure(value)
         except CellError:
             return value
     if isinstance(found, list | tuple):
@@ -179,7 +179,7 @@ def _reference(value: object) -> object:
 
 
 def _answerable(value: object) -> object:
-    found = parsed(value)
+    found = parse_structure(value)
     if isinstance(found, list) and len(found) == 1:
         found = found[0]
     word = str(found).strip().lower().replace("-", "_").replace(" ", "_")
@@ -188,9 +188,9 @@ def _answerable(value: object) -> object:
     raise CellError(f"found {_shown(found)}", "yes, partial, no, conversational, answerable, unanswerable")
 
 
-def turns(value: object) -> object:
-    """Return conversation turns in the native form, from `role`, `speaker` or `type`, and `text` or `content`."""
-    items = parsed(value)
+def read_turns(value: object) -> object:
+    """Return conversation turns in the native form, under whichever of the usual keys they are."""
+    items = parse_structure(value)
     return [_turn(item) for item in items] if isinstance(items, list) else items
 
 
@@ -206,7 +206,7 @@ def _turn(item: object) -> object:
 
 def _question(value: object) -> object:
     """Return a question as text, or a whole conversation as a list of turns."""
-    return turns(value) if isinstance(value, list) else _text(value)
+    return read_turns(value) if isinstance(value, list) else _text(value)
 
 
 STRUCTURED = (
@@ -229,7 +229,7 @@ READERS: dict[str, Callable[[object], Any]] = {
     "reference_answer": _reference,
     "answerable": _answerable,
     "refused": _flag,
-    "history": turns,
+    "history": read_turns,
 }
 if unknown := READERS.keys() - FIELDS - set(PSEUDO_FIELDS):
     raise AssertionError(f"readers for fields that no sample has: {sorted(unknown)}")
