@@ -61,7 +61,7 @@ def _qrels(folder: Path, folder_source: Source) -> Path | None:
     test = [path for path in paths if path.name in ("test.tsv", "test.tsv.gz")]
     if not test:
         names = ", ".join(path.name for path in paths)
-        raise folder_source.error(f"has the labels {names}", "qrels/test.tsv, or --qrels FILE to name one")
+        raise folder_source.error(f"holds the labels {names}", "qrels/test.tsv, or --qrels FILE to name one")
     return test[0]
 
 

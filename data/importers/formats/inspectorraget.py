@@ -28,8 +28,8 @@ HANDLED_KEYS = {"task_id", "task_type", "input", "contexts", "targets", "annotat
 TURN_MARK = "<::>"
 PASSAGES_TOTAL = "# Relevant Passages"
 GOLD_NOTE = (
-    "for {complete} of {total} tasks all relevant passages that the file counts are labelled: they are taken "
-    "as the gold"
+    "for {complete} of {total} tasks the passages labelled relevant are as many as the file says there are: "
+    "they are taken as all the relevant ones"
 )
 
 
@@ -112,7 +112,7 @@ def _oracle_passages(tasks: Sequence[Mapping[str, Any]]) -> tuple[bool, tuple[st
     count = labels.count("yes")
     return True, (
         f"every task comes with one passage and says whether it is answerable: for the {count} answerable "
-        "ones the passage is taken as the relevant one, and contexts are marked as oracle, not retrieved",
+        "ones the passage is taken as the relevant one, and contexts are marked as given, not retrieved",
     )
 
 

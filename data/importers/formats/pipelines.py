@@ -19,7 +19,7 @@ from data.store.parsed_run import ParsedRun
 __all__ = ["is_pipelines", "read"]
 
 TIME_FORMATS = ("%Y%m%d_%H%M%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S")
-MEANS_NOTE = "the file has metrics only as means of the run: kept in the configuration, not as scores"
+MEANS_NOTE = "the file gives metrics as means over the run only: kept in the configuration, not as scores"
 
 
 def is_pipelines(document: object) -> bool:

@@ -46,10 +46,8 @@ def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationE
         run_name = row.get(column)
         runs[base.name if is_blank(run_name, blank_text=True) else str(run_name)].append((line, row))
     return [
-        replace(
-            base, name=name, named_by_content=True, records=records_of(iter(run_rows), plan, errors, gold)
-        )
-        for name, run_rows in runs.items()
+        replace(base, name=name, named_by_content=True, records=records_of(group, plan, errors, gold))
+        for name, group in runs.items()
     ]
 
 
@@ -93,7 +91,9 @@ class _Gold:
             if isinstance(row, dict)
         )
         if shared:
-            return cls(True, (f"column {texts!r} has the relevant passages; they are matched by their text",))
+            return cls(
+                True, (f"column {texts!r} holds the relevant passages; they are matched by their text",)
+            )
         note = (
             f"no passage of {texts!r} is among the retrieved ones word for word: kept as extra, not as gold"
         )
@@ -179,9 +179,10 @@ class _Builder:
             if documents is None and part == "id":
                 documents = [{} for _ in values]
             if not isinstance(documents, list) or len(documents) != len(values):
-                found = len(documents) if isinstance(documents, list) else 0
-                what = f"has {len(values)} items beside {found} documents"
-                self._errors.add(line, field, what, "one item a document")
+                count = len(documents) if isinstance(documents, list) else 0
+                self._errors.add(
+                    line, field, f"has {len(values)} items for {count} documents", "one item per document"
+                )
                 return
             documents = [_with(item, part, value) for item, value in zip(documents, values, strict=True)]
         if documents is not None:
@@ -191,7 +192,7 @@ class _Builder:
             record["relevant"] = [{"id": _id_of_text(text, documents or [])} for text in texts]
 
     def _number_repeat(self, record: dict[str, Any]) -> None:
-        """Make (question, repeat) unique: keep the repeat of the record if it is not taken, else take the next."""
+        """Make (question, repeat) unique: keep the record's repeat if it is not taken, else take the next."""
         question = record.get("question_id") or repr((record.get("history"), record.get("question")))
         repeat = record.pop("repeat", None)
         if isinstance(repeat, str):

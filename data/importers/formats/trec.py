@@ -99,7 +99,7 @@ def _identifier(record: dict[str, Any] | None) -> str:
 ACCEPTED = "lines `question_id Q0 document_id rank score tag`"
 JSON_ACCEPTED = "{question id: {document id: score}}"
 COLUMNS = 6
-NO_TEXT = "the texts of the questions are missing: ids are shown instead (add them with --queries FILE)"
+NO_TEXT = "the texts of the questions were not given: their ids stand for them (--queries FILE gives them)"
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def _notes(
     if options.queries is None:
         yield NO_TEXT
     elif unknown := sum(question not in queries for question in ordered):
-        yield f"questions whose text is not in {options.queries.name}: {unknown:,}; ids are shown instead"
+        yield f"questions whose text is not in {options.queries.name}: {unknown:,}; their ids stand for them"
     if options.corpus is not None:
         missing = sum(hit.document not in texts for hits in ordered.values() for hit in hits)
         if missing:
@@ -245,8 +245,8 @@ def _notes(
     disagreeing = sum(_disagrees(hits) for hits in ordered.values())
     if disagreeing:
         yield (
-            f"the rank column disagrees with the scores in {disagreeing:,} of {len(ordered):,} questions; the "
-            "scores decide, ties by document id descending, as in trec_eval"
+            f"the rank column disagrees with the scores in {disagreeing:,} of {len(ordered):,} questions; "
+            "the scores decide, ties by document id descending, as in trec_eval"
         )
 
 
