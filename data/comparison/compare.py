@@ -1,4 +1,4 @@
-"""Runs side by side: paired differences over shared questions, who got better and worse, flow of stages."""
+"""Compare two runs: paired differences over shared questions, changed questions, stage transitions."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class QuestionMatch:
     """Which questions two runs share.
 
     Attributes:
-        base: (s,) codes of the shared questions in the baseline.
-        other: (s,) codes of the same questions in the other run.
+        base: (s,) indexes of the shared questions in the baseline.
+        other: (s,) indexes of the same questions in the other run.
         only_base: questions that only the baseline has.
         only_other: questions that only the other run has.
     """
@@ -77,14 +77,14 @@ def match_questions(base: ScoredRun, other: ScoredRun) -> QuestionMatch:
 
 @dataclass(frozen=True)
 class MetricDifference:
-    """One metric on two sides.
+    """One metric in two runs.
 
     Attributes:
         metric: full name, or GOOD_SHARE.
         base: mean over the shared questions in the baseline; NaN where not scored.
         other: mean in the other run.
         difference: other minus base, paired on question.
-        adjusted_p: after Holm's correction over the family on display.
+        adjusted_p: p-value after Holm's correction over the family of metrics.
         verdict: better, worse, cannot tell or unchanged.
     """
 
@@ -98,12 +98,12 @@ class MetricDifference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs over one family of metrics.
+    """Two runs compared on one family of metrics.
 
     Attributes:
-        warnings: what makes the sides unequal.
-        differences: one entry a metric, in the order asked for.
-        alignment: which questions are shared.
+        warnings: what makes the runs unequal.
+        differences: the pass rate, then one entry per metric in the given order.
+        matched: which questions are shared.
     """
 
     warnings: tuple[str, ...]
@@ -113,7 +113,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Side:
-    """One metric on two sides before the correction over a family.
+    """One metric in two runs, before the correction over a family.
 
     Attributes:
         metric: full name, or GOOD_SHARE.
@@ -129,89 +129,87 @@ class Side:
 
 
 def metric_sides(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[Side]:
-    """Compare two runs metric by metric; nothing here depends on a cut-off, so a page can keep it."""
-    alignment = match_questions(base, other)
-    return [_side(name, _means(base, name), _means(other, name), base, alignment) for name in metrics]
+    """Compare two runs metric by metric. The result depends on no threshold, so a page can cache it."""
+    matched = match_questions(base, other)
+    return [
+        _side(
+            metric,
+            question_means(base.values(metric), base.question)[0],
+            question_means(other.values(metric), other.question)[0],
+            base,
+            matched,
+        )
+        for metric in metrics
+    ]
 
 
 def _side(
-    metric: str, before: FloatArray, after: FloatArray, base: ScoredRun, alignment: QuestionMatch
+    metric: str, base_means: FloatArray, other_means: FloatArray, base: ScoredRun, matched: QuestionMatch
 ) -> Side:
-    left, right = before[alignment.base], after[alignment.other]
-    clusters = base.clusters[alignment.base]
-    found = paired(
-        left,
-        right,
-        clusters,
-        0,
-        _direction(metric),
-        (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric),
+    before, after = base_means[matched.base], other_means[matched.other]
+    bounds = (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric)
+    difference = paired(before, after, base.clusters[matched.base], 0, _direction(metric), bounds)
+    known = np.isfinite(before) & np.isfinite(after)
+    means = (
+        (float(before[known].mean()), float(after[known].mean()))
+        if known.any()
+        else (float("nan"), float("nan"))
     )
-    return Side(metric, _mean(left, right), _mean(right, left), found)
+    return Side(metric, *means, difference)
 
 
 def compare(
     base: Diagnosis, other: Diagnosis, metrics: Sequence[str], sides: Sequence[Side] | None = None
 ) -> Comparison:
-    """Compare two diagnosed runs on a family of metrics and on the share of good cases.
+    """Compare two diagnosed runs on the pass rate and a family of metrics.
 
     Args:
         base: the baseline.
         other: the other run.
         metrics: the family.
-        sides: what metric_sides gives for it, where that is at hand already.
+        sides: the result of metric_sides for it, if it is already there.
     """
-    alignment = match_questions(base.scored, other.scored)
-    found = [_side(GOOD_SHARE, _good(base), _good(other), base.scored, alignment)]
-    found += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
-    adjusted = holm([one.difference.p for one in found])
+    matched = match_questions(base.scored, other.scored)
+    family = [_side(GOOD_SHARE, _pass_shares(base), _pass_shares(other), base.scored, matched)]
+    family += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
+    adjusted = holm([side.difference.p for side in family])
     differences = tuple(
         MetricDifference(
-            one.metric,
-            one.base,
-            one.other,
-            one.difference,
+            side.metric,
+            side.base,
+            side.other,
+            side.difference,
             float(p),
-            verdict(one.difference, p, _direction(one.metric)),
+            verdict(side.difference, p, _direction(side.metric)),
         )
-        for one, p in zip(found, adjusted, strict=True)
+        for side, p in zip(family, adjusted, strict=True)
     )
     warnings = comparability(run_facts(base.scored), run_facts(other.scored))
-    return Comparison(tuple(warnings), differences, alignment)
+    return Comparison(tuple(warnings), differences, matched)
 
 
 def _direction(metric: str) -> bool | None:
     if metric == GOOD_SHARE:
         return True
-    found = declared(metric)
-    return None if found is None else found.higher_is_better  # nobody said which end of it is better
+    declaration = declared(metric)
+    return None if declaration is None else declaration.higher_is_better  # None: no direction is better
 
 
-def _good(diagnosis: Diagnosis) -> FloatArray:
+def _pass_shares(diagnosis: Diagnosis) -> FloatArray:
     return question_means(passing_of(diagnosis), diagnosis.scored.question)[0]
 
 
-def _means(scored: ScoredRun, metric: str) -> FloatArray:
-    return question_means(scored.values(metric), scored.question)[0]
-
-
-def _mean(values: FloatArray, partner: FloatArray) -> float:
-    known = values[np.isfinite(values) & np.isfinite(partner)]
-    return float(known.mean()) if len(known) else float("nan")
-
-
 def run_facts(scored: ScoredRun) -> RunFacts:
-    """Give what must agree between a run and another for their difference to mean something."""
+    """Return what two runs must have in common for their difference to mean something."""
     digest = hashlib.sha256("\x1f".join(scored.question_ids).encode("utf-8")).hexdigest()
-    run = scored.run
-    read = scored.judge_result_path(EVALUATION)
-    judge = judge_of(read) if read else str(run.config.get("judge", ""))
+    run, evaluation = scored.run, scored.judge_result_path(EVALUATION)
+    judge = judge_of(evaluation) if evaluation else str(run.config.get("judge", ""))
     return RunFacts(digest, len(scored.question_ids), run.dataset, run.dataset_version, judge)
 
 
 @dataclass(frozen=True)
 class QuestionChange:
-    """One shared question on two sides.
+    """One shared question in two runs.
 
     Attributes:
         question_id: the question.
@@ -232,7 +230,7 @@ class QuestionChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """The shared questions by the size of their change, the largest first; only those scored on both sides.
+    """The shared questions scored in both runs, by the size of their change, the largest first.
 
     Attributes:
         question_ids: (c,) the questions.
@@ -257,9 +255,9 @@ class Changes:
         return QuestionChange(str(self.question_ids[at]), *rows, before, after, after - before)
 
     def find(self, question_id: str) -> int:
-        """Give the place of a question; the first place where it is not among them."""
-        places = np.flatnonzero(self.question_ids == question_id)
-        return int(places[0]) if len(places) else 0
+        """Return the position of a question; 0 where it is not among them."""
+        positions = np.flatnonzero(self.question_ids == question_id)
+        return int(positions[0]) if len(positions) else 0
 
     @property
     def rises(self) -> int:
@@ -274,22 +272,23 @@ class Changes:
 
 def changes(base: Diagnosis, other: Diagnosis, metric: str) -> Changes:
     """List the shared questions by the size of their change in one metric, or in the share of good cases."""
-    alignment = match_questions(base.scored, other.scored)
-    before = (_good(base) if metric == GOOD_SHARE else _means(base.scored, metric))[alignment.base]
-    after = (_good(other) if metric == GOOD_SHARE else _means(other.scored, metric))[alignment.other]
+    means, first_rows = [], []
+    for diagnosis in (base, other):
+        scored = diagnosis.scored
+        values = passing_of(diagnosis) if metric == GOOD_SHARE else scored.values(metric)
+        means.append(question_means(values, scored.question)[0])
+        first_rows.append(np.unique(scored.question, return_index=True)[1].astype(np.int64))
+    matched = match_questions(base.scored, other.scored)
+    before, after = means[0][matched.base], means[1][matched.other]
     known = np.flatnonzero(np.isfinite(before) & np.isfinite(after))
     order = known[np.argsort(-np.abs(after - before)[known], kind="stable")]
     return Changes(
-        base.scored.question_ids[alignment.base[order]],
-        _first_rows(other.scored)[alignment.other[order]],
-        _first_rows(base.scored)[alignment.base[order]],
+        base.scored.question_ids[matched.base[order]],
+        first_rows[1][matched.other[order]],
+        first_rows[0][matched.base[order]],
         before[order],
         after[order],
     )
-
-
-def _first_rows(scored: ScoredRun) -> IntArray:
-    return np.unique(scored.question, return_index=True)[1].astype(np.int64)
 
 
 GOOD = "good"
@@ -300,19 +299,19 @@ def stage_transitions(base: Diagnosis, other: Diagnosis) -> dict[tuple[str, str]
 
     A question with repeats has the stage that most of its repeats have.
     """
-    alignment = match_questions(base.scored, other.scored)
-    before = _question_stage(base)[alignment.base]
-    after = _question_stage(other)[alignment.other]
+    matched = match_questions(base.scored, other.scored)
+    before = _question_stage(base)[matched.base]
+    after = _question_stage(other)[matched.other]
     names = [*(stage.key for stage in STAGES), GOOD]
     pairs, counts = np.unique(np.stack([before, after]), axis=1, return_counts=True)
     return {
-        (names[left], names[right]): int(count)
-        for left, right, count in zip(*pairs.tolist(), counts.tolist(), strict=True)
+        (names[from_stage], names[to_stage]): int(count)
+        for from_stage, to_stage, count in zip(*pairs.tolist(), counts.tolist(), strict=True)
     }
 
 
 def _question_stage(diagnosis: Diagnosis) -> IntArray:
-    """Give the most frequent code of each question; -1 (good) becomes the last code."""
+    """(q,) most frequent stage of each question as an index into STAGES; len(STAGES) for good."""
     codes = np.where(diagnosis.stages.stage < 0, len(STAGES), diagnosis.stages.stage).astype(np.int64)
     width = len(STAGES) + 1
     counts = np.bincount(

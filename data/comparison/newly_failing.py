@@ -1,4 +1,4 @@
-"""Which cases passed in the baseline and fail now, and which of them are critical."""
+"""Newly failing questions: those that passed in the baseline and fail now, and the critical ones."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _PASS, _FAIL, _UNSEEN = 1, 0, -1
 
 @dataclass(frozen=True)
 class NewlyFailing:
-    """Questions of which more than half of the measured repeats were good in the baseline, and are not now.
+    """Questions that passed in the baseline and fail now. More than half of the measured repeats decide.
 
     Attributes:
         question_ids: (c,) the questions, in the order of their ids.
         rows: (c,) first bad sample of each in this run.
-        samples: (n,) samples of this run that are bad and belong to them.
-        compared: shared questions that both sides measured.
+        samples: (n,) True for the bad samples of these questions in this run.
+        compared: shared questions that both runs measured.
         repaired: questions that failed in the baseline and pass now.
     """
 
@@ -52,9 +52,9 @@ class CriticalCounts:
 
     Attributes:
         tagged: critical questions in either run.
-        passed: of them, those that passed in the baseline.
-        failing: of these, those that fail now.
-        unseen: of these, those that this run lacks or did not measure.
+        passed: those of them that passed in the baseline.
+        failing: those of `passed` that fail now.
+        unseen: those of `passed` that this run lacks or did not measure.
     """
 
     tagged: int
@@ -67,8 +67,8 @@ def newly_failing(base: Diagnosis, run: Diagnosis) -> NewlyFailing:
     """Find the questions that passed in the baseline and fail now."""
     shared = match_questions(base.scored, run.scored)
     before, now = _states(base)[shared.base], _states(run)[shared.other]
-    broken = shared.other[(before == _PASS) & (now == _FAIL)]
-    samples = np.isin(run.scored.question, broken) & (passing_of(run) == 0)
+    failing = shared.other[(before == _PASS) & (now == _FAIL)]
+    samples = np.isin(run.scored.question, failing) & (passing_of(run) == 0)
     rows = np.flatnonzero(samples)
     codes, first = np.unique(run.scored.question[rows], return_index=True)
     return NewlyFailing(
@@ -81,7 +81,7 @@ def newly_failing(base: Diagnosis, run: Diagnosis) -> NewlyFailing:
 
 
 def _states(diagnosis: Diagnosis) -> NDArray[np.int8]:
-    """(q,) whether each question passes: more than half of its measured repeats are good."""
+    """(q,) whether each question passes, by more than half of its measured repeats; _UNSEEN without any."""
     share = question_means(passing_of(diagnosis), diagnosis.scored.question)[0]
     return np.select([share > 0.5, np.isfinite(share)], [_PASS, _FAIL], _UNSEEN).astype(np.int8)
 
@@ -92,11 +92,11 @@ def critical_counts(
     """Count what became of the critical questions.
 
     Args:
-        base: the baseline; without one nothing passed in it.
+        base: the baseline, if there is one.
         run: this run.
         tag: name of the tag that marks a critical case.
-        values: its values that mean yes, in any case of letters.
-        where: slice that the question must belong to as well; None for all.
+        values: the values of the tag that mean yes, in upper or lower case.
+        where: slice (name, value) that the question must belong to as well; None for all.
     """
     now = dict(zip(run.scored.question_ids.tolist(), _states(run).tolist(), strict=True))
     critical = critical_ids(run.scored, tag, values, where)
@@ -104,35 +104,35 @@ def critical_counts(
         return CriticalCounts(len(critical), 0, 0, 0)
     before = dict(zip(base.scored.question_ids.tolist(), _states(base).tolist(), strict=True))
     critical |= critical_ids(base.scored, tag, values, where)
-    passed = [now.get(one, _UNSEEN) for one in critical if before.get(one) == _PASS]
+    passed = [now.get(question, _UNSEEN) for question in critical if before.get(question) == _PASS]
     return CriticalCounts(len(critical), len(passed), passed.count(_FAIL), passed.count(_UNSEEN))
 
 
 def critical_ids(
     scored: ScoredRun, tag: str, values: Sequence[str], where: tuple[str, str] | None = None
 ) -> set[str]:
-    """Name the critical questions of a run; see critical_counts."""
+    """Return the ids of the critical questions of a run; see critical_counts for the arguments."""
     rows = tagged(scored, tag, values)
-    mask = None if where is None else slice_mask(scored, where)
     if where is not None:
-        rows = rows & (False if mask is None else mask)
+        in_slice = slice_mask(scored, where)
+        rows = rows & (False if in_slice is None else in_slice)
     return set(scored.question_ids[np.unique(scored.question[rows])].tolist())
 
 
 def tagged(scored: ScoredRun, tag: str, values: Sequence[str]) -> BoolArray:
-    """(n,) samples whose tag has one of the values, in any case of letters."""
+    """(n,) True for samples whose tag has one of the values, in upper or lower case."""
     wanted = {value.casefold() for value in values}
-    for one in scored.groups:
-        if one.name == tag:
-            codes = [at for at, label in enumerate(one.labels) if label.casefold() in wanted]
-            return np.isin(one.codes, codes)
+    for group in scored.groups:
+        if group.name == tag:
+            codes = [code for code, label in enumerate(group.labels) if label.casefold() in wanted]
+            return np.isin(group.codes, codes)
     return np.zeros(scored.n, dtype=np.bool_)
 
 
 def slice_mask(scored: ScoredRun, wanted: tuple[str, str]) -> BoolArray | None:
-    """(n,) samples of a slice (name, value); None where the run has no such value."""
+    """(n,) True for the samples of a slice (name, value); None where the run has no such value."""
     name, value = wanted
-    for one in scored.groups:
-        if one.name == name and value in one.labels:
-            return np.asarray(one.codes == one.labels.index(value), dtype=np.bool_)
+    for group in scored.groups:
+        if group.name == name and value in group.labels:
+            return np.asarray(group.codes == group.labels.index(value), dtype=np.bool_)
     return None

@@ -1,8 +1,9 @@
-"""What is lost in retrieval and what in generation: a run beside its answers from the gold documents.
+"""The oracle gap: how much of what a run lacks is retrieval error and how much generation error.
 
-With the gold documents in hand, retrieval has nothing left to lose. So the quality that a run lacks parts
-into what the oracle context brings back (lost in retrieval) and what is still missing then (lost in
-generation); over the same questions the two add up to all that is missing.
+A run is compared with answers to the same questions from the gold documents (oracle context), where retrieval
+cannot fail. What the oracle context gains is the retrieval error; what is still missing with it is the
+generation error. Over the same questions the two add up to all that the run lacks. A closed-book run (answers
+without documents) shows besides how much the retrieved context adds.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from metrics.statistics.paired import paired
 
 __all__ = [
     "BEST",
-    "CLOSED",
+    "CLOSED_BOOK",
     "ONE_PASSAGE",
     "ORACLE",
     "OUTCOME_METRIC",
@@ -52,35 +53,37 @@ OUTCOME_METRIC = (
     *("faithfulness", GOOD_SHARE),
 )  # the first that both runs have is the default
 OWN_CONTEXT: Mapping[str, str] = {
-    "faithfulness": "faithfulness holds each answer against its own context, so it says little of what "
-    "retrieval loses; correctness would say more",
+    "faithfulness": "faithfulness compares each answer with its own context, so it says little about "
+    "retrieval error; correctness would say more",
     GOOD_SHARE: "a case with a poor context counts as bad whatever its answer, so the pass rate blames "
     "retrieval more than the answers do; correctness would say more",
 }
-DECIDING = ("faithfulness", "answer_relevancy", "correctness", "check_failed")  # what makes a case bad
-BEST = 1.0  # every quality here ends at 1
+PASS_RATE_INPUTS = ("faithfulness", "answer_relevancy", "correctness", "check_failed")  # can make a case bad
+BEST = 1.0  # highest value of every outcome metric
 RIGHT = 0.5
 
 
 def outcome_metrics_of(diagnoses: Sequence[Diagnosis]) -> list[str]:
-    """List what the quality can be read from: what all the runs have, from 0 to 1, the default first.
+    """List the outcome metrics, from 0 to 1, that all the runs have, the default first.
 
-    The pass rate is among them where the same things make a case good or bad in all the runs: what is not
-    measured fails nobody.
+    The pass rate is one of them only where it rests on the same measurements in all the runs, because what
+    was not measured cannot make a case fail.
     """
-    others = [name for name in ordered(diagnoses[0].scored.metrics) if _is_quality(name)]
+    available = [{name for name in PASS_RATE_INPUTS if _has(diagnosis, name)} for diagnosis in diagnoses]
+    same_inputs = bool(available[0]) and all(names == available[0] for names in available)
+    others = [name for name in ordered(diagnoses[0].scored.metrics) if _is_answer_metric(name)]
     return [
         name
         for name in (*OUTCOME_METRIC, *others)
-        if (_alike(diagnoses) if name == GOOD_SHARE else all(_has(one, name) for one in diagnoses))
+        if (same_inputs if name == GOOD_SHARE else all(_has(diagnosis, name) for diagnosis in diagnoses))
     ]
 
 
-def _is_quality(name: str) -> bool:
-    found = declared(name)
-    if found is None or name in OUTCOME_METRIC or found.component != "answer":
+def _is_answer_metric(name: str) -> bool:
+    metric = declared(name)
+    if metric is None or name in OUTCOME_METRIC or metric.component != "answer":
         return False
-    return found.higher_is_better is True and found.bounds == (0.0, BEST)
+    return metric.higher_is_better is True and metric.bounds == (0.0, BEST)
 
 
 def _has(diagnosis: Diagnosis, name: str) -> bool:
@@ -89,33 +92,28 @@ def _has(diagnosis: Diagnosis, name: str) -> bool:
     return bool(np.isfinite(values).any())
 
 
-def _alike(diagnoses: Sequence[Diagnosis]) -> bool:
-    """Whether the pass rate rests on the same measurements in all the runs, and on any."""
-    found = [{name for name in DECIDING if _has(one, name)} for one in diagnoses]
-    return bool(found[0]) and all(one == found[0] for one in found)
-
-
-def right_from(quality: str, cutoffs: CaseThresholds) -> float:
-    """Give the value from which an answer counts as right: the metric's own cut-off where it has one."""
-    return float(getattr(cutoffs, quality, RIGHT))
+def right_from(outcome_metric: str, thresholds: CaseThresholds) -> float:
+    """Return the value from which an answer counts as right: the metric's case threshold where it has one."""
+    return float(getattr(thresholds, outcome_metric, RIGHT))
 
 
 GapKind = Literal["retrieval", "generation", "context"]
-RETRIEVED, ORACLE, CLOSED = "retrieved", "oracle", "closed_book"
+RETRIEVED, ORACLE, CLOSED_BOOK = "retrieved", "oracle", "closed_book"
 
 
 @dataclass(frozen=True)
 class GapEstimate:
-    """One part of the quality, with its 95 % interval.
+    """One part of the oracle gap, with its 95 % interval.
 
     Attributes:
-        key: "retrieval" and "generation" are lost, "context" is what the retrieved context adds.
+        key: "retrieval" and "generation" are errors; "context" is what the retrieved context adds to
+            closed-book answers.
         value: mean over questions; NaN without any.
-        low: lower end.
-        high: upper end.
-        n: questions behind it.
+        low: lower bound.
+        high: upper bound.
+        n: number of questions.
         method: how the interval was obtained.
-        too_few: whether it rests on too little to be trusted.
+        too_few: True where the interval rests on too few questions to be trusted.
     """
 
     key: GapKind
@@ -129,18 +127,18 @@ class GapEstimate:
 
 @dataclass(frozen=True)
 class OracleGap:
-    """A run parted into what its stages lose.
+    """What a run lacks, split into retrieval error and generation error.
 
     Attributes:
-        quality: the metric, or GOOD_SHARE.
-        right: from which value an answer counts as right.
-        losses: one entry a part that is known.
-        retrieved: mean with the retrieved context over the questions of the first two losses, or NaN.
-        oracle: mean with the gold documents over the same, or NaN.
-        closed_book: mean without documents over the questions of the third, or NaN.
-        unpaired: questions with a value for the retrieved context and none for the oracle's.
-        counts: questions by (right as retrieved, right with gold).
-        sources: who measured: original, oracle, closed book; () where a run is not there.
+        outcome_metric: the metric, or GOOD_SHARE.
+        right: value from which an answer counts as right.
+        gaps: the parts that are known.
+        retrieved: mean with the retrieved context over the questions of both errors, or NaN.
+        oracle: mean with the gold documents over the same questions, or NaN.
+        closed_book: mean without documents over the questions of "context", or NaN.
+        unpaired: questions with a value for the retrieved context and none for the oracle context.
+        counts: number of questions by (right as retrieved, right with gold).
+        sources: sources of the values: of the original, the oracle and the closed-book run; () without one.
     """
 
     outcome_metric: str
@@ -154,164 +152,169 @@ class OracleGap:
     sources: tuple[tuple[str, ...], ...]
 
     def gap(self, key: GapKind) -> GapEstimate | None:
-        """Give one part; None where it is not known."""
-        return next((one for one in self.gaps if one.key == key), None)
+        """Return one part; None where it is not known."""
+        return next((gap for gap in self.gaps if gap.key == key), None)
 
 
 def context_modes(scored: ScoredRun) -> tuple[BoolArray, str]:
-    """Say of every sample what its answer was given, and what the run as a whole is.
+    """Return which samples have the context mode of their run, and that mode.
 
     Returns:
-        (n,) True where the sample has the mode of the run, and that mode: the most frequent one, a sample
-        that names none being taken as retrieved.
+        (n,) True where the sample has the mode of the run, and that mode: the most frequent one. A sample
+        that records none counts as retrieved.
     """
     modes = np.asarray(scored.index["context_mode"].fill_null(RETRIEVED).to_pylist(), dtype=object)
-    counts = {mode: int((modes == mode).sum()) for mode in (RETRIEVED, ORACLE, CLOSED)}
+    counts = {mode: int((modes == mode).sum()) for mode in (RETRIEVED, ORACLE, CLOSED_BOOK)}
     most = max(counts, key=counts.__getitem__)
     return np.asarray(modes == most, dtype=np.bool_), most
 
 
-def oracle_gap(
-    original: Diagnosis | None, oracle: Diagnosis, quality: str, closed: Diagnosis | None = None
-) -> OracleGap:
-    """Part the quality of a run into what its stages lose, question by question, repeats averaged.
-
-    Args:
-        original: the run with its retrieved context; None where only the oracle run is there, which then has
-            the loss in generation alone.
-        oracle: the same questions answered from the gold documents.
-        quality: a metric of qualities_of.
-        closed: the same questions answered without documents.
-    """
-    source = None if original is None else _shared_source(original, oracle, quality)
-    top = _Side.of(oracle, quality, source)
-    base = top if original is None else _Side.of(original, quality, source)
-    before, after, clusters = base.beside(top)
-    known = np.isfinite(before) & np.isfinite(after)
-    losses = [] if original is None else [_gap("retrieval", before, after, clusters)]
-    losses.append(_missing(after[known], clusters[known]))
-    added, without, below = (None, float("nan"), ()) if closed is None else _added(original, closed, quality)
-    losses += [] if added is None else [added]
-    right = right_from(quality, oracle.settings.thresholds)
-    return OracleGap(
-        outcome_metric=quality,
-        right=right,
-        gaps=tuple(losses),
-        retrieved=float("nan") if original is None else _mean(before[known]),
-        oracle=_mean(after[known]),
-        closed_book=without,
-        unpaired=int(np.isfinite(base.means).sum() - known.sum()),
-        counts=_counts(before[known] >= right, after[known] >= right),
-        sources=(() if original is None else base.sources, top.sources, below),
-    )
-
-
-def _added(
-    original: Diagnosis | None, closed: Diagnosis, quality: str
-) -> tuple[GapEstimate | None, float, tuple[str, ...]]:
-    """What the retrieved context adds to an answer without documents, the mean without, and who measured."""
-    if original is None:
-        return None, float("nan"), ()
-    source = _shared_source(original, closed, quality)
-    bottom = _Side.of(closed, quality, source)
-    without, given, clusters = bottom.beside(_Side.of(original, quality, source))
-    mean = _mean(without[np.isfinite(given)])
-    return _gap("context", without, given, clusters), mean, bottom.sources
-
-
 @dataclass(frozen=True)
-class _Side:
-    """The quality of one run, a value a question."""
+class _Outcome:
+    """The outcome metric of one run: a mean per question, and the sources of the values."""
 
     scored: ScoredRun
     means: FloatArray
     sources: tuple[str, ...]
 
-    @classmethod
-    def of(cls, diagnosis: Diagnosis, quality: str, source: Source | None) -> _Side:
-        scored = diagnosis.scored
-        column = None if quality == GOOD_SHARE else scored.column(quality, source)
-        values = passing_of(diagnosis) if quality == GOOD_SHARE else np.full(scored.n, np.nan)
-        values = values if column is None else column.values
-        mine, _ = context_modes(scored)
-        means = question_means(np.where(mine, values, np.nan), scored.question)[0]
-        return cls(scored, means, ("cut-offs",) if column is None else tuple(column.sources))
 
-    def beside(self, other: _Side) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Give the values of the shared questions on both sides, and the questions' clusters."""
-        found = match_questions(self.scored, other.scored)
-        return self.means[found.base], other.means[found.other], self.scored.clusters[found.base]
+@dataclass(frozen=True)
+class _Pair:
+    """The outcome metric of two runs over the questions that they share, each value (s,)."""
+
+    left: _Outcome
+    right: _Outcome
+    before: FloatArray
+    after: FloatArray
+    clusters: IntArray
+    questions: IntArray  # indexes into the left run's questions
+
+    @property
+    def known(self) -> BoolArray:
+        """(s,) True where both runs have a value."""
+        return np.isfinite(self.before) & np.isfinite(self.after)
 
 
-def _shared_source(left: Diagnosis, right: Diagnosis, quality: str) -> Source | None:
-    """Pick whose values to take on both sides: one source that both have, that with the most pairs.
+def _outcome(diagnosis: Diagnosis, outcome_metric: str, source: Source | None) -> _Outcome:
+    scored = diagnosis.scored
+    values = np.full(scored.n, np.nan)
+    sources: tuple[str, ...] = ("case thresholds",)
+    if outcome_metric == GOOD_SHARE:
+        values = passing_of(diagnosis)
+    elif (column := scored.column(outcome_metric, source)) is not None:
+        values, sources = column.values, tuple(column.sources)
+    has_mode, _ = context_modes(scored)
+    return _Outcome(scored, question_means(np.where(has_mode, values, np.nan), scored.question)[0], sources)
 
-    None, each value from the best source, where the runs have no source in common or the metric has none.
+
+def _paired_by(left: Diagnosis, right: Diagnosis, outcome_metric: str, source: Source | None) -> _Pair:
+    outcomes = _outcome(left, outcome_metric, source), _outcome(right, outcome_metric, source)
+    shared = match_questions(left.scored, right.scored)
+    before, after = outcomes[0].means[shared.base], outcomes[1].means[shared.other]
+    return _Pair(*outcomes, before, after, left.scored.clusters[shared.base], shared.base)
+
+
+def _pair(left: Diagnosis, right: Diagnosis, outcome_metric: str) -> _Pair:
+    """Pair two runs by question, with values of one source: of those that both have, that with most pairs.
+
+    Without a common source that gives any pair, each value comes from the best source of its run.
     """
-    if quality == GOOD_SHARE:
-        return None
-    found = (set(one.scored.sources.get(quality, ())) for one in (left, right))
-    common = sorted(set.intersection(*found))
-    pairs = {source: _pairs(left, right, quality, source) for source in common}
-    best = max(pairs, key=pairs.__getitem__, default=None)  # of equals the first, which has precedence
-    return best if best is not None and pairs[best] else None
+    sources: set[Source] = set()
+    if outcome_metric != GOOD_SHARE:
+        sources = set(left.scored.sources.get(outcome_metric, ()))
+        sources &= set(right.scored.sources.get(outcome_metric, ()))
+    pairs = [_paired_by(left, right, outcome_metric, source) for source in sorted(sources)]
+    best = max(pairs, key=lambda pair: int(pair.known.sum()), default=None)  # the first, best one if equal
+    return best if best is not None and best.known.any() else _paired_by(left, right, outcome_metric, None)
 
 
-def _pairs(left: Diagnosis, right: Diagnosis, quality: str, source: Source) -> int:
-    before, after, _ = _Side.of(left, quality, source).beside(_Side.of(right, quality, source))
-    return int((np.isfinite(before) & np.isfinite(after)).sum())
+def oracle_gap(
+    original: Diagnosis | None, oracle: Diagnosis, outcome_metric: str, closed_book: Diagnosis | None = None
+) -> OracleGap:
+    """Split what a run lacks into retrieval error and generation error, question by question.
+
+    Repeats of a question are averaged first.
+
+    Args:
+        original: the run with its retrieved context; None where only the oracle run is there, for which the
+            generation error alone is known.
+        oracle: the same questions answered from the gold documents.
+        outcome_metric: one of outcome_metrics_of.
+        closed_book: the same questions answered without documents.
+    """
+    if original is None:
+        pair = _paired_by(oracle, oracle, outcome_metric, None)
+    else:
+        pair = _pair(original, oracle, outcome_metric)
+    known, right = pair.known, right_from(outcome_metric, oracle.settings.thresholds)
+    before, after = pair.before[known], pair.after[known]
+    lacking = BEST - after
+    error = interval(lacking, pair.clusters[known], len(lacking), bool(np.isin(lacking, (0.0, 1.0)).all()))
+    gaps = [
+        GapEstimate(
+            "generation", error.mean, error.low, error.high, error.n_scored, error.method, error.too_few
+        )
+    ]
+    without = float("nan")
+    closed_sources: tuple[str, ...] = ()
+    if original is not None:
+        gaps.insert(0, _difference("retrieval", pair))
+        if closed_book is not None:
+            added = _pair(closed_book, original, outcome_metric)
+            gaps.append(_difference("context", added))
+            without, closed_sources = _mean(added.before[added.known]), added.left.sources
+    return OracleGap(
+        outcome_metric=outcome_metric,
+        right=right,
+        gaps=tuple(gaps),
+        retrieved=float("nan") if original is None else _mean(before),
+        oracle=_mean(after),
+        closed_book=without,
+        unpaired=int(np.isfinite(pair.left.means).sum() - known.sum()),
+        counts={
+            (as_retrieved, with_gold): int(
+                (((before >= right) == as_retrieved) & ((after >= right) == with_gold)).sum()
+            )
+            for as_retrieved in (True, False)
+            for with_gold in (True, False)
+        },
+        sources=(() if original is None else pair.left.sources, pair.right.sources, closed_sources),
+    )
 
 
-def _gap(key: GapKind, less: FloatArray, more: FloatArray, clusters: IntArray) -> GapEstimate:
-    found = paired(less, more, clusters)
-    method = found.method.partition(" interval")[0]
-    return GapEstimate(key, found.difference, found.low, found.high, found.n_pairs, method, found.too_few)
-
-
-def _missing(values: FloatArray, clusters: IntArray) -> GapEstimate:
-    lacking = BEST - values
-    binary = bool(np.isin(lacking, (0.0, 1.0)).all())
-    found = interval(lacking, clusters, len(lacking), binary)
+def _difference(key: GapKind, pair: _Pair) -> GapEstimate:
+    result = paired(pair.before, pair.after, pair.clusters)
+    method = result.method.partition(" interval")[0]
     return GapEstimate(
-        "generation", found.mean, found.low, found.high, found.n_scored, found.method, found.too_few
+        key, result.difference, result.low, result.high, result.n_pairs, method, result.too_few
     )
 
 
 def _mean(values: FloatArray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else float("nan")
-
-
-def _counts(retrieved: BoolArray, oracle: BoolArray) -> dict[tuple[bool, bool], int]:
-    return {
-        (left, right): int(((retrieved == left) & (oracle == right)).sum())
-        for left in (True, False)
-        for right in (True, False)
-    }
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def lost_rows(
-    shown: Diagnosis, oracle: Diagnosis, quality: str, where: Literal["retrieval", "generation"]
+    shown: Diagnosis, oracle: Diagnosis, outcome_metric: str, component: Literal["retrieval", "generation"]
 ) -> BoolArray:
-    """Say of every sample of a run whether its question was lost in a stage.
+    """Return which samples of a run belong to a question that a component lost.
 
-    Lost in retrieval: wrong as it was retrieved and right with the gold documents; in generation: wrong with
-    both.
+    Lost in retrieval: wrong as retrieved and right with the gold documents; in generation: wrong with both.
 
     Args:
-        shown: the run whose samples are marked; the oracle run itself where it stands alone.
+        shown: the run of the samples; the oracle run itself where there is no other.
         oracle: the run with the gold documents.
-        quality: a metric of qualities_of.
-        where: the stage.
+        outcome_metric: one of outcome_metrics_of.
+        component: the component.
+
+    Returns:
+        (n,) True where the sample's question was lost; a question without a value was not.
     """
-    source = _shared_source(shown, oracle, quality)
-    base, top = _Side.of(shown, quality, source), _Side.of(oracle, quality, source)
-    found = match_questions(base.scored, top.scored)
-    before, after = base.means[found.base], top.means[found.other]
-    right = right_from(quality, oracle.settings.thresholds)
-    there = after >= right if where == "retrieval" else after < right
-    lost = np.zeros(len(base.means), dtype=np.bool_)
-    lost[found.base[(before < right) & there]] = True  # what is not measured is neither
+    pair = _pair(shown, oracle, outcome_metric)
+    right = right_from(outcome_metric, oracle.settings.thresholds)
+    with_gold = pair.after >= right if component == "retrieval" else pair.after < right
+    lost = np.zeros(len(pair.left.means), dtype=np.bool_)
+    lost[pair.questions[(pair.before < right) & with_gold]] = True
     return np.asarray(lost[shown.scored.question])
 
 
@@ -319,19 +322,19 @@ LEAST_SHARED = 0.5  # of the original's questions
 MODEL_KEYS = ("generator_model", "generator", "model", "llm", "model_name")
 PROMPT_KEYS = ("generator_prompt", "prompt_version", "prompt")
 ONE_PASSAGE = (
-    "each question came with one given passage: near to an oracle, and its loss is all of it generation, as "
-    "nothing was retrieved"
+    "each question came with one given passage: close to an oracle context; nothing was retrieved, so all it "
+    "lacks is generation error"
 )
 
 
 @dataclass(frozen=True)
 class PairedRuns:
-    """What stands beside a run, the nearest first: made from it, by the same generator, newest.
+    """The runs to compare a run with: generated from it first, then by the same generator, then the newest.
 
     Attributes:
-        mode: what the answers of the run itself were given: retrieved, oracle or closed_book.
+        mode: context mode of the run itself: retrieved, oracle or closed_book.
         oracle: runs of the same questions with the gold documents.
-        closed: runs of the same questions without documents.
+        closed_book: runs of the same questions without documents.
     """
 
     mode: str
@@ -339,86 +342,85 @@ class PairedRuns:
     closed_book: tuple[Run, ...] = ()
 
 
-def paired_runs_of(run: Run, runs: Iterable[Run], table_of: Callable[[Run], ScoredRun]) -> PairedRuns:
-    """Find the partners of a run among the runs of its project.
+def paired_runs_of(run: Run, runs: Iterable[Run], scored_of: Callable[[Run], ScoredRun]) -> PairedRuns:
+    """Find the oracle and closed-book runs of a run among the runs of its project.
 
-    A partner was made from the run or from the same original; else it has the same data set, where both name
-    one, and at least half of the run's questions.
+    Such a run was generated from the run or from the same original; or it has the same data set, where both
+    name one, and at least half of the run's questions.
 
     Args:
         run: the run.
-        runs: those of its project.
-        table_of: gives a run's arrays.
+        runs: the runs of its project.
+        scored_of: returns a run's scores.
     """
-    _, mode = context_modes(table_of(run))
+    _, mode = context_modes(scored_of(run))
     if mode != RETRIEVED:
         return PairedRuns(mode)
-    found: dict[str, list[Run]] = {ORACLE: [], CLOSED: []}
+    partners: dict[str, list[Run]] = {ORACLE: [], CLOSED_BOOK: []}
     for other in runs:
         if other.run_id == run.run_id or other.means or "context_mode" not in other.fields:
             continue
-        _, theirs = context_modes(table_of(other))
-        if theirs in found and (_kin(run, other) or _same_questions(run, other, table_of)):
-            found[theirs].append(other)
-    nearest = {theirs: sorted(them, key=lambda one: _distance(run, one)) for theirs, them in found.items()}
-    return PairedRuns(mode, tuple(nearest[ORACLE]), tuple(nearest[CLOSED]))
+        _, other_mode = context_modes(scored_of(other))
+        if other_mode in partners and (_same_original(run, other) or _same_questions(run, other, scored_of)):
+            partners[other_mode].append(other)
+
+    def distance(other: Run) -> tuple[bool, bool, float, str]:
+        other_generator = generator_of(run.config) != generator_of(other.config)
+        return (not _same_original(run, other), other_generator, -other.created_at.timestamp(), other.run_id)
+
+    oracle, closed_book = (sorted(partners[kind], key=distance) for kind in (ORACLE, CLOSED_BOOK))
+    return PairedRuns(mode, tuple(oracle), tuple(closed_book))
 
 
-def _origin(run: Run) -> str:
-    return str(run.config.get("generated_from") or run.run_id)
+def _same_original(run: Run, other: Run) -> bool:
+    original = run.config.get("generated_from") or run.run_id
+    return str(original) == str(other.config.get("generated_from") or other.run_id)
 
 
-def _kin(run: Run, other: Run) -> bool:
-    return _origin(run) == _origin(other)
-
-
-def _same_questions(run: Run, other: Run, table_of: Callable[[Run], ScoredRun]) -> bool:
+def _same_questions(run: Run, other: Run, scored_of: Callable[[Run], ScoredRun]) -> bool:
     if run.dataset and other.dataset and run.dataset != other.dataset:
         return False
-    shared = len(match_questions(table_of(run), table_of(other)).base)
+    shared = len(match_questions(scored_of(run), scored_of(other)).base)
     return shared >= LEAST_SHARED * run.n_questions
 
 
-def _distance(run: Run, other: Run) -> tuple[bool, bool, float, str]:
-    same = generator_of(run.config) == generator_of(other.config)
-    return (not _kin(run, other), not same, -other.created_at.timestamp(), other.run_id)
-
-
 def original_of(run: Run, runs: Iterable[Run]) -> Run | None:
-    """Find the run whose questions a generated run answered; None where it is not there."""
-    wanted = run.config.get("generated_from")
-    return next((one for one in runs if one.run_id == wanted), None)
+    """Find the run that a run was generated from; None where it is not among the runs."""
+    original_id = run.config.get("generated_from")
+    return next((other for other in runs if other.run_id == original_id), None)
 
 
 def generator_of(config: Mapping[str, Any]) -> tuple[str, str]:
-    """Name model and prompt of the generator as a configuration records them; "" for what it does not."""
-    found = [
+    """Return model and prompt of the generator that a configuration records; "" for what it lacks."""
+    model, prompt = (
         next((str(config[key]) for key in keys if config.get(key)), "") for keys in (MODEL_KEYS, PROMPT_KEYS)
-    ]
-    return found[0], found[1]
+    )
+    return model, prompt
 
 
 def cautions(run: Run, other: Run, scored: ScoredRun) -> list[str]:
-    """Say what keeps the difference between a run and a partner from being that of the context alone.
+    """List what else than the context differs between a run and its oracle or closed-book run.
 
     Args:
         run: the original run.
-        other: the partner.
-        scored: of the partner.
+        other: the run it is compared with.
+        scored: the scores of that run.
     """
-    mine, theirs = generator_of(run.config), generator_of(other.config)
-    found = [
+    generator, other_generator = generator_of(run.config), generator_of(other.config)
+    sentences = [
         f"the {what} differs: {before or 'not recorded'} in this run, {after or 'not recorded'} in the other"
-        for what, before, after in zip(("generator", "prompt of the generator"), mine, theirs, strict=True)
+        for what, before, after in zip(
+            ("generator", "prompt of the generator"), generator, other_generator, strict=True
+        )
         if before != after
     ]
-    if not mine[0] and not theirs[0]:
-        found.append("neither run records its generator (`model` in its configuration)")
+    if not generator[0] and not other_generator[0]:
+        sentences.append("neither run records its generator (`model` in its configuration)")
     if "generated_from" not in other.config and given_one(scored):
-        found.append(ONE_PASSAGE)
-    return found
+        sentences.append(ONE_PASSAGE)
+    return sentences
 
 
 def given_one(scored: ScoredRun) -> bool:
-    """Say whether every question of a run came with a single passage at most."""
+    """Return whether every question of a run has at most one passage."""
     return bool(np.nanmax(scored.stage_features["documents"], initial=0) <= 1)

@@ -1,4 +1,4 @@
-"""A metric over the versions of a project: its level in each, and what later ones differ from a baseline."""
+"""A metric over the versions of a project: its level in each, and later changes from a baseline."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Level:
 
     Attributes:
         mean: over questions; None where not measured.
-        low: lower end of its 95 % interval; None where there is none.
-        high: upper end.
-        n: questions behind it.
+        low: lower bound of its 95 % interval; None where there is none.
+        high: upper bound.
+        n: number of questions.
         method: how the interval was obtained.
-        too_few: whether the interval rests on too little to be trusted.
+        too_few: whether the interval rests on too few questions to be trusted.
         source: how the values were obtained.
-        stated: whether the mean was stated and no sample stands behind it.
+        reported: whether the mean was only reported, without samples.
     """
 
     mean: float | None
@@ -71,11 +71,11 @@ class Level:
 
 @dataclass(frozen=True)
 class Pair:
-    """A metric in a run against the baseline, before any correction.
+    """A metric in a run compared with the baseline, before any correction.
 
     Attributes:
-        difference: run minus baseline, over the questions that both have a value for.
-        warnings: what makes the two unequal, each a sentence; empty where they rest on the same ground.
+        difference: run minus baseline, over the questions with a value in both.
+        warnings: what makes the two unequal, each a sentence; empty for comparable runs.
     """
 
     difference: PairedDifference
@@ -84,11 +84,11 @@ class Pair:
 
 @dataclass(frozen=True)
 class Change:
-    """A metric in a run against the baseline, as one of several runs looked at.
+    """A metric in one of several runs compared with the same baseline.
 
     Attributes:
-        pair: the difference and what makes the sides unequal.
-        adjusted_p: p after Holm's correction over the runs looked at; NaN without shared questions.
+        pair: the difference and its warnings.
+        adjusted_p: p-value after Holm's correction over the compared runs; NaN without shared questions.
         verdict: regression, worse, better, cannot tell or unchanged.
     """
 
@@ -103,8 +103,8 @@ class Versions:
 
     Attributes:
         runs: oldest first.
-        older: earlier ones that are left out, because one chart cannot hold them.
-        derived: runs that were generated from another run, which are no versions.
+        older: number of earlier runs left out because one chart cannot show them.
+        derived: number of runs generated from another run, which are not versions.
     """
 
     runs: tuple[Run, ...]
@@ -113,30 +113,32 @@ class Versions:
 
 
 def versions_of(runs: Sequence[Run], keep: Sequence[str] = ()) -> Versions:
-    """Pick the versions among the runs of a project: the newest, and those that must stay.
+    """Return the versions among the runs of a project: the newest, and those to keep.
 
     Args:
-        runs: of the project, oldest first.
-        keep: ids of runs that stay whatever they are: the baseline, the run on display.
+        runs: runs of the project, oldest first.
+        keep: ids of runs to keep in any case: the baseline, the run on display.
     """
-    mine = [run for run in runs if not run.config.get("generated_from") or run.run_id in keep]
-    wanted = {run.run_id for run in mine[-MOST_RUNS:]} | {run.run_id for run in mine if run.run_id in keep}
-    shown = tuple(run for run in mine if run.run_id in wanted)
-    return Versions(shown, len(mine) - len(shown), len(runs) - len(mine))
+    versions = [run for run in runs if not run.config.get("generated_from") or run.run_id in keep]
+    newest = {run.run_id for run in versions[-MOST_RUNS:]}
+    shown = tuple(run for run in versions if run.run_id in newest or run.run_id in keep)
+    return Versions(shown, len(versions) - len(shown), len(runs) - len(versions))
 
 
 def later_than(runs: Sequence[Run], base: Run) -> list[Run]:
-    """Give the runs with samples that come after a baseline, in their order."""
-    at = next(place for place, run in enumerate(runs) if run.run_id == base.run_id)
+    """Return the runs with samples that come after a baseline, in their order."""
+    at = next(position for position, run in enumerate(runs) if run.run_id == base.run_id)
     return [run for run in runs[at + 1 :] if not run.means]
 
 
 def trend_metrics(summaries: Sequence[Mapping[str, MetricSummary]], chosen: str = "") -> list[str]:
-    """Name the headline metrics that at least one of the runs measured, and the chosen one.
+    """List the headline metrics that at least one of the runs measured, and the chosen one.
 
-    Of a metric with rank cut-offs one stands for all.
+    A metric at several k is listed at one k only.
     """
-    measured = {name for summary in summaries for name, one in summary.items() if one.n_scored or one.mean}
+    measured = {
+        name for metrics in summaries for name, summary in metrics.items() if summary.n_scored or summary.mean
+    }
     wanted = {
         name
         for name in measured
@@ -145,60 +147,58 @@ def trend_metrics(summaries: Sequence[Mapping[str, MetricSummary]], chosen: str 
     return ordered(tuple(wanted | ({chosen} & measured)))
 
 
-def level_of_mean(one: MetricSummary | None, stated: bool = False) -> Level:
-    """Take a metric's level from a run's summary; one that the run has not is not measured."""
-    if one is None or one.mean is None:
+def level_of_mean(summary: MetricSummary | None, reported: bool = False) -> Level:
+    """Return a metric's level from its summary in a run; not measured without one."""
+    if summary is None or summary.mean is None:
         return Level(None)
-    return Level(one.mean, one.low, one.high, one.n_scored, one.method, one.too_few, one.source, stated)
+    return Level(
+        summary.mean,
+        summary.low,
+        summary.high,
+        summary.n_scored,
+        summary.method,
+        summary.too_few,
+        summary.source,
+        reported,
+    )
 
 
 def level_of_rate(rate: Interval) -> Level:
-    """Take the level of a pass rate."""
+    """Return the level of a pass rate."""
     if not rate.n_scored:
         return Level(None)
-    low, high = (float(end) if np.isfinite(end) else None for end in (rate.low, rate.high))
+    low, high = (float(bound) if np.isfinite(bound) else None for bound in (rate.low, rate.high))
     return Level(float(rate.mean), low, high, rate.n_scored, rate.method, rate.too_few, "diagnosis")
 
 
 def pair_of_metric(base: ScoredRun, other: ScoredRun, metric: str) -> Pair:
-    """Compare a metric of two runs, paired on question; nothing here depends on a cut-off or a label."""
+    """Compare a metric of two runs, paired by question. The result depends on no threshold or label."""
     side = metric_sides(base, other, [metric])[0]
-    return Pair(side.difference, (*_ground(base, other), *_sources(base, other, metric)))
-
-
-def pair_of_rates(base: Diagnosis, other: Diagnosis) -> Pair:
-    """Compare the pass rates of two runs, paired on question."""
-    side = compare(base, other, [], []).differences[0]
-    warnings = _ground(base.scored, other.scored)
-    before, after = base.coverage.names, other.coverage.names
-    if set(before) != set(after):
-        warnings.append(f"The pass rate rests on {_listed(before)} in the baseline, {_listed(after)} here.")
+    warnings = comparability(run_facts(base), run_facts(other))
+    columns = base.column(metric), other.column(metric)
+    before, after = ("" if column is None else "+".join(column.sources) for column in columns)
+    if before and after and before != after:
+        warnings.append(f"The values are {before} in the baseline, {after} here.")
     return Pair(side.difference, tuple(warnings))
 
 
-def _ground(base: ScoredRun, other: ScoredRun) -> list[str]:
-    return comparability(run_facts(base), run_facts(other))
-
-
-def _sources(base: ScoredRun, other: ScoredRun, metric: str) -> list[str]:
-    """Say where the values of the sides were obtained in different ways."""
-    columns = base.column(metric), other.column(metric)
-    before, after = ("" if one is None else "+".join(one.sources) for one in columns)
-    if not before or not after or before == after:
-        return []
-    return [f"The values are {before} in the baseline, {after} here."]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(title_of(name) for name in names) or "nothing"
+def pair_of_rates(base: Diagnosis, other: Diagnosis) -> Pair:
+    """Compare the pass rates of two runs, paired by question."""
+    side = compare(base, other, [], []).differences[0]
+    warnings = comparability(run_facts(base.scored), run_facts(other.scored))
+    names = base.coverage.names, other.coverage.names
+    if set(names[0]) != set(names[1]):
+        before, after = (", ".join(map(title_of, metrics)) or "nothing" for metrics in names)
+        warnings.append(f"The pass rate rests on {before} in the baseline, {after} here.")
+    return Pair(side.difference, tuple(warnings))
 
 
 def changes_since(pairs: Mapping[str, Pair], metric: str) -> dict[str, Change]:
-    """Correct the tests over all runs that are looked at, and judge each.
+    """Return the verdict on each run, with the tests corrected over all of them.
 
     Args:
-        pairs: run id -> its difference to the one baseline.
-        metric: what is looked at.
+        pairs: run id -> its difference from the baseline.
+        metric: the compared metric.
     """
     adjusted = holm([pair.difference.p for pair in pairs.values()])
     higher = True if metric == GOOD_SHARE else getattr(declared(metric), "higher_is_better", None)
@@ -211,5 +211,5 @@ def changes_since(pairs: Mapping[str, Pair], metric: str) -> dict[str, Change]:
 
 
 def most_drop(metric: str) -> float | None:
-    """Give the drop that is let pass: 0.05 on a scale from 0 to 1, none defined on another scale."""
+    """Return the drop that is tolerated: 0.05 on a scale from 0 to 1, None on another scale."""
     return MOST_DROP if metric == GOOD_SHARE or is_share(metric) else None

@@ -1,4 +1,4 @@
-"""The diagnosis of one run: pattern, stage and evidence of every sample.
+"""The diagnosis of one run: metric pattern, failure stage and coverage of every sample.
 
 May import `scoring` and `store`.
 """

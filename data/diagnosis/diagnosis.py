@@ -1,4 +1,4 @@
-"""Diagnosis of a run: the metric pattern and the failure stage of every case, and what to fix first."""
+"""Diagnosis of a run: the metric pattern and failure stage of every case, and what to fix first."""
 
 from __future__ import annotations
 
@@ -48,14 +48,15 @@ __all__ = [
 
 @dataclass(frozen=True)
 class DiagnosisCoverage:
-    """What was looked at, case by case.
+    """For which cases it is known whether they are good or bad, and by which measurements.
 
     Attributes:
-        by: what says it -> (n,) True where it does: the metrics that have a cut-off, "checks",
-            "answerability" and "people"; only those that say it of any case.
-        anything: (n,) True where any of them does. A refusal counts only where something says whether it was
-            right: that its context or its wording scores well says nothing of that.
-        fully: (n,) True where, besides, no missing value could change the metric pattern, or a person spoke.
+        by: measurement -> (n,) True where it decides: the metrics with a case threshold, "checks",
+            "answerability" and "people" (human labels); only those that decide any case.
+        anything: (n,) True where any of them decides. A refusal counts only where it is known whether it was
+            right to refuse, which good scores of its context or its wording do not show.
+        fully: (n,) True where, in addition, no missing value could change the metric pattern, or where
+            there is a human label.
     """
 
     by: Mapping[str, BoolArray]
@@ -64,11 +65,11 @@ class DiagnosisCoverage:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the verdicts rest on."""
+        """The measurements that decide."""
         return tuple(self.by)
 
     def clause(self) -> str:
-        """Say what a pass rate rests on, as part of a sentence; "" where every case is fully measured."""
+        """Return what the pass rate rests on, as part of a sentence; "" where all is fully measured."""
         if self.fully.all():
             return ""
         if not self.by:
@@ -83,32 +84,32 @@ def diagnosis_coverage(
     values: Mapping[str, FloatArray],
     checked: BoolArray,
     refusals: Refusals,
-    spoken: BoolArray,
+    labelled: BoolArray,
     bad: BadCases,
     pattern: NDArray[np.int8],
     correctness: str,
 ) -> DiagnosisCoverage:
-    """Say what was looked at.
+    """Return which cases are measured, and by what.
 
     Args:
-        values: metric -> (n,) values that make a case bad.
-        checked: (n,) True where a check was made.
-        refusals: what is known of the refusals.
-        spoken: (n,) True where a person gave a verdict.
+        values: metric -> (n,) values that can make a case bad.
+        checked: (n,) True where the sample has a check.
+        refusals: what is known about the refusals.
+        labelled: (n,) True where there is a human verdict.
         bad: which cases are bad.
         pattern: (n,) codes into PATTERNS.
-        correctness: which of the values holds an answer against its reference, refusals too.
+        correctness: the metric of `values` that compares an answer, a refusal too, with its reference.
     """
-    told = {name: np.isfinite(one) for name, one in values.items()}
-    told["checks"] = checked
-    told["answerability"] = refusals.right | refusals.wrong | refusals.answered
-    told["people"] = spoken
-    anything = np.logical_or.reduce(list(told.values()))
-    settled = bad.bad | spoken | told.get(correctness, np.zeros(len(spoken), dtype=np.bool_))
+    decided = {metric: np.isfinite(scores) for metric, scores in values.items()}
+    decided["checks"] = checked
+    decided["answerability"] = refusals.right | refusals.wrong | refusals.answered
+    decided["people"] = labelled
+    anything = np.logical_or.reduce(list(decided.values()))
+    settled = bad.bad | labelled | decided.get(correctness, np.zeros(len(labelled), dtype=np.bool_))
     anything &= ~refusals.open | settled
-    fully = anything & ((pattern != pattern_code("not_measured")) | spoken)
-    by = {name: one & anything for name, one in told.items()}
-    return DiagnosisCoverage({name: one for name, one in by.items() if one.any()}, anything, fully)
+    fully = anything & ((pattern != pattern_code("not_measured")) | labelled)
+    by = {name: cases & anything for name, cases in decided.items() if (cases & anything).any()}
+    return DiagnosisCoverage(by, anything, fully)
 
 
 CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # the first that a run has
@@ -116,12 +117,12 @@ CORRECTNESS = ("correctness", "answer_correctness", "factual_correctness")  # th
 
 @dataclass(frozen=True)
 class DiagnosisSettings:
-    """What a person can turn.
+    """The settings of a diagnosis.
 
     Attributes:
-        cutoffs: below which a case counts as low.
-        signal: metric that speaks for the context; the first available when None.
-        order: in which the stages are tried.
+        thresholds: case thresholds, below which a metric counts as low.
+        context_metric: metric that stands for the context; None for the first available.
+        order: order in which the stages are tried.
     """
 
     thresholds: CaseThresholds = field(default_factory=CaseThresholds)
@@ -131,12 +132,12 @@ class DiagnosisSettings:
 
 @dataclass(frozen=True)
 class HumanLabels:
-    """What people said of the cases of a run.
+    """The human labels of the cases of a run.
 
     Attributes:
-        bad: (n,) True where at least as many say fail as say pass.
-        good: (n,) True where more say pass than fail.
-        labels: the labels of each labelled row.
+        bad: (n,) True where at least as many labels say fail as pass.
+        good: (n,) True where more labels say pass than fail.
+        labels: row -> its labels, for the labelled rows.
     """
 
     bad: BoolArray
@@ -145,7 +146,7 @@ class HumanLabels:
 
 
 def human_labels_of(scored: ScoredRun, labels: Sequence[Label]) -> HumanLabels:
-    """Lay the ledger's labels beside a run's samples; labels of samples it does not have are left out."""
+    """Match labels to the samples of a run; labels of samples that it does not have are left out."""
     votes = np.zeros(scored.n, dtype=np.int64)
     voted = np.zeros(scored.n, dtype=np.bool_)
     by_row: dict[int, tuple[Label, ...]] = {}
@@ -161,7 +162,7 @@ def human_labels_of(scored: ScoredRun, labels: Sequence[Label]) -> HumanLabels:
 
 
 def row_of(scored: ScoredRun, question_id: str, repeat: int) -> int | None:
-    """Find the row of a sample, None where the run does not have it."""
+    """Return the row of a sample; None where the run does not have it."""
     at = int(np.searchsorted(scored.question_ids, question_id))
     if at >= len(scored.question_ids) or scored.question_ids[at] != question_id:
         return None
@@ -170,16 +171,16 @@ def row_of(scored: ScoredRun, question_id: str, repeat: int) -> int | None:
 
 
 def context_metrics_of(scored: ScoredRun) -> list[str]:
-    """List the metrics that can speak for the context in this run, the default first."""
-    named = [name for name in ordered(scored.metrics) if name.partition("@")[0] in CONTEXT_METRICS]
-    found = [name for name in named if _any_scored(scored, name)]
-    default = choose_context_metric(found)
-    return [*([default] if default else []), *(name for name in found if name != default)]
-
-
-def _any_scored(scored: ScoredRun, name: str) -> bool:
-    column = scored.column(name)
-    return column is not None and bool((column.status == Status.SCORED).any())
+    """List the metrics that can stand for the context in this run, the default first."""
+    metrics = [
+        name
+        for name in ordered(scored.metrics)
+        if name.partition("@")[0] in CONTEXT_METRICS
+        and (column := scored.column(name)) is not None
+        and (column.status == Status.SCORED).any()
+    ]
+    default = choose_context_metric(metrics)
+    return [*([default] if default else []), *(name for name in metrics if name != default)]
 
 
 @dataclass(frozen=True)
@@ -188,14 +189,14 @@ class Diagnosis:
 
     Attributes:
         scored: the run.
-        settings: what it was made with.
-        signal: metric that spoke for the context, or None where the run has none.
+        settings: the settings of this diagnosis.
+        context_metric: metric that stands for the context, or None where the run has none.
         pattern: (n,) codes into PATTERNS.
         bad: which cases are bad and why.
-        stages: codes into STAGES of the bad ones, -1 for the others.
-        evidence: what the stages were read from.
-        people: what people said.
-        looked_at: what says of each case whether it is good or bad.
+        stages: codes into STAGES of the bad cases, -1 for the others.
+        features: what the stage rules looked at.
+        human_labels: the human labels of the run.
+        coverage: for which cases it is known whether they are good or bad.
     """
 
     scored: ScoredRun
@@ -210,7 +211,7 @@ class Diagnosis:
 
     @cached_property
     def cache_key(self) -> tuple[str, DiagnosisSettings, bytes]:
-        """What tells this diagnosis from all others: the scores, the settings and the labels that went in.
+        """A key of everything that the diagnosis depends on: the scores, the settings and the labels.
 
         A label never changes once it is written, so its number stands for it.
         """
@@ -219,38 +220,40 @@ class Diagnosis:
 
     @property
     def measured(self) -> BoolArray:
-        """(n,) True where anything says whether the case is good or bad."""
+        """(n,) True where it is known whether the case is good or bad."""
         return self.coverage.anything
 
     def pattern_counts(self, keep: BoolArray | None = None) -> dict[str, int]:
-        """Count the cases of each pattern, every pattern named, among those a filter keeps."""
+        """Return the number of cases of every pattern, among the samples to keep."""
         chosen = self.pattern if keep is None else self.pattern[keep]
         counts = np.bincount(chosen, minlength=len(PATTERNS))
         return {entry.key: int(count) for entry, count in zip(PATTERNS, counts, strict=True)}
 
     def stage_counts(self, keep: BoolArray | None = None) -> dict[str, int]:
-        """Count the bad cases of each stage, every stage named, among those a filter keeps."""
+        """Return the number of bad cases of every stage, among the samples to keep."""
         chosen = self.stages.stage if keep is None else self.stages.stage[keep]
         counts = np.bincount(chosen[chosen >= 0], minlength=len(STAGES))
         return {entry.key: int(count) for entry, count in zip(STAGES, counts, strict=True)}
 
     @cached_property
     def fix_first(self) -> list[FixFirst]:
-        """Stages by how many bad cases they own."""
+        """The stages by how many bad cases are attributed to them."""
         stages = self.stages
         return fix_first(stages.stage, self.scored.question, measured=self.measured, inferred=stages.inferred)
 
     @cached_property
     def pass_rate(self) -> Interval:
-        """Share of good cases: repeats averaged, over questions."""
+        """Share of good cases: a mean over questions, repeats averaged first."""
         return pass_rate(self)
 
     @cached_property
     def worst_slices(self) -> list[SliceFinding]:
-        """Slices that do worse than the rest, corrected for looking at many."""
-        slices = {one.name: np.array([*one.labels], dtype=object)[one.codes] for one in self.scored.slices}
-        blank = {name: np.where(values == NOT_GIVEN, "", values) for name, values in slices.items()}
-        return worst_slices(self.bad.bad, blank, self.scored.question)
+        """Slices that do worse than the rest, corrected for multiple comparisons."""
+        slices = {}
+        for group in self.scored.slices:
+            values = np.array([*group.labels], dtype=object)[group.codes]
+            slices[group.name] = np.where(values == NOT_GIVEN, "", values)
+        return worst_slices(self.bad.bad, slices, self.scored.question)
 
     @cached_property
     def symptoms(self) -> list[Symptom]:
@@ -272,19 +275,19 @@ class Diagnosis:
 
 
 def pass_rate(diagnosis: Diagnosis, keep: BoolArray | None = None) -> Interval:
-    """Share of good cases with its interval, repeats averaged first, over the questions a filter keeps."""
+    """Return the share of good cases among the samples to keep: a mean over questions, not samples."""
     scored = diagnosis.scored
     good = passing_of(diagnosis)
     if keep is not None:
         good = np.where(keep, good, np.nan)
     means, _ = question_means(good, scored.question)
     applicable = len(scored.question_ids) if keep is None else len(np.unique(scored.question[keep]))
-    plain = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
-    return interval(means, scored.clusters, applicable, plain)
+    binary = bool(np.isin(means[np.isfinite(means)], (0, 1)).all())
+    return interval(means, scored.clusters, applicable, binary)
 
 
 def passing_of(diagnosis: Diagnosis) -> FloatArray:
-    """(n,) 1 for a good case, 0 for a bad one, NaN where nothing says which."""
+    """(n,) 1 for a good case, 0 for a bad one, NaN where it is not known."""
     return np.where(diagnosis.bad.bad, 0.0, np.where(diagnosis.measured, 1.0, np.nan))
 
 
@@ -293,88 +296,79 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
 
     Args:
         scored: the run.
-        settings: cut-offs, context signal and order of the stages.
-        labels: what people said, from the ledger.
+        settings: thresholds, context metric and order of the stages.
+        labels: the human labels of the run, from the ledger.
     """
     available = context_metrics_of(scored)
-    signal = (
-        settings.context_metric
-        if settings.context_metric in available
-        else (available[0] if available else None)
-    )
-    names = _names(scored, signal)
-    values = {key: scored.values(name) for key, name in names.items()}
-    people = human_labels_of(scored, labels)
-    refused, answerable = (
-        _codes(scored.stage_features["refused"]),
-        _codes(scored.stage_features["answerable"]),
-    )
-    cut = settings.thresholds
+    context_metric = settings.context_metric
+    if context_metric not in available:
+        context_metric = available[0] if available else None
+    metrics = {
+        "context": context_metric or "",
+        "faithfulness": "faithfulness",
+        "answer_relevancy": "answer_relevancy",
+        "correctness": next((name for name in CORRECTNESS if name in scored.sources), "correctness"),
+    }
+    values = {key: scored.values(metric) for key, metric in metrics.items()}
+    # A similarity to the reference can take the place of correctness, but it does not make a case bad.
+    deciding = {
+        key: scores for key, scores in values.items() if key != "correctness" or key in scored.sources
+    }
+    human_labels = human_labels_of(scored, labels)
+    features = scored.stage_features
+    refused, answerable = _codes(features["refused"]), _codes(features["answerable"])
     bad = bad_cases(
-        _cut_values(scored, values),
-        cut,
-        checks_failed=scored.stage_features["check_failed"] == 1,
-        human_bad=people.bad,
-        human_good=people.good,
+        deciding,
+        settings.thresholds,
+        checks_failed=features["check_failed"] == 1,
+        human_bad=human_labels.bad,
+        human_good=human_labels.good,
         refused=refused,
         answerable=answerable,
-        gold_in_context=scored.stage_features["gold_in_context"],
+        gold_in_context=features["gold_in_context"],
     )
-    evidence = _evidence(scored, values, bad.bad)
-    codes = pattern(
+    patterns = pattern(
         values["context"],
         values["faithfulness"],
         values["answer_relevancy"],
         refused,
-        cut,
+        settings.thresholds,
         values["correctness"],
     )
-    stages = attribute_failures(evidence, settings.order, cut)
-    looked_at = diagnosis_coverage(
-        {names[key]: one for key, one in _cut_values(scored, values).items()},
-        np.isfinite(scored.stage_features["check_failed"]),
-        refusals(scored.n, refused, answerable, scored.stage_features["gold_in_context"]),
-        people.bad | people.good,
+    stage_features = _stage_features(scored, values, bad.bad)
+    stages = attribute_failures(stage_features, settings.order, settings.thresholds)
+    coverage = diagnosis_coverage(
+        {metrics[key]: scores for key, scores in deciding.items()},
+        np.isfinite(features["check_failed"]),
+        refusals(scored.n, refused, answerable, features["gold_in_context"]),
+        human_labels.bad | human_labels.good,
         bad,
-        codes,
-        names["correctness"],
+        patterns,
+        metrics["correctness"],
     )
-    return Diagnosis(scored, settings, signal, codes, bad, stages, evidence, people, looked_at)
-
-
-def _names(scored: ScoredRun, signal: str | None) -> dict[str, str]:
-    """Name the metric that stands for each of the four values with a cut-off."""
-    correctness = next((name for name in CORRECTNESS if name in scored.sources), "correctness")
-    plain = {name: name for name in ("faithfulness", "answer_relevancy")}
-    return {"context": signal or "", **plain, "correctness": correctness}
-
-
-def _cut_values(scored: ScoredRun, values: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    """Give the values that make a case bad; a similarity to the reference is no verdict on correctness."""
-    found = dict(values)
-    if "correctness" not in scored.sources:
-        del found["correctness"]
-    return found
+    return Diagnosis(
+        scored, settings, context_metric, patterns, bad, stages, stage_features, human_labels, coverage
+    )
 
 
 def _codes(values: FloatArray) -> NDArray[np.int8]:
     return np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.int8)
 
 
-def _evidence(scored: ScoredRun, values: Mapping[str, FloatArray], bad: BoolArray) -> StageFeatures:
-    known = scored.stage_features
+def _stage_features(scored: ScoredRun, values: Mapping[str, FloatArray], bad: BoolArray) -> StageFeatures:
+    stored = scored.stage_features
     noise = np.fmax(
         scored.values("noise_sensitivity_relevant"), scored.values("noise_sensitivity_irrelevant")
     )
     return StageFeatures(
         bad=bad,
-        refused=known["refused"],
-        answerable=known["answerable"],
-        gold_in_candidates=known["gold_in_candidates"],
-        gold_in_context=known["gold_in_context"],
-        has_candidates=known["has_candidates"],
+        refused=stored["refused"],
+        answerable=stored["answerable"],
+        gold_in_candidates=stored["gold_in_candidates"],
+        gold_in_context=stored["gold_in_context"],
+        has_candidates=stored["has_candidates"],
         noise_sensitivity=noise,
-        format_failed=known["format_failed"],
+        format_failed=stored["format_failed"],
         contradicts_itself=scored.values("self_contradiction"),
         faithfulness=values["faithfulness"],
         context_utilization=scored.values("context_utilization"),

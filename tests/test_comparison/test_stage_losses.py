@@ -220,7 +220,7 @@ def test_the_pass_rate_is_the_diagnoses_own(three: tuple[Diagnosis, Diagnosis, D
     found = oracle_gap(three[0], three[1], GOOD_SHARE)
     assert found.retrieved == pytest.approx(three[0].pass_rate.mean)
     assert found.oracle == pytest.approx(three[1].pass_rate.mean)
-    assert found.sources[0] == ("cut-offs",)
+    assert found.sources[0] == ("case thresholds",)
     assert (right_from(GOOD_SHARE, CaseThresholds()), right_from("faithfulness", CaseThresholds())) == (
         0.5,
         0.8,

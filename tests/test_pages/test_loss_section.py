@@ -216,7 +216,7 @@ def test_a_run_given_one_passage_is_called_near_to_an_oracle(
     app.run()
     app.switch_page("views/diagnosis.py").run()
     assert not app.exception
-    assert "near to an oracle" in _words(app)
+    assert "one given passage" in _words(app)
     bars = _bars(app)
     assert bars is not None
     assert bars["y"] == ["Lost in generation"]

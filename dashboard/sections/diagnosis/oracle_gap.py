@@ -16,7 +16,7 @@ from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import METHODS, count, interval_text, number, signed
 from data.cases.comparison_cohorts import oracle_gap_cohort_key
 from data.comparison.oracle_gap import (
-    CLOSED,
+    CLOSED_BOOK,
     ONE_PASSAGE,
     ORACLE,
     OWN_CONTEXT,
@@ -58,7 +58,7 @@ def oracle_gap_section(view: View) -> None:
     """Part what a run loses between retrieval and generation, where runs with other contexts allow it."""
     others = [view.scored(run) for run in view.sampled if "context_mode" in run.fields and run != view.run]
     partners = _paired_runs(view.scored(view.run), others)
-    if partners.mode == CLOSED:
+    if partners.mode == CLOSED_BOOK:
         _lead_back(view, "The answers of this run were given without documents")
     elif partners.mode == ORACLE:
         _oracle_run(view)
