@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, LEGEND, VERMILION, error_bars, laid_out
+from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, LEGEND, VERMILION, error_bars, with_layout
 from dashboard.wording.escaping import chart_text, shorten
 from data.comparison.ablation import Effect
 from data.comparison.cost import CostPoint
@@ -53,7 +53,7 @@ def effect_forest(effects: Sequence[Effect], title: str) -> go.Figure:
     figure.add_vline(x=0, line_dash="dash", line_color=GREY)
     figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], automargin=True, ticksuffix="  ")
     figure.update_xaxes(title=f"change of {chart_text(title)}, 95 % interval", automargin=True)
-    return laid_out(figure, FRAME + 30 * max(len(labels), 2), legend=LEGEND)
+    return with_layout(figure, FRAME + 30 * max(len(labels), 2), legend=LEGEND)
 
 
 def cost_map(
@@ -85,7 +85,7 @@ def cost_map(
         figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(title=chart_text(axes[0]), rangemode="tozero", automargin=True)
     figure.update_yaxes(title=chart_text(axes[1]), automargin=True)
-    return laid_out(figure, 430, legend=LEGEND)
+    return with_layout(figure, 430, legend=LEGEND)
 
 
 def _versions(

@@ -22,7 +22,7 @@ from dashboard.charts.style import (
     ROW,
     VERMILION,
     error_bars,
-    laid_out,
+    with_layout,
 )
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, percent
@@ -49,7 +49,7 @@ _LOOKS = {
 }
 PUBLISHED_ROW = "Randl et al. 2026<br>arXiv 2601.21803"
 PUBLISHED_TEXT = "published; Shapley attribution on two datasets;<br>not comparable with estimates from words"
-BETWEEN = " "  # an empty row that sets the published range apart
+SPACER_ROW = " "  # an empty row that sets the published range apart
 LONGEST_NAME = 40
 _PLACED = {"marker": {"color": BLUE, "symbol": "circle", "size": 11}}
 _UNPLACED = {"marker": {"color": VERMILION, "symbol": "x", "size": 11}}
@@ -105,7 +105,7 @@ def version_rates(rates: Sequence[VersionRate]) -> go.Figure:
     figure.update_yaxes(
         type="category",  # also where versions are named by numbers
         categoryorder="array",
-        categoryarray=[PUBLISHED_ROW, BETWEEN, *rows[::-1]],
+        categoryarray=[PUBLISHED_ROW, SPACER_ROW, *rows[::-1]],
         range=[-1.3, len(rows) + 1.6],
         automargin=True,
         ticksuffix="  ",
@@ -117,7 +117,7 @@ def version_rates(rates: Sequence[VersionRate]) -> go.Figure:
         automargin=True,
     )
     height = FRAME + 40 + ROW * (len(rows) + 3)
-    return laid_out(figure, height, legend=LEGEND, clickmode="event+select")
+    return with_layout(figure, height, legend=LEGEND, clickmode="event+select")
 
 
 def _add_published(figure: go.Figure) -> None:
@@ -143,10 +143,10 @@ def _add_published(figure: go.Figure) -> None:
 def _add_alert(figure: go.Figure, n: int) -> None:
     """Draw the alert line over the rows of the versions alone, its words below it."""
     line = {"dash": "dash", "color": VERMILION}
-    figure.add_shape(type="line", x0=ALERT, x1=ALERT, y0=BETWEEN, y1=n + 1.6, line=line)
+    figure.add_shape(type="line", x0=ALERT, x1=ALERT, y0=SPACER_ROW, y1=n + 1.6, line=line)
     figure.add_annotation(
         x=ALERT,
-        y=BETWEEN,
+        y=SPACER_ROW,
         text=f"alert above {percent(ALERT)}",
         showarrow=False,
         xanchor="left",
@@ -303,7 +303,7 @@ def place_points(groups: Sequence[Group], title: str) -> go.Figure:
     )
     highs = [one.value.high for one in groups if np.isfinite(one.value.high)]
     figure.update_yaxes(title=chart_text(title), range=[0, 1.05 * max([1.0, *highs])], automargin=True)
-    return laid_out(figure, 320, showlegend=False, clickmode="event+select")
+    return with_layout(figure, 320, showlegend=False, clickmode="event+select")
 
 
 def _add_places(figure: go.Figure, groups: Sequence[Group], **look: Any) -> None:

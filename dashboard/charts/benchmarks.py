@@ -17,7 +17,7 @@ from dashboard.charts.style import (
     PURPLE,
     VERMILION,
     error_bars,
-    laid_out,
+    with_layout,
 )
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import metric_label
@@ -68,7 +68,9 @@ def dot_plot(ours: dict[str, MetricSummary], name: str, rows: Sequence[Published
     )
     figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], automargin=True, ticksuffix="  ")
     figure.update_xaxes(title="mean, in percent", range=[-2, 102], automargin=True)
-    return laid_out(figure, FRAME + 20 + ROW * max(len(metrics), 2), legend=LEGEND, clickmode="event+select")
+    return with_layout(
+        figure, FRAME + 20 + ROW * max(len(metrics), 2), legend=LEGEND, clickmode="event+select"
+    )
 
 
 def _arms(values: Sequence[MetricSummary | None]) -> dict[str, object]:
@@ -132,4 +134,4 @@ def progress(points: Sequence[VersionPoint], metric: str, target: float | None) 
         )
     figure.update_xaxes(categoryorder="array", categoryarray=labels, type="category", automargin=True)
     figure.update_yaxes(title=f"{chart_text(metric_label(metric))}, %", rangemode="tozero", automargin=True)
-    return laid_out(figure, 330, legend=LEGEND, showlegend=bool(crosses))
+    return with_layout(figure, 330, legend=LEGEND, showlegend=bool(crosses))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, FRAME, GREY, ORANGE, ROW, VERMILION, error_bars, laid_out
+from dashboard.charts.style import BLUE, FRAME, GREY, ORANGE, ROW, VERMILION, error_bars, with_layout
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number, percent
 from data.cases.judge_cohorts import STATUS_TITLES
@@ -95,7 +95,7 @@ def confusion_matrix(
         title=chart_text(shorten(titles[0], LONGEST_NAME)), tickvals=[1, 0], showgrid=False, zeroline=False,
         ticktext=[chart_text(people_yes), chart_text(people_no)], range=[-0.55, 1.55], automargin=True,
     )  # fmt: skip
-    laid_out(figure, 330, clickmode="event+select", showlegend=False)
+    with_layout(figure, 330, clickmode="event+select", showlegend=False)
     return figure.update_layout(margin={"t": 64, "b": 8})
 
 
@@ -145,7 +145,7 @@ def ranking_dots(ranking: Sequence[tuple[EvaluatedMetric, Agreement]], chosen: E
         type="category", categoryorder="array", categoryarray=rows[::-1], automargin=True, ticksuffix="  "
     )
     figure.update_xaxes(title="Spearman's rank correlation with people, 95 % interval", range=[-1.03, 1.03])
-    return laid_out(figure, FRAME + 20 + ROW * len(rows), clickmode="event+select")
+    return with_layout(figure, FRAME + 20 + ROW * len(rows), clickmode="event+select")
 
 
 def _ends(part: Sequence[Agreement | Mean]) -> tuple[list[float | None], list[float | None]]:
@@ -185,7 +185,7 @@ def mean_rows(means: Sequence[Mean]) -> go.Figure:
     low = min([0.0, *(one.low for one in means if np.isfinite(one.low))])
     high = max([1.0, *(one.high for one in means if np.isfinite(one.high))])
     figure.update_xaxes(title="mean, 95 % interval", range=[low - 0.05, high + 0.05])
-    return laid_out(figure, FRAME + 52 * len(labels))
+    return with_layout(figure, FRAME + 52 * len(labels))
 
 
 MOST_BARS = 20
@@ -225,7 +225,7 @@ def label_bars(counts: Sequence[LabelCount], run_id: str) -> go.Figure:
         tickformat=",d",
         nticks=min(max(cases, default=1) + 1, 8),
     )
-    return laid_out(
+    return with_layout(
         figure,
         FRAME + ROW * max(len(shown), 2),
         showlegend=False,
@@ -252,4 +252,4 @@ def status_chart(counts: Mapping[str, int]) -> go.Figure:
     )
     figure.update_yaxes(autorange="reversed", automargin=True)
     figure.update_xaxes(title="samples", rangemode="tozero")
-    return laid_out(figure, FRAME + ROW * len(words))
+    return with_layout(figure, FRAME + ROW * len(words))

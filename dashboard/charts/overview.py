@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, OWNER_COLOURS, ROW, VERMILION, laid_out
+from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, OWNER_COLOURS, ROW, VERMILION, with_layout
 from dashboard.wording.escaping import capital, chart_text, shorten
 from dashboard.wording.formatting import number, signed
 from data.comparison.compare import GOOD, MetricDifference
@@ -148,7 +148,7 @@ def case_map(
         title=f"context: {chart_text(signal)}", range=[0, 1], constrain="domain", showgrid=False
     )
     figure.update_yaxes(title="faithfulness", range=[0, 1], showgrid=False)
-    return laid_out(figure, 360)
+    return with_layout(figure, 360)
 
 
 def difference_forest(differences: Sequence[MetricDifference], higher: Mapping[str, bool | None]) -> Chart:
@@ -218,7 +218,7 @@ def stage_transition_map(flow: Mapping[tuple[str, str], int], base: str, other: 
     figure.update_yaxes(
         title=f"in {chart_text(shorten(base, 40))}", autorange="reversed", showgrid=False, automargin=True
     )
-    return laid_out(figure, 150 + 42 * len(rows))
+    return with_layout(figure, 150 + 42 * len(rows))
 
 
 def _wrapped(title: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from dashboard.charts.chart import Axis, Chart, Heatmap, Series
-from dashboard.charts.style import LEGEND, laid_out
+from dashboard.charts.style import LEGEND, with_layout
 from dashboard.wording.escaping import chart_text
 
 __all__ = ["figure_json", "plotly_figure"]
@@ -42,7 +42,7 @@ def _series_figure(chart: Chart) -> go.Figure:
     figure.update_layout(legend=LEGEND, showlegend=None if chart.legend else False)
     if chart.kind == "bars":
         figure.update_layout(bargap=BAR_GAP, barmode="stack" if chart.stacked else None)
-    return laid_out(figure, chart.height, clickmode="event+select" if chart.clickable else None)
+    return with_layout(figure, chart.height, clickmode="event+select" if chart.clickable else None)
 
 
 def _trace(chart: Chart, series: Series) -> go.Bar | go.Scatter:
@@ -176,7 +176,7 @@ def _heatmap(chart: Heatmap) -> go.Figure:
         )  # fmt: skip
     figure.update_xaxes(title=_label(chart.x.title), type="category", showgrid=False, automargin=True)
     figure.update_yaxes(title=_label(chart.y.title), type="category", showgrid=False, automargin=True)
-    laid_out(figure, chart.height, clickmode="event+select")
+    with_layout(figure, chart.height, clickmode="event+select")
     return figure.update_layout(title={"text": _label(chart.title), "font": {"size": 15}}, margin={"t": 42})
 
 

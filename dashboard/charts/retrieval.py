@@ -8,7 +8,7 @@ from dataclasses import replace
 import plotly.graph_objects as go
 
 from dashboard.charts.chart import Axis, Band, Chart, ErrorBars, ReferenceLine, Series, finite
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ORANGE, PURPLE, ROW, VERMILION, laid_out
+from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ORANGE, PURPLE, ROW, VERMILION, with_layout
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number
 from data.analysis.multi_hop import HopTally
@@ -176,7 +176,7 @@ def first_gold_bars(counts: Mapping[str, int]) -> go.Figure:
     )
     figure.update_xaxes(title="rank of the first gold document", type="category", automargin=True)
     figure.update_yaxes(title="cases", rangemode="tozero", automargin=True, **_whole(counts.values()))
-    return laid_out(figure, 300, showlegend=False, clickmode="event+select", bargap=0.3)
+    return with_layout(figure, 300, showlegend=False, clickmode="event+select", bargap=0.3)
 
 
 def move_bars(bars: Sequence[Bar]) -> go.Figure:
@@ -214,6 +214,6 @@ def _bars(bars: Sequence[Bar], colours: Sequence[str], shapes: Sequence[str]) ->
     )
     figure.update_yaxes(autorange="reversed", automargin=True, ticksuffix="  ")
     figure.update_xaxes(title="cases", rangemode="tozero", automargin=True, **_whole([n for _, n, _ in bars]))
-    return laid_out(
+    return with_layout(
         figure, FRAME + ROW * max(len(bars), 2), showlegend=False, clickmode="event+select", bargap=0.35
     )

@@ -16,10 +16,10 @@ __all__ = [
     "OWNER_COLOURS",
     "ROW",
     "VERDICT_BADGES",
-    "VERDICT_MARKS",
+    "VERDICT_LABELS",
     "Badge",
     "error_bars",
-    "laid_out",
+    "with_layout",
 ]
 
 ROW = 30  # pixels a row of a horizontal chart
@@ -27,7 +27,7 @@ FRAME = 70
 LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0}
 
 
-def laid_out(figure: go.Figure, height: int, **more: object) -> go.Figure:
+def with_layout(figure: go.Figure, height: int, **more: object) -> go.Figure:
     """Give a figure its height in pixels and the common margins."""
     figure.update_layout(height=height, margin={"l": 8, "r": 16, "t": 28, "b": 32}, dragmode=False, **more)
     return figure
@@ -78,7 +78,7 @@ OWNER_COLOURS: dict[Owner, str] = {
     "format": ORANGE,
     "unexplained": GREY,
 }
-VERDICT_MARKS = {
+VERDICT_LABELS = {
     "better": "▲ better",
     "worse": "▼ worse",
     "cannot tell": "· cannot tell",

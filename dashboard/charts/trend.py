@@ -9,7 +9,7 @@ from math import ceil
 
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, GREEN, GREY, LEGEND, ORANGE, VERMILION, error_bars, laid_out
+from dashboard.charts.style import BLUE, GREEN, GREY, LEGEND, ORANGE, VERMILION, error_bars, with_layout
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number
 from data.comparison.trend import Level
@@ -96,7 +96,7 @@ def trend_lines(
             _add_release(figure, x, one.release)
     _lay_axes(figure, marks, by_time)
     figure.update_yaxes(title=chart_text(title), automargin=True)
-    return laid_out(figure, 460, legend=LEGEND, clickmode="event+select", hovermode="closest")
+    return with_layout(figure, 460, legend=LEGEND, clickmode="event+select", hovermode="closest")
 
 
 def _add_rings(figure: go.Figure, measured: Sequence[tuple[object, TrendMark]]) -> None:

@@ -11,9 +11,9 @@ import click
 
 from dashboard.cli.options import JSON, RUNS
 from dashboard.cli.terminal import write_file
-from dashboard.export.formats import FORMS, export_report
+from dashboard.export.formats import FORMATS, export_report
 from dashboard.stories.context import StoryView
-from dashboard.stories.points import default_sections, render_section
+from dashboard.stories.sections import default_sections, render_section
 from dashboard.stories.story import Audience, Story, story_from_json
 from data.api import open_store
 from data.errors import DataError
@@ -55,8 +55,8 @@ def report(
 ) -> None:
     """Write a report for readers without the tool: one HTML file, slides or PDF."""
     file_format = Path(output).suffix.removeprefix(".").lower()
-    if file_format not in FORMS:
-        accepted = ", ".join(f".{ending}" for ending in FORMS)
+    if file_format not in FORMATS:
+        accepted = ", ".join(f".{ending}" for ending in FORMATS)
         raise DataError(f"output {output}: ending {file_format!r}; accepted: {accepted}")
     store = open_store(workspace)
     views = _views(store, run_names, baseline)

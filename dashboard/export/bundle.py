@@ -14,14 +14,14 @@ from dashboard.stories.story import RenderedSection
 from dashboard.wording.table_files import export_table
 from data.errors import DataError
 
-__all__ = ["story_files"]
+__all__ = ["report_files"]
 
 FIRST_MOMENT = (1980, 1, 1, 0, 0, 0)  # the same story gives the same bytes
 TABLES = {"csv": "csv", "parquet": "parquet", "md": "markdown"}
 IMAGES = ("png", "svg")
 
 
-def story_files(made: Sequence[RenderedSection]) -> bytes:
+def report_files(made: Sequence[RenderedSection]) -> bytes:
     """Write a ZIP with the files of every point; a chart that no browser can draw is said in MISSING.txt."""
     sink, missing = io.BytesIO(), []
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as packed:

@@ -13,12 +13,12 @@ import orjson
 
 from dashboard.charts.chart import Chart, Heatmap
 from dashboard.charts.plotly_figure import figure_json
-from dashboard.export.pdf import needed_chromium, run_bounded
+from dashboard.export.pdf import required_chromium, run_bounded
 from data.errors import DataError
 
-__all__ = ["IMAGE_FORMS", "chart_image"]
+__all__ = ["IMAGE_FORMATS", "chart_image"]
 
-IMAGE_FORMS = ("png", "svg")
+IMAGE_FORMATS = ("png", "svg")
 PATIENCE_SECONDS = 60.0
 WIDTH, HEIGHT, SCALE = 960, 480, 2
 FONTS = "Arial, 'Liberation Sans', 'Noto Sans', 'Noto Sans CJK SC', 'DejaVu Sans', sans-serif"
@@ -38,14 +38,14 @@ def chart_image(
     Raises:
         DataError: the form is not known, kaleido or a Chromium is missing, or drawing failed or took long.
     """
-    if form not in IMAGE_FORMS:
-        raise DataError(f"image format {form!r}; accepted: {', '.join(IMAGE_FORMS)}")
+    if form not in IMAGE_FORMATS:
+        raise DataError(f"image format {form!r}; accepted: {', '.join(IMAGE_FORMATS)}")
     if importlib.util.find_spec("kaleido") is None:
         raise DataError('images of charts need kaleido: `pip install "ragtriage[images]"`')
     asked = orjson.dumps({"figure": _on_white(chart), "form": form, "width": width})
     command = [sys.executable, "-P", "-m", "dashboard.export.chart_images"]
     with tempfile.TemporaryDirectory(prefix="ragtriage-", ignore_cleanup_errors=True) as folder:
-        set_here = {"BROWSER_PATH": needed_chromium(), "PYTHONPATH": _path(), "TMPDIR": folder}
+        set_here = {"BROWSER_PATH": required_chromium(), "PYTHONPATH": _path(), "TMPDIR": folder}
         ended = run_bounded(command, seconds, asked, {**os.environ, **set_here})
     if ended.returncode or not ended.stdout:
         lines = [line for line in ended.stderr.decode("utf-8", "replace").splitlines() if line.strip()]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dashboard.stories.context import StoryView
 from dashboard.stories.story import RenderedSection, Story
 
-__all__ = ["FORMS", "export_report"]
+__all__ = ["FORMATS", "export_report"]
 
-FORMS = {
+FORMATS = {
     "html": ("HTML", "text/html"),
     "pptx": ("Slides", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
     "pdf": ("PDF", "application/pdf"),
@@ -23,9 +23,9 @@ def export_report(view: StoryView, story: Story, made: Sequence[RenderedSection]
     from dashboard.stories.report import report_of
 
     if form == "zip":
-        from dashboard.export.bundle import story_files
+        from dashboard.export.bundle import report_files
 
-        return story_files(made)
+        return report_files(made)
     report = report_of(view, story, made)
     if form == "html":
         return html_report(report).encode("utf-8")

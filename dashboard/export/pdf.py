@@ -19,7 +19,7 @@ from data.errors import DataError
 __all__ = [
     "HOW_TO_GET_ONE",
     "find_chromium",
-    "needed_chromium",
+    "required_chromium",
     "pdf_report",
     "print_pdf",
     "run_bounded",
@@ -51,7 +51,7 @@ def find_chromium() -> str | None:
     return found or next((str(path) for path in _places() if path.is_file()), None)
 
 
-def needed_chromium() -> str:
+def required_chromium() -> str:
     """Give the path of a Chromium.
 
     Raises:
@@ -73,7 +73,7 @@ def _places() -> Iterable[Path]:
 def run_bounded(
     command: Sequence[str],
     seconds: float,
-    given: bytes | None = None,
+    stdin: bytes | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program; after the time allowed, it and all that it started are killed.
@@ -91,7 +91,7 @@ def run_bounded(
     try:
         process = subprocess.Popen(  # noqa: S603 -- a browser or this interpreter, arguments as a list
             list(command),
-            stdin=subprocess.PIPE if given is not None else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=apart,
@@ -100,7 +100,7 @@ def run_bounded(
     except OSError as error:
         raise DataError(f"{command[0]} cannot be started ({error.strerror or error})") from error
     try:
-        said, complained = process.communicate(given, timeout=seconds)
+        said, complained = process.communicate(stdin, timeout=seconds)
     except subprocess.TimeoutExpired as error:
         raise DataError(
             f"{Path(command[0]).name} did not end within {seconds:.0f} s and was stopped"
@@ -156,7 +156,7 @@ def pdf_report(report: Report, chromium: str | None = None, seconds: float = PAT
     Raises:
         DataError: there is no Chromium (the message says what to install), or it failed or took too long.
     """
-    return print_pdf(paper_report(report), chromium or needed_chromium(), seconds)
+    return print_pdf(paper_report(report), chromium or required_chromium(), seconds)
 
 
 def print_pdf(page: str, chromium: str, seconds: float = PATIENCE_SECONDS) -> bytes:

@@ -10,12 +10,12 @@ from dataclasses import replace
 import streamlit as st
 
 from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.export.formats import FORMS, export_report
+from dashboard.export.formats import FORMATS, export_report
 from dashboard.shell.components import draw, show_table
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.user import current_user, may_write, only_reads
 from dashboard.stories.context import StoryView
-from dashboard.stories.points import PIECES, default_sections, render_section
+from dashboard.stories.sections import (PIECES, default_sections, render_section)
 from dashboard.stories.story import (
     AUDIENCES,
     LONGEST_HEADING,
@@ -224,7 +224,7 @@ def show_rendered(one: RenderedSection, key: str, heading: bool = True) -> None:
 def export_bar(view: StoryView, story: Story, made: Sequence[RenderedSection]) -> None:
     """Draw the download buttons."""
     name = re.sub(r"[^\w.-]+", "-", story.title).strip("-.")[:60] or "story"
-    for form, (title, mime) in FORMS.items():
+    for form, (title, mime) in FORMATS.items():
         st.download_button(
             title,
             _made_later(view, story, made, form),

@@ -14,7 +14,7 @@ __all__ = ["AUDIENCES", "Audience", "RenderedSection", "Story", "StorySection", 
 
 Audience = Literal["engineer", "lead", "stakeholder"]
 AUDIENCES: tuple[Audience, ...] = ("engineer", "lead", "stakeholder")
-MOST_PIECES, LONGEST_HEADING, LONGEST_NOTE = 60, 200, 5000
+MOST_SECTIONS, LONGEST_HEADING, LONGEST_NOTE = 60, 200, 5000
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class StorySection:
     """One point of a story.
 
     Attributes:
-        kind: key of the maker in dashboard.stories.points, or "text".
+        kind: key of the maker in dashboard.stories.sections, or "text".
         heading: in place of the maker's own; "" for that.
         note: what the author adds, plain text.
         chosen: what the maker needs to know, e.g. {"metric": "faithfulness"}.
@@ -103,7 +103,7 @@ def story_from_json(text: str) -> Story:
     """
     try:
         given = json.loads(text)
-        pieces = tuple(_piece(one) for one in given.get("sections", given.get("pieces", ()))[:MOST_PIECES])
+        pieces = tuple(_piece(one) for one in given.get("sections", given.get("pieces", ()))[:MOST_SECTIONS])
         audience = next((one for one in AUDIENCES if one == given["audience"]), AUDIENCES[-1])
         return Story(
             str(given["title"])[:LONGEST_HEADING],

@@ -21,7 +21,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.cli.serve import EXPOSED, BindAddress, free_port
 from dashboard.shell.jobs import start_job
 from dashboard.shell.user import may_write
-from dashboard.stories.points import default_sections
+from dashboard.stories.sections import default_sections
 from dashboard.stories.story import Story
 from data.api import add_run
 from data.errors import WorkspaceError

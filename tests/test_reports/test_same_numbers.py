@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.export.formats import export_report
 from dashboard.shell.selection import Selection
 from dashboard.stories.context import StoryView
-from dashboard.stories.points import render_section
+from dashboard.stories.sections import render_section
 from dashboard.stories.story import Story, StorySection
 from dashboard.wording.formatting import interval_text, number
 from data.scoring.run_store import RunStore

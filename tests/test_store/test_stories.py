@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.export.formats import export_report
 from dashboard.stories.context import StoryView
-from dashboard.stories.points import PIECES, default_sections, render_section
+from dashboard.stories.sections import PIECES, default_sections, render_section
 from dashboard.stories.report import report_of
 from dashboard.stories.story import AUDIENCES, Story, StorySection, story_from_json
 from data.errors import DataError

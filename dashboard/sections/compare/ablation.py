@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from dashboard.charts.ablation import cost_map, effect_forest, effect_label
-from dashboard.charts.style import VERDICT_MARKS
+from dashboard.charts.style import VERDICT_LABELS
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import draw, export_menu, facts, metric_title, show_table
 from dashboard.shell.session import View, keep
@@ -111,7 +111,7 @@ def _effect_row(one: Effect) -> dict[str, str]:
         "Difference": signed(gap.difference, 3),
         "95 % interval": interval_text(gap.low, gap.high, 3),
         "p (Holm)": p_value(one.adjusted_p),
-        "Verdict": VERDICT_MARKS[one.verdict],
+        "Verdict": VERDICT_LABELS[one.verdict],
         "Questions": f"{gap.n_pairs:,}",
         "Pairs of runs": str(len(one.pairs)),
     }

@@ -9,7 +9,7 @@ import streamlit as st
 
 from dashboard.case_html.case import STYLE
 from dashboard.case_html.compared_case import compared_cases_html
-from dashboard.charts.style import VERDICT_MARKS
+from dashboard.charts.style import VERDICT_LABELS
 from dashboard.shell.components import export_menu, facts, metric_title, show_table
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.widgets import choose, show_in
@@ -129,7 +129,7 @@ def _span(one: MetricDifference) -> str:
 
 
 def _cell(one: MetricDifference) -> str:
-    mark = VERDICT_MARKS[one.verdict].split(" ")[0]
+    mark = VERDICT_LABELS[one.verdict].split(" ")[0]
     if not one.difference.n_pairs:
         return NOT_MEASURED
     return f"{_level(one.metric, one.other)}  ({signed(one.difference.difference)} {mark})"
@@ -148,7 +148,7 @@ def detail_rows(side: Comparison) -> list[dict[str, str]]:
             "p (Holm)": p_value(one.adjusted_p),
             "Pairs": f"{one.difference.n_pairs:,}",
             "Better / worse / same": _counts(one),
-            "Verdict": VERDICT_MARKS[one.verdict],
+            "Verdict": VERDICT_LABELS[one.verdict],
         }
         for one in side.differences
     ]

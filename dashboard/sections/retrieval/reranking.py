@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.retrieval import hop_bars, hop_lines, move_bars
-from dashboard.charts.style import VERDICT_MARKS
+from dashboard.charts.style import VERDICT_LABELS
 from dashboard.sections.retrieval.curves import case_buttons, k_beyond
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, draw, facts, show_table
@@ -86,7 +86,7 @@ def _change_row(name: str, one: Change, k: int) -> dict[str, str]:
         "First pass": number(one.before, 3),
         "Handed on": number(one.after, 3),
         "Difference, 95 % interval": f"{signed(gap.difference, 3)} {interval_text(gap.low, gap.high, 3)}",
-        "p (Holm)": f"{p_value(one.adjusted_p)} {VERDICT_MARKS[one.verdict]}",
+        "p (Holm)": f"{p_value(one.adjusted_p)} {VERDICT_LABELS[one.verdict]}",
         "▲ / ▼ / =": f"{gap.better:,} / {gap.worse:,} / {gap.same:,}",
     }
 

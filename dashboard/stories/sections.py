@@ -13,7 +13,7 @@ import numpy as np
 from dashboard.charts.chart import Chart
 from dashboard.charts.overview import Point, difference_forest, fix_first_bars, trend
 from dashboard.stories.context import StoryView
-from dashboard.stories.diagnostic_points import (
+from dashboard.stories.diagnostic_sections import (
     alignment_section,
     grid_section,
     oracle_gap_section,
@@ -40,7 +40,7 @@ from metrics.schema.scores import IntArray
 
 __all__ = [
     "HEADLINE",
-    "PIECES",
+    "SECTION_KINDS",
     "SectionKind",
     "chosen_cases",
     "default_sections",
@@ -211,7 +211,7 @@ class SectionKind:
     """
 
     title: str
-    make: Maker
+    render: Maker
     audiences: tuple[Audience, ...] = ("engineer",)
 
 
@@ -388,7 +388,7 @@ def _checks(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     )
 
 
-PIECES: Mapping[str, SectionKind] = {
+SECTION_KINDS: Mapping[str, SectionKind] = {
     "verdict": SectionKind("Verdict: the gates", gate_section, ("engineer", "lead", "stakeholder")),
     "headline": SectionKind("Headline metrics", _headline, ("engineer", "lead", "stakeholder")),
     "change": SectionKind("Change since the baseline", _change, ("engineer", "lead", "stakeholder")),
@@ -408,19 +408,19 @@ PIECES: Mapping[str, SectionKind] = {
 
 def default_sections(audience: Audience) -> tuple[StorySection, ...]:
     """Give the points of a fresh story for an audience."""
-    return tuple(StorySection(key) for key, kind in PIECES.items() if audience in kind.audiences)
+    return tuple(StorySection(key) for key, kind in SECTION_KINDS.items() if audience in kind.audiences)
 
 
 def render_section(view: StoryView, piece: StorySection) -> RenderedSection:
     """Make a point of a story; one that this version does not know, or that fails, says so."""
-    kind = PIECES.get(piece.kind)
+    kind = SECTION_KINDS.get(piece.kind)
     if kind is None:
-        known = ", ".join(PIECES)
+        known = ", ".join(SECTION_KINDS)
         return RenderedSection(
             piece.kind, piece.heading or "Unknown point", f"No point {piece.kind[:40]!r}; known: {known}"
         )
     try:
-        made = kind.make(view, piece.chosen)
+        made = kind.render(view, piece.chosen)
     except DataError as error:
         made = RenderedSection(piece.kind, kind.title, f"This cannot be shown: {error}")
     facts: Sequence[str] = [one for one in made.facts if one]
