@@ -1,1 +1,1 @@
-"""Charts as pure functions: values in, figure out; used by pages and reports alike."""
+"""The specification of charts, the charts as pure functions, and Plotly's drawing of them; no Streamlit."""

@@ -1,4 +1,4 @@
-"""A chart as PNG or SVG by kaleido, in a process of its own: a bad argument makes kaleido wait for ever."""
+"""Charts as PNG or SVG by kaleido, in its own process, since a bad argument makes kaleido wait for ever."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ from data.errors import DataError
 __all__ = ["IMAGE_FORMATS", "chart_image"]
 
 IMAGE_FORMATS = ("png", "svg")
-PATIENCE_SECONDS = 60.0
+TIME_LIMIT_SECONDS = 60.0
 WIDTH, HEIGHT, SCALE = 960, 480, 2
 FONTS = "Arial, 'Liberation Sans', 'Noto Sans', 'Noto Sans CJK SC', 'DejaVu Sans', sans-serif"
 
 
 def chart_image(
-    chart: Chart | Heatmap, form: str, width: int = WIDTH, seconds: float = PATIENCE_SECONDS
+    chart: Chart | Heatmap, image_format: str, width: int = WIDTH, seconds: float = TIME_LIMIT_SECONDS
 ) -> bytes:
     """Draw a chart on white.
 
     Args:
         chart: what is drawn; its own height is kept.
-        form: one of IMAGE_FORMS; PNG has twice the pixels.
+        image_format: one of IMAGE_FORMS; PNG has twice the pixels.
         width: in CSS pixels.
-        seconds: the time allowed.
+        seconds: the time limit.
 
     Raises:
-        DataError: the form is not known, kaleido or a Chromium is missing, or drawing failed or took long.
+        DataError: the format is unknown, kaleido or a Chromium is missing, or drawing failed or took long.
     """
-    if form not in IMAGE_FORMATS:
-        raise DataError(f"image format {form!r}; accepted: {', '.join(IMAGE_FORMATS)}")
+    if image_format not in IMAGE_FORMATS:
+        raise DataError(f"image format {image_format!r}; accepted: {', '.join(IMAGE_FORMATS)}")
     if importlib.util.find_spec("kaleido") is None:
         raise DataError('images of charts need kaleido: `pip install "ragtriage[images]"`')
-    asked = orjson.dumps({"figure": _on_white(chart), "form": form, "width": width})
+    request = orjson.dumps({"figure": _on_white(chart), "format": image_format, "width": width})
     command = [sys.executable, "-P", "-m", "dashboard.export.chart_images"]
     with tempfile.TemporaryDirectory(prefix="ragtriage-", ignore_cleanup_errors=True) as folder:
-        set_here = {"BROWSER_PATH": required_chromium(), "PYTHONPATH": _path(), "TMPDIR": folder}
-        ended = run_bounded(command, seconds, asked, {**os.environ, **set_here})
-    if ended.returncode or not ended.stdout:
-        lines = [line for line in ended.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+        variables = {"BROWSER_PATH": required_chromium(), "PYTHONPATH": _python_path(), "TMPDIR": folder}
+        process = run_bounded(command, seconds, request, {**os.environ, **variables})
+    if process.returncode or not process.stdout:
+        lines = [line for line in process.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
         raise DataError(f"the chart could not be drawn: {lines[-1] if lines else 'kaleido gave no image'}")
-    return ended.stdout
+    return process.stdout
 
 
-def _path() -> str:
-    here = str(Path(__file__).resolve().parents[2])
-    return os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+def _python_path() -> str:
+    root = str(Path(__file__).resolve().parents[2])
+    return os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def _on_white(chart: Chart | Heatmap) -> dict[str, Any]:
@@ -79,14 +79,14 @@ def _main() -> None:
 
     from kaleido import Kaleido
 
-    asked = orjson.loads(sys.stdin.buffer.read())
-    height = asked["figure"]["layout"].get("height") or HEIGHT
-    options = {"format": asked["form"], "width": asked["width"], "height": height}
-    options |= {"scale": SCALE} if asked["form"] == "png" else {}
+    request = orjson.loads(sys.stdin.buffer.read())
+    height = request["figure"]["layout"].get("height") or HEIGHT
+    options = {"format": request["format"], "width": request["width"], "height": height}
+    options |= {"scale": SCALE} if request["format"] == "png" else {}
 
     async def draw() -> bytes:
         async with Kaleido(n=1, mathjax=False) as drawer:  # MathJax would be fetched from outside
-            image: bytes = await drawer.calc_fig(asked["figure"], opts=options)
+            image: bytes = await drawer.calc_fig(request["figure"], opts=options)
             return image
 
     sys.stdout.buffer.write(asyncio.run(draw()))

@@ -1,4 +1,4 @@
-"""Export of a story from the page: made when it is asked for, not on each rerun."""
+"""The formats of a report, each written by a module that is imported only when it is needed."""
 
 from __future__ import annotations
 
@@ -17,19 +17,22 @@ FORMATS = {
 }
 
 
-def export_report(view: StoryView, story: Story, made: Sequence[RenderedSection], form: str) -> bytes:
-    """Write a story in one of FORMS."""
-    from dashboard.export.html_report import html_report
-    from dashboard.stories.report import report_of
-
-    if form == "zip":
+def export_report(
+    view: StoryView, story: Story, sections: Sequence[RenderedSection], format_name: str
+) -> bytes:
+    """Return a story, with its rendered sections, in one of FORMATS."""
+    if format_name == "zip":
         from dashboard.export.bundle import report_files
 
-        return report_files(made)
-    report = report_of(view, story, made)
-    if form == "html":
+        return report_files(sections)
+    from dashboard.stories.report import report_of
+
+    report = report_of(view, story, sections)
+    if format_name == "html":
+        from dashboard.export.html_report import html_report
+
         return html_report(report).encode("utf-8")
-    if form == "pptx":
+    if format_name == "pptx":
         from dashboard.export.pptx.report import pptx_report
 
         return pptx_report(report)

@@ -1,4 +1,4 @@
-"""A Chromium for printing and for images: where it is, and running it so that it cannot hang."""
+"""Reports as PDF: where to find a Chromium, and how to run it with a time limit."""
 
 from __future__ import annotations
 
@@ -16,16 +16,9 @@ from dashboard.export.html_report import paper_report
 from dashboard.stories.report import Report
 from data.errors import DataError
 
-__all__ = [
-    "HOW_TO_GET_ONE",
-    "find_chromium",
-    "required_chromium",
-    "pdf_report",
-    "print_pdf",
-    "run_bounded",
-]
+__all__ = ["HOW_TO_INSTALL", "find_chromium", "pdf_report", "print_pdf", "required_chromium", "run_bounded"]
 
-NAMED_BY = ("RAGTRIAGE_CHROMIUM", "BROWSER_PATH")
+PATH_VARIABLES = ("RAGTRIAGE_CHROMIUM", "BROWSER_PATH")
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 USUAL_PLACES = (
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
@@ -35,39 +28,39 @@ USUAL_PLACES = (
     r"C:\Program Files (x86)\Microsoft\Edge\Application\msedge.exe",
 )
 PLAYWRIGHTS = (".cache/ms-playwright", "Library/Caches/ms-playwright", "AppData/Local/ms-playwright")
-HOW_TO_GET_ONE = (
+HOW_TO_INSTALL = (
     "no Chromium was found; install one (Debian and Ubuntu: `apt-get install chromium`; else Chrome, "
-    "Chromium or Edge from its maker), or give the path of one in RAGTRIAGE_CHROMIUM"
+    "Chromium or Edge from its maker), or set RAGTRIAGE_CHROMIUM to the path of one"
 )
 
 
 def find_chromium() -> str | None:
-    """Look for a Chromium: named by the environment, on the path, in usual places, or Playwright's own."""
-    for variable in NAMED_BY:
-        named = os.environ.get(variable)
-        if named:
-            return named if Path(named).is_file() else None
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    return found or next((str(path) for path in _places() if path.is_file()), None)
+    """Return the path of a Chromium: from the environment, on PATH, in usual places, or Playwright's."""
+    for variable in PATH_VARIABLES:
+        path = os.environ.get(variable)
+        if path:
+            return path if Path(path).is_file() else None
+    on_path = next((path for name in NAMES if (path := shutil.which(name))), None)
+    return on_path or next((str(path) for path in _usual_paths() if path.is_file()), None)
 
 
 def required_chromium() -> str:
-    """Give the path of a Chromium.
+    """Return the path of a Chromium.
 
     Raises:
         DataError: there is none; the message says what to install.
     """
-    found = find_chromium()
-    if found is None:
-        raise DataError(HOW_TO_GET_ONE)
-    return found
+    path = find_chromium()
+    if path is None:
+        raise DataError(HOW_TO_INSTALL)
+    return path
 
 
-def _places() -> Iterable[Path]:
+def _usual_paths() -> Iterable[Path]:
     yield from map(Path, USUAL_PLACES)
     for folder in PLAYWRIGHTS:
-        own = sorted((Path.home() / folder).glob("chromium-*/chrome-*/chrome*"), reverse=True)
-        yield from (path for path in own if path.name in ("chrome", "chrome.exe"))
+        newest_first = sorted((Path.home() / folder).glob("chromium-*/chrome-*/chrome*"), reverse=True)
+        yield from (path for path in newest_first if path.name in ("chrome", "chrome.exe"))
 
 
 def run_bounded(
@@ -76,42 +69,42 @@ def run_bounded(
     stdin: bytes | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a program; after the time allowed, it and all that it started are killed.
+    """Run a program; after the time limit, it and all processes it started are killed.
 
     Args:
         command: program and arguments.
-        seconds: the time allowed.
-        given: its standard input.
+        seconds: the time limit.
+        stdin: its standard input.
         environment: in place of this process's own.
 
     Raises:
         DataError: it cannot be started, or took too long.
     """
-    apart = sys.platform != "win32"
+    own_group = sys.platform != "win32"
     try:
         process = subprocess.Popen(  # noqa: S603 -- a browser or this interpreter, arguments as a list
             list(command),
             stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            start_new_session=apart,
+            start_new_session=own_group,
             env=None if environment is None else dict(environment),
         )
     except OSError as error:
         raise DataError(f"{command[0]} cannot be started ({error.strerror or error})") from error
     try:
-        said, complained = process.communicate(stdin, timeout=seconds)
+        stdout, stderr = process.communicate(stdin, timeout=seconds)
     except subprocess.TimeoutExpired as error:
         raise DataError(
             f"{Path(command[0]).name} did not end within {seconds:.0f} s and was stopped"
         ) from error
     finally:
-        _end(process, apart)
-    return subprocess.CompletedProcess(list(command), process.returncode, said, complained)
+        _end(process, own_group)
+    return subprocess.CompletedProcess(list(command), process.returncode, stdout, stderr)
 
 
 def _end(process: subprocess.Popen[bytes], whole_group: bool) -> None:
-    """Kill what is left: the process, and with a group of its own also the processes it started."""
+    """Kill what still runs: the process, and if it has its own group, all processes it started."""
     with suppress(ProcessLookupError, PermissionError):  # all have ended
         if whole_group:
             os.killpg(process.pid, signal.SIGKILL)
@@ -123,8 +116,8 @@ def _end(process: subprocess.Popen[bytes], whole_group: bool) -> None:
     process.wait()
 
 
-PATIENCE_SECONDS = 120.0
-DRAWING_MS = 15_000  # of the page's own time, for charts to be laid out
+TIME_LIMIT_SECONDS = 120.0
+DRAWING_MS = 15_000  # of the page's virtual time, for charts to be laid out
 FLAGS = (
     "--headless",
     "--disable-gpu",
@@ -142,16 +135,16 @@ FLAGS = (
     "--generate-pdf-document-outline",
     f"--virtual-time-budget={DRAWING_MS}",
 )
-NO_SANDBOX = "--no-sandbox"  # root, and containers without user namespaces, cannot have one
+NO_SANDBOX = "--no-sandbox"  # root, and containers without user namespaces, have none
 
 
-def pdf_report(report: Report, chromium: str | None = None, seconds: float = PATIENCE_SECONDS) -> bytes:
+def pdf_report(report: Report, chromium: str | None = None, seconds: float = TIME_LIMIT_SECONDS) -> bytes:
     """Write a report as PDF with embedded fonts, page numbers and bookmarks.
 
     Args:
         report: what to write.
-        chromium: path of the browser; looked for when None.
-        seconds: the time allowed.
+        chromium: path of the browser; None to look for one.
+        seconds: the time limit.
 
     Raises:
         DataError: there is no Chromium (the message says what to install), or it failed or took too long.
@@ -159,7 +152,7 @@ def pdf_report(report: Report, chromium: str | None = None, seconds: float = PAT
     return print_pdf(paper_report(report), chromium or required_chromium(), seconds)
 
 
-def print_pdf(page: str, chromium: str, seconds: float = PATIENCE_SECONDS) -> bytes:
+def print_pdf(page: str, chromium: str, seconds: float = TIME_LIMIT_SECONDS) -> bytes:
     """Print an HTML page that needs no network.
 
     Raises:
@@ -169,20 +162,20 @@ def print_pdf(page: str, chromium: str, seconds: float = PATIENCE_SECONDS) -> by
         source, target = Path(folder) / "report.html", Path(folder) / "report.pdf"
         source.write_text(page, encoding="utf-8")
         command = [chromium, *FLAGS, f"--user-data-dir={folder}/profile", f"--print-to-pdf={target}"]
-        said = ""
+        messages = ""
         for sandbox in _sandboxes():
-            ended = run_bounded([*command, *sandbox, source.as_uri()], seconds)
+            process = run_bounded([*command, *sandbox, source.as_uri()], seconds)
             if target.is_file() and target.stat().st_size:
                 return target.read_bytes()
-            said = ended.stderr.decode("utf-8", "replace")
-            if "sandbox" not in said.lower():
+            messages = process.stderr.decode("utf-8", "replace")
+            if "sandbox" not in messages.lower():
                 break
-    lines = [line for line in said.splitlines() if line.strip()]
-    raise DataError(f"{chromium} printed no PDF: {lines[-1] if lines else 'it ended without a word'}")
+    lines = [line for line in messages.splitlines() if line.strip()]
+    raise DataError(f"{chromium} printed no PDF: {lines[-1] if lines else 'it gave no message'}")
 
 
 def _sandboxes() -> tuple[tuple[str, ...], ...]:
-    """Give the flags to try: with a sandbox where one is possible, then without."""
+    """Return the flags to try: with a sandbox where one is possible, then without."""
     if sys.platform != "win32" and os.geteuid() == 0:
         return ((NO_SANDBOX,),)
     return ((), (NO_SANDBOX,))

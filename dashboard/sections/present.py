@@ -15,7 +15,7 @@ from dashboard.shell.components import draw, show_table
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.user import current_user, may_write, only_reads
 from dashboard.stories.context import StoryView
-from dashboard.stories.sections import (PIECES, default_sections, render_section)
+from dashboard.stories.sections import SECTION_KINDS, default_sections, render_section
 from dashboard.stories.story import (
     AUDIENCES,
     LONGEST_HEADING,
@@ -145,7 +145,7 @@ def compose(view: View, stored: StoredStory, story: Story, made: tuple[RenderedS
             _controls(story, at, piece, one, save)
             show_rendered(one, f"{stored.story_id}_{at}", heading=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        titles = {kind: entry.title for kind, entry in PIECES.items()}
+        titles = {kind: entry.title for kind, entry in SECTION_KINDS.items()}
         st.selectbox("Add a point", list(titles), format_func=titles.__getitem__, key="story_kind", width=320)
         st.button("Add", key="story_add", on_click=lambda: save(_with(story, st.session_state["story_kind"])))
 
@@ -174,7 +174,7 @@ def _controls(
     heading, note = f"piece_heading_{at}_{piece.kind}", f"piece_note_{at}_{piece.kind}"
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_input(
-            PIECES[piece.kind].title if piece.kind in PIECES else piece.kind,
+            SECTION_KINDS[piece.kind].title if piece.kind in SECTION_KINDS else piece.kind,
             piece.heading,
             key=heading,
             placeholder=one.heading or "Heading",

@@ -1,1 +1,1 @@
-"""Reports as people arrange them: the points of a story and what each shows; no Streamlit."""
+"""Stories: the kinds of sections, and what each shows of a run; no Streamlit."""

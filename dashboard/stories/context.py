@@ -1,4 +1,4 @@
-"""The runs a story speaks of, read and computed once: the same numbers on the page and in every export."""
+"""The runs of a story, read and computed once: the same numbers on the page and in every export."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StoryView:
         store: of the workspace.
         run: the run.
         baseline: what it is compared with; None for nothing.
-        settings: cut-offs of the diagnosis.
+        settings: thresholds of the diagnosis.
     """
 
     def __init__(
@@ -50,18 +50,18 @@ class StoryView:
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """Runs of the project with samples, oldest first; those made to part losses are left out."""
-        mine = self.store.runs(self.run.project)
-        return tuple(run for run in mine if not run.means and not run.config.get("generated_from"))
+        """Runs of the project with samples, oldest first, without those generated for ablations."""
+        runs = self.store.runs(self.run.project)
+        return tuple(run for run in runs if not run.means and not run.config.get("generated_from"))
 
     @cached_property
     def scored(self) -> ScoredRun:
-        """The run's arrays."""
+        """The scored run."""
         return self.store.scored(self.run)
 
     @cached_property
     def summary(self) -> dict[str, MetricSummary]:
-        """The run's aggregates."""
+        """The metric summaries of the run."""
         return self.store.summary(self.run)
 
     @cached_property
@@ -70,7 +70,7 @@ class StoryView:
         return self._diagnose(self.run)
 
     @cached_property
-    def before(self) -> Diagnosis | None:
+    def baseline_diagnosis(self) -> Diagnosis | None:
         """The baseline's diagnosis; None without one."""
         return None if self.baseline is None else self._diagnose(self.baseline)
 
@@ -80,12 +80,12 @@ class StoryView:
     @cached_property
     def comparison(self) -> Comparison | None:
         """The run against its baseline on the headline metrics; None without one."""
-        if self.before is None:
+        if self.baseline_diagnosis is None:
             return None
-        family = shared_metrics([self.before.scored, self.scored], family="headline")
-        return compare(self.before, self.diagnosis, family)
+        family = shared_metrics([self.baseline_diagnosis.scored, self.scored], family="headline")
+        return compare(self.baseline_diagnosis, self.diagnosis, family)
 
     @cached_property
     def findings(self) -> Sequence[Finding]:
-        """What the checks on the numbers found."""
+        """The findings of the sanity checks."""
         return check_run(self.scored)

@@ -1,4 +1,4 @@
-"""Points of a story from the diagnostic views: retrieval, alignment, losses, chunking."""
+"""Sections from the diagnostic pages: retrieval, alignment, oracle gap, chunking."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ USUAL_K = 5
 
 
 def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
-    """Give the retrieval metrics over k; `k` of the choices is the one in use."""
+    """Return the retrieval metrics over k; `chosen` may name the k in use."""
     heading = "How good is retrieval?"
     lists = ranked_lists(view.scored)
     if lists is None:
@@ -36,56 +36,56 @@ def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSec
             "retrieval", heading, "The run names no gold documents, so retrieval was not measured."
         )
     k = int(chosen["k"]) if chosen.get("k", "").isdecimal() else USUAL_K
-    found = curves(view.scored, lists, k=k)
-    said = ", ".join(
-        f"{title_of(f'{one.metric}@{k}')} {number(one.at(k).mean)} "
-        f"{interval_text(one.at(k).low, one.at(k).high)}"
-        for one in found
-        if k <= len(one.points)
+    metric_curves = curves(view.scored, lists, k=k)
+    values = ", ".join(
+        f"{title_of(f'{curve.metric}@{k}')} {number(curve.at(k).mean)} "
+        f"{interval_text(curve.at(k).low, curve.at(k).high)}"
+        for curve in metric_curves
+        if k <= len(curve.points)
     )
-    n = found[0].points[0].n_scored if found else 0
+    n = metric_curves[0].points[0].n_scored if metric_curves else 0
     return RenderedSection(
         "retrieval",
         heading,
-        f"At k = {k}: {said} ({count(n, 'question')})." if said else "",
-        chart=k_curves(found, [], k, ""),
+        f"At k = {k}: {values} ({count(n, 'question')})." if values else "",
+        chart=k_curves(metric_curves, [], k, ""),
         rows=[
             {
-                "Metric": capital(title_of(f"{one.metric}@{at}")),
-                "Mean": number(one.at(at).mean, 3),
-                "95 % interval": interval_text(one.at(at).low, one.at(at).high, 3),
+                "Metric": capital(title_of(f"{curve.metric}@{at}")),
+                "Mean": number(curve.at(at).mean, 3),
+                "95 % interval": interval_text(curve.at(at).low, curve.at(at).high, 3),
             }
-            for one in found
+            for curve in metric_curves
             for at in sorted({1, 3, k, 10})
-            if at <= len(one.points)
+            if at <= len(curve.points)
         ],
         facts=[count(n, "question"), "computed", "95 % intervals"],
-        alt="Retrieval metrics over the cut-off k",
+        alt="Retrieval metrics over k",
     )
 
 
 def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    """Say whether answers draw on what was ranked first."""
+    """Return whether answers use what was ranked first."""
     heading = "Does the answer draw on what was ranked first?"
     use = context_use_of(view.scored)
-    origins = [] if use is None else sources_of_use(use)
-    if use is None or not origins:
+    sources = [] if use is None else sources_of_use(use)
+    if use is None or not sources:
         return RenderedSection("alignment", heading, "Which documents answers draw on was not measured.")
-    origin = origins[0]
-    rate = rate_of(view.scored, use, origin).value
+    source = sources[0]
+    rate = rate_of(view.scored, use, source).value
     return RenderedSection(
         "alignment",
         heading,
         f"{percent(rate.mean)} of answers pass over the first document "
         f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, {count(rate.n_scored, 'question')}).",
-        chart=rank_bars(by_rank(view.scored, use, origin)),
-        facts=[f"use of documents: {origin}", "the alert line is 30 %"],
+        chart=rank_bars(by_rank(view.scored, use, source)),
+        facts=[f"use of documents: {source}", "the alert line is 30 %"],
         alt="How often each rank is drawn on",
     )
 
 
 def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    """Part what is lost in retrieval from what is lost in generation, where there is an oracle run."""
+    """Return how much is lost in retrieval and in generation, where there is an oracle-context run."""
     heading = "Lost in retrieval or in generation?"
     partners = paired_runs_of(view.run, view.store.runs(view.run.project), view.store.scored)
     if not partners.oracle:
@@ -94,56 +94,58 @@ def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
             heading,
             "No run answers these questions from the gold documents, so this was not measured.",
         )
-    oracle = diagnose(view.store.scored(partners.oracle[0]), view.settings, [])
-    qualities = outcome_metrics_of([view.diagnosis, oracle])
-    if not qualities:
-        return RenderedSection("losses", heading, "The two runs share no quality metric.")
-    found = oracle_gap(view.diagnosis, oracle, qualities[0])
+    oracle_run = partners.oracle[0]
+    oracle = diagnose(view.store.scored(oracle_run), view.settings, [])
+    metrics = outcome_metrics_of([view.diagnosis, oracle])
+    if not metrics:
+        return RenderedSection("losses", heading, "The two runs share no outcome metric.")
+    gap = oracle_gap(view.diagnosis, oracle, metrics[0])
     return RenderedSection(
         "losses",
         heading,
-        chart=oracle_gap_bars(found, {}, capital(title_of(qualities[0]))),
+        chart=oracle_gap_bars(gap, {}, capital(title_of(metrics[0]))),
         rows=[
             {
-                "Lost in": one.key,
-                "Loss": number(one.value),
-                "95 % interval": interval_text(one.low, one.high),
-                "n": one.n,
+                "Lost in": part.key,
+                "Loss": number(part.value),
+                "95 % interval": interval_text(part.low, part.high),
+                "n": part.n,
             }
-            for one in found.gaps
+            for part in gap.gaps
         ],
-        facts=[f"quality: {title_of(qualities[0])}", f"oracle run: {view.names[partners.oracle[0].run_id]}"],
+        facts=[f"outcome metric: {title_of(metrics[0])}", f"oracle run: {view.names[oracle_run.run_id]}"],
         alt="What is lost in retrieval and in generation, with 95 % intervals",
     )
 
 
 def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
-    """Give the heatmap of a chunking grid of the project; `metric` of the choices is what it shows."""
+    """Return the heatmap of a chunking grid of the project; `chosen` may name its metric."""
     heading = "Which chunking is best?"
     grids = grids_of(view.store.runs(view.run.project))
     if not grids:
         return RenderedSection("chunking", heading, "The project has no grid of chunkings.")
-    scored_runs = [view.store.scored(cell.run) for cell in grids[0].trials]
-    measured = grid_metrics(scored_runs)
-    metric = chosen.get("metric") or next((one for one in measured if one.endswith("@5")), "")
-    if metric not in measured:
+    grid = grids[0]
+    scored = [view.store.scored(trial.run) for trial in grid.trials]
+    metrics = grid_metrics(scored)
+    metric = chosen.get("metric") or next((name for name in metrics if name.endswith("@5")), "")
+    if metric not in metrics:
         return RenderedSection("chunking", heading, "The cells of the grid share no such metric.")
-    found = rank_trials(grids[0], scored_runs, metric)
+    ranking = rank_trials(grid, scored, metric)
     return RenderedSection(
         "chunking",
         heading,
-        chart=heatmap(grids[0], found, capital(title_of(metric))),
+        chart=heatmap(grid, ranking, capital(title_of(metric))),
         rows=[
             {
-                "Chunking": one.trial.run.name,
-                "Mean": number(one.value.mean if one.value else None, 3),
-                "95 % interval": interval_text(one.value.low, one.value.high, 3) if one.value else "–",
-                "Place": one.outcome,
+                "Chunking": result.trial.run.name,
+                "Mean": number(result.value.mean if result.value else None, 3),
+                "95 % interval": interval_text(result.value.low, result.value.high, 3) if result.value else "–",
+                "Place": result.outcome,
             }
-            for one in found.values
+            for result in ranking.values
         ],
         facts=[
-            count(found.n_questions, "question"),
+            count(ranking.n_questions, "question"),
             "best: paired test against the best cell, Holm-corrected",
         ],
         alt=f"{title_of(metric)} by chunk size and overlap",

@@ -1,4 +1,4 @@
-"""A story as a report: its points with what a reader without the tool must know of where they come from."""
+"""A story as a report: its sections with what a reader needs to know about where the numbers come from."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = [
     "report_of",
 ]
 
-REPRODUCE = "how to reproduce"  # the fact that holds command lines
-HEADLINE = ("run", "baseline", "data set", "date", "written")  # facts that stand below the title
+REPRODUCE = "how to reproduce"  # the fact whose text is command lines
+HEADLINE = ("run", "baseline", "data set", "date", "written")  # facts shown below the title
 OBTAINED = "How these numbers were obtained"
 
 
 @dataclass(frozen=True)
 class Report:
-    """What the exports write.
+    """The content of an export.
 
     Attributes:
         title: of the whole.
@@ -38,7 +38,7 @@ class Report:
         sections: in order.
         facts: name -> text: run, baseline, data set and its version, judge, date, version of ragtriage, and
             under REPRODUCE the command lines.
-        caveats: what a reader has to know before quoting a number.
+        caveats: to read before quoting a number.
     """
 
     title: str
@@ -50,17 +50,17 @@ class Report:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """The command lines that give these numbers again."""
+        """The command lines that reproduce the numbers."""
         return tuple(line.strip() for line in self.facts.get(REPRODUCE, "").splitlines() if line.strip())
 
     @property
     def headline(self) -> list[str]:
-        """The facts that stand below the title."""
+        """The facts shown below the title."""
         return [f"{name}: {text}" for name, text in self.plain_facts.items() if name.lower() in HEADLINE]
 
     @property
     def plain_facts(self) -> dict[str, str]:
-        """The facts without the command lines, those that are not known left out."""
+        """The facts without the command lines and without empty ones."""
         return {name: text for name, text in self.facts.items() if name != REPRODUCE and text.strip()}
 
 
@@ -68,7 +68,7 @@ FEW_QUESTIONS = 30
 
 
 def report_facts(view: StoryView) -> dict[str, str]:
-    """Say what the numbers rest on: run, baseline, data, judge, date, version, how to get them again."""
+    """Return where the numbers come from: run, baseline, data, judge, date, version, how to reproduce."""
     run = view.run
     questions = count(run.n_questions, "question")
     facts = {
@@ -96,45 +96,45 @@ def _judge(view: StoryView) -> str:
 
 def _commands(view: StoryView) -> list[str]:
     run = quote(view.run.run_id)
-    found = [f"ragtriage metrics {run}", f"ragtriage diagnose {run}"]
+    commands = [f"ragtriage metrics {run}", f"ragtriage diagnose {run}"]
     if view.baseline is not None:
-        found.append(f"ragtriage compare {quote(view.baseline.run_id)} {run} --family headline")
-    return found
+        commands.append(f"ragtriage compare {quote(view.baseline.run_id)} {run} --family headline")
+    return commands
 
 
 def caveats_of(view: StoryView) -> tuple[str, ...]:
-    """Name what a reader must bear in mind: estimates, what failed, few questions, findings of the checks."""
-    found = []
+    """Return what limits the numbers: few questions, estimates, failures, findings of the sanity checks."""
+    caveats = []
     if view.run.n_questions < FEW_QUESTIONS:
-        found.append(
-            f"Only {count(view.run.n_questions, 'question')}: most differences cannot be told from chance."
-        )
-    estimated = [name for name, one in view.summary.items() if set(one.sources) == {"estimated"}]
+        questions = count(view.run.n_questions, "question")
+        caveats.append(f"Only {questions}: most differences cannot be told from chance.")
+    estimated = sorted(
+        name for name, summary in view.summary.items() if set(summary.sources) == {"estimated"}
+    )
     if estimated:
-        found.append(f"Estimated from words, without a judge: {', '.join(sorted(estimated)[:8])}.")
-    failed = {name: one.n_failed for name, one in view.summary.items() if one.n_failed}
+        caveats.append(f"Estimated from words, without a judge: {', '.join(estimated[:8])}.")
+    failed = {name: summary.n_failed for name, summary in view.summary.items() if summary.n_failed}
     if failed:
-        most = max(failed.values())
-        found.append(
-            f"Up to {count(most, 'question')} could not be scored ({', '.join(sorted(failed)[:5])}); "
-            f"they are left "
-            "out of the means."
+        caveats.append(
+            f"Up to {count(max(failed.values()), 'question')} could not be scored "
+            f"({', '.join(sorted(failed)[:5])}); they are left out of the means."
         )
-    serious = [one.title for one in view.findings if one.severity in ("error", "warning")]
-    found += [f"The checks on the numbers found: {title}." for title in serious[:5]]
+    serious = [finding.title for finding in view.findings if finding.severity in ("error", "warning")]
+    caveats += [f"The checks on the numbers found: {title}." for title in serious[:5]]
     if view.comparison is not None:
-        found += list(view.comparison.warnings)
-    return tuple(found)
+        caveats += list(view.comparison.warnings)
+    return tuple(caveats)
 
 
-def report_of(view: StoryView, story: Story, made: Sequence[RenderedSection]) -> Report:
-    """Make the report of a story."""
-    told = f"for the {story.audience}" + (f", by {story.author}" if story.author else "")
+def report_of(view: StoryView, story: Story, sections: Sequence[RenderedSection]) -> Report:
+    """Return the report of a story with its rendered sections."""
+    author = f", by {story.author}" if story.author else ""
+    questions = count(view.run.n_questions, "question")
     return Report(
         title=story.title,
-        subtitle=f"{view.name}, {count(view.run.n_questions, 'question')}, {told}",
+        subtitle=f"{view.name}, {questions}, for the {story.audience}{author}",
         audience=story.audience,
-        sections=tuple(made),
+        sections=tuple(sections),
         facts=report_facts(view),
         caveats=caveats_of(view),
     )

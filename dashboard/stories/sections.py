@@ -1,6 +1,6 @@
-"""The points a story can make: each from the runs to heading, sentence, chart, table, cases and facts.
+"""The kinds of sections: each returns heading, sentence, chart, table, cases and facts from the runs.
 
-Every text here is plain; whoever shows it escapes it.
+Every text here is plain; whatever shows it escapes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dashboard.stories.diagnostic_sections import (
     oracle_gap_section,
     retrieval_section,
 )
-from dashboard.stories.story import Audience, RenderedSection, StorySection
+from dashboard.stories.story import AUDIENCES, Audience, RenderedSection, StorySection
 from dashboard.wording.diagnosis import inference_caveat, no_bad_case, ownership, rate_title
 from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, source_text
@@ -32,11 +32,11 @@ from data.gates.baseline import Baseline
 from data.gates.config import load_gates
 from data.gates.report import GateReport, gate_run
 from data.scoring.summaries import MetricSummary, interpretation_of
+from data.store.workspace import Run
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
 from metrics.gates.wording import gate_title
 from metrics.metric_registry import declared, title_of
-from metrics.schema.scores import IntArray
 
 __all__ = [
     "HEADLINE",
@@ -50,56 +50,58 @@ __all__ = [
     "trend_section",
 ]
 
-MOST_CASES, USUAL_CASES = 50, 3
+MOST_CASES, USUAL_CASES, MOST_SLICES = 50, 3, 8
 
 
 def chosen_cases(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
-    """Give cases in full.
+    """Return cases in full.
 
     Args:
         view: the runs.
         chosen: `cases`, names as in the address ("question_id~repeat") on lines; else `stage`, a failure
-            stage or "" for the one that owns most, and `n`, how many.
+            stage or "" for the one with the most bad cases, and `n`, how many.
     """
-    rows, missing = _named(view, chosen["cases"]) if chosen.get("cases") else (_worst(view, chosen), 0)
-    cases = [native_record(_plain(read_case(view.scored, int(row)))) for row in rows]
-    heading = "Cases" if chosen.get("cases") or not len(rows) else f"Examples: {_stage(view, int(rows[0]))}"
-    said = "" if cases else "There is no such case in this run."
-    gone = f"{count(missing, 'case')} chosen before are not in this run" if missing else ""
+    names = [name.strip() for name in chosen.get("cases", "").splitlines() if name.strip()][:MOST_CASES]
+    rows = _named_rows(view, names) if chosen.get("cases") else _rows_of_stage(view, chosen)
+    missing = len(names) - len(rows) if chosen.get("cases") else 0
+    heading = "Cases"
+    if rows and not chosen.get("cases"):
+        code = int(view.diagnosis.stages.stage[rows[0]])
+        heading = f"Examples: {STAGES[code].title if code >= 0 else 'not bad'}"
+    samples = [read_case(view.scored, row) for row in rows]
     return RenderedSection(
-        "cases", heading, said, cases=cases, facts=[count(len(cases), "case") + " in full", gone]
+        "cases",
+        heading,
+        "" if rows else "There is no such case in this run.",
+        cases=[
+            native_record({key: value for key, value in sample.items() if key != "judged"})
+            for sample in samples
+        ],
+        facts=[
+            count(len(rows), "case") + " in full",
+            f"{count(missing, 'case')} chosen before are not in this run" if missing else "",
+        ],
     )
 
 
-def _plain(sample: dict[str, object]) -> dict[str, object]:
-    return {key: value for key, value in sample.items() if key != "judged"}
-
-
-def _named(view: StoryView, names: str) -> tuple[IntArray, int]:
-    wanted = [one.strip() for one in names.splitlines() if one.strip()][:MOST_CASES]
-    found = []
-    for name in wanted:
+def _named_rows(view: StoryView, names: Sequence[str]) -> list[int]:
+    rows = []
+    for name in names:
         question, _, repeat = name.rpartition("~")
         row = row_of(view.scored, question, int(repeat)) if question and repeat.isdecimal() else None
-        found += [] if row is None else [row]
-    return np.array(found, dtype=np.int64), len(wanted) - len(found)
+        rows += [] if row is None else [row]
+    return rows
 
 
-def _worst(view: StoryView, chosen: Mapping[str, str]) -> IntArray:
-    found = view.diagnosis
-    entries = found.fix_first
+def _rows_of_stage(view: StoryView, chosen: Mapping[str, str]) -> list[int]:
+    entries = view.diagnosis.fix_first
     key = chosen.get("stage") or (entries[0].key if entries else "")
-    codes = [at for at, stage in enumerate(STAGES) if stage.key == key]
+    codes = [code for code, stage in enumerate(STAGES) if stage.key == key]
     if not codes:
-        return np.zeros(0, dtype=np.int64)
-    given = chosen.get("n", "")
-    n = min(int(given), MOST_CASES) if given.isdecimal() else USUAL_CASES
-    return np.flatnonzero(found.stages.stage == codes[0])[:n]
-
-
-def _stage(view: StoryView, row: int) -> str:
-    code = int(view.diagnosis.stages.stage[row])
-    return STAGES[code].title if code >= 0 else "not bad"
+        return []
+    wanted = chosen.get("n", "")
+    n = min(int(wanted), MOST_CASES) if wanted.isdecimal() else USUAL_CASES
+    return [int(row) for row in np.flatnonzero(view.diagnosis.stages.stage == codes[0])[:n]]
 
 
 HEADLINE = (
@@ -116,102 +118,100 @@ HEADLINE = (
 
 
 def trend_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
-    """Give a metric over versions; `metric` of the choices says which, else the first headline metric."""
+    """Return a metric over versions; `chosen` may name it, else it is the first headline metric."""
     metric = chosen.get("metric") or next((name for name in HEADLINE if name in view.summary), "")
-    points = [_point(view, run.run_id, metric) for run in view.runs]
-    measured = [one for one in points if one.mean is not None]
+    points = [_trend_point(view, run, metric) for run in view.runs]
+    measured = [point for point in points if point.mean is not None]
     title = capital(title_of(metric)) if metric else "Metric"
     heading = f"{title} over versions"
     if not measured:
         return RenderedSection("trend", heading, "No version has this measured.")
-    base = _point(view, view.baseline.run_id, metric).mean if view.baseline else None
+    baseline = _trend_point(view, view.baseline, metric).mean if view.baseline else None
     return RenderedSection(
         "trend",
         heading,
-        chart=trend(points, title, base),
+        chart=trend(points, title, baseline),
         rows=[
             {
-                "Version": one.label,
-                "Made": one.when,
-                "Mean": number(one.mean),
-                "95 % interval": interval_text(one.low, one.high),
-                "n": one.n,
+                "Version": point.label,
+                "Made": point.when,
+                "Mean": number(point.mean),
+                "95 % interval": interval_text(point.low, point.high),
+                "n": point.n,
             }
-            for one in measured
+            for point in measured
         ],
         facts=[count(len(measured), "version"), "95 % intervals over questions", "dashed: the baseline"],
         alt=f"{title} of each version with 95 % intervals",
     )
 
 
-def _point(view: StoryView, run_id: str, metric: str) -> Point:
-    run = next(one for one in view.runs if one.run_id == run_id)
-    one = view.store.summary(run).get(metric)
-    mean, low, high, n = (one.mean, one.low, one.high, one.n_scored) if one else (None, None, None, 0)
-    when = f"{run.created_at:%Y-%m-%d %H:%M}"
-    return Point(view.names[run_id], when, mean, low, high, n, run_id == view.run.run_id)
+def _trend_point(view: StoryView, run: Run, metric: str) -> Point:
+    summary = view.store.summary(run).get(metric)
+    when, current = f"{run.created_at:%Y-%m-%d %H:%M}", run.run_id == view.run.run_id
+    if summary is None:
+        return Point(view.names[run.run_id], when, None, None, None, 0, current)
+    name = view.names[run.run_id]
+    return Point(name, when, summary.mean, summary.low, summary.high, summary.n_scored, current)
 
 
-TOLD = 3  # gates that the sentence names
+MOST_QUOTED = 3  # gates in the sentence
 
 
 def story_gates(view: StoryView) -> GateReport:
     """Judge the run of a story by the gates of its project."""
-    held = Baseline(view.baseline, "chosen for this story" if view.baseline else "the story has no baseline")
-    return gate_run(view.store, view.run, held, load_gates(view.store.workspace))
+    origin = "chosen for this story" if view.baseline else "the story has no baseline"
+    baseline = Baseline(view.baseline, origin)
+    return gate_run(view.store, view.run, baseline, load_gates(view.store.workspace))
 
 
 def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    """Give the verdict with a row for each gate."""
+    """Return the gate verdict with a row for each gate."""
     report = story_gates(view)
-    blocking = [one for one in report.results if one.gate.severity == "block" and not one.excused]
-    failing = [one for one in blocking if one.verdict == "FAIL"]
-    unsure = [one for one in blocking if one.verdict in ("INCONCLUSIVE", "UNMEASURED")]
-    told = failing or unsure
-    more = f" And {len(told) - TOLD} more, below." if len(told) > TOLD else ""
-    said = " ".join(one.sentence for one in told[:TOLD]) + more
-    base = f"against {report.baseline_name}" if report.baseline_name else "without a baseline"
+    blocking = [result for result in report.results if result.gate.severity == "block" and not result.excused]
+    failing = [result for result in blocking if result.verdict == "FAIL"]
+    open_gates = [result for result in blocking if result.verdict in ("INCONCLUSIVE", "UNMEASURED")]
+    quoted = failing or open_gates
+    more = f" And {len(quoted) - MOST_QUOTED} more, below." if len(quoted) > MOST_QUOTED else ""
+    sentence = " ".join(result.sentence for result in quoted[:MOST_QUOTED]) + more
+    newly_failing = count(len(report.newly_failing), "question")
     return RenderedSection(
         "verdict",
         f"Verdict: {report.verdict}",
-        said or "Every blocking gate passes.",
+        sentence or "Every blocking gate passes.",
         rows=[
             {
-                "Gate": gate_title(one.gate),
-                "Verdict": one.verdict,
-                "Value": number(one.mean),
-                "95 % interval": interval_text(one.low, one.high),
-                "n": one.n_scored,
-                "If it fails": f"{'blocks' if one.gate.severity == 'block' else 'warns'}: {one.gate.reason}",
+                "Gate": gate_title(result.gate),
+                "Verdict": result.verdict,
+                "Value": number(result.mean),
+                "95 % interval": interval_text(result.low, result.high),
+                "n": result.n_scored,
+                "If it fails": f"{'blocks' if result.gate.severity == 'block' else 'warns'}: "
+                f"{result.gate.reason}",
             }
-            for one in report.results
+            for result in report.results
         ],
         facts=[
-            base,
-            f"{count(len(report.newly_failing), 'question')} newly failing of {report.n_compared:,} compared"
-            if report.n_compared
-            else "",
+            f"against {report.baseline_name}" if report.baseline_name else "without a baseline",
+            f"{newly_failing} newly failing of {report.n_compared:,} compared" if report.n_compared else "",
             "PASS and FAIL only where the whole 95 % interval lies on one side of the threshold",
             *report.warnings,
         ],
     )
 
 
-Maker = Callable[[StoryView, Mapping[str, str]], RenderedSection]
-
-
 @dataclass(frozen=True)
 class SectionKind:
-    """A kind of point.
+    """A kind of section.
 
     Attributes:
-        title: for the list of what can be picked.
-        make: from runs and choices to what is shown.
-        audiences: for whom it stands in a fresh story.
+        title: in the list to choose from.
+        render: returns the section from the runs and the author's choices.
+        audiences: those whose new stories begin with it.
     """
 
     title: str
-    render: Maker
+    render: Callable[[StoryView, Mapping[str, str]], RenderedSection]
     audiences: tuple[Audience, ...] = ("engineer",)
 
 
@@ -220,179 +220,186 @@ def _text(_view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
 
 
 def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    shown = [name for name in HEADLINE if name in view.summary and view.summary[name].n_scored]
-    if not shown:
-        return RenderedSection("headline", "How good is it?", "No headline metric was measured on this run.")
-    rows = [_metric_row(name, view.summary[name]) for name in shown]
+    heading = "How good is it?"
+    metrics = [name for name in HEADLINE if name in view.summary and view.summary[name].n_scored]
+    if not metrics:
+        return RenderedSection("headline", heading, "No headline metric was measured on this run.")
     rate = view.diagnosis.pass_rate
-    said = (
-        f"{rate_title(view.diagnosis)}: {percent(rate.mean)} of cases "
-        f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, {count(rate.n_scored, 'question')})."
-        if rate.n_scored
-        else "Nothing was measured that says whether a case is good."
-    )
+    sentence = "No metric that tells good cases from bad ones was measured."
+    if rate.n_scored:
+        sentence = (
+            f"{rate_title(view.diagnosis)}: {percent(rate.mean)} of cases "
+            f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, "
+            f"{count(rate.n_scored, 'question')})."
+        )
+    if len(metrics) == 1:
+        sentence += f" {interpretation_of(metrics[0], view.summary[metrics[0]]).sentence}"
     return RenderedSection(
         "headline",
-        "How good is it?",
-        f"{said} {interpretation_of(shown[-1], view.summary[shown[-1]]).sentence}"
-        if len(shown) == 1
-        else said,
-        rows=rows,
+        heading,
+        sentence,
+        rows=[_metric_row(name, view.summary[name]) for name in metrics],
         facts=["means over questions, repeats averaged first", "95 % intervals"],
     )
 
 
-def _metric_row(name: str, one: MetricSummary) -> dict[str, str]:
-    said = interpretation_of(name, one)
+def _metric_row(name: str, summary: MetricSummary) -> dict[str, str]:
+    interpretation = interpretation_of(name, summary)
     return {
         "Metric": capital(title_of(name)),
-        "Mean": number(one.mean),
-        "95 % interval": interval_text(one.low, one.high),
-        "Questions": f"{one.n_scored:,} of {one.n_applicable:,}",
-        "Obtained": source_text(one),
-        "Band": said.standing,
-        "Meaning": said.meaning,
+        "Mean": number(summary.mean),
+        "95 % interval": interval_text(summary.low, summary.high),
+        "Questions": f"{summary.n_scored:,} of {summary.n_applicable:,}",
+        "Obtained": source_text(summary),
+        "Band": interpretation.standing,
+        "Meaning": interpretation.meaning,
     }
 
 
 def _fix_first(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    found = view.diagnosis
-    entries = found.fix_first
+    diagnosis = view.diagnosis
+    entries = diagnosis.fix_first
     heading = "What should be fixed first?"
     if not entries:
-        return RenderedSection("fix_first", heading, no_bad_case(found))
+        return RenderedSection("fix_first", heading, no_bad_case(diagnosis))
     top = entries[0]
     bound = (
         f" If that stage were perfect, the pass rate would be at most {percent(top.pass_rate_if_perfect)} "
-        f"(now {percent(found.pass_rate.mean)}): an upper bound."
+        f"(now {percent(diagnosis.pass_rate.mean)}): an upper bound."
     )
-    bad = int(found.bad.bad.sum())
+    bad = int(diagnosis.bad.bad.sum())
     return RenderedSection(
         "fix_first",
         heading,
         f"{top.title} {ownership(top, bad)}.{bound}",
         chart=fix_first_bars(entries),
-        rows=[{"Stage": one.title, "Bad cases": one.n_bad, "Owner": one.owner} for one in entries],
+        rows=[{"Stage": entry.title, "Bad cases": entry.n_bad, "Owner": entry.owner} for entry in entries],
         facts=[
-            f"{bad:,} bad of {count(found.scored.n, 'case')}",
+            f"{bad:,} bad of {count(diagnosis.scored.n, 'case')}",
             "each bad case belongs to the first stage whose evidence it meets",
-            inference_caveat(found, top, view.findings),
+            inference_caveat(diagnosis, top, view.findings),
         ],
         alt="Failure stages by number of bad cases",
     )
 
 
 def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    counts = view.diagnosis.pattern_counts()
-    rows = [{"Pattern": one.title, "Cases": counts[one.key]} for one in PATTERNS if counts[one.key]]
-    signal = title_of(view.diagnosis.context_metric) if view.diagnosis.context_metric else "none measured"
+    diagnosis = view.diagnosis
+    counts = diagnosis.pattern_counts()
+    metric = title_of(diagnosis.context_metric) if diagnosis.context_metric else "none measured"
     return RenderedSection(
         "patterns",
         "Retrieval or generation?",
-        rows=rows,
-        facts=[f"context signal: {signal}", count(view.diagnosis.scored.n, "case")],
+        rows=[
+            {"Pattern": pattern.title, "Cases": counts[pattern.key]}
+            for pattern in PATTERNS
+            if counts[pattern.key]
+        ],
+        facts=[f"context metric: {metric}", count(diagnosis.scored.n, "case")],
     )
 
 
 def _change(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading = "Did the last change help?"
-    found = view.comparison
-    if found is None or view.baseline is None:
-        return RenderedSection("change", heading, "No baseline was chosen, so nothing can be said.")
+    comparison = view.comparison
+    if comparison is None or view.baseline is None:
+        return RenderedSection("change", heading, "No baseline was chosen, so nothing can be compared.")
     base = view.names[view.baseline.run_id]
-    known = [one for one in found.differences if one.difference.n_pairs]
-    if not known:
-        said = f"{base} and this run have no metric measured on the same questions, so nothing can be said."
-        return RenderedSection("change", heading, said, facts=list(found.warnings))
-    moved = [one for one in known if one.verdict in ("better", "worse")]
-    said = "; ".join(
-        f"{capital(title_of(one.metric))} {signed(one.difference.difference)} "
-        f"({interval_text(one.difference.low, one.difference.high)}), {one.verdict}"
-        for one in moved
+    paired = [change for change in comparison.differences if change.difference.n_pairs]
+    if not paired:
+        sentence = f"{base} and this run have no metric measured on the same questions."
+        return RenderedSection("change", heading, sentence, facts=list(comparison.warnings))
+    moved = "; ".join(
+        f"{capital(title_of(change.metric))} {signed(change.difference.difference)} "
+        f"({interval_text(change.difference.low, change.difference.high)}), {change.verdict}"
+        for change in paired
+        if change.verdict in ("better", "worse")
     )
     return RenderedSection(
         "change",
         heading,
-        f"Against {base}: {said}." if said else f"Against {base}, no metric moved beyond chance.",
-        chart=_forest(known),
+        f"Against {base}: {moved}." if moved else f"Against {base}, no metric moved beyond chance.",
+        chart=_forest(paired),
         rows=[
             {
-                "Metric": capital(title_of(one.metric)),
-                "Baseline": number(one.base),
-                "This run": number(one.other),
-                "Difference": signed(one.difference.difference),
-                "95 % interval": interval_text(one.difference.low, one.difference.high),
-                "n": one.difference.n_pairs,
-                "p (Holm)": p_value(one.adjusted_p),
-                "Verdict": one.verdict,
+                "Metric": capital(title_of(change.metric)),
+                "Baseline": number(change.base),
+                "This run": number(change.other),
+                "Difference": signed(change.difference.difference),
+                "95 % interval": interval_text(change.difference.low, change.difference.high),
+                "n": change.difference.n_pairs,
+                "p (Holm)": p_value(change.adjusted_p),
+                "Verdict": change.verdict,
             }
-            for one in known
+            for change in paired
         ],
         facts=[
-            f"paired on {count(len(found.matched.base), 'shared question')}",
-            f"{count(len(known), 'metric')}, Holm-corrected; the intervals are not corrected",
-            *found.warnings,
+            f"paired on {count(len(comparison.matched.base), 'shared question')}",
+            f"{count(len(paired), 'metric')}, Holm-corrected; the intervals are not corrected",
+            *comparison.warnings,
         ],
         alt="Differences to the baseline with 95 % intervals",
     )
 
 
 def _forest(differences: Sequence[MetricDifference]) -> Chart:
-    shown = [one for one in differences if one.metric == GOOD_SHARE or _share(one.metric)]
-    known = {one.metric: declared(one.metric) for one in shown}
-    return difference_forest(
-        shown, {name: one.higher_is_better if one else True for name, one in known.items()}
-    )
-
-
-def _share(metric: str) -> bool:
-    found = declared(metric)
-    return found is not None and found.bounds == (0.0, 1.0)
+    """Return the differences of metrics from 0 to 1, which share a scale."""
+    metrics = {change.metric: declared(change.metric) for change in differences}
+    shown = [
+        change
+        for change in differences
+        if change.metric == GOOD_SHARE
+        or ((metric := metrics[change.metric]) is not None and metric.bounds == (0.0, 1.0))
+    ]
+    higher = {name: metric.higher_is_better if metric else True for name, metric in metrics.items()}
+    return difference_forest(shown, higher)
 
 
 def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    found = view.diagnosis.worst_slices
-    heading = "Where does it do worst?"
-    if not found:
+    heading, slices = "Where does it do worst?", view.diagnosis.worst_slices
+    if not slices:
         return RenderedSection(
             "slices", heading, "No slice has enough questions and does worse than the rest."
         )
-    real = [one for one in found if one.adjusted_p < 0.05]
+    n_worse = sum(piece.adjusted_p < 0.05 for piece in slices)
     return RenderedSection(
         "slices",
         heading,
-        f"{len(real)} of {found[0].n_looked_at} slices do worse than the rest beyond chance.",
+        f"{n_worse} of {slices[0].n_looked_at} slices do worse than the rest beyond chance.",
         rows=[
             {
-                "Slice": f"{one.name}: {one.value}",
-                "Bad": f"{one.n_bad:,} of {one.n:,}",
-                "Share": percent(one.rate),
-                "The rest": percent(one.rate_rest),
-                "p (Holm)": p_value(one.adjusted_p),
+                "Slice": f"{piece.name}: {piece.value}",
+                "Bad": f"{piece.n_bad:,} of {piece.n:,}",
+                "Share": percent(piece.rate),
+                "The rest": percent(piece.rate_rest),
+                "p (Holm)": p_value(piece.adjusted_p),
             }
-            for one in found[:8]
+            for piece in slices[:MOST_SLICES]
         ],
-        facts=[f"{found[0].n_looked_at} slices looked at, Holm-corrected"],
+        facts=[f"{slices[0].n_looked_at} slices looked at, Holm-corrected"],
     )
 
 
-def _checks(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+def _sanity_checks(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading = "Can the numbers be trusted?"
     if not view.findings:
         return RenderedSection("checks", heading, "The numbers agree with each other.")
-    rows = [
-        {"Kind": one.severity, "Finding": one.title, "What it says": one.message} for one in view.findings
-    ]
     return RenderedSection(
-        "checks", heading, f"{count(len(rows), 'finding')} of the checks on the numbers.", rows=rows
+        "checks",
+        heading,
+        f"{count(len(view.findings), 'finding')} of the checks on the numbers.",
+        rows=[
+            {"Kind": finding.severity, "Finding": finding.title, "What it says": finding.message}
+            for finding in view.findings
+        ],
     )
 
 
 SECTION_KINDS: Mapping[str, SectionKind] = {
-    "verdict": SectionKind("Verdict: the gates", gate_section, ("engineer", "lead", "stakeholder")),
-    "headline": SectionKind("Headline metrics", _headline, ("engineer", "lead", "stakeholder")),
-    "change": SectionKind("Change since the baseline", _change, ("engineer", "lead", "stakeholder")),
-    "fix_first": SectionKind("What to fix first", _fix_first, ("engineer", "lead", "stakeholder")),
+    "verdict": SectionKind("Verdict: the gates", gate_section, AUDIENCES),
+    "headline": SectionKind("Headline metrics", _headline, AUDIENCES),
+    "change": SectionKind("Change since the baseline", _change, AUDIENCES),
+    "fix_first": SectionKind("What to fix first", _fix_first, AUDIENCES),
     "patterns": SectionKind("Metric patterns", _patterns),
     "slices": SectionKind("Worst slices", _slices, ("engineer", "lead")),
     "cases": SectionKind("Cases in full", chosen_cases, ("engineer", "lead")),
@@ -401,27 +408,25 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
     "alignment": SectionKind("Use by rank", alignment_section),
     "losses": SectionKind("Lost in retrieval or generation", oracle_gap_section),
     "chunking": SectionKind("Chunking grid", grid_section),
-    "checks": SectionKind("Checks on the numbers", _checks),
+    "checks": SectionKind("Checks on the numbers", _sanity_checks),
     "text": SectionKind("Text", _text, ()),
-}
+}  # the keys are stored in stories
 
 
 def default_sections(audience: Audience) -> tuple[StorySection, ...]:
-    """Give the points of a fresh story for an audience."""
+    """Return the sections that a new story for an audience begins with."""
     return tuple(StorySection(key) for key, kind in SECTION_KINDS.items() if audience in kind.audiences)
 
 
-def render_section(view: StoryView, piece: StorySection) -> RenderedSection:
-    """Make a point of a story; one that this version does not know, or that fails, says so."""
-    kind = SECTION_KINDS.get(piece.kind)
+def render_section(view: StoryView, section: StorySection) -> RenderedSection:
+    """Return a section as it is shown; for an unknown or failing kind, one that says so."""
+    kind = SECTION_KINDS.get(section.kind)
     if kind is None:
-        known = ", ".join(SECTION_KINDS)
-        return RenderedSection(
-            piece.kind, piece.heading or "Unknown point", f"No point {piece.kind[:40]!r}; known: {known}"
-        )
+        sentence = f"No section kind {section.kind[:40]!r}; known: {', '.join(SECTION_KINDS)}"
+        return RenderedSection(section.kind, section.heading or "Unknown section", sentence)
     try:
-        made = kind.render(view, piece.chosen)
+        rendered = kind.render(view, section.chosen)
     except DataError as error:
-        made = RenderedSection(piece.kind, kind.title, f"This cannot be shown: {error}")
-    facts: Sequence[str] = [one for one in made.facts if one]
-    return replace(made, heading=piece.heading or made.heading, note=piece.note, facts=facts)
+        rendered = RenderedSection(section.kind, kind.title, f"This cannot be shown: {error}")
+    facts = [fact for fact in rendered.facts if fact]
+    return replace(rendered, heading=section.heading or rendered.heading, note=section.note, facts=facts)

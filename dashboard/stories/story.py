@@ -1,4 +1,4 @@
-"""A story for people: what is told, in which order, to whom. What it shows is made anew from the runs."""
+"""A story: the sections of a report in order, for an audience. Their content is rendered from the runs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MOST_SECTIONS, LONGEST_HEADING, LONGEST_NOTE = 60, 200, 5000
 
 @dataclass(frozen=True)
 class StorySection:
-    """One point of a story.
+    """A section as the author chose it.
 
     Attributes:
-        kind: key of the maker in dashboard.stories.sections, or "text".
-        heading: in place of the maker's own; "" for that.
+        kind: a key of dashboard.stories.sections.SECTION_KINDS.
+        heading: replaces the heading of the kind; "" to keep that.
         note: what the author adds, plain text.
-        chosen: what the maker needs to know, e.g. {"metric": "faithfulness"}.
+        chosen: settings of the kind, such as {"metric": "faithfulness"}.
     """
 
     kind: str
@@ -43,8 +43,8 @@ class Story:
         run: run id.
         baseline: run id, "" for none.
         audience: whom it is for; it decides how much is shown.
-        pieces: in order.
-        author: who made it, "" where not said.
+        sections: in order.
+        author: who created it, "" where not recorded.
     """
 
     title: str
@@ -55,27 +55,27 @@ class Story:
     author: str = ""
 
     def to_json(self) -> str:
-        """Write the story as the ledger holds it."""
+        """Return the story as the ledger stores it."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
     def moved(self, at: int, by: int) -> Story:
-        """Give the story with one piece moved; beyond an end it stays where it is."""
+        """Return the story with one section moved; beyond an end it stays where it is."""
         to = at + by
         if not (0 <= at < len(self.sections) and 0 <= to < len(self.sections)):
             return self
-        pieces = list(self.sections)
-        pieces.insert(to, pieces.pop(at))
-        return replace(self, sections=tuple(pieces))
+        sections = list(self.sections)
+        sections.insert(to, sections.pop(at))
+        return replace(self, sections=tuple(sections))
 
 
 @dataclass(frozen=True)
 class RenderedSection:
-    """A point of a story as it is shown, the same in the app, HTML, PPTX and PDF.
+    """A section as it is shown, the same in the app, HTML, PPTX and PDF.
 
     Attributes:
-        kind: of the piece.
+        kind: of the section.
         heading: one sentence or title.
-        sentence: what the numbers say in plain words, with number and uncertainty; "" where nothing is said.
+        sentence: the result in plain words, with number and uncertainty; "" for none.
         chart: what is drawn, or None.
         rows: table as rows of text and numbers; empty for none.
         cases: chosen cases in full, in the native form; empty for none.
@@ -96,31 +96,32 @@ class RenderedSection:
 
 
 def story_from_json(text: str) -> Story:
-    """Read what Story.to_json wrote.
+    """Read what Story.to_json wrote; earlier versions stored the sections as "pieces".
 
     Raises:
-        DataError: it is no story; the message names what is wrong.
+        DataError: it is not a story; the message names what is wrong.
     """
     try:
-        given = json.loads(text)
-        pieces = tuple(_piece(one) for one in given.get("sections", given.get("pieces", ()))[:MOST_SECTIONS])
-        audience = next((one for one in AUDIENCES if one == given["audience"]), AUDIENCES[-1])
+        fields = json.loads(text)
+        sections = fields.get("sections", fields.get("pieces", ()))[:MOST_SECTIONS]
         return Story(
-            str(given["title"])[:LONGEST_HEADING],
-            str(given["run"]),
-            str(given["baseline"]),
-            audience,
-            pieces,
-            str(given["author"])[:LONGEST_HEADING],
+            str(fields["title"])[:LONGEST_HEADING],
+            str(fields["run"]),
+            str(fields["baseline"]),
+            fields["audience"] if fields["audience"] in AUDIENCES else AUDIENCES[-1],
+            tuple(_section(section) for section in sections),
+            str(fields["author"])[:LONGEST_HEADING],
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"story: cannot be read ({type(error).__name__}: {error}); make a new one") from error
+        raise DataError(
+            f"story: cannot be read ({type(error).__name__}: {error}); create a new one"
+        ) from error
 
 
-def _piece(given: Mapping[str, Any]) -> StorySection:
+def _section(fields: Mapping[str, Any]) -> StorySection:
     return StorySection(
-        str(given["kind"]),
-        str(given["heading"])[:LONGEST_HEADING],
-        str(given["note"])[:LONGEST_NOTE],
-        {str(key): str(value) for key, value in given["chosen"].items()},
+        str(fields["kind"]),
+        str(fields["heading"])[:LONGEST_HEADING],
+        str(fields["note"])[:LONGEST_NOTE],
+        {str(key): str(value) for key, value in fields["chosen"].items()},
     )

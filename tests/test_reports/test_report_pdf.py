@@ -114,7 +114,7 @@ def test_the_environment_names_the_browser(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_one_that_playwright_brought_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in browsers.NAMED_BY:
+    for name in browsers.PATH_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     own = tmp_path / ".cache/ms-playwright/chromium-1200/chrome-linux/chrome"
     own.parent.mkdir(parents=True)

@@ -8,8 +8,8 @@ import pytest
 
 from dashboard.export.formats import export_report
 from dashboard.stories.context import StoryView
-from dashboard.stories.sections import PIECES, default_sections, render_section
 from dashboard.stories.report import report_of
+from dashboard.stories.sections import SECTION_KINDS, default_sections, render_section
 from dashboard.stories.story import AUDIENCES, Story, StorySection, story_from_json
 from data.errors import DataError
 from data.scoring.run_store import RunStore
@@ -57,7 +57,7 @@ def test_pieces_move_within_their_list() -> None:
     assert story.moved(2, 1) == story
 
 
-@pytest.mark.parametrize("kind", PIECES)
+@pytest.mark.parametrize("kind", SECTION_KINDS)
 @pytest.mark.parametrize(
     ("project", "name"),
     [("iris", "basic"), ("mtrag", "GPT-4.0"), ("musique", "BM25"), ("ragchecker", "RAGChecker example")],
