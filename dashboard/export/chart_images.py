@@ -31,7 +31,7 @@ def chart_image(
 
     Args:
         chart: what is drawn; its own height is kept.
-        image_format: one of IMAGE_FORMS; PNG has twice the pixels.
+        image_format: one of IMAGE_FORMATS; PNG has twice the pixels.
         width: in CSS pixels.
         seconds: the time limit.
 
