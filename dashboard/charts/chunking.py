@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from dashboard.charts.chart import Axis, Dash, Frame, Heatmap, finite
-from dashboard.charts.style import BLUE, GREY, ORANGE, error_bars, laid_out
+from dashboard.charts.style import BLUE, GREY, ORANGE, error_bars, with_layout
 from dashboard.wording.escaping import chart_text
 from data.chunking.grids import Grid
 from data.chunking.ranking import GridRanking, MarginalEffect, TrialValue
@@ -104,4 +104,4 @@ def marginal_effect_curve(
         title=chart_text(f"{margin.axis} ({unit})" if unit else margin.axis), type="category", automargin=True
     )
     figure.update_yaxes(title=chart_text(title), range=span, automargin=True)
-    return laid_out(figure, 300, showlegend=False)
+    return with_layout(figure, 300, showlegend=False)

@@ -139,7 +139,9 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
             {
                 "Chunking": result.trial.run.name,
                 "Mean": number(result.value.mean if result.value else None, 3),
-                "95 % interval": interval_text(result.value.low, result.value.high, 3) if result.value else "–",
+                "95 % interval": interval_text(result.value.low, result.value.high, 3)
+                if result.value
+                else "–",
                 "Place": result.outcome,
             }
             for result in ranking.values

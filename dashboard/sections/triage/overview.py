@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.charts.overview import Point, fix_first_bars, trend
 from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.style import VERDICT_BADGES, VERDICT_MARKS
+from dashboard.charts.style import VERDICT_BADGES, VERDICT_LABELS
 from dashboard.shell.components import draw, facts, metric_title, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.widgets import choose
@@ -125,7 +125,7 @@ def baseline_card(comparison: Comparison | None) -> None:
         f"{signed(100 * difference.difference, 0)} points" if difference.n_pairs else NOT_MEASURED,
         border=True,
         height="stretch",
-        delta=f"{VERDICT_MARKS[change.verdict]}, n = {count(difference.n_pairs, 'shared question')}",
+        delta=f"{VERDICT_LABELS[change.verdict]}, n = {count(difference.n_pairs, 'shared question')}",
         delta_color="off",
         delta_arrow="off",
         help=f"Paired by question; 95 % interval {interval_text(difference.low, difference.high)}, "
@@ -182,7 +182,7 @@ def change_section(comparison: Comparison | None) -> None:
     for change in moved:
         difference = change.difference
         st.markdown(
-            f":{VERDICT_BADGES[change.verdict]}-badge[{VERDICT_MARKS[change.verdict]}] "
+            f":{VERDICT_BADGES[change.verdict]}-badge[{VERDICT_LABELS[change.verdict]}] "
             f"{markdown_text(metric_title(change.metric))}: {number(change.base)} → {number(change.other)} "
             f"({signed(difference.difference)}, {interval_text(difference.low, difference.high)}, "
             f"n = {difference.n_pairs}; {family})"
@@ -258,7 +258,7 @@ def metric_table(view: View, summaries: Mapping[str, MetricSummary], comparison:
 
 
 def _change_text(change: MetricDifference) -> str:
-    return f"{signed(change.difference.difference)} {VERDICT_MARKS[change.verdict].split(' ')[0]}"
+    return f"{signed(change.difference.difference)} {VERDICT_LABELS[change.verdict].split(' ')[0]}"
 
 
 def _is_usual_k(name: str) -> bool:
