@@ -15,18 +15,18 @@ class DataError(Exception):
 
 
 class WorkspaceError(DataError):
-    """A workspace, a run in it or its ledger cannot be used as asked."""
+    """A workspace, a run in it or its annotations database cannot be used in this way."""
 
 
 @dataclass(frozen=True)
 class ValidationError:
-    """One thing wrong with an input file.
+    """An error in an input file.
 
     Attributes:
-        file: name of the file as the user gave it.
-        line: 1-based line or row; None where the file as a whole is meant.
-        field: path of the field, e.g. "retrieved[2].id"; "" where the line as a whole is meant.
-        what: what is wrong, with the offending value shortened.
+        file: name of the file as the user typed it.
+        line: 1-based line or row; None for the file as a whole.
+        field: path of the field, e.g. "retrieved[2].id"; "" for the line as a whole.
+        what: what is wrong, with the invalid value shortened.
         accepted: what would be accepted.
     """
 

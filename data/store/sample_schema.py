@@ -118,7 +118,7 @@ SCHEMA = pa.schema(
 )
 
 FIELDS = dict.fromkeys(name for name in SCHEMA.names if name not in ("row", "extra")).keys()  # in order
-LATER_FIELDS = ("retrieved_tokens", "relevant_chunks")  # absent from runs stored before they were known
+LATER_FIELDS = ("retrieved_tokens", "relevant_chunks")  # missing in runs stored by earlier versions
 
 
 def conform(table: Any) -> Any:

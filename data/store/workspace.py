@@ -139,7 +139,7 @@ class Workspace:
 
     @property
     def index_path(self) -> Path:
-        """The rebuildable index."""
+        """The index of runs, which can be rebuilt."""
         return self.root / "catalogue.sqlite"
 
     def samples_path(self, run_id: str) -> Path:

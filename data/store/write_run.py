@@ -55,7 +55,7 @@ class _Tally:
             errors.add(line, "question_id", what, "each question_id once per repeat")
         self.questions.add(sample["question_id"])
         self.fields.update(name for name, value in sample.items() if value is not None)
-        for name in LATER_FIELDS:  # a run keeps the id it had before the field was known
+        for name in LATER_FIELDS:  # absent ones are not hashed, so that ids of earlier versions stay valid
             if sample[name] is None:
                 del sample[name]
         self.digest.update(orjson.dumps(sample))

@@ -1,4 +1,4 @@
-"""Formats are told by content, whatever the file is called and however it is encoded."""
+"""Formats are detected from the content, whatever the file's name and encoding."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
 
 def count(source: Source) -> list[int]:
     errors = ValidationErrors(source.name)
-    counts = [sum(1 for _ in draft.records) for draft in read_runs(source, Options(), errors)]
+    counts = [sum(1 for _ in parsed.records) for parsed in read_runs(source, Options(), errors)]
     errors.raise_if_any()
     return counts
 

@@ -33,36 +33,36 @@ GOLDEN = {
 def read(path: str, options: Options | None = None) -> tuple[list[ParsedRun], list[list[Any]]]:
     source = Source.from_path(FIXTURES / path)
     errors = ValidationErrors(source.name)
-    drafts = read_runs(source, options or Options(), errors)
-    records = [list(draft.records) for draft in drafts]
+    parsed_runs = read_runs(source, options or Options(), errors)
+    records = [list(parsed.records) for parsed in parsed_runs]
     for run in records:
         for line, record in run:
             normalise(record, line, errors)
     errors.raise_if_any()
-    return drafts, records
+    return parsed_runs, records
 
 
-def shown(draft: ParsedRun, records: list[Any]) -> dict[str, Any]:
+def shown(parsed: ParsedRun, records: list[Any]) -> dict[str, Any]:
     return {
-        "name": draft.name,
-        "format": draft.format,
-        "named_by_content": draft.named_by_content,
-        "config": dict(draft.config),
-        "dataset": draft.dataset,
-        "created_at": str(draft.created_at) if draft.created_at else None,
-        "notes": list(draft.notes),
-        "mapping": {column.column: column.field for column in draft.mapping},
+        "name": parsed.name,
+        "format": parsed.format,
+        "named_by_content": parsed.named_by_content,
+        "config": dict(parsed.config),
+        "dataset": parsed.dataset,
+        "created_at": str(parsed.created_at) if parsed.created_at else None,
+        "notes": list(parsed.notes),
+        "mapping": {column.column: column.field for column in parsed.mapping},
         "records": records,
     }
 
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_a_file_becomes_the_records_written_down_for_it(name: str) -> None:
-    drafts, records = read(GOLDEN[name])
-    found = [shown(draft, run) for draft, run in zip(drafts, records, strict=True)]
+    parsed_runs, records = read(GOLDEN[name])
+    shown_runs = [shown(*pair) for pair in zip(parsed_runs, records, strict=True)]
     expected = (FIXTURES / "expected" / f"{name}.json").read_text(encoding="utf-8")
     # as text, because NaN differs from itself
-    assert json.dumps(found, ensure_ascii=False, indent=1).splitlines() == expected.splitlines()
+    assert json.dumps(shown_runs, ensure_ascii=False, indent=1).splitlines() == expected.splitlines()
 
 
 def test_the_native_forms_of_one_run_agree() -> None:
@@ -90,9 +90,9 @@ def test_ragchecker_labels_give_its_own_precision_recall_and_claim_recall() -> N
 
 
 def test_a_run_column_parts_the_file_and_iterations_become_repeats() -> None:
-    drafts, records = read("iris_vector_rag/detailed_small.csv")
-    assert [draft.name for draft in drafts] == ["basic", "hyde", "colbert"]
-    assert all(draft.named_by_content for draft in drafts)
+    parsed_runs, records = read("iris_vector_rag/detailed_small.csv")
+    assert [parsed.name for parsed in parsed_runs] == ["basic", "hyde", "colbert"]
+    assert all(parsed.named_by_content for parsed in parsed_runs)
     assert [[record.get("repeat", 0) for _, record in run] for run in records] == [[0, 1]] * 3
     document = records[0][0][1]["retrieved"][0]
     assert document["id"] == "2297"

@@ -102,8 +102,8 @@ CASES: dict[str, tuple[str, bytes, list[str]]] = {
 
 def load(source: Source, options: Options) -> None:
     errors = ValidationErrors(source.name)
-    for draft in read_runs(source, options, errors):
-        for line, record in draft.records:
+    for parsed in read_runs(source, options, errors):
+        for line, record in parsed.records:
             normalise(record, line, errors)
     errors.raise_if_any()
 

@@ -32,8 +32,8 @@ from data.store.sample_validation import normalise
 
 def records(content: bytes, file: str = "t.csv", **options: Any) -> dict[str, list[Any]]:
     errors = ValidationErrors(file)
-    drafts = read_runs(Source.from_bytes(file, content), Options(**options), errors)
-    found = {draft.name: [record for _, record in draft.records] for draft in drafts}
+    parsed_runs = read_runs(Source.from_bytes(file, content), Options(**options), errors)
+    found = {parsed.name: [record for _, record in parsed.records] for parsed in parsed_runs}
     errors.raise_if_any()
     return found
 
@@ -164,12 +164,12 @@ def test_ids_scores_and_texts_of_one_list_are_joined() -> None:
 def test_reference_passages_that_match_nothing_are_no_gold() -> None:
     rows = [{"user_input": "q", "response": "a", "retrieved_contexts": ["x"], "reference_contexts": ["y"]}]
     errors = ValidationErrors("t.json")
-    (draft,) = read_runs(Source.from_bytes("t.json", json.dumps(rows).encode()), Options(), errors)
-    ((_, record),) = draft.records
+    (parsed,) = read_runs(Source.from_bytes("t.json", json.dumps(rows).encode()), Options(), errors)
+    ((_, record),) = parsed.records
     assert isinstance(record, dict)
     assert "relevant" not in record
     assert record["reference_contexts"] == ["y"]
-    assert any("kept as extra, not as gold" in note for note in draft.notes)
+    assert any("kept as extra, not as gold" in note for note in parsed.notes)
 
 
 def test_an_override_moves_a_column_and_frees_its_field() -> None:
@@ -207,8 +207,8 @@ def test_latency_is_brought_to_milliseconds(column: str, value: str, expected: f
 def test_a_word_among_latencies_is_a_problem_of_its_line_only() -> None:
     content = b"query,response_time\nq1,1.5\nq2,soon\nq3,2.5\n"
     errors = ValidationErrors("t.csv")
-    (draft,) = read_runs(Source.from_bytes("t.csv", content), Options(), errors)
-    samples = [normalise(record, line, errors) for line, record in draft.records]
+    (parsed,) = read_runs(Source.from_bytes("t.csv", content), Options(), errors)
+    samples = [normalise(record, line, errors) for line, record in parsed.records]
     assert [sample and sample["latency_ms"] for sample in samples] == [1500.0, None, 2500.0]
     assert [str(problem) for problem in errors.first] == [
         "t.csv:3: latency_ms: found 'soon'; accepted: a finite number, or null"
@@ -258,8 +258,13 @@ def test_names_and_options_make_the_run() -> None:
     assert set(records(content, name="night")) == {"night v", "night w"}
     errors = ValidationErrors("t")
     options = Options(name="mine", config={"k": 5}, dataset="d", mapping={"version": ""})
-    (draft,) = read_runs(Source.from_bytes("up/load.csv", content), options, errors)
-    assert (draft.name, draft.named_by_content, draft.config, draft.dataset) == ("mine", True, {"k": 5}, "d")
+    (parsed,) = read_runs(Source.from_bytes("up/load.csv", content), options, errors)
+    assert (parsed.name, parsed.named_by_content, parsed.config, parsed.dataset) == (
+        "mine",
+        True,
+        {"k": 5},
+        "d",
+    )
     (plain,) = read_runs(
         Source.from_bytes("up/load.csv.gz", content), Options(mapping={"version": ""}), errors
     )
@@ -306,9 +311,9 @@ def test_a_frame_with_missing_cells_reads_as_records_without_them() -> None:
         }
     )
     errors = ValidationErrors("frame")
-    (draft,) = runs_from_frame(frame, "mine", errors)
-    first, second = (record for _, record in draft.records)
-    assert (draft.format, draft.name) == ("native", "mine")
+    (parsed,) = runs_from_frame(frame, "mine", errors)
+    first, second = (record for _, record in parsed.records)
+    assert (parsed.format, parsed.name) == ("native", "mine")
     assert isinstance(first, dict)
     assert first["retrieved"] == [{"text": "t1"}, {"text": "t2"}]
     assert math.isnan(first["scores"]["faithfulness"])
@@ -318,9 +323,9 @@ def test_a_frame_with_missing_cells_reads_as_records_without_them() -> None:
 def test_rows_from_python_are_understood_like_a_file() -> None:
     rows = [{"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "faithfulness": float("nan")}]
     errors = ValidationErrors("rows")
-    (draft,) = runs_from_frame(rows, "mine", errors)
-    ((_, record),) = draft.records
-    assert draft.format == "ragas"
+    (parsed,) = runs_from_frame(rows, "mine", errors)
+    ((_, record),) = parsed.records
+    assert parsed.format == "ragas"
     assert isinstance(record, dict)
     assert math.isnan(record["scores"]["faithfulness"])
     with pytest.raises(InputError, match="holds no records"):
@@ -348,8 +353,8 @@ def test_a_preview_reads_no_further_than_it_shows() -> None:
 def test_native_lines_stream_without_being_held() -> None:
     line = json.dumps({"question": "q", "answer": "a" * 2000}).encode() + b"\n"
     source = Source.from_bytes("r.jsonl", line * 20_000)  # 40 MB, held by the test itself
-    (draft,) = read_runs(source, Options(), ValidationErrors("r.jsonl"))
-    stream: Iterator[Any] = iter(draft.records)
+    (parsed,) = read_runs(source, Options(), ValidationErrors("r.jsonl"))
+    stream: Iterator[Any] = iter(parsed.records)
     next(stream)
     tracemalloc.start()
     count = 1 + sum(1 for _ in stream)

@@ -129,10 +129,10 @@ def test_json_of_ranx_and_trec_lines_give_the_same_run(
 def _read(content: bytes | str, **options: Any) -> list[dict[str, Any]]:
     raw = content.encode() if isinstance(content, str) else content
     errors = ValidationErrors("run.txt")
-    drafts = read_runs(Source.from_bytes("run.txt", raw), Options(**options), errors)
+    parsed_runs = read_runs(Source.from_bytes("run.txt", raw), Options(**options), errors)
     records = [
-        {"name": draft.name, "notes": draft.notes, "records": [r for _, r in draft.records]}
-        for draft in drafts
+        {"name": parsed.name, "notes": parsed.notes, "records": [r for _, r in parsed.records]}
+        for parsed in parsed_runs
     ]
     errors.raise_if_any()
     return records

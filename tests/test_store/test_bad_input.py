@@ -1,4 +1,4 @@
-"""Bad files: told with file, line, field and what would be accepted; nothing of them is loaded."""
+"""Bad files: reported with file, line, field and what would be accepted; nothing of them is loaded."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_every_bad_file_ends_with_2_and_says_where(capsys: Capture, tmp_path: Pa
     for part in parts:
         assert part in answer.err, answer.err
     assert run(capsys, tmp_path / "ws", "runs", "--json").json == []
-    assert [one.name for one in (tmp_path / "ws" / "runs").iterdir()] == [], "no leftover"
+    assert [path.name for path in (tmp_path / "ws" / "runs").iterdir()] == [], "no leftover"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_bad_file_does_not_keep_a_good_one_out(capsys: Capture, tmp_path: Path
     bad.write_bytes(b"{oops\n")
     answer = run(capsys, tmp_path / "ws", "import", str(bad), str(good), "--json")
     assert answer.code == 2
-    assert [one["name"] for one in answer.json["runs"]] == ["good"]
+    assert [entry["name"] for entry in answer.json["runs"]] == ["good"]
     assert len(answer.json["errors"]) == 1
 
 
@@ -117,7 +117,7 @@ def test_a_file_of_several_runs_is_loaded_whole_or_not_at_all(capsys: Capture, t
         "\n".join(["pipeline_name,query,faithfulness", *rows[:3], "two,b?,0.5"]), encoding="utf-8"
     )
     loaded = run(capsys, tmp_path / "ws", "import", str(path), "--json").json["runs"]
-    assert [one["name"] for one in loaded] == ["one", "two"]
+    assert [entry["name"] for entry in loaded] == ["one", "two"]
 
 
 def test_a_byte_order_mark_and_a_failed_score_are_no_problem(capsys: Capture, tmp_path: Path) -> None:
@@ -128,6 +128,6 @@ def test_a_byte_order_mark_and_a_failed_score_are_no_problem(capsys: Capture, tm
     )
     path.write_bytes(b"\xef\xbb\xbf" + lines)
     assert run(capsys, tmp_path / "ws", "import", str(path)).code == 0
-    found = run(capsys, tmp_path / "ws", "metrics", "bom", "--json").json["metrics"]["faithfulness"]
-    assert (found["mean"], found["n_scored"], found["n_applicable"], found["n_failed"]) == (1.0, 1, 2, 1)
-    assert (found["worst"], found["best"]) == (0.5, 1.0)
+    metric = run(capsys, tmp_path / "ws", "metrics", "bom", "--json").json["metrics"]["faithfulness"]
+    assert (metric["mean"], metric["n_scored"], metric["n_applicable"], metric["n_failed"]) == (1.0, 1, 2, 1)
+    assert (metric["worst"], metric["best"]) == (0.5, 1.0)

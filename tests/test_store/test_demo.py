@@ -17,24 +17,27 @@ from data.scoring.run_store import RunStore
 def test_what_ships_is_small_and_carries_its_licence() -> None:
     files = [path for path in BUNDLED.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 3_000_000
-    told = (BUNDLED / "ATTRIBUTION.md").read_text(encoding="utf-8")
+    attribution = (BUNDLED / "ATTRIBUTION.md").read_text(encoding="utf-8")
     for folder in (path for path in BUNDLED.iterdir() if path.is_dir()):
         assert (folder / "LICENSE").is_file(), folder.name
-        assert f"| `{folder.name}/` |" in told
+        assert f"| `{folder.name}/` |" in attribution
 
 
 def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: RunStore) -> None:
     entries = json.loads((BUNDLED / "manifest.json").read_text(encoding="utf-8"))
     data_files = [path for path in BUNDLED.glob("*/*") if path.name not in ("LICENSE", "NOTICE")]
-    named = {BUNDLED / one["file"] for one in entries if "grid" not in one}
-    named |= {
-        BUNDLED / one["grid"][part] for one in entries if "grid" in one for part in ("corpus", "questions")
+    listed = {BUNDLED / entry["file"] for entry in entries if "grid" not in entry}
+    listed |= {
+        BUNDLED / entry["grid"][part]
+        for entry in entries
+        if "grid" in entry
+        for part in ("corpus", "questions")
     }
-    assert named == set(data_files)
-    for one in entries:
-        origin = Path(one["file"]).name
-        runs = [run for run in demo.runs(one["project"]) if run.origin["file"] == origin]
-        assert len(runs) == one["runs"], origin
+    assert listed == set(data_files)
+    for entry in entries:
+        origin = Path(entry["file"]).name
+        runs = [run for run in demo.runs(entry["project"]) if run.origin["file"] == origin]
+        assert len(runs) == entry["runs"], origin
 
 
 def test_versions_of_a_pipeline_bear_one_name_and_their_own_time(demo: RunStore) -> None:
@@ -43,19 +46,19 @@ def test_versions_of_a_pipeline_bear_one_name_and_their_own_time(demo: RunStore)
         name: [run.created_at for run in runs if run.name == name] for name in {run.name for run in runs}
     }
     assert versions.keys() == {"basic", "hyde", "crag", "colbert", "noderag", "graphrag", "hybrid_ifind"}
-    assert all(len(set(made)) == 3 for made in versions.values())
+    assert all(len(set(times)) == 3 for times in versions.values())
 
 
 def test_each_project_with_versions_has_a_baseline(demo: RunStore) -> None:
-    named = {run.run_id: run for run in demo.runs()}
-    found = {project: named[run_id] for project, run_id in demo.ledger.baselines().items()}
-    assert {project: run.name for project, run in found.items()} == {
+    runs = {run.run_id: run for run in demo.runs()}
+    baselines = {project: runs[run_id] for project, run_id in demo.ledger.baselines().items()}
+    assert {project: run.name for project, run in baselines.items()} == {
         "iris": "basic",
         "mtrag": "Llama 3.1 (405B)",
         "clapnq": "Llama (13b-chat)",
         "musique": "BM25",
     }
-    assert found["iris"].n == 30
+    assert baselines["iris"].n == 30
 
 
 def test_loading_again_does_nothing_a_gap_is_filled_and_a_chosen_baseline_stays(own_demo: RunStore) -> None:
@@ -68,7 +71,7 @@ def test_loading_again_does_nothing_a_gap_is_filled_and_a_chosen_baseline_stays(
     gone = workspace.runs("iris")[3]
     workspace.workspace.delete_run(gone.run_id)
     again = load_samples(workspace)
-    assert [one.run.run_id for one in again if one.status == "imported"] == [gone.run_id]
+    assert [imported.run.run_id for imported in again if imported.status == "imported"] == [gone.run_id]
     assert len(workspace.runs()) == bundled + 1
     assert workspace.ledger.baselines()["iris"] == "chosen"
 
@@ -92,5 +95,5 @@ def test_the_two_hop_runs_name_both_hops(demo: RunStore) -> None:
     plain, expanded = demo.runs("musique")
     assert (plain.n, expanded.n) == (68, 68)
     sample = demo.scored(expanded).samples.read([0])[0]
-    assert [one["hop"] for one in sample["relevant"]] == ["1", "2"]
+    assert [document["hop"] for document in sample["relevant"]] == ["1", "2"]
     assert len(sample["candidates"]) == 50

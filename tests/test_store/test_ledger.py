@@ -1,4 +1,4 @@
-"""The ledger: what people say is kept, told apart, and can be taken back."""
+"""The annotations database: labels are stored by annotator, and can be undone."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def test_two_people_labelling_at_once_lose_nothing(ledger: Ledger) -> None:
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", LABEL, str(ledger.path)]
     both = [subprocess.Popen([*command, name], env=environment) for name in ("Ann", "Bo")]
-    assert [one.wait(120) for one in both] == [0, 0]
+    assert [process.wait(120) for process in both] == [0, 0]
     labels = ledger.labels("r")
-    assert {name: sum(one.annotator == name for one in labels) for name in ("Ann", "Bo")} == {
+    assert {name: sum(label.annotator == name for label in labels) for name in ("Ann", "Bo")} == {
         "Ann": 100,
         "Bo": 100,
     }
@@ -41,7 +41,7 @@ def test_the_newest_label_stands_and_undo_brings_the_earlier_one_back(ledger: Le
     ledger.add_label(case, "Ann", "pass")
     ledger.add_label(case, "Ann", "fail", "wrong date", "see page 3")
     ledger.add_label(case, "Bo", "pass")
-    assert {(one.annotator, one.verdict, one.failure) for one in ledger.labels("r")} == {
+    assert {(label.annotator, label.verdict, label.failure) for label in ledger.labels("r")} == {
         ("Ann", "fail", "wrong date"),
         ("Bo", "pass", ""),
     }
@@ -49,10 +49,13 @@ def test_the_newest_label_stands_and_undo_brings_the_earlier_one_back(ledger: Le
     assert taken is not None
     assert taken.note == "see page 3"
     reopened = Ledger(ledger.path)
-    assert {(one.annotator, one.verdict) for one in reopened.labels("r")} == {("Ann", "pass"), ("Bo", "pass")}
+    assert {(label.annotator, label.verdict) for label in reopened.labels("r")} == {
+        ("Ann", "pass"),
+        ("Bo", "pass"),
+    }
     ledger.undo_label("r", "Ann")
     assert ledger.undo_label("r", "Ann") is None
-    assert [one.annotator for one in ledger.labels("r")] == ["Bo"]
+    assert [label.annotator for label in ledger.labels("r")] == ["Bo"]
 
 
 def test_the_stamp_changes_with_every_change(ledger: Ledger) -> None:

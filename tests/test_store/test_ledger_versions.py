@@ -20,7 +20,7 @@ def test_a_first_version_ledger_keeps_its_labels_and_gains_the_tables(tmp_path: 
             " VALUES ('r', 'q', 0, 'Ada', 'fail', '2026-01-01')"
         )
     ledger = Ledger(path)
-    assert [(one.annotator, one.verdict) for one in ledger.labels("r")] == [("Ada", "fail")]
+    assert [(label.annotator, label.verdict) for label in ledger.labels("r")] == [("Ada", "fail")]
     with ledger.open() as connection:
         tables = {
             name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")

@@ -1,4 +1,4 @@
-"""Stories: kept, changed and read back; each point made from the runs, the same wherever it is shown."""
+"""Stories: stored, changed and read back; every section rendered from the runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from data.store.workspace import Run
 
 
 def run_of(demo: RunStore, project: str, name: str) -> Run:
-    return max((one for one in demo.runs(project) if one.name == name), key=lambda one: one.n)
+    return max((run for run in demo.runs(project) if run.name == name), key=lambda run: run.n)
 
 
 def view_of(demo: RunStore) -> StoryView:
@@ -33,7 +33,9 @@ def test_a_story_is_kept_changed_and_taken_out(workspace: RunStore) -> None:
     assert stored is not None
     assert story_from_json(stored.body) == story
     change_story(ledger, number, "T2", Story("T2", "abc").to_json())
-    assert [(one.story_id, one.title, one.who) for one in stories(ledger, "p")] == [(number, "T2", "Ann")]
+    assert [(stored.story_id, stored.title, stored.who) for stored in stories(ledger, "p")] == [
+        (number, "T2", "Ann")
+    ]
     remove_story(ledger, number)
     assert stories(ledger, "p") == []
     assert story_of(ledger, number) is None
@@ -51,8 +53,8 @@ def test_what_is_no_story_is_refused(body: str) -> None:
 
 def test_pieces_move_within_their_list() -> None:
     story = Story("T", "r", sections=tuple(StorySection(kind) for kind in "abc"))
-    assert [one.kind for one in story.moved(0, 1).sections] == ["b", "a", "c"]
-    assert [one.kind for one in story.moved(2, -1).sections] == ["a", "c", "b"]
+    assert [section.kind for section in story.moved(0, 1).sections] == ["b", "a", "c"]
+    assert [section.kind for section in story.moved(2, -1).sections] == ["a", "c", "b"]
     assert story.moved(0, -1) == story
     assert story.moved(2, 1) == story
 
@@ -65,25 +67,29 @@ def test_pieces_move_within_their_list() -> None:
 def test_every_point_says_something_about_every_kind_of_run(
     demo: RunStore, kind: str, project: str, name: str
 ) -> None:
-    made = render_section(StoryView(demo, run_of(demo, project, name)), StorySection(kind, note="a note"))
-    assert made.note == "a note"
-    told = [made.sentence, *(str(value) for row in made.rows for value in row.values()), *made.facts]
-    assert not any("nan" in one.lower().split() for one in told), told
+    rendered = render_section(StoryView(demo, run_of(demo, project, name)), StorySection(kind, note="a note"))
+    assert rendered.note == "a note"
+    texts = [
+        rendered.sentence,
+        *(str(value) for row in rendered.rows for value in row.values()),
+        *rendered.facts,
+    ]
+    assert not any("nan" in text.lower().split() for text in texts), texts
     if kind != "text":
-        assert made.heading
-        assert made.sentence or made.rows or made.chart is not None or made.cases
-    if made.chart is not None:
-        assert made.alt
+        assert rendered.heading
+        assert rendered.sentence or rendered.rows or rendered.chart is not None or rendered.cases
+    if rendered.chart is not None:
+        assert rendered.alt
 
 
 def test_an_unknown_point_says_so(demo: RunStore) -> None:
-    made = render_section(view_of(demo), StorySection("magic"))
-    assert "known: verdict, headline" in made.sentence
+    rendered = render_section(view_of(demo), StorySection("magic"))
+    assert "known: verdict, headline" in rendered.sentence
 
 
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_a_fresh_story_has_what_its_audience_needs(audience: str) -> None:
-    kinds = [one.kind for one in default_sections(audience)]  # type: ignore[arg-type] # parametrised
+    kinds = [section.kind for section in default_sections(audience)]  # type: ignore[arg-type] # parametrised
     assert kinds[:3] == ["verdict", "headline", "change"]
     assert ("checks" in kinds) == (audience == "engineer")
     assert ("cases" in kinds) == (audience != "stakeholder")
@@ -92,10 +98,10 @@ def test_a_fresh_story_has_what_its_audience_needs(audience: str) -> None:
 def test_chosen_cases_are_given_whole_and_missing_ones_are_counted(demo: RunStore) -> None:
     view = view_of(demo)
     first = view.scored.question_ids[0]
-    made = render_section(view, StorySection("cases", chosen={"cases": f"{first}~1\nnobody~0\nodd"}))
-    assert [(one["question_id"], one["repeat"]) for one in made.cases] == [(first, 1)]
-    assert made.cases[0]["retrieved"]
-    assert "2 cases chosen before are not in this run" in made.facts
+    rendered = render_section(view, StorySection("cases", chosen={"cases": f"{first}~1\nnobody~0\nodd"}))
+    assert [(case["question_id"], case["repeat"]) for case in rendered.cases] == [(first, 1)]
+    assert rendered.cases[0]["retrieved"]
+    assert "2 cases chosen before are not in this run" in rendered.facts
 
 
 def test_a_report_says_where_its_numbers_come_from(demo: RunStore) -> None:
@@ -104,8 +110,8 @@ def test_a_report_says_where_its_numbers_come_from(demo: RunStore) -> None:
     report = report_of(view, story, [])
     assert view.run.run_id in report.facts["Run"]
     assert report.commands[0] == f"ragtriage metrics {view.run.run_id}"
-    assert any("Only 10 questions" in one for one in report.caveats)
-    assert any("Estimated from words" in one for one in report.caveats)
+    assert any("Only 10 questions" in caveat for caveat in report.caveats)
+    assert any("Estimated from words" in caveat for caveat in report.caveats)
     assert "by Ann" in report.subtitle
 
 
@@ -114,8 +120,8 @@ def test_a_story_exports_its_tables_and_charts(demo: RunStore, tmp_path: Path) -
     import zipfile
 
     view = view_of(demo)
-    made = [render_section(view, StorySection("fix_first"))]
-    content = export_report(view, Story("T", view.run.run_id), made, "zip")
+    rendered = [render_section(view, StorySection("fix_first"))]
+    content = export_report(view, Story("T", view.run.run_id), rendered, "zip")
     names = zipfile.ZipFile(io.BytesIO(content)).namelist()
     assert "01-What-should-be-fixed-first.csv" in names
     assert "01-What-should-be-fixed-first-chart.parquet" in names

@@ -49,7 +49,7 @@ def _names(store: RunStore) -> list[str]:
 
 def test_two_processes_bring_the_same_content_in_once(workspace: RunStore) -> None:
     both = [_start(IMPORT, str(workspace.workspace.root)) for _ in range(2)]
-    assert [one.wait(120) for one in both] == [0, 0]
+    assert [process.wait(120) for process in both] == [0, 0]
     assert len(workspace.runs()) == 1
     assert _names(workspace) == [workspace.runs()[0].run_id]
 
@@ -73,14 +73,14 @@ def test_a_killed_import_leaves_nothing_and_is_cleared_up(workspace: RunStore, t
 def test_temporary_folders_stay_while_their_owner_lives(tmp_path: Path) -> None:
     import socket
 
-    mine = tmp_path / f".staging-{socket.gethostname()}-4711-abcd"
+    staging = tmp_path / f".staging-{socket.gethostname()}-4711-abcd"
     elsewhere = tmp_path / ".staging-another-host-4711-abcd"
-    mine.mkdir()
+    staging.mkdir()
     elsewhere.mkdir()
     clear_abandoned(tmp_path, alive=lambda pid: True)
-    assert mine.exists()
+    assert staging.exists()
     clear_abandoned(tmp_path, alive=lambda pid: False)
-    assert not mine.exists()
+    assert not staging.exists()
     assert elsewhere.exists(), "nobody here can say whether a process on another host lives"
 
 
@@ -99,7 +99,7 @@ def test_labels_outlive_their_run(workspace: RunStore) -> None:
     workspace.workspace.delete_run(run.run_id)
     again = add_run([{"question_id": "a", "question": "a?"}], "one", workspace=root)
     assert again.run_id == run.run_id
-    assert [one.annotator for one in workspace.ledger.labels(again.run_id)] == ["Ann"]
+    assert [label.annotator for label in workspace.ledger.labels(again.run_id)] == ["Ann"]
 
 
 def test_what_is_derived_can_be_thrown_away(workspace: RunStore) -> None:
@@ -109,7 +109,7 @@ def test_what_is_derived_can_be_thrown_away(workspace: RunStore) -> None:
     shutil.rmtree(workspace.workspace.scores_folder)
     workspace.workspace.index_path.write_bytes(b"this is no database")
     fresh = RunStore(Workspace(workspace.workspace.root))
-    assert [one.run_id for one in fresh.runs()] == [run.run_id]
+    assert [run.run_id for run in fresh.runs()] == [run.run_id]
     assert fresh.summary(run)["faithfulness"].mean == 0.5
 
 

@@ -18,7 +18,7 @@ from data.store.sample_schema import FIELDS, document_id
 
 __all__ = ["read", "records_of", "runs_of_table"]
 
-ROW_ACCEPTED = "an object with one value a column"
+ROW_ACCEPTED = "an object with one value per column"
 
 
 def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -149,24 +149,23 @@ class _Builder:
         if field == "run" or is_blank(value, blank_text=self._plan.blank_text):
             return
         if kind == "tags" and key:
-            word = value.lower() if value in ("True", "False") else value  # as in JSON
-            record.setdefault("tags", {})[key] = word
+            record.setdefault("tags", {})[key] = value.lower() if value in ("True", "False") else value
         elif not field or (field == "relevant_texts" and not self._gold.usable):
             record[f"{column} (column)" if column in FIELDS else column] = value
         else:
             self._put_field(record, field, column, value)
 
     def _put_field(self, record: dict[str, Any], field: str, column: str, value: object) -> None:
-        found = read_cell(field, value)
+        parsed = read_cell(field, value)
         factor = self._plan.factors.get(column)
-        if factor is not None and isinstance(found, int | float):
-            found = found * factor
-        if field in {"scores", "tags"} and isinstance(found, dict):
-            record.setdefault(field, {}).update(found)
+        if factor is not None and isinstance(parsed, int | float):
+            parsed = parsed * factor
+        if field in {"scores", "tags"} and isinstance(parsed, dict):
+            record.setdefault(field, {}).update(parsed)
             return
-        record["latency_ms" if field == "latency_s" else field] = found
+        record["latency_ms" if field == "latency_s" else field] = parsed
         if field == "reference_answer":
-            others = read_cell("relevant_texts", value) if found != value else []
+            others = read_cell("relevant_texts", value) if parsed != value else []
             if isinstance(others, list) and len(others) > 1:
                 record[f"{column} (all)"] = others
 

@@ -66,7 +66,7 @@ def read_score(value: object) -> object:
     number = _number(value)
     if isinstance(number, bool | int | float):
         return number
-    raise CellError(f"found {_shown(value)}", "a number, or nothing where the metric failed")
+    raise CellError(f"found {_shown(value)}", "a number, or nothing if the metric failed")
 
 
 def read_cell(field: str, value: object) -> object:
@@ -167,25 +167,25 @@ def _relevant(value: object) -> object:
 
 def _reference(value: object) -> object:
     """Return the reference answer: of a list of acceptable ones the first that is not empty."""
-    found = value
+    answers = value
     if isinstance(value, str) and value.lstrip().startswith(("[", "array(")):
         try:
-            found = parse_structure(value)
+            answers = parse_structure(value)
         except CellError:
             return value
-    if isinstance(found, list | tuple):
-        return next((item for item in found if item not in (None, "")), None)
-    return None if found == "" else _text(found)
+    if isinstance(answers, list | tuple):
+        return next((answer for answer in answers if answer not in (None, "")), None)
+    return None if answers == "" else _text(answers)
 
 
 def _answerable(value: object) -> object:
-    found = parse_structure(value)
-    if isinstance(found, list) and len(found) == 1:
-        found = found[0]
-    word = str(found).strip().lower().replace("-", "_").replace(" ", "_")
-    if word in ANSWERABLE:
-        return ANSWERABLE[word]
-    raise CellError(f"found {_shown(found)}", "yes, partial, no, conversational, answerable, unanswerable")
+    label = parse_structure(value)
+    if isinstance(label, list) and len(label) == 1:
+        label = label[0]
+    key = str(label).strip().lower().replace("-", "_").replace(" ", "_")
+    if key in ANSWERABLE:
+        return ANSWERABLE[key]
+    raise CellError(f"found {_shown(label)}", "yes, partial, no, conversational, answerable, unanswerable")
 
 
 def read_turns(value: object) -> object:

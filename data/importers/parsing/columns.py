@@ -32,7 +32,7 @@ def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file
     """Check that the columns and fields of a mapping exist, and that no field occurs twice.
 
     Raises:
-        InputError: they do not, or one does.
+        InputError: the mapping is wrong.
     """
     all_fields = [*FIELDS, *PSEUDO_FIELDS]
     errors = []
@@ -287,12 +287,12 @@ def _units(columns: list[_Column], fields: Mapping[str, str]) -> tuple[dict[str,
             continue
         typical = median(numbers)
         words = plain_name(column.name).split("_")
-        named_ms = bool({"ms", "millis", "milliseconds"} & set(words))
-        named_s = bool({"s", "sec", "secs", "seconds"} & set(words))
-        if named_s or (not named_ms and typical < SECONDS_UP_TO):
+        in_ms = bool({"ms", "millis", "milliseconds"} & set(words))
+        in_s = bool({"s", "sec", "secs", "seconds"} & set(words))
+        if in_s or (not in_ms and typical < SECONDS_UP_TO):
             factors[column.name] = 1000.0
         unit = "seconds" if column.name in factors else "milliseconds"
-        why = "by its name" if named_ms or named_s else f"by its size, median {typical:.3g}"
+        why = "by its name" if in_ms or in_s else f"by its size, median {typical:.3g}"
         notes.append(f"column {column.name!r} is read as {unit} ({why}) and fills {field}")
     return factors, notes
 

@@ -2,7 +2,7 @@
 
 Nothing is evaluated. A call such as `Document(page_content='...', id='7')` becomes a dict of its named
 arguments, `array([...], dtype=object)` and `np.float64(0.5)` become their first argument. As NumPy prints
-lists without commas, two texts side by side are two items, not one joined text as in Python.
+lists without commas, two adjacent texts are two items, not one joined text as in Python.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class _Reader:
             return self.number(number.group())
         if name := NAME.match(self.text, self.at):
             self.at = name.end()
-            return self.named(name.group(), depth)
+            return self.name(name.group(), depth)
         shortened = self.text.startswith("...", self.at)
         raise self.fault("shortened with '...'" if shortened else f"unexpected {character or 'end'!r}")
 
@@ -104,7 +104,7 @@ class _Reader:
         except ValueError as error:
             raise self.fault("a number that cannot be read") from error
 
-    def named(self, name: str, depth: int) -> Any:
+    def name(self, name: str, depth: int) -> Any:
         """Read a named constant or a call."""
         if self.skip() == "(":
             self.at += 1

@@ -13,7 +13,7 @@ __all__ = ["Options"]
 
 @dataclass(frozen=True)
 class Options:
-    """How to read a file.
+    """Options of an import.
 
     Attributes:
         format: key of an importer, or "auto" to detect it from the content.
