@@ -49,8 +49,8 @@ __all__ = [
 
 def open_store(workspace: str | None, create: bool = False) -> RunStore:
     """Open a workspace, the default one where None; a caller that only reads does not create it."""
-    found = Workspace.find(workspace)
-    return RunStore(found.create() if create else found)
+    folder = Workspace.find(workspace)
+    return RunStore(folder.create() if create else folder)
 
 
 def add_run(

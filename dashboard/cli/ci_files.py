@@ -11,7 +11,6 @@ from dashboard.cli.terminal import plain
 from dashboard.wording.escaping import capital, markdown_text, shorten
 from dashboard.wording.gates import consequence, gate_row, newly_failing_text, verdict_text
 from data.gates.report import GateReport, NewlyFailingCase
-from metrics.gates.gates import GateResult
 from metrics.gates.wording import gate_title
 
 __all__ = ["junit_xml", "markdown_summary"]
@@ -31,32 +30,38 @@ _NO_XML = re.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]") 
 def junit_xml(report: GateReport, strict: bool = False) -> str:
     """Write the report as JUnit XML: one test a gate.
 
-    What keeps the version from shipping is a failure. All else that is no PASS is skipped, with the verdict
-    as the message: readers show it, and count it neither as passed nor as failed.
+    A gate that keeps the version from shipping is a failure. Any other that does not pass is skipped, with
+    the verdict as the message: readers show it, and count it neither as passed nor as failed.
     """
     root = ET.Element("testsuites", name="ragtriage gate")
     suite = ET.SubElement(root, "testsuite", name=_xml(f"{report.run.project}: {report.name}"))
     _properties(suite, report, strict)
     failures = skipped = 0
-    for one in report.results:
+    for result in report.results:
         case = ET.SubElement(
             suite,
             "testcase",
-            classname=_xml(f"ragtriage.{report.run.project}.{one.gate.kind}"),
-            name=_xml(gate_title(one.gate)),
+            classname=_xml(f"ragtriage.{report.run.project}.{result.gate.kind}"),
+            name=_xml(gate_title(result.gate)),
             time="0",
         )
-        if one.verdict != "PASS":
-            holds = _holds(one, strict)
-            failures, skipped = failures + holds, skipped + (not holds)
-            _verdict(case, one, holds)
-        ET.SubElement(case, "system-out").text = _xml(one.sentence)
+        if result.verdict != "PASS":
+            # whether the gate keeps the version from shipping
+            blocking = result.blocks and (result.verdict == "FAIL" or result.gate.required or strict)
+            failures, skipped = failures + blocking, skipped + (not blocking)
+            message = _xml(f"{result.verdict} ({consequence(result)})")
+            if blocking:
+                failure = ET.SubElement(case, "failure", type=result.verdict, message=message)
+                failure.text = _xml(result.sentence)
+            else:
+                ET.SubElement(case, "skipped", message=message)
+        ET.SubElement(case, "system-out").text = _xml(result.sentence)
     counts = {"tests": len(report.results), "failures": failures, "errors": 0, "skipped": skipped}
     for element in (root, suite):
         element.attrib.update({name: str(value) for name, value in counts.items()} | {"time": "0"})
     suite.set("timestamp", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"))
     suite.set("hostname", "ragtriage")
-    ET.SubElement(suite, "system-out").text = _xml(_said(report))
+    ET.SubElement(suite, "system-out").text = _xml(_remarks(report))
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=False).join(
         ('<?xml version="1.0" encoding="UTF-8"?>\n', "\n")
@@ -64,7 +69,7 @@ def junit_xml(report: GateReport, strict: bool = False) -> str:
 
 
 def _properties(suite: ET.Element, report: GateReport, strict: bool) -> None:
-    given = {
+    values = {
         "verdict": report.verdict_under(strict),
         "run": report.run.run_id,
         "baseline": report.baseline.run.run_id if report.baseline.run else "",
@@ -72,42 +77,29 @@ def _properties(suite: ET.Element, report: GateReport, strict: bool) -> None:
         "strict": str(strict).lower(),
     }
     properties = ET.SubElement(suite, "properties")
-    for name, value in given.items():
+    for name, value in values.items():
         ET.SubElement(properties, "property", name=name, value=_xml(value))
 
 
-def _holds(one: GateResult, strict: bool) -> bool:
-    """Whether a gate that does not pass keeps the version from shipping."""
-    return one.blocks and (one.verdict == "FAIL" or one.gate.required or strict)
-
-
-def _verdict(case: ET.Element, one: GateResult, holds: bool) -> None:
-    message = _xml(f"{one.verdict} ({consequence(one)})")
-    if holds:
-        ET.SubElement(case, "failure", type=one.verdict, message=message).text = _xml(one.sentence)
-    else:
-        ET.SubElement(case, "skipped", message=message)
-
-
-def _said(report: GateReport) -> str:
-    """What belongs to no single gate: the baseline, warnings, newly failing questions."""
-    broken = [
-        f"newly failing: {one.question_id}{' (critical)' if one.critical else ''}: {one.question}"
-        for one in report.newly_failing[:MOST_LISTED]
+def _remarks(report: GateReport) -> str:
+    """Write what belongs to no single gate: the baseline, warnings, newly failing questions."""
+    cases = [
+        f"newly failing: {case.question_id}{' (critical)' if case.critical else ''}: {case.question}"
+        for case in report.newly_failing[:MOST_LISTED]
     ]
     lines = [
         f"baseline: {report.baseline.note}",
         *report.warnings,
         *_cautions(report),
         newly_failing_text(report),
-        *broken,
+        *cases,
         _rest(report),
     ]
     return "\n".join(line for line in lines if line)
 
 
 def _cautions(report: GateReport) -> list[str]:
-    return [f"Read before trusting these numbers: {one}" for one in report.cautions]
+    return [f"Read before trusting these numbers: {caution}" for caution in report.cautions]
 
 
 def _rest(report: GateReport) -> str:
@@ -116,7 +108,7 @@ def _rest(report: GateReport) -> str:
 
 
 def _xml(text: str) -> str:
-    """Drop what no XML document may hold; the writer escapes the rest."""
+    """Drop characters that XML does not allow; the writer escapes the rest."""
     return _NO_XML.sub("", text)
 
 
@@ -131,15 +123,15 @@ def markdown_summary(report: GateReport, strict: bool = False) -> str:
         f"{_md(capital(verdict_text(report, strict)))}. Run `{report.run.run_id}`, {base}. "
         f"Gates: {_md(Path(report.source).name)}{', strict' if strict else ''}.",
         _table(report),
-        *([_broken(report)] if report.baseline.run else []),
-        *(f"- ⚠️ {_md(one)}" for one in [*report.warnings, *_cautions(report)]),
+        *([_newly_failing(report)] if report.baseline.run else []),
+        *(f"- ⚠️ {_md(warning)}" for warning in [*report.warnings, *_cautions(report)]),
         FOOTER,
     ]
     return "\n\n".join(lines) + "\n"
 
 
 def _table(report: GateReport) -> str:
-    rows = [gate_row(one) for one in report.results]
+    rows = [gate_row(result) for result in report.results]
     head = list(rows[0])
     lines = [head, ["---"] * len(head)]
     lines += [
@@ -148,20 +140,20 @@ def _table(report: GateReport) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _broken(report: GateReport) -> str:
-    said = newly_failing_text(report)  # numbers and words of our own, which HTML shows as they are
+def _newly_failing(report: GateReport) -> str:
+    summary = newly_failing_text(report)  # numbers and words of our own, which HTML shows as they are
     if not report.newly_failing:
-        return said
+        return summary
     rest = _rest(report)
     lines = [*map(_item, report.newly_failing[:MOST_LISTED]), *([f"- {rest}"] if rest else [])]
-    return "\n".join([f"<details><summary>{said}</summary>", "", *lines, "", "</details>"])
+    return "\n".join([f"<details><summary>{summary}</summary>", "", *lines, "", "</details>"])
 
 
-def _item(one: NewlyFailingCase) -> str:
-    critical = "**critical** " if one.critical else ""
-    return f"- {critical}{_md(one.question_id)}: {_md(shorten(one.question, 160))}"
+def _item(case: NewlyFailingCase) -> str:
+    critical = "**critical** " if case.critical else ""
+    return f"- {critical}{_md(case.question_id)}: {_md(shorten(case.question, 160))}"
 
 
 def _md(text: str) -> str:
-    """Escape text as everywhere, but for signs that mean nothing where they stand."""
-    return _HARMLESS.sub(lambda found: found.group()[1:], markdown_text(plain(text)))
+    """Escape Markdown, except characters that have no meaning where they are."""
+    return _HARMLESS.sub(lambda match: match.group()[1:], markdown_text(plain(text)))

@@ -1,4 +1,4 @@
-"""What a run is held against at the gate, and what makes the two sides unequal."""
+"""The run that another is compared with at the gate, and what makes the two unequal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NAMED = 3  # question ids that a warning names
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a run is held against.
+    """The run that another is compared with.
 
     Attributes:
         run: the baseline; None where there is none.
@@ -42,55 +42,59 @@ def baseline_of(store: RunStore, run: Run, wanted: str = "") -> Baseline:
         DataError: the one that is named is not there, or is known by its means alone.
     """
     if wanted:
-        found = store.find(wanted)
-        if found.means:
+        baseline = store.find(wanted)
+        if baseline.means:
             raise DataError(
-                f"baseline {wanted!r}: {found.name} ({found.run_id}) is known by its means alone; accepted: "
-                "a run with samples"
+                f"baseline {wanted!r}: {baseline.name} ({baseline.run_id}) is known by its means alone; "
+                "accepted: a run with samples"
             )
-        return Baseline(found, "named for this comparison")
-    kept = store.ledger.baselines().get(run.project, "")
-    if not kept:
+        return Baseline(baseline, "named for this comparison")
+    baseline_id = store.ledger.baselines().get(run.project, "")
+    if not baseline_id:
         return Baseline(None, f"project {run.project} has no baseline, and none was named")
-    there = next((one for one in store.runs(run.project) if one.run_id == kept), None)
-    if there is None:
-        return Baseline(None, f"the baseline of project {run.project}, {kept}, is no longer in the workspace")
-    if there.means:
-        return Baseline(None, f"the baseline of project {run.project}, {kept}, is known by its means alone")
-    return Baseline(there, f"the baseline of project {run.project}")
+    project_baseline = next((other for other in store.runs(run.project) if other.run_id == baseline_id), None)
+    if project_baseline is None:
+        return Baseline(
+            None, f"the baseline of project {run.project}, {baseline_id}, is no longer in the workspace"
+        )
+    if project_baseline.means:
+        return Baseline(
+            None, f"the baseline of project {run.project}, {baseline_id}, is known by its means alone"
+        )
+    return Baseline(project_baseline, f"the baseline of project {run.project}")
 
 
 def unequal_sides(base: Diagnosis, run: Diagnosis) -> list[str]:
-    """Say what keeps a run and its baseline from resting on the same ground; empty where nothing does."""
+    """List what makes a run and its baseline unequal; empty where nothing does."""
     if base.scored.run.run_id == run.scored.run.run_id:
-        return ["This run is the baseline: it is held against itself."]
+        return ["This run is the baseline: it is compared with itself."]
     left, right = base.scored, run.scored
     shared = match_questions(left, right)
-    found = comparability(run_facts(left), run_facts(right))
-    found += _only(left, shared.base, "of the baseline", "missing from this run")
-    found += _only(right, shared.other, "of this run", "not in the baseline")
+    warnings = comparability(run_facts(left), run_facts(right))
+    warnings += _only(left, shared.base, "of the baseline", "missing from this run")
+    warnings += _only(right, shared.other, "of this run", "not in the baseline")
     if not len(shared.base):
-        found.append("The runs share no question: nothing can be compared.")
-    other = int((_texts(left)[shared.base] != _texts(right)[shared.other]).sum())
-    if other:
-        are = "question has" if other == 1 else "questions have"
-        found.append(f"{other:,} shared {are} another text in the baseline under the same id.")
-    return found
+        warnings.append("The runs share no question: nothing can be compared.")
+    n_other_text = int((_texts(left)[shared.base] != _texts(right)[shared.other]).sum())
+    if n_other_text:
+        are = "question has" if n_other_text == 1 else "questions have"
+        warnings.append(f"{n_other_text:,} shared {are} another text in the baseline under the same id.")
+    return warnings
 
 
 def _only(scored: ScoredRun, shared: Sequence[int] | NDArray[np.int64], whose: str, what: str) -> list[str]:
-    """Name the questions that one side alone has."""
+    """Write which questions only one side has."""
     alone = np.delete(scored.question_ids, shared)
     if not len(alone):
         return []
-    named = ", ".join(str(one)[:60] for one in alone[:NAMED])
+    named = ", ".join(str(question_id)[:60] for question_id in alone[:NAMED])
     more = f" and {len(alone) - NAMED:,} more" if len(alone) > NAMED else ""
     noun = "question" if len(alone) == 1 else "questions"
     return [f"{len(alone):,} {noun} {whose} {'is' if len(alone) == 1 else 'are'} {what}: {named}{more}."]
 
 
 def _texts(scored: ScoredRun) -> NDArray[np.object_]:
-    """(q,) text of each question, as its first sample has it."""
+    """(q,) text of each question, taken from its first sample."""
     texts = pq.read_table(scored.samples_path, columns=["question"])["question"].to_numpy()
     first = np.unique(scored.question, return_index=True)[1]
     return np.asarray(texts[first], dtype=object)

@@ -1,4 +1,4 @@
-"""Gates on what changed since the baseline: one paired test a metric, corrected over all that are held."""
+"""Gates on what changed since the baseline: one paired test a metric, corrected over all of them."""
 
 from __future__ import annotations
 
@@ -24,50 +24,52 @@ WITH_PASS_RATE = ("headline", "all")  # families that the pass rate belongs to
 
 
 @dataclass(frozen=True)
-class _Held:
-    """One metric that a gate holds against the baseline.
+class _Comparison:
+    """One metric of a gate, compared with the baseline.
 
     Attributes:
         gate: the gate, with the metric in place of its family.
-        made_by: the gate as it is written.
+        written: the gate as the file has it, with the family.
         change: paired difference; None where nothing could be compared.
         before: the baseline's mean over the shared questions.
-        why: what is lacking where nothing could be compared.
+        reason: what is lacking where nothing could be compared.
     """
 
     gate: Gate
-    made_by: Gate
+    written: Gate
     change: PairedDifference | None
     before: float
-    why: str = ""
+    reason: str = ""
 
 
 def judge_regressions(
     run: Diagnosis, base: Diagnosis | None, gates: Sequence[Gate]
 ) -> Mapping[Gate, list[GateResult]]:
-    """Judge every regression gate; p values are corrected over all metrics that they hold together.
+    """Judge every regression gate; p values are corrected over all metrics of all these gates.
 
     Args:
         run: this run.
         base: the baseline, if any.
         gates: those of kind regression.
     """
-    found: dict[Gate, list[GateResult]] = {gate: [] for gate in gates}
     if base is None:
         return {gate: [unmeasured(gate, "there is no baseline", excused=True)] for gate in gates}
     named = {(gate.metric, gate.slice) for gate in gates}
-    held = [_held(gate, made_by, run, base) for made_by in gates for gate in _expand(made_by, named, base)]
-    adjusted = holm([one.change.p if one.change else np.nan for one in held])
-    for one, p in zip(held, adjusted, strict=True):
-        found[one.made_by].append(_judged(one, float(p)))
-    for gate, results in found.items():
-        if not results:
-            results.append(unmeasured(gate, "the baseline has no value of any of them"))
-    return found
+    comparisons = [
+        _compared(gate, written, run, base) for written in gates for gate in _expand(written, named, base)
+    ]
+    adjusted = holm([comparison.change.p if comparison.change else np.nan for comparison in comparisons])
+    results: dict[Gate, list[GateResult]] = {gate: [] for gate in gates}
+    for comparison, p in zip(comparisons, adjusted, strict=True):
+        results[comparison.written].append(_judged(comparison, float(p)))
+    for gate, of_gate in results.items():
+        if not of_gate:
+            of_gate.append(unmeasured(gate, "the baseline has no value of any of them"))
+    return results
 
 
 def _expand(gate: Gate, named: set[tuple[str, tuple[str, str] | None]], base: Diagnosis) -> list[Gate]:
-    """Give a gate for each metric of a family that the baseline has, but for those named by themselves."""
+    """Return a gate for each metric of a family that the baseline has and no other gate names."""
     if gate.metric not in FAMILIES:
         return [gate]
     names = [GOOD_SHARE] if gate.metric in WITH_PASS_RATE else []
@@ -80,23 +82,22 @@ def _expand(gate: Gate, named: set[tuple[str, tuple[str, str] | None]], base: Di
 
 
 def _belongs(metric: str, family: str) -> bool:
-    """Say whether a family holds a metric: a share with a direction, one rank cut-off for all."""
-    found = declared(metric)
-    directed = found is not None and found.higher_is_better is not None and is_share(metric)
+    """Whether a family has a metric: a share with a direction, at one rank k for all."""
+    directed = _direction(metric) is not None and is_share(metric)
     return directed and in_family(metric, family) and ("@" not in metric or metric.endswith(f"@{SHOWN_K}"))
 
 
-def _held(gate: Gate, made_by: Gate, run: Diagnosis, base: Diagnosis) -> _Held:
+def _compared(gate: Gate, written: Gate, run: Diagnosis, base: Diagnosis) -> _Comparison:
     """Compare one metric with the baseline."""
-    nothing = _Held(gate, made_by, None, np.nan)
+    nothing = _Comparison(gate, written, None, np.nan)
     if gate.metric != GOOD_SHARE and _direction(gate.metric) is None:
-        return replace(nothing, why=f"nobody declared which end of {gate.metric} is better")
+        return replace(nothing, reason=f"no direction is declared for {gate.metric}")
     if gate.slice is not None and slice_mask(run.scored, gate.slice) is None:
-        return replace(nothing, why=slice_lacking(run.scored, gate.slice))
+        return replace(nothing, reason=slice_lacking(run.scored, gate.slice))
     now, then = _values(run, gate.metric), _values(base, gate.metric)
-    for values, which in ((then, "the baseline"), (now, "this run")):
+    for values, side in ((then, "the baseline"), (now, "this run")):
         if not np.isfinite(values).any():
-            return replace(nothing, why=f"{which} has no value of it")
+            return replace(nothing, reason=f"{side} has no value of it")
     shared = match_questions(base.scored, run.scored)
     left = _by_question(base, then, gate.slice)[shared.base]
     right = _by_question(run, now, gate.slice)[shared.other]
@@ -104,15 +105,15 @@ def _held(gate: Gate, made_by: Gate, run: Diagnosis, base: Diagnosis) -> _Held:
     bounds = (0.0, 1.0) if gate.metric == GOOD_SHARE else bounds_of(gate.metric)
     change = paired(left, right, clusters, 0, _direction(gate.metric), bounds)
     both = np.isfinite(left) & np.isfinite(right)
-    return _Held(gate, made_by, change, float(left[both].mean()) if both.any() else np.nan)
+    return _Comparison(gate, written, change, float(left[both].mean()) if both.any() else np.nan)
 
 
-def _judged(one: _Held, adjusted_p: float) -> GateResult:
-    if one.change is None:
-        return unmeasured(one.gate, one.why)
-    before = one.before if np.isfinite(one.before) else None
-    higher = _direction(one.gate.metric) is not False
-    return judge_regression(one.gate, one.change, adjusted_p, higher, before)
+def _judged(comparison: _Comparison, adjusted_p: float) -> GateResult:
+    if comparison.change is None:
+        return unmeasured(comparison.gate, comparison.reason)
+    before = comparison.before if np.isfinite(comparison.before) else None
+    higher = _direction(comparison.gate.metric) is not False
+    return judge_regression(comparison.gate, comparison.change, adjusted_p, higher, before)
 
 
 def _values(diagnosis: Diagnosis, metric: str) -> FloatArray:
@@ -130,5 +131,5 @@ def _by_question(diagnosis: Diagnosis, values: FloatArray, wanted: tuple[str, st
 def _direction(metric: str) -> bool | None:
     if metric == GOOD_SHARE:
         return True
-    found = declared(metric)
-    return None if found is None else found.higher_is_better
+    metric_declared = declared(metric)
+    return None if metric_declared is None else metric_declared.higher_is_better

@@ -1,4 +1,4 @@
-"""Gates over a run: the same code for the Triage page, the command and whatever watches a folder."""
+"""The gate report of a run: the same for the Triage page, the gate command and the watch."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class NewlyFailingCase:
 
 @dataclass(frozen=True)
 class GateReport:
-    """The verdict on a run with all that it rests on.
+    """The verdict on a run with everything it rests on.
 
     Attributes:
         run: the run.
-        name: what people call it.
-        baseline: what it was held against, and how that was found.
-        baseline_name: what people call that; "" without one.
+        name: what it is called.
+        baseline: what it was compared with, and how that was found.
+        baseline_name: what that is called; "" without one.
         source: where the gates come from.
-        results: one for each gate; a gate for a family of metrics gives one for each of them.
-        broken: questions that passed in the baseline and fail now.
-        n_broken_cases: samples behind them; more than questions where there are repeats.
+        results: one for each gate; a gate for a family of metrics has one for each metric.
+        newly_failing: questions that passed in the baseline and fail now.
+        n_newly_failing: samples behind them; more than questions where there are repeats.
         n_compared: questions whose passing both sides measured.
         n_repaired: questions that failed in the baseline and pass now.
         warnings: what makes the sides unequal.
@@ -78,19 +78,19 @@ class GateReport:
 
     @property
     def verdict(self) -> GateVerdict:
-        """The worst verdict among the blocking gates that had something to be judged by."""
+        """The worst verdict among the blocking gates that could be judged."""
         return overall(self.results)
 
     def verdict_under(self, strict: bool) -> GateVerdict:
-        """Give the verdict; under strict the gates count too that had nothing to be judged by."""
+        """Return the verdict; under strict, gates that could not be judged count too."""
         return overall(self.results, strict)
 
     def exit_code(self, strict: bool = False) -> int:
-        """Give 1 where a blocking gate fails, or where a required one, or any under strict, does not pass."""
+        """Return 1 where a blocking gate fails, or a required one, or any under strict, does not pass."""
         return exit_code(self.results, strict)
 
     def to_dict(self, strict: bool = False) -> dict[str, Any]:
-        """Give the report as JSON values."""
+        """Return the report as JSON values."""
         base = self.baseline.run
         return {
             "run": self.run.run_id,
@@ -102,10 +102,10 @@ class GateReport:
             "config": self.source,
             "baseline": None if base is None else {"run": base.run_id, "name": self.baseline_name},
             "baseline_note": self.baseline.note,
-            "gates": [_result(one) for one in self.results],
+            "gates": [_result(result) for result in self.results],
             "newly_failing": [
-                {"question_id": one.question_id, "question": one.question, "critical": one.critical}
-                for one in self.newly_failing
+                {"question_id": case.question_id, "question": case.question, "critical": case.critical}
+                for case in self.newly_failing
             ],
             "n_compared": self.n_compared,
             "n_repaired": self.n_repaired,
@@ -114,8 +114,8 @@ class GateReport:
         }
 
 
-def _result(one: GateResult) -> dict[str, Any]:
-    gate = one.gate
+def _result(result: GateResult) -> dict[str, Any]:
+    gate = result.gate
     return {
         "gate": gate_title(gate),
         "kind": gate.kind,
@@ -126,18 +126,18 @@ def _result(one: GateResult) -> dict[str, Any]:
         "severity": gate.severity,
         "required": gate.required,
         "reason": gate.reason,
-        "verdict": one.verdict,
-        "value": one.mean,
-        "low": one.low,
-        "high": one.high,
-        "n_scored": one.n_scored,
-        "n_total": one.n_total,
-        "smallest_effect": one.smallest_effect,
-        "before": one.before,
-        "adjusted_p": one.adjusted_p,
-        "obtained": one.obtained,
-        "counts": not one.excused,
-        "sentence": one.sentence,
+        "verdict": result.verdict,
+        "value": result.mean,
+        "low": result.low,
+        "high": result.high,
+        "n_scored": result.n_scored,
+        "n_total": result.n_total,
+        "smallest_effect": result.smallest_effect,
+        "before": result.before,
+        "adjusted_p": result.adjusted_p,
+        "obtained": result.obtained,
+        "counts": not result.excused,
+        "sentence": result.sentence,
     }
 
 
@@ -148,14 +148,14 @@ def gate_run(
     config: GateConfig,
     diagnosed: Callable[[Run], Diagnosis] | None = None,
 ) -> GateReport:
-    """Judge a run by the gates of its project, at the usual cut-offs and conventions.
+    """Judge a run by the gates of its project, at the usual thresholds and conventions.
 
     Args:
         store: of the workspace.
         run: the run.
-        baseline: what it is held against, see data.gates.baseline.baseline_of.
+        baseline: what it is compared with, see data.gates.baseline.baseline_of.
         config: the gates, see data.gates.config.load_gates.
-        diagnosed: gives the diagnosis of a run at the usual settings, where those are kept already.
+        diagnosed: returns the diagnosis of a run at the usual settings, where a caller caches them.
 
     Raises:
         DataError: the run is known by its means alone, or no gate of its project blocks.
@@ -166,8 +166,8 @@ def gate_run(
         )
     gates = config.gates_for(run.project)
 
-    def usual(one: Run) -> Diagnosis:
-        return diagnose(store.scored(one), DiagnosisSettings(), store.ledger.labels(one.run_id))
+    def usual(judged: Run) -> Diagnosis:
+        return diagnose(store.scored(judged), DiagnosisSettings(), store.ledger.labels(judged.run_id))
 
     find, names = diagnosed or usual, store.names()
     base = None if baseline.run is None else find(baseline.run)
@@ -183,9 +183,9 @@ def gate_run(
 
 
 def _cautions(store: RunStore, run: Run) -> tuple[str, ...]:
-    """Give the titles of the findings that bear on every number: a column of 0 may be one not computed."""
-    found = check_run(store.scored(run))
-    return tuple(one.title for one in found if one.severity in ("error", "warning"))
+    """List the sanity checks' errors and warnings by title: a column of 0 may be one not computed."""
+    findings = check_run(store.scored(run))
+    return tuple(finding.title for finding in findings if finding.severity in ("error", "warning"))
 
 
 def judge_run(
@@ -200,35 +200,35 @@ def judge_run(
         run: the run.
         base: the baseline, if any.
         gates: the gates.
-        summary: aggregates of the run over all its questions, where they are at hand.
+        summary: the run's metric summaries over all its questions, where a caller has them.
     """
     changes = judge_regressions(run, base, [gate for gate in gates if gate.kind == "regression"])
-    found: list[GateResult] = []
+    results: list[GateResult] = []
     for gate in gates:
         if gate.kind == "regression":
-            found += changes[gate]
+            results += changes[gate]
         elif gate.kind == "critical":
-            found.append(_critical(gate, run, base))
+            results.append(_critical(gate, run, base))
         elif gate.kind == "checks":
-            found.append(judge_checks(gate, run, base))
+            results.append(judge_checks(gate, run, base))
         else:
-            found.append(judge_mean_gate(gate, run, summary))
-    results = tuple(replace(one, sentence=gate_sentence(one)) for one in found)
-    held = Baseline(base.scored.run if base else None, "")
+            results.append(judge_mean_gate(gate, run, summary))
+    worded = tuple(replace(result, sentence=gate_sentence(result)) for result in results)
+    baseline = Baseline(base.scored.run if base else None, "")
     if base is None:
-        return GateReport(run.scored.run, run.scored.run.name, held, "", "", results)
-    broken = newly_failing(base, run)
+        return GateReport(run.scored.run, run.scored.run.name, baseline, "", "", worded)
+    failing = newly_failing(base, run)
     return GateReport(
         run.scored.run,
         run.scored.run.name,
-        held,
+        baseline,
         base.scored.run.name,
         "",
-        results,
-        _listed(run, base, broken, gates),
-        int(broken.samples.sum()),
-        broken.compared,
-        broken.repaired,
+        worded,
+        _listed(run, base, failing, gates),
+        int(failing.samples.sum()),
+        failing.compared,
+        failing.repaired,
         tuple(unequal_sides(base, run)),
     )
 
@@ -241,17 +241,17 @@ def _critical(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResult:
 
 
 def _listed(
-    run: Diagnosis, base: Diagnosis, broken: NewlyFailing, gates: tuple[Gate, ...]
+    run: Diagnosis, base: Diagnosis, failing: NewlyFailing, gates: tuple[Gate, ...]
 ) -> tuple[NewlyFailingCase, ...]:
-    """Read the broken questions, critical ones first."""
+    """Read the questions that newly fail, critical ones first."""
     critical: set[str] = set()
     for gate in gates:
         if gate.kind == "critical":
             for side in (base.scored, run.scored):
                 critical |= critical_ids(side, gate.metric, gate.values, gate.slice)
-    rows = [int(row) for row in broken.rows]
+    rows = [int(row) for row in failing.rows]
     texts = run.scored.samples.read(rows, ["question"])
-    found = [
+    cases = [
         NewlyFailingCase(
             str(question),
             int(run.scored.repeats[row]),
@@ -259,6 +259,6 @@ def _listed(
             str(text["question"])[:SHORT],
             question in critical,
         )
-        for question, row, text in zip(broken.question_ids, rows, texts, strict=True)
+        for question, row, text in zip(failing.question_ids, rows, texts, strict=True)
     ]
-    return tuple(sorted(found, key=lambda one: not one.critical))
+    return tuple(sorted(cases, key=lambda case: not case.critical))

@@ -1,4 +1,4 @@
-"""Gates on what a run reaches by itself: means of metrics, and shares of checks passed."""
+"""Gates on a run alone: means of metrics, and shares of checks passed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def judge_mean_gate(
     Args:
         gate: of kind mean.
         run: the run.
-        summary: its aggregates over all questions, where they are at hand, so that they are the same digits.
+        summary: its metric summaries over all questions, where a caller has them.
     """
     scored = run.scored
     keep = None if gate.slice is None else slice_mask(scored, gate.slice)
@@ -37,34 +37,30 @@ def judge_mean_gate(
         return unmeasured(gate, slice_lacking(scored, gate.slice))
     if gate.metric == GOOD_SHARE:
         return _of_interval(gate, pass_rate(run, keep), "diagnosed")
-    known = summarise(scored, [gate.metric], keep) if keep is not None or summary is None else summary
-    found = known.get(gate.metric)
-    if found is None:
+    summaries = summarise(scored, [gate.metric], keep) if keep is not None or summary is None else summary
+    metric_summary = summaries.get(gate.metric)
+    if metric_summary is None:
         return unmeasured(gate, _absent(scored, gate.metric), n_total=len(scored.question_ids))
-    why = "" if found.n_scored else _unscored(scored, gate.metric)
-    if why:
-        return unmeasured(gate, why, n_total=found.n_applicable)
+    reason = "" if metric_summary.n_scored else _unscored(scored, gate.metric)
+    if reason:
+        return unmeasured(gate, reason, n_total=metric_summary.n_applicable)
     return judge_gate(
         gate,
-        found.mean,
-        found.low,
-        found.high,
-        found.n_scored,
-        found.n_applicable,
-        _adverse(gate, found),
-        f"{found.source}, {found.method}",
+        metric_summary.mean,
+        metric_summary.low,
+        metric_summary.high,
+        metric_summary.n_scored,
+        metric_summary.n_applicable,
+        metric_summary.best if gate.at_most else metric_summary.worst,  # if all values that failed were so
+        f"{metric_summary.source}, {metric_summary.method}",
     )
 
 
-def _adverse(gate: Gate, found: MetricSummary) -> float | None:
-    return found.best if gate.at_most else found.worst  # of values that failed: all highest, all lowest
-
-
 def _absent(scored: ScoredRun, metric: str) -> str:
-    """Say why a run has no column of a metric, with near names where it may be a slip of the pen."""
-    why = scored.missing.get(metric) or scored.missing.get(f"{metric.partition('@')[0]}@k")
-    if why:
-        return f"it {why}"
+    """Return why a run has no column of a metric, with near names where it may be misspelt."""
+    reason = scored.missing.get(metric) or scored.missing.get(f"{metric.partition('@')[0]}@k")
+    if reason:
+        return f"it {reason}"
     near = get_close_matches(metric, scored.metrics, n=3, cutoff=0.8)
     hint = f" (near names: {', '.join(near)})" if near else ""
     return f"this run has no value of {metric}{hint}"
@@ -75,12 +71,12 @@ def _unscored(scored: ScoredRun, metric: str) -> str:
 
 
 def slice_lacking(scored: ScoredRun, wanted: tuple[str, str]) -> str:
-    """Say that a run has no such slice, and which values it has."""
+    """Write that a run has no such slice, and which values it has."""
     name, value = wanted
-    labels = next((one.labels for one in scored.groups if one.name == name), ())
-    there = [label for label in labels if label != NOT_GIVEN]
-    known = f"its values of {name} are {', '.join(there[:6])}" if there else f"nothing in it records {name}"
-    return f"no question of this run has {name} = {value}; {known}"
+    labels = next((group.labels for group in scored.groups if group.name == name), ())
+    values = [label for label in labels if label != NOT_GIVEN]
+    there = f"its values of {name} are {', '.join(values[:6])}" if values else f"nothing in it records {name}"
+    return f"no question of this run has {name} = {value}; {there}"
 
 
 def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResult:
@@ -93,13 +89,13 @@ def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResu
     if not np.isfinite(shares).any():
         before = 0 if base is None else int(np.isfinite(_shares(base.scored, gate.metric, None)).sum())
         kind = "" if gate.metric == "all" else f" of kind {gate.metric}"
-        why = f"this run records no check{kind}"
+        reason = f"this run records no check{kind}"
         if before:
-            return unmeasured(gate, f"{why}, and the baseline does for {before:,} questions")
-        return unmeasured(gate, why, excused=True)
-    plain = bool(np.isin(shares[np.isfinite(shares)], (0.0, 1.0)).all())
-    known = int(np.isfinite(shares).sum())
-    return _of_interval(gate, interval(shares, scored.clusters, known, plain), "computed")
+            return unmeasured(gate, f"{reason}, and the baseline does for {before:,} questions")
+        return unmeasured(gate, reason, excused=True)
+    binary = bool(np.isin(shares[np.isfinite(shares)], (0.0, 1.0)).all())
+    n_scored = int(np.isfinite(shares).sum())
+    return _of_interval(gate, interval(shares, scored.clusters, n_scored, binary), "computed")
 
 
 def _shares(scored: ScoredRun, kind: str, keep: BoolArray | None) -> FloatArray:
@@ -107,7 +103,7 @@ def _shares(scored: ScoredRun, kind: str, keep: BoolArray | None) -> FloatArray:
     checks = checks_of(pq.read_table(scored.samples_path, columns=["checks"]))
     if checks is None:
         return np.full(len(scored.question_ids), np.nan)
-    mine = np.array([kind in ("all", one) for one in checks.kind], dtype=np.bool_)
+    mine = np.array([kind in ("all", check_kind) for check_kind in checks.kind], dtype=np.bool_)
     total = np.bincount(checks.sample[mine], minlength=scored.n)
     passed = np.bincount(checks.sample[mine & checks.passed], minlength=scored.n)
     values = np.divide(passed, total, out=np.full(scored.n, np.nan), where=total > 0)
@@ -116,8 +112,8 @@ def _shares(scored: ScoredRun, kind: str, keep: BoolArray | None) -> FloatArray:
     return question_means(values, scored.question)[0]
 
 
-def _of_interval(gate: Gate, found: Interval, source: str) -> GateResult:
-    mean = found.mean if found.n_scored else None
-    low, high = (end if np.isfinite(end) else None for end in (found.low, found.high))
-    n, total = found.n_scored, found.n_applicable
-    return judge_gate(gate, mean, low, high, n, total, obtained=f"{source}, {found.method}")
+def _of_interval(gate: Gate, measured: Interval, source: str) -> GateResult:
+    mean = measured.mean if measured.n_scored else None
+    low, high = (end if np.isfinite(end) else None for end in (measured.low, measured.high))
+    n, total = measured.n_scored, measured.n_applicable
+    return judge_gate(gate, mean, low, high, n, total, obtained=f"{source}, {measured.method}")

@@ -25,7 +25,7 @@ from data.store.write_run import ImportedRun
 from metrics.schema.scores import MetricsError
 
 __all__ = [
-    "FileMark",
+    "FileState",
     "Memory",
     "WatchOptions",
     "Watched",
@@ -41,8 +41,8 @@ UNFINISHED = (
 
 
 @dataclass(frozen=True)
-class FileMark:
-    """What a file looks like from outside; it stands still while this stays the same.
+class FileState:
+    """Size and time of a file; it is complete when they no longer change.
 
     Attributes:
         size: in bytes.
@@ -53,32 +53,34 @@ class FileMark:
     changed: int
 
 
-def files_in(folder: Path, leave_out: Path) -> dict[str, FileMark]:
+def files_in(folder: Path, leave_out: Path) -> dict[str, FileState]:
     """List the files of a folder and the folders in it, by their path within it.
 
-    Left out are hidden, temporary and unfinished files, by their names, and whatever is no regular file.
+    Hidden, temporary and unfinished files are left out by their names, and so is what is not a regular file.
     A link to a file counts as that file; links to folders are not followed.
 
     Args:
         folder: where to look.
-        leave_out: a folder that is not looked into: the workspace.
+        leave_out: a folder to skip: the workspace.
     """
-    found = {}
+    states = {}
     for path in _paths(folder, leave_out):
         try:
-            seen = path.stat()
+            info = path.stat()
         except OSError:
             continue  # gone meanwhile, or a link to nothing
-        if stat.S_ISREG(seen.st_mode):
-            found[str(path.relative_to(folder))] = FileMark(seen.st_size, seen.st_mtime_ns)
-    return found
+        if stat.S_ISREG(info.st_mode):
+            states[str(path.relative_to(folder))] = FileState(info.st_size, info.st_mtime_ns)
+    return states
 
 
 def _paths(folder: Path, leave_out: Path) -> Iterator[Path]:
     for root, folders, files in os.walk(folder):
-        here = Path(root)
-        folders[:] = sorted(one for one in folders if not one.startswith(".") and here / one != leave_out)
-        yield from (here / name for name in sorted(files) if not _unfinished(name))
+        current = Path(root)
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and current / name != leave_out
+        )
+        yield from (current / name for name in sorted(files) if not _unfinished(name))
 
 
 def _unfinished(name: str) -> bool:
@@ -86,7 +88,7 @@ def _unfinished(name: str) -> bool:
 
 
 def digest_of(path: Path) -> str:
-    """Give the SHA-256 of a file's content; "" where it cannot be read."""
+    """Return the SHA-256 of a file's content; "" where it cannot be read."""
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -96,12 +98,12 @@ def digest_of(path: Path) -> str:
 
 @dataclass
 class Memory:
-    """What a watch has dealt with; it outlives the process in a small file of the workspace.
+    """What a watch has processed, kept in a small file of the workspace.
 
     Attributes:
         path: of that file.
-        files: path within the folder -> (size, time, digest) when it was dealt with.
-        contents: digests of what was read, whatever the file was called.
+        files: path within the folder -> (size, time, digest) when it was processed.
+        contents: digests of what was imported, whatever the file was called.
     """
 
     path: Path
@@ -110,65 +112,66 @@ class Memory:
 
     @classmethod
     def of(cls, root: Path, folder: Path, project: str) -> Memory:
-        """Read what is remembered of a folder watched for a project; nothing where that cannot be read."""
-        place = hashlib.sha256(f"{folder}\0{project}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
-        made = cls(root / "watch" / f"{place}.json")
+        """Read the memory of a folder watched for a project; it is empty where the file cannot be read."""
+        key = hashlib.sha256(f"{folder}\0{project}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        path = root / "watch" / f"{key}.json"
         try:
-            given = json.loads(made.path.read_text(encoding="utf-8"))
-            made.files = {
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            files = {
                 str(name): (int(size), int(time), str(digest))
-                for name, (size, time, digest) in given["files"].items()
+                for name, (size, time, digest) in stored["files"].items()
             }
-            made.contents = {str(one) for one in given["contents"]}
+            return cls(path, files, {str(digest) for digest in stored["contents"]})
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return cls(made.path)
-        return made
+            return cls(path)
 
-    def knows(self, name: str, mark: FileMark) -> bool:
-        """Whether a file was dealt with as it stands; one that could not be opened is tried again."""
+    def knows(self, name: str, state: FileState) -> bool:
+        """Whether a file was processed in this state; one that could not be opened is tried again."""
         size, changed, digest = self.files.get(name, (-1, -1, ""))
-        return bool(digest) and (size, changed) == (mark.size, mark.changed)
+        return bool(digest) and (size, changed) == (state.size, state.changed)
 
-    def told(self, name: str, mark: FileMark, digest: str) -> bool:
-        """Whether this was said of this file before: the same content, or the same failure to open it."""
-        size, changed, before = self.files.get(name, (-1, -1, ""))
-        return before == digest if digest else (size, changed, before) == (mark.size, mark.changed, "")
+    def reported(self, name: str, state: FileState, digest: str) -> bool:
+        """Whether this file was reported before: with the same content, or the same failure to open it."""
+        size, changed, earlier_digest = self.files.get(name, (-1, -1, ""))
+        if digest:
+            return earlier_digest == digest
+        return (size, changed, earlier_digest) == (state.size, state.changed, "")
 
-    def note(self, name: str, mark: FileMark, digest: str, read: bool) -> None:
-        """Remember that a file was dealt with, and whether its content was read."""
-        entry = (mark.size, mark.changed, digest)
-        if self.files.get(name) == entry and not read:
+    def note(self, name: str, state: FileState, digest: str, imported: bool) -> None:
+        """Remember that a file was processed, and whether its content was imported."""
+        entry = (state.size, state.changed, digest)
+        if self.files.get(name) == entry and not imported:
             return
         self.files[name] = entry
-        if read and digest:
+        if imported and digest:
             self.contents.add(digest)
         self._save()
 
-    def keep_only(self, there: Mapping[str, FileMark]) -> None:
-        """Forget files that are gone; what they held stays known."""
-        for gone in self.files.keys() - there.keys():
-            del self.files[gone]
+    def keep_only(self, present: Mapping[str, FileState]) -> None:
+        """Forget files that are gone, but not their contents."""
+        for name in self.files.keys() - present.keys():
+            del self.files[name]
 
     def _save(self) -> None:
         text = json.dumps({"files": self.files, "contents": sorted(self.contents)})
-        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}")
         try:
             self.path.parent.mkdir(exist_ok=True)
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(self.path)
+            temporary.write_text(text, encoding="utf-8")
+            temporary.replace(self.path)
         except OSError:
-            beside.unlink(missing_ok=True)  # the watch goes on; after a restart it looks at the files again
+            temporary.unlink(missing_ok=True)  # the watch goes on; after a restart it reads the files again
 
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """What is watched, and how its runs are judged.
+    """Which folder is watched, and how its runs are judged.
 
     Attributes:
         folder: where result files appear.
         project: what their runs belong to.
         config: the gates.
-        baseline: run that all are held against; "" for the project's own at that moment.
+        baseline: run that all are compared with; "" for the project's own at that moment.
     """
 
     folder: Path
@@ -185,7 +188,7 @@ class Watched:
         file: path within the folder.
         status: "imported", "unchanged" where the workspace had it already, or "refused".
         run: the run; None where the file was refused.
-        report: of the gates; None where none could be held against the run.
+        report: of the gates; None where the run could not be judged.
         problem: why the file was refused or the run was not gated; "" otherwise.
     """
 
@@ -197,13 +200,13 @@ class Watched:
 
 
 class Watcher:
-    """Looks at a folder again and again; a file is taken when it has not moved between two looks."""
+    """Scans a folder repeatedly; a file is taken when it has not changed between two scans."""
 
     def __init__(self, store: RunStore, options: WatchOptions) -> None:
         """Begin a watch.
 
         Raises:
-            DataError: this process only reads, the baseline that is named is not there, or no gate blocks.
+            DataError: this process may not write, the named baseline is not there, or no gate blocks.
         """
         must_write(f"workspace {store.workspace.root}")
         options.config.gates_for(options.project)
@@ -212,72 +215,74 @@ class Watcher:
         self.store = store
         self.options = options
         self.memory = Memory.of(store.workspace.root, options.folder, options.project)
-        self._seen: dict[str, FileMark] = {}
-        self._passing: dict[str, str] = {}
+        self._states: dict[str, FileState] = {}
+        self._retried: dict[str, str] = {}  # file -> problem that is not its fault
         self.moving: list[str] = []
 
     def look(self) -> list[str]:
-        """List the files that stand still and are new or changed, the oldest first.
+        """List the complete files that are new or changed, oldest first.
 
-        `moving` then holds those that still grow, or were not there at the look before.
+        `moving` then lists those that changed since the last scan, or were not there.
         """
-        there = files_in(self.options.folder, self.store.workspace.root)
-        fresh = [name for name, mark in there.items() if not self.memory.knows(name, mark)]
-        ready = [name for name in fresh if self._seen.get(name) == there[name]]
+        states = files_in(self.options.folder, self.store.workspace.root)
+        fresh = [name for name, state in states.items() if not self.memory.knows(name, state)]
+        ready = [name for name in fresh if self._states.get(name) == states[name]]
         self.moving = [name for name in fresh if name not in ready]
-        self._seen = there
-        self.memory.keep_only(there)
-        return sorted(ready, key=lambda name: (there[name].changed, name))
+        self._states = states
+        self.memory.keep_only(states)
+        return sorted(ready, key=lambda name: (states[name].changed, name))
 
     def take(self, name: str) -> Iterator[Watched]:
-        """Import, score and gate a file that look() gave; nothing where its content is known already.
+        """Import, score and gate a file of look(); yield nothing where its content was processed before.
 
-        A file that cannot be read is told once, and again only when it changes.
+        A file that cannot be read is reported once, and again only when it changes.
         """
-        path, mark = self.options.folder / name, self._seen[name]
+        path, state = self.options.folder / name, self._states[name]
         digest = digest_of(path)
-        if digest in self.memory.contents or self.memory.told(name, mark, digest):
-            self.memory.note(name, mark, digest, read=False)
+        if digest in self.memory.contents or self.memory.reported(name, state, digest):
+            self.memory.note(name, state, digest, imported=False)
             return
         try:
             source = Source(_printable(path), path=path)
-            found = import_source(self.store, source, Options(), self.options.project)
-        except Exception as error:  # noqa: BLE001 -- a watch outlives a file that nobody foresaw
-            if _mark(path) == mark:  # else it moved while it was read: the next looks decide
-                yield from self._refused(name, mark, digest, error)
+            imported_runs = import_source(self.store, source, Options(), self.options.project)
+        except Exception as error:  # noqa: BLE001 -- no file may end the watch
+            if _state(path) == state:  # else it changed while it was read: the next scans decide
+                yield from self._refused(name, state, digest, error)
             return
-        for one in found:
-            yield self._gated(name, one)
-        self.memory.note(name, mark, digest, read=True)  # last: what is cut short is told after a restart
+        for imported in imported_runs:
+            yield self._gated(name, imported)
+        self.memory.note(
+            name, state, digest, imported=True
+        )  # last: after an interruption the file is taken again
 
-    def _refused(self, name: str, mark: FileMark, digest: str, error: Exception) -> Iterator[Watched]:
-        """Tell why a file was not taken; what is not the file's fault is tried again at every look."""
-        known = isinstance(error, DataError | MetricsError)
-        problem = str(error) if known else f"{name}: {type(error).__name__}: {error}"
+    def _refused(self, name: str, state: FileState, digest: str, error: Exception) -> Iterator[Watched]:
+        """Report why a file was not taken; one that is not at fault is tried again at every scan."""
+        expected = isinstance(error, DataError | MetricsError)
+        problem = str(error) if expected else f"{name}: {type(error).__name__}: {error}"
         if not isinstance(error, WorkspaceError | OSError | MemoryError):
-            self.memory.note(name, mark, digest, read=False)
-        elif self._passing.get(name) == problem:
+            self.memory.note(name, state, digest, imported=False)
+        elif self._retried.get(name) == problem:
             return
-        self._passing[name] = problem
+        self._retried[name] = problem
         yield Watched(name, "refused", problem=problem)
 
-    def _gated(self, name: str, one: ImportedRun) -> Watched:
+    def _gated(self, name: str, imported: ImportedRun) -> Watched:
         try:
-            base = baseline_of(self.store, one.run, self.options.baseline)
-            report = gate_run(self.store, one.run, base, self.options.config)
+            baseline = baseline_of(self.store, imported.run, self.options.baseline)
+            report = gate_run(self.store, imported.run, baseline, self.options.config)
         except (DataError, MetricsError) as error:
-            return Watched(name, one.status, one.run, problem=str(error))
-        return Watched(name, one.status, one.run, report)
+            return Watched(name, imported.status, imported.run, problem=str(error))
+        return Watched(name, imported.status, imported.run, report)
 
 
 def _printable(path: Path) -> str:
-    """Name a file by its path; bytes of it that are no text give way to a mark."""
+    """Write a path as text; bytes that are not UTF-8 become a replacement character."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
-def _mark(path: Path) -> FileMark | None:
+def _state(path: Path) -> FileState | None:
     try:
-        seen = path.stat()
+        info = path.stat()
     except OSError:
         return None
-    return FileMark(seen.st_size, seen.st_mtime_ns)
+    return FileState(info.st_size, info.st_mtime_ns)

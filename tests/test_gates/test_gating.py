@@ -289,7 +289,7 @@ def test_the_baseline_itself_is_held_against_itself(workspace: RunStore) -> None
     base = _add(workspace, GOOD, "base")
     workspace.ledger.set_baseline("shop", base.run_id, "me")
     report = gate(base.run_id, workspace=str(workspace.workspace.root))
-    assert report.warnings == ("This run is the baseline: it is held against itself.",)
+    assert report.warnings == ("This run is the baseline: it is compared with itself.",)
     changes = [one for one in report.results if one.gate.kind == "regression"]
     assert {one.verdict for one in changes} == {"PASS"}
     assert report.newly_failing == ()
