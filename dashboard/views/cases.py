@@ -6,17 +6,11 @@ from functools import partial
 
 import streamlit as st
 
-from dashboard.sections.cases.filters import filters
+from dashboard.sections.cases.case_list import case_list, case_name, pager, position_of
+from dashboard.sections.cases.filters import filtered_rows, filters
 from dashboard.sections.cases.labelling import label_bar, step_bar
 from dashboard.sections.cases.labelling_queue import labelling_queue
-from dashboard.sections.cases.open_case import (
-    case_list,
-    case_name,
-    listed,
-    open_case,
-    pager,
-    position_of,
-)
+from dashboard.sections.cases.open_case import open_case
 from dashboard.shell.components import facts
 from dashboard.shell.session import current_selection, current_view, keep
 from dashboard.wording.escaping import markdown_text
@@ -35,7 +29,7 @@ st.title(f"What exactly went wrong in {markdown_text(view.labels[run.run_id])}?"
 if labelling_queue(view, diagnosis):
     st.stop()
 filters(view, diagnosis)
-rows = listed(view, diagnosis)
+rows = filtered_rows(view, diagnosis)
 at = position_of(diagnosis, rows)
 
 with st.container(horizontal=True, vertical_alignment="center"):
@@ -56,7 +50,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
                 )
 
 if at is None:
-    st.info("No case meets all of these filters. Clear one of them.")
+    st.info("No case matches all of these filters. Clear one of them.")
 else:
     row = int(rows[at])
     page = page_of(scored, rows, at // SIZE + 1, SIZE)
@@ -67,7 +61,7 @@ else:
         if page.pages > 1:
             pager(page, rows, scored, SIZE)
         case_list(page, diagnosis, row)
-        facts([f"page {page.page:,} of {page.pages:,}", "J and K go on and back, P and F label, U undoes"])
+        facts([f"page {page.page:,} of {page.pages:,}", "keys: J next, K previous, P pass, F fail, U undo"])
     with detail:
         sample = read_case(scored, row)
         case = (run.run_id, sample["question_id"], sample["repeat"])

@@ -1,4 +1,4 @@
-"""The filters of the Cases page; every one of them is part of the URL."""
+"""The filters of the Cases page, all kept in the URL, and the rows that they keep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dashboard.shell.components import metric_title
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.widgets import choose, search, show_in, toggle
 from dashboard.wording.escaping import markdown_text
-from data.cases.cases import CaseFilter, case_rows
+from data.cases.cases import case_rows
 from data.cases.cohorts import cohort_title
 from data.cases.comparison_cohorts import newly_failing_baseline, oracle_gap_cohort
 from data.comparison.newly_failing import newly_failing
@@ -36,7 +36,7 @@ LABELS = {"": ANY, "any": "Labelled", "none": "Not labelled", "pass": "Pass", "f
 
 
 def filters(view: View, diagnosis: Diagnosis) -> None:
-    """Draw the filters; every one of them is part of the URL."""
+    """Draw the filters."""
     search("Search", "text", "words in question, answer, reference or id", FIRST_PAGE)
     patterns = {"": ANY, **{entry.key: entry.title for entry in PATTERNS}}
     stages = {"": ANY, **{stage.key: stage.title for stage in STAGES}}
@@ -58,29 +58,33 @@ def filters(view: View, diagnosis: Diagnosis) -> None:
 
 
 def sort_options(diagnosis: Diagnosis) -> dict[str, str]:
-    """Give the orders of a list: as imported, most reasons to be bad, or by a metric."""
+    """Return the ways to sort the list: as imported, most reasons to be bad, or by a metric."""
     scored = diagnosis.scored
-    measured = [name for name in ordered(scored.metrics) if np.isfinite(scored.values(name)).any()]
-    shown = [name for name in measured if "@" not in name or name.endswith("@5")]
+    usual = [name for name in ordered(scored.metrics) if "@" not in name or name.endswith("@5")]
+    shown = [name for name in usual if np.isfinite(scored.values(name)).any()]
     return {"": "As imported", "worst": "Worst first", **{name: metric_title(name) for name in shown}}
 
 
 def _more_filters(view: View, diagnosis: Diagnosis) -> None:
-    failures = sorted(
-        {one.failure for labels in diagnosis.human_labels.labels.values() for one in labels if one.failure}
-    )
-    people = sorted({one.annotator for labels in diagnosis.human_labels.labels.values() for one in labels})
-    slices = [one for one in diagnosis.scored.slices if len(one.labels) <= 40]
-    if not (failures or people or slices):
+    labels = [label for labels in diagnosis.human_labels.labels.values() for label in labels]
+    failures = sorted({label.failure for label in labels if label.failure})
+    annotators = sorted({label.annotator for label in labels})
+    slices = [by for by in diagnosis.scored.slices if len(by.labels) <= 40]
+    if not (failures or annotators or slices):
         return
     active = bool(view.selection.slices or view.selection.failure or view.selection.annotator)
-    with st.expander("More filters: tags, types, people", expanded=active), st.container(horizontal=True):
+    with (
+        st.expander("More filters: tags, question types, annotators", expanded=active),
+        st.container(horizontal=True),
+    ):
         if failures:
             choose("Failure label", "failure", ["", *failures], lambda key: key or ANY, FIRST_PAGE, width=190)
-        if people:
-            choose("Labelled by", "annotator", ["", *people], lambda key: key or ANY, FIRST_PAGE, width=190)
-        for one in slices[:12]:
-            _slice_filter(one.name, one.labels)
+        if annotators:
+            choose(
+                "Labelled by", "annotator", ["", *annotators], lambda key: key or ANY, FIRST_PAGE, width=190
+            )
+        for by in slices[:12]:
+            _slice_filter(by.name, by.labels)
 
 
 def _slice_filter(name: str, labels: Sequence[str]) -> None:
@@ -99,44 +103,38 @@ def _slice_filter(name: str, labels: Sequence[str]) -> None:
 
 
 def _take_slice(name: str, key: str) -> None:
-    slices = {one: value for one, value in current_selection().slices.items() if one != name}
+    slices = {other: value for other, value in current_selection().slices.items() if other != name}
     if st.session_state[key]:
         slices[name] = st.session_state[key]
     keep(slices=slices, page=1, case="")
 
 
 def filtered_rows(view: View, diagnosis: Diagnosis) -> IntArray:
-    """Give the rows of a run that the selection's filter keeps, in its order.
+    """Return the rows of a run that the selection's filter keeps, in its order.
 
     Raises:
-        DataError: the filter names a loss against a run that is not in the project.
+        DataError: the cohort names a run that is not in the project.
     """
     chosen = view.selection.filter()
     baseline = newly_failing_baseline(chosen.cohort)
+    gap = oracle_gap_cohort(chosen.cohort)
     if baseline is not None:
-        return _broken_rows(view, diagnosis, chosen, baseline)
-    mark = oracle_gap_cohort(chosen.cohort)
-    if mark is None:
+        base = next((run for run in view.store.runs() if run.run_id == baseline and not run.means), None)
+        if base is None:
+            raise DataError(
+                f"cohort {chosen.cohort[:60]!r}: there is no run {baseline[:20]!r}; accepted: the id of a run "
+                "with samples"
+            )
+        kept = newly_failing(view.usual_diagnosis(base), view.usual_diagnosis(view.run)).samples
+    elif gap is not None:
+        oracle = next((run for run in view.sampled if run.run_id == gap.oracle), None)
+        if oracle is None:
+            raise DataError(
+                f"cohort {chosen.cohort[:60]!r}: run {gap.oracle[:20]!r} is not in {view.project}; accepted: "
+                "the id of a run with answers from the gold documents"
+            )
+        kept = lost_rows(diagnosis, view.diagnosis(oracle), gap.outcome_metric, gap.component)
+    else:
         return case_rows(diagnosis, chosen)
-    oracle = next((run for run in view.sampled if run.run_id == mark.oracle), None)
-    if oracle is None:
-        raise DataError(
-            f"cohort {chosen.cohort[:60]!r}: run {mark.oracle[:20]!r} is not in {view.project}; accepted: "
-            "the id of a run with answers from the gold documents"
-        )
-    lost = lost_rows(diagnosis, view.diagnosis(oracle), mark.outcome_metric, mark.component)
     rows = case_rows(diagnosis, replace(chosen, cohort=""))
-    return np.asarray(rows[lost[rows]], dtype=np.int64)
-
-
-def _broken_rows(view: View, diagnosis: Diagnosis, chosen: CaseFilter, baseline: str) -> IntArray:
-    """Give the cases that passed in the baseline of the gates and fail now, at the cut-offs of the gates."""
-    base = next((run for run in view.store.runs() if run.run_id == baseline and not run.means), None)
-    if base is None:
-        raise DataError(
-            f"cohort {chosen.cohort[:60]!r}: run {baseline[:20]!r} is not there; accepted: the id of a run "
-            "with samples"
-        )
-    broken = newly_failing(view.usual_diagnosis(base), view.usual_diagnosis(view.run))
-    rows = case_rows(diagnosis, replace(chosen, cohort=""))
-    return np.asarray(rows[broken.samples[rows]], dtype=np.int64)
+    return np.asarray(rows[kept[rows]], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Labelling the open case under one's name: buttons, keys, undo."""
+"""The buttons that step through the list and label the open case, with their keys."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["label_bar", "step_bar"]
 def step_bar(
     view: View, case: tuple[str, str, int], place: tuple[int, int], before: str | None, after: str | None
 ) -> None:
-    """Draw previous and next; the keys K and J do the same unless one is typing.
+    """Draw the buttons Previous and Next, with the keys K and J.
 
-    Going on under a name marks the case as read.
+    Next marks the case as reviewed by the current user, if they gave a name.
 
     Args:
         view: of the page.
-        case: the open one.
-        place: its position in the list, from 0, and how many there are.
-        before: name of the case before it.
-        after: name of the one after it.
+        case: the open case.
+        place: its position in the list, from 0, and the length of the list.
+        before: name of the previous case.
+        after: name of the next case.
     """
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -51,7 +51,7 @@ def step_bar(
 
 
 def _step_on(view: View, case: tuple[str, str, int], after: str) -> None:
-    keep(case=after)  # first: a ledger that cannot be written does not keep one from reading on
+    keep(case=after)  # first: a ledger that cannot be written must not stop the reader
     if current_user() and may_write():
         attempt(lambda: mark_reviewed(view.store.ledger, case, current_user()))
 
@@ -70,26 +70,26 @@ def label_bar(
     after: str | None,
     queue_id: int | None = None,
 ) -> None:
-    """Draw the label controls; P and F label and go on, U takes the newest label back.
+    """Draw the label controls: P and F label the case and open the next, U undoes the newest label.
 
     Args:
         view: of the page.
-        case: the open one.
-        labels: that stand.
-        after: name of the case that comes next.
-        queue_id: the random queue that drew the case; None where it was found by browsing.
+        case: the open case.
+        labels: of the case.
+        after: name of the next case.
+        queue_id: the random queue that drew the case; None where it was opened by browsing.
     """
     if not may_write():
         only_reads("Labels")
-        _stand(labels)
+        _list_labels(labels)
         return
     with st.container(border=True):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             name_box()
-            known = offered_labels(view.store.ledger, view.project)
+            failures = offered_labels(view.store.ledger, view.project)
             st.selectbox(
-                "Failure label", known, index=None, key="failure_label", accept_new_options=True, width=190,
-                placeholder="optional",
+                "Failure label", failures, index=None, key="failure_label", accept_new_options=True,
+                width=190, placeholder="optional",
             )  # fmt: skip
             st.text_input("Note", key="label_note", placeholder="optional", width=220, max_chars=2000)
         named = bool(current_user())
@@ -108,19 +108,15 @@ def label_bar(
                 args=(view, case[0]),
             )
             if not named:
-                st.caption("Give your name to label.")
-        _stand(labels)
+                st.caption("Enter your name to label.")
+        _list_labels(labels)
 
 
-def _stand(labels: Sequence[Label]) -> None:
-    for one in labels:
-        st.caption(_said(one))
-
-
-def _said(one: Label) -> str:
-    parts = [one.verdict or "note", one.failure, one.note]
-    text = " · ".join(markdown_text(part) for part in parts if part)
-    return f"**{markdown_text(one.annotator)}**: {text} :gray[{one.at} UTC]"
+def _list_labels(labels: Sequence[Label]) -> None:
+    for label in labels:
+        parts = [label.verdict or "note", label.failure, label.note]
+        text = " · ".join(markdown_text(part) for part in parts if part)
+        st.caption(f"**{markdown_text(label.annotator)}**: {text} :gray[{label.at} UTC]")
 
 
 def _label(
@@ -135,13 +131,13 @@ def _label(
     st.session_state["failure_label"], st.session_state["label_note"] = None, ""
     if after is not None and (verdict is not None or queue_id is None):  # a note alone rates nothing
         keep(case=after)
-    st.toast(f"Labelled {verdict or 'with a note'}. U takes it back.")
+    st.toast(f"Labelled {verdict or 'with a note'}. Press U to undo.")
 
 
 def _undo(view: View, run_id: str) -> None:
-    taken = view.store.ledger.undo_label(run_id, st.session_state["annotator_name"])
-    if taken is None:
-        st.toast("Nothing of yours to take back in this run.")
+    undone = view.store.ledger.undo_label(run_id, st.session_state["annotator_name"])
+    if undone is None:
+        st.toast("You have nothing to undo in this run.")
         return
-    keep(case=f"{taken.question_id}~{taken.repeat}")
-    st.toast(f"Took back: {taken.verdict or 'note'}.")
+    keep(case=f"{undone.question_id}~{undone.repeat}")
+    st.toast(f"Undone: {undone.verdict or 'note'}.")
