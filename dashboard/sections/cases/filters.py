@@ -122,7 +122,7 @@ def filtered_rows(view: View, diagnosis: Diagnosis) -> IntArray:
         base = next((run for run in view.store.runs() if run.run_id == baseline and not run.means), None)
         if base is None:
             raise DataError(
-                f"cohort {chosen.cohort[:60]!r}: there is no run {baseline[:20]!r}; accepted: the id of a run "
+                f"cohort {chosen.cohort[:60]!r}: no run {baseline[:20]!r}; accepted: the id of a run "
                 "with samples"
             )
         kept = newly_failing(view.usual_diagnosis(base), view.usual_diagnosis(view.run)).samples

@@ -99,7 +99,7 @@ def _start_form(view: View, scored: ScoredRun) -> None:
         "Label at random", help="Labels of cases drawn at random can correct the mean of a judge"
     ):
         st.caption(
-            "Cases come in random order and without their scores, so the labels are an unbiased sample of the "
+            "Cases come in random order and without their scores, so labels are an unbiased sample of the "
             f"{count(scored.n, 'case')}. {ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are advised."
         )
         if "queue_name" not in st.session_state:
