@@ -1,4 +1,4 @@
-"""The tables of docs/diagnosis.md, from the declarations: cut-offs, bad cases, patterns and stages."""
+"""The tables of docs/diagnosis.md, generated from the declarations: thresholds, patterns, stages, gates."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from metrics.gates.gates import Gate, GateResult
 from metrics.gates.wording import gate_title, subject_of
 
 __all__ = [
-    "CUTOFFS",
+    "CASE_THRESHOLDS",
     "REASONS",
     "diagnosis_tables",
     "gates_table",
     "verdicts_table",
 ]
 
-CUTOFFS: Mapping[str, str] = MappingProxyType(
+CASE_THRESHOLDS: Mapping[str, str] = MappingProxyType(
     {
-        "context": "the context signal, below which the context lacks what the question needs",
+        "context": "the context metric; below it, the context lacks what the question needs",
         "faithfulness": "the share of the answer's claims that its context supports",
-        "answer_relevancy": "how well the answer meets the question",
+        "answer_relevancy": "how well the answer addresses the question",
         "correctness": "agreement with the reference; one half keeps “partly right” out of the bad cases",
-        "noise": "the share of wrong claims that stem from a retrieved document, from which on the answer "
-        "follows the noise",
-        "utilization": "the share of what the context held, below which the answer leaves it out",
+        "noise": "the share of wrong claims taken from retrieved documents from which on the answer follows "
+        "the noise",
+        "utilization": "the share of the relevant context; below it, the answer left something out",
     }
 )
 REASONS: Mapping[str, str] = MappingProxyType(
     {
-        "context": "the context signal is below its cut-off",
-        "faithfulness": "faithfulness is below its cut-off",
-        "answer_relevancy": "answer relevancy is below its cut-off",
-        "correctness": "correctness is below its cut-off",
+        "context": "the context metric is below its threshold",
+        "faithfulness": "faithfulness is below its threshold",
+        "answer_relevancy": "answer relevancy is below its threshold",
+        "correctness": "correctness is below its threshold",
         "answered_unanswerable": "the question is labelled unanswerable, and the system answered",
         "wrongly_refused": "the system refused a question that is labelled answerable or for which gold is "
         "recorded, whether or not retrieval found it",
         "checks": "an expected-against-actual check failed",
-        "human": "a person marked it bad",
+        "human": "it is labelled bad",
     }
 )
 
 
 def diagnosis_tables() -> str:
-    """Write every declared cut-off, reason, signal, pattern and stage as Markdown, in its order."""
-    return "\n\n".join([_reasons(), _cutoffs(), _signals(), _patterns(), _stages()])
+    """Return all reasons, thresholds, context metrics, patterns and stages as Markdown."""
+    return "\n\n".join([_reasons(), _thresholds(), _context_metrics(), _patterns(), _stages()])
 
 
 def _reasons() -> str:
@@ -56,20 +56,28 @@ def _reasons() -> str:
     return "### Why a case is bad\n\n" + _table(["Reason", "When"], rows)
 
 
-def _cutoffs() -> str:
-    rows = [[f"`{one.name}`", f"{one.default:.2f}", CUTOFFS[one.name]] for one in fields(CaseThresholds)]
-    return "### Cut-offs, for single cases\n\n" + _table(["Cut-off", "Value", "Of"], rows)
+def _thresholds() -> str:
+    rows = [
+        [f"`{field.name}`", f"{field.default:.2f}", CASE_THRESHOLDS[field.name]]
+        for field in fields(CaseThresholds)
+    ]
+    return "### Case thresholds\n\n" + _table(["Threshold", "Value", "Of"], rows)
 
 
-def _signals() -> str:
+def _context_metrics() -> str:
     rows = [[str(at), f"`{name}`"] for at, name in enumerate(CONTEXT_METRICS, 1)]
-    return "### Context signals, in order\n\n" + _table(["", "Metric"], rows)
+    return "### Context metrics, in order\n\n" + _table(["", "Metric"], rows)
 
 
 def _patterns() -> str:
     rows = [
-        [f"`{one.key}` {one.title}", *_levels(one.key, one.levels), one.meaning, one.advice]
-        for one in PATTERNS
+        [
+            f"`{pattern.key}` {pattern.title}",
+            *_levels(pattern.key, pattern.levels),
+            pattern.meaning,
+            pattern.advice,
+        ]
+        for pattern in PATTERNS
     ]
     head = ["Pattern", "Context", "Faithfulness", "Answer relevancy", "Meaning", "What to try"]
     return "### Metric patterns\n\n" + _table(head, rows)
@@ -81,15 +89,18 @@ def _levels(key: str, levels: Sequence[str]) -> list[str]:
 
 def _stages() -> str:
     rows = [
-        [str(at), f"`{one.key}` {one.title}", one.owner, _rule(one.rule.__doc__), one.meaning, one.advice]
-        for at, one in enumerate(STAGES, 1)
+        [
+            str(at),
+            f"`{stage.key}` {stage.title}",
+            stage.owner,
+            " ".join((stage.rule.__doc__ or "").split()),
+            stage.meaning,
+            stage.advice,
+        ]
+        for at, stage in enumerate(STAGES, 1)
     ]
     head = ["", "Stage", "Owner", "Rule", "Meaning", "What to try"]
     return "### Failure stages, in the order they are tried\n\n" + _table(head, rows)
-
-
-def _rule(text: str | None) -> str:
-    return " ".join((text or "").split())
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -98,7 +109,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def gates_table(gates: Sequence[Gate]) -> str:
-    """Write gates as a Markdown table."""
+    """Return gates as a Markdown table."""
     rows = [
         [gate_title(gate), "blocks" if gate.severity == "block" else "warns", gate.reason] for gate in gates
     ]
@@ -106,25 +117,27 @@ def gates_table(gates: Sequence[Gate]) -> str:
 
 
 def verdicts_table(reports: Sequence[GateReport]) -> str:
-    """Write what several runs get under the same gates as a Markdown table, a row each."""
-    levels = [one.gate for one in reports[0].results if one.gate.kind in ("mean", "checks")]
+    """Return the results of several runs under the same gates as a Markdown table, one row each."""
+    levels = [result.gate for result in reports[0].results if result.gate.kind in ("mean", "checks")]
     head = ["Run", "Verdict", "Exit code", *map(gate_title, levels), "Against the baseline", "Newly failing"]
     return _table(head, [_row(report) for report in reports])
 
 
 def _row(report: GateReport) -> list[str]:
-    levels = [_cell(one) for one in report.results if one.gate.kind in ("mean", "checks")]
-    changes = [one for one in report.results if one.gate.kind == "regression"]
-    failed = [f"{subject_of(one.gate)} {_number(one, True)}" for one in changes if one.verdict == "FAIL"]
-    counts = [
-        f"{verdict} {sum(one.verdict == verdict for one in changes)}"
-        for verdict in ("FAIL", "INCONCLUSIVE", "UNMEASURED", "PASS")
-        if any(one.verdict == verdict for one in changes)
+    levels = [_cell(result) for result in report.results if result.gate.kind in ("mean", "checks")]
+    changes = [result for result in report.results if result.gate.kind == "regression"]
+    failed = [
+        f"{subject_of(result.gate)} {_number(result, True)}" for result in changes if result.verdict == "FAIL"
     ]
-    said = ", ".join(counts) + (f" ({'; '.join(failed)})" if failed else "")
+    counts = [
+        f"{verdict} {sum(result.verdict == verdict for result in changes)}"
+        for verdict in ("FAIL", "INCONCLUSIVE", "UNMEASURED", "PASS")
+        if any(result.verdict == verdict for result in changes)
+    ]
+    changed = ", ".join(counts) + (f" ({'; '.join(failed)})" if failed else "")
     code = f"{report.exit_code()}, strict {report.exit_code(strict=True)}"
-    broken = f"{len(report.newly_failing)} of {report.n_compared}"
-    return [report.name, f"**{report.verdict}**", code, *levels, said, broken]
+    newly_failing = f"{len(report.newly_failing)} of {report.n_compared}"
+    return [report.name, f"**{report.verdict}**", code, *levels, changed, newly_failing]
 
 
 def _cell(result: GateResult) -> str:

@@ -1,4 +1,4 @@
-"""What a number means: every metric of ragtriage, its formula, its text and what it needs. NumPy only."""
+"""Every metric of ragtriage: formula, text and required inputs. Uses NumPy only."""
 
 from metrics.metric_registry import REGISTRY, compute, lookup, unavailable
 from metrics.schema.batch import Batch

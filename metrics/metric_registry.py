@@ -1,4 +1,4 @@
-"""Every metric by name: look one up, compute all a batch allows, say why the others are missing."""
+"""The registry of all metrics: look one up, compute all a batch allows, explain why others are missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
     "REGISTRY",
     "bounds_of",
     "compute",
-    "cuts_of",
+    "cutoffs_of",
     "declared",
     "is_share",
     "lookup",
@@ -56,10 +56,10 @@ REGISTRY: dict[str, Metric] = {
 
 
 def lookup(name: str) -> MetricKey:
-    """Find a metric by key or alias, with its rank cut-off, e.g. "recall@5" or "claim_recall".
+    """Find a metric by key or alias, with its k where it takes one, e.g. "recall@5" or "claim_recall".
 
     Raises:
-        MetricsError: the name is not known, or its cut-off is missing or wrong; near names are listed.
+        MetricsError: the name is not known, or its k is missing or invalid; similar names are listed.
     """
     return parse_key(name, REGISTRY)
 
@@ -67,58 +67,60 @@ def lookup(name: str) -> MetricKey:
 def compute(
     batch: Batch, ks: Sequence[int] = DEFAULT_KS, convention: Convention = "default"
 ) -> dict[str, Scores]:
-    """Every metric that the blocks of a batch allow, by full name ("recall@5"), in registry order.
+    """Compute every metric that the blocks of a batch allow, by full name ("recall@5"), in registry order.
 
     Args:
         batch: n samples; metrics whose block is absent are left out, see `unavailable`.
-        ks: rank cut-offs of the metrics that take one; budgets in tokens are those of definitions.spans.
-        convention: what to do with the undefined, see `metrics.schema.metric.CONVENTIONS`.
+        ks: of the metrics over ranks; token budgets are those of definitions.spans.
+        convention: how undefined values are treated, see `metrics.schema.metric.CONVENTIONS`.
 
     Raises:
-        MetricsError: a cut-off below 1 or an unknown convention.
+        MetricsError: a k below 1 or an unknown convention.
     """
     if any(k < 1 for k in ks):
-        raise MetricsError(f"rank cut-offs must be whole numbers of 1 or more, not {list(ks)}")
+        raise MetricsError(f"k must be a whole number of 1 or more, not {list(ks)}")
     if convention not in CONVENTIONS:
         raise MetricsError(f"unknown convention {convention!r}; known: {', '.join(CONVENTIONS)}")
     scores: dict[str, Scores] = {}
     for metric in REGISTRY.values():
         if metric.compute is None or missing(metric.needs, batch):
             continue
-        for k in cuts_of(metric, ks):
+        for k in cutoffs_of(metric, ks):
             scores[MetricKey(metric, k).name] = metric.compute(batch, k or 0, convention)
     return scores
 
 
-def cuts_of(metric: Metric, ks: Sequence[int]) -> Sequence[int | None]:
-    """Give the cut-offs at which a metric is computed: None where it takes none."""
+def cutoffs_of(metric: Metric, ks: Sequence[int]) -> Sequence[int | None]:
+    """Return the values of k at which a metric is computed: None where it takes none."""
     if not metric.per_k:
         return [None]
     return BUDGETS if metric.unit == "tokens" else list(ks)
 
 
 def unavailable(batch: Batch) -> dict[str, str]:
-    """Key -> what the batch lacks, e.g. "needs gold documents: `relevant`", of each metric left out."""
+    """Return what the batch lacks for each metric left out, e.g. "needs gold documents: `relevant`"."""
     computable = (metric for metric in REGISTRY.values() if metric.compute is not None)
     lacking = {metric.key: missing(metric.needs, batch) for metric in computable}
     return {key: reason for key, reason in lacking.items() if reason}
 
 
 def unlabelled() -> dict[str, str]:
-    """Key -> what is lacking, of the metrics that have no value where no question is labelled answerable."""
-    return {key: f"needs {ANSWERABLE_LABEL}" for key, one in REGISTRY.items() if "answerable" in one.needs}
+    """Return what is missing for each metric that is undefined unless questions are labelled answerable."""
+    return {
+        key: f"needs {ANSWERABLE_LABEL}" for key, metric in REGISTRY.items() if "answerable" in metric.needs
+    }
 
 
 def metrics_table() -> str:
-    """The registry as Markdown: a heading and a table for each stage of the pipeline."""
-    return "\n\n".join(_stage_table(stage) for stage in get_args(Component))
+    """Return the registry as Markdown: a heading and a table for each component of the pipeline."""
+    return "\n\n".join(_component_table(component) for component in get_args(Component))
 
 
-def _stage_table(stage: Component) -> str:
-    rows = [_row(metric) for metric in REGISTRY.values() if metric.component == stage]
+def _component_table(component: Component) -> str:
+    rows = [_row(metric) for metric in REGISTRY.values() if metric.component == component]
     head = ["Metric", "Meaning", "Formula", "Better", "Range", "Needs", "Not applicable", "Source"]
     lines = [head, ["---"] * len(head), *rows]
-    return f"### {stage.capitalize()}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return f"### {component.capitalize()}\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _row(metric: Metric) -> list[str]:
@@ -148,7 +150,7 @@ def _better(metric: Metric) -> str:
 
 @cache
 def declared(metric: str) -> Metric | None:
-    """Find a metric's declaration; None for one that only the imported file knows."""
+    """Return a metric's declaration; None for one that only an imported file knows."""
     try:
         return lookup(metric).metric
     except MetricsError:
@@ -157,7 +159,7 @@ def declared(metric: str) -> Metric | None:
 
 @cache
 def title_of(metric: str) -> str:
-    """Name a metric for people."""
+    """Return the name of a metric on screen."""
     try:
         return lookup(metric).title
     except MetricsError:
@@ -165,24 +167,24 @@ def title_of(metric: str) -> str:
 
 
 def bounds_of(metric: str) -> tuple[float, float]:
-    """Give the least and greatest value a metric can take; infinite where nobody declared any."""
-    found = declared(metric)
-    return (-np.inf, np.inf) if found is None else found.bounds
+    """Return the least and greatest value a metric can take; infinite for an undeclared one."""
+    declaration = declared(metric)
+    return (-np.inf, np.inf) if declaration is None else declaration.bounds
 
 
 def is_share(metric: str) -> bool:
-    """Say whether a metric lies from 0 to 1, so that it can be written in percent."""
+    """Return whether a metric ranges from 0 to 1, so that it can be written in percent."""
     return bounds_of(metric) == (0.0, 1.0)
 
 
 def ordered(names: Sequence[str]) -> list[str]:
-    """Sort metric names as the registry declares them, unknown ones last by name."""
-    place = {key: at for at, key in enumerate(REGISTRY)}
+    """Sort metric names in registry order, unknown ones last by name."""
+    position = {key: at for at, key in enumerate(REGISTRY)}
 
     def rank(name: str) -> tuple[int, int, str]:
-        found = declared(name)
-        cut = name.partition("@")[2]
-        at = len(place) if found is None else place[found.key]
-        return (at, int(cut) if cut.isdigit() else 0, name)
+        declaration = declared(name)
+        k = name.partition("@")[2]
+        at = len(position) if declaration is None else position[declaration.key]
+        return (at, int(k) if k.isdigit() else 0, name)
 
     return sorted(names, key=rank)

@@ -18,7 +18,7 @@ from data.scoring.batch_inputs import batch_of
 from data.scoring.gold_join import Match
 from data.store.judge_replies import ADDRESSES, AGREES, COMPLETE, EVALUATION, JudgeReply
 from data.store.ragged import Ragged
-from metrics.metric_registry import REGISTRY, compute, cuts_of
+from metrics.metric_registry import REGISTRY, compute, cutoffs_of
 from metrics.schema.batch import Batch, JudgeLabels
 from metrics.schema.metric import Convention, Metric, MetricKey
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Source, Status, StrArray
@@ -66,7 +66,7 @@ def judged_metrics(ks: Sequence[int]) -> dict[str, Metric]:
         MetricKey(metric, k).name: metric
         for metric in REGISTRY.values()
         if metric.compute is not None and _labelled(metric)
-        for k in cuts_of(metric, ks)
+        for k in cutoffs_of(metric, ks)
     }
 
 

@@ -47,7 +47,7 @@ def split_clauses(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _ends_sentence(text: str, start: int, punctuation: tuple[int, int], end: int) -> bool:
-    """Tell whether the punctuation ends the sentence begun at `start`; `end` is behind closing quotes."""
+    """Return whether the punctuation ends the sentence begun at `start`; `end` is behind closing quotes."""
     first, behind = punctuation
     if text[behind - 1] in _FULL_WIDTH:
         return True

@@ -1,6 +1,6 @@
-"""What a number means in plain words: its band, how sure that is, and one sentence, the same everywhere.
+"""What a mean says in plain words: its band, whether the band is certain, and one sentence for all screens.
 
-A sentence names the number and its uncertainty. It never names a cause, because no cause was measured.
+The sentence states the number and its uncertainty. It never states a cause, because no cause was measured.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Interpretation:
 
     Attributes:
         band: of the mean; None where the metric has no bands or nothing was measured.
-        sure: whether the whole interval lies in that band.
+        sure: True where the whole interval lies in that band.
         sentence: number, interval, n and band; "not measured" where it was not.
         meaning: what the metric says, from its declaration.
     """
@@ -34,12 +34,12 @@ class Interpretation:
 
     @property
     def standing(self) -> str:
-        """The band for a table: "cannot tell" where the interval reaches into another, "" without bands."""
+        """The band for a table: "cannot tell" where the interval spans several, "" without bands."""
         return (self.band if self.sure else "cannot tell") if self.band is not None else ""
 
 
 def band_of(metric: Metric, value: float) -> Band | None:
-    """Give the band of a value; None where the metric has none."""
+    """Return the band of a value; None where the metric has none."""
     if metric.bands is None:
         return None
     good, excellent = metric.bands
@@ -57,30 +57,32 @@ def interpret(
     high: float | None,
     n: int,
 ) -> Interpretation:
-    """Say what a mean means.
+    """Put a mean into words.
 
     Args:
         metric: its declaration.
-        title: name for people, with its cut-off.
+        title: title of the metric, with its k.
         mean: over questions; None where not measured.
-        low: lower end of the 95 % interval; None where it cannot be given.
+        low: lower end of the 95 % interval; None where there is none.
         high: upper end.
         n: questions behind it.
     """
     if mean is None:
         return Interpretation(None, False, f"{title} was not measured.", metric.meaning)
-    shown = [_number(metric, one) for one in (mean, low or 0.0, high or 0.0)]
+    numbers = [_number(metric, value) for value in (mean, low or 0.0, high or 0.0)]
     questions = f"{n:,} question{'' if n == 1 else 's'}"
     if low is None or high is None:
         return Interpretation(
             band_of(metric, mean),
             False,
-            f"{title} is {shown[0]} over {questions}; no interval can be given, so it decides nothing.",
+            f"{title} is {numbers[0]} over {questions}; there is no interval, so it decides nothing.",
             metric.meaning,
         )
     band, ends = band_of(metric, mean), {band_of(metric, low), band_of(metric, high)}
-    told = f"{title} is {shown[0]} (95 % interval {shown[1]} to {shown[2]}, {questions})"
-    return Interpretation(band, ends == {band}, f"{told}{_judged(metric, band, ends)}.", metric.meaning)
+    statement = f"{title} is {numbers[0]} (95 % interval {numbers[1]} to {numbers[2]}, {questions})"
+    return Interpretation(
+        band, ends == {band}, f"{statement}{_band_text(metric, band, ends)}.", metric.meaning
+    )
 
 
 def _number(metric: Metric, value: float) -> str:
@@ -89,19 +91,19 @@ def _number(metric: Metric, value: float) -> str:
     )
 
 
-def _judged(metric: Metric, band: Band | None, ends: set[Band | None]) -> str:
+def _band_text(metric: Metric, band: Band | None, ends: set[Band | None]) -> str:
     if band is None or metric.bands is None:
         return ""
     if ends == {band}:
         return f": {band}"
     edges = sorted(metric.bands)
-    names = [one for one in BANDS if one in ends | {band}]
+    names = [name for name in BANDS if name in ends | {band}]
     limits = " and ".join(f"{edge:.2f}" for edge in edges if _crossed(metric, edge, names))
-    return f": {names[0]} or {names[-1]}, the sample cannot tell (limit {limits})"
+    return f": {names[0]} or {names[-1]}, too few questions to tell (limit {limits})"
 
 
 def _crossed(metric: Metric, edge: float, names: list[Band]) -> bool:
-    """Whether the bands named lie on both sides of a limit."""
+    """Return whether the bands lie on both sides of a limit."""
     good, excellent = metric.bands or (0.0, 0.0)
     if edge == good:
         return "needs work" in names

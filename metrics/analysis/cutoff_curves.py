@@ -1,6 +1,6 @@
-"""Retrieval metrics over the rank cut-off, and the cut-off from which more documents hardly add.
+"""Retrieval metrics over k, and the k beyond which more documents hardly help.
 
-The values are those of `metrics.definitions` (retrieval, spans) at each k, found for all k in one pass.
+The values are those of `metrics.definitions` (retrieval, spans) at each k, computed for all k in one pass.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ __all__ = ["DOCUMENT_CURVES", "LEAST_GAIN", "SPAN_CURVES", "curve_intervals", "c
 LEAST_GAIN = 0.01  # what each further document must add on average to be worth its place
 
 
-def curve_values(metric: str, lists: Rankings | SpanRankings, most: int) -> FloatArray:
+def curve_values(metric: str, lists: Rankings | SpanRankings, max_k: int) -> FloatArray:
     """(n, most) values of a metric at k = 1..most; NaN where the metric of the registry has no value.
 
     Args:
         metric: a key of DOCUMENT_CURVES for lists joined by id, of SPAN_CURVES for those joined by spans.
         lists: of n samples.
-        most: largest cut-off.
+        max_k: largest k.
 
     Raises:
         MetricsError: no such curve for lists of this kind.
     """
     if isinstance(lists, Rankings) and metric in DOCUMENT_CURVES:
-        values = DOCUMENT_CURVES[metric](lists, most)
+        values = DOCUMENT_CURVES[metric](lists, max_k)
     elif isinstance(lists, SpanRankings) and metric in SPAN_CURVES:
-        values = SPAN_CURVES[metric](lists, most)
+        values = SPAN_CURVES[metric](lists, max_k)
     else:
-        known = DOCUMENT_CURVES if isinstance(lists, Rankings) else SPAN_CURVES
-        raise MetricsError(f"no curve of {metric!r}; known: {', '.join(known)}")
+        curves = DOCUMENT_CURVES if isinstance(lists, Rankings) else SPAN_CURVES
+        raise MetricsError(f"no curve of {metric!r}; known: {', '.join(curves)}")
     return np.where((lists.status == Status.SCORED)[:, None], values, np.nan)
 
 
-def _widened(values: FloatArray, most: int) -> FloatArray:
-    """Cut to the first columns, or fill with 0 behind the last; NaN is 0."""
-    found = np.zeros((len(values), most))
-    width = min(most, values.shape[1])
-    found[:, :width] = np.nan_to_num(values[:, :width])
-    return found
+def _widened(values: FloatArray, max_k: int) -> FloatArray:
+    """Cut to the first columns, or fill with 0 after the last; NaN becomes 0."""
+    widened = np.zeros((len(values), max_k))
+    width = min(max_k, values.shape[1])
+    widened[:, :width] = np.nan_to_num(values[:, :width])
+    return widened
 
 
 def _over(part: FloatArray, whole: FloatArray) -> FloatArray:
@@ -58,61 +58,61 @@ def _gold(lists: Rankings) -> FloatArray:
     return np.where((~np.isnan(lists.gold)).any(axis=1), 1.0, np.nan)[:, None]
 
 
-def _recall(lists: Rankings, most: int) -> FloatArray:
-    row, column = np.nonzero(lists.unit_rank <= most)
+def _recall(lists: Rankings, max_k: int) -> FloatArray:
+    row, column = np.nonzero(lists.unit_rank <= max_k)
     rank = lists.unit_rank[row, column].astype(np.int64)
-    size = len(lists.unit_rank) * most
-    found = np.bincount(row * most + rank - 1, minlength=size).reshape(-1, most).cumsum(axis=1)
+    size = len(lists.unit_rank) * max_k
+    retrieved = np.bincount(row * max_k + rank - 1, minlength=size).reshape(-1, max_k).cumsum(axis=1)
     units = (~np.isnan(lists.unit_rank)).sum(axis=1, keepdims=True)
-    return _over(found.astype(np.float64), np.broadcast_to(units, found.shape)) * _gold(lists)
+    return _over(retrieved.astype(np.float64), np.broadcast_to(units, retrieved.shape)) * _gold(lists)
 
 
-def _precision(lists: Rankings, most: int) -> FloatArray:
-    relevant = _widened(lists.grades, most) > 0
-    share: FloatArray = relevant.cumsum(axis=1) / np.arange(1, most + 1)
+def _precision(lists: Rankings, max_k: int) -> FloatArray:
+    relevant = _widened(lists.grades, max_k) > 0
+    share: FloatArray = relevant.cumsum(axis=1) / np.arange(1, max_k + 1)
     return share * _gold(lists)
 
 
-def _reciprocal_rank(lists: Rankings, most: int) -> FloatArray:
-    relevant = _widened(lists.grades, most) > 0
+def _reciprocal_rank(lists: Rankings, max_k: int) -> FloatArray:
+    relevant = _widened(lists.grades, max_k) > 0
     first = np.where(relevant.any(axis=1), relevant.argmax(axis=1) + 1.0, np.inf)[:, None]
-    return np.where(first <= np.arange(1, most + 1), 1.0 / first, 0.0) * _gold(lists)
+    return np.where(first <= np.arange(1, max_k + 1), 1.0 / first, 0.0) * _gold(lists)
 
 
-def _ndcg(lists: Rankings, most: int) -> FloatArray:
-    discount = np.log2(np.arange(2, most + 2))
+def _ndcg(lists: Rankings, max_k: int) -> FloatArray:
+    discount = np.log2(np.arange(2, max_k + 2))
     gained, ideal = (
-        (_widened(grades, most) / discount).cumsum(axis=1) for grades in (lists.grades, lists.gold)
+        (_widened(grades, max_k) / discount).cumsum(axis=1) for grades in (lists.grades, lists.gold)
     )
     return _over(gained, ideal)
 
 
-def _all_hops(lists: Rankings, most: int) -> FloatArray:
+def _all_hops(lists: Rankings, max_k: int) -> FloatArray:
     ranks = np.where(np.isnan(lists.unit_rank), 0.0, lists.unit_rank)
     last = np.max(ranks, axis=1, initial=0.0)[:, None]
-    return np.where(lists.has_hops[:, None], last <= np.arange(1, most + 1), np.nan)
+    return np.where(lists.has_hops[:, None], last <= np.arange(1, max_k + 1), np.nan)
 
 
-def _covered(spans: SpanRankings, most: int) -> FloatArray:
-    return _widened(spans.new_gold, most).cumsum(axis=1)
+def _covered(spans: SpanRankings, max_k: int) -> FloatArray:
+    return _widened(spans.new_gold, max_k).cumsum(axis=1)
 
 
-def _all_gold(spans: SpanRankings, most: int) -> FloatArray:
-    return np.broadcast_to(spans.gold_chars[:, None], (len(spans.gold_chars), most))
+def _all_gold(spans: SpanRankings, max_k: int) -> FloatArray:
+    return np.broadcast_to(spans.gold_chars[:, None], (len(spans.gold_chars), max_k))
 
 
-def _span_recall(spans: SpanRankings, most: int) -> FloatArray:
-    return _over(_covered(spans, most), _all_gold(spans, most))
+def _span_recall(spans: SpanRankings, max_k: int) -> FloatArray:
+    return _over(_covered(spans, max_k), _all_gold(spans, max_k))
 
 
-def _span_precision(spans: SpanRankings, most: int) -> FloatArray:
-    read = np.maximum.accumulate(_widened(spans.union_chars, most), axis=1)
-    return np.where(_all_gold(spans, most) > 0, _over(_covered(spans, most), read), np.nan)
+def _span_precision(spans: SpanRankings, max_k: int) -> FloatArray:
+    text_chars = np.maximum.accumulate(_widened(spans.union_chars, max_k), axis=1)
+    return np.where(_all_gold(spans, max_k) > 0, _over(_covered(spans, max_k), text_chars), np.nan)
 
 
-def _span_ndcg(spans: SpanRankings, most: int) -> FloatArray:
-    gained = (_widened(spans.new_gold, most) / np.log2(np.arange(2, most + 2))).cumsum(axis=1)
-    return _over(gained, _all_gold(spans, most))
+def _span_ndcg(spans: SpanRankings, max_k: int) -> FloatArray:
+    gained = (_widened(spans.new_gold, max_k) / np.log2(np.arange(2, max_k + 2))).cumsum(axis=1)
+    return _over(gained, _all_gold(spans, max_k))
 
 
 DOCUMENT_CURVES: Mapping[str, Callable[[Rankings, int], FloatArray]] = {
@@ -132,58 +132,55 @@ SPAN_CURVES: Mapping[str, Callable[[SpanRankings, int], FloatArray]] = {
 def curve_intervals(
     means: FloatArray, clusters: IntArray, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> list[Interval]:
-    """Mean of each column with its 95 % interval, as metrics.statistics.intervals.intervals gives it.
+    """Return the mean of each column with its 95 % interval, as `intervals` does.
 
-    From MANY_CLUSTERS clusters on every column has the cluster-robust normal interval, found for all columns
-    at once; there it cannot be told from the bootstrap or from Wilson's.
+    From MANY_CLUSTERS clusters on, every column gets the cluster-robust normal interval, computed for all
+    columns at once; with that many it is indistinguishable from the bootstrap or Wilson's.
 
     Args:
-        means: (q, K) one value a question and k, NaN where not scored.
+        means: (q, K) one value per question and k, NaN where not scored.
         clusters: (q,) codes of the independent group of each question.
-        bounds: least and greatest value there can be; -1 and 1 for differences of shares.
+        bounds: least and greatest possible value; -1 and 1 for differences of shares.
     """
-    known = np.isfinite(means)
-    used = known.any(axis=1)
-    means, known = means[used], known[used]
+    finite = np.isfinite(means)
+    used = finite.any(axis=1)
+    means, finite = means[used], finite[used]
     codes = np.unique(clusters[used], return_inverse=True)[1]
     size = int(codes.max(initial=-1)) + 1
-    if size < MANY_CLUSTERS or not known.all():
-        binary = [bool(np.isin(means[known[:, at], at], (0.0, 1.0)).all()) for at in range(means.shape[1])]
+    if size < MANY_CLUSTERS or not finite.all():
+        binary = [bool(np.isin(means[finite[:, at], at], (0.0, 1.0)).all()) for at in range(means.shape[1])]
         limits = [bounds] * means.shape[1]
-        return intervals(means, codes, known.sum(axis=0).tolist(), binary, bounds=limits)
+        return intervals(means, codes, finite.sum(axis=0).tolist(), binary, bounds=limits)
     return _normal(means, codes, size, bounds)
 
 
 def _normal(means: FloatArray, codes: IntArray, size: int, bounds: tuple[float, float]) -> list[Interval]:
-    counts = np.bincount(codes, minlength=size).astype(np.float64)
-    sums = means if size == len(means) else _sums(means, codes, size)
-    counts = np.ones(size) if size == len(means) else counts
-    middle = means.mean(axis=0)
-    rest = sums - middle * counts[:, None]
-    error = np.sqrt(size / (size - 1) * (rest**2).sum(axis=0)) / len(means)
-    reach = normal_quantile(0.975) * error
+    if size == len(means):  # every question is its own cluster: spares the sums
+        sums, counts = means, np.ones(size)
+    else:
+        columns = [np.bincount(codes, weights=column, minlength=size) for column in means.T]
+        sums, counts = np.stack(columns, axis=1), np.bincount(codes, minlength=size).astype(np.float64)
+    centre = means.mean(axis=0)
+    residuals = sums - centre * counts[:, None]
+    error = np.sqrt(size / (size - 1) * (residuals**2).sum(axis=0)) / len(means)
+    half_widths = normal_quantile(0.975) * error
     return [
         Interval(
             float(mean),
-            float(max(mean - arm, min(bounds[0], mean))),
-            float(min(mean + arm, max(bounds[1], mean))),
+            float(max(mean - half_width, min(bounds[0], mean))),
+            float(min(mean + half_width, max(bounds[1], mean))),
             len(means),
             len(means),
             size,
             "normal",
-            bool(arm == 0),
+            bool(half_width == 0),
         )
-        for mean, arm in zip(middle, reach, strict=True)
+        for mean, half_width in zip(centre, half_widths, strict=True)
     ]
 
 
-def _sums(means: FloatArray, codes: IntArray, size: int) -> FloatArray:
-    columns = [np.bincount(codes, weights=means[:, at], minlength=size) for at in range(means.shape[1])]
-    return np.stack(columns, axis=1)
-
-
 def suggested_k(curve: FloatArray, least_gain: float = LEAST_GAIN) -> int:
-    """Give the smallest k behind which no longer list adds as much as `least_gain` a document on average.
+    """Return the smallest k beyond which no longer list gains `least_gain` per document on average.
 
     Args:
         curve: (K,) mean of a metric that does not fall with k, at k = 1..K; NaN where not measured.

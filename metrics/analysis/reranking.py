@@ -1,4 +1,4 @@
-"""What a reranker changed: gold that it lifted into the top k, and gold that it pushed out."""
+"""What a reranker changed: gold it lifted into the top k, and gold it pushed out."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class RankMoves:
         lifted: (n,) units below k in the first pass and in the top k after it.
         pushed_out: (n,) units in the top k of the first pass and not after it.
         kept: (n,) units in the top k of both.
-        left_below: (n,) units that were found and stand in the top k of neither.
-        missed: (n,) units found in neither.
+        left_below: (n,) units that were retrieved but are in the top k of neither.
+        missed: (n,) units in neither list.
     """
 
     compared: BoolArray
@@ -38,13 +38,13 @@ def rank_moves(first_pass: Rankings, final: Rankings, k: int) -> RankMoves:
 
     Args:
         first_pass: lists before reranking.
-        final: lists as handed on, with the same units in the same order.
-        k: rank cut-off.
+        final: lists after reranking, with the same units in the same order.
+        k: number of top ranks.
     """
     compared: BoolArray = (first_pass.status == Status.SCORED) & (final.status == Status.SCORED)
     unit = ~np.isnan(final.unit_rank) & compared[:, None]
     before, after = first_pass.unit_rank <= k, final.unit_rank <= k
-    found = np.isfinite(first_pass.unit_rank) | np.isfinite(final.unit_rank)
+    retrieved = np.isfinite(first_pass.unit_rank) | np.isfinite(final.unit_rank)
 
     def count(mask: BoolArray) -> IntArray:
         total: IntArray = (unit & mask).sum(axis=1)
@@ -55,6 +55,6 @@ def rank_moves(first_pass: Rankings, final: Rankings, k: int) -> RankMoves:
         lifted=count(~before & after),
         pushed_out=count(before & ~after),
         kept=count(before & after),
-        left_below=count(~before & ~after & found),
-        missed=count(~found),
+        left_below=count(~before & ~after & retrieved),
+        missed=count(~retrieved),
     )

@@ -1,6 +1,6 @@
-"""Alignment of retriever and generator: does the answer draw on what was ranked first?
+"""Alignment of retriever and generator: does the answer use what was ranked first?
 
-All of them leave refusals out: a refusal rests on no document, however good the ranking was.
+Refusals are left out: a refusal uses no document, however good the ranking was.
 """
 
 from __future__ import annotations
@@ -39,8 +39,12 @@ def _listed(use: ContextUse) -> BoolArray:
 def _gaps(use: ContextUse) -> list[Rule]:
     return [
         (use.status == Status.NOT_RUN, Status.NOT_RUN, "which documents the answer draws on is not known"),
-        (use.status == Status.FAILED, Status.FAILED, "finding the documents the answer draws on failed"),
-        (use.status == Status.NOT_APPLICABLE, Status.NOT_APPLICABLE, "no use of documents to look at here"),
+        (use.status == Status.FAILED, Status.FAILED, "identifying the documents the answer draws on failed"),
+        (
+            use.status == Status.NOT_APPLICABLE,
+            Status.NOT_APPLICABLE,
+            "the use of documents does not apply here",
+        ),
         (use.refused, Status.NOT_APPLICABLE, "the answer is a refusal, so it draws on no document"),
         (use.documents == 0, Status.NOT_APPLICABLE, "no document was handed to the generator"),
     ]
@@ -51,26 +55,23 @@ def _nothing_used(use: ContextUse) -> Rule:
 
 
 def used_nothing(use: ContextUse) -> BoolArray:
-    """(n,) True where an answer that is no refusal draws on none of the documents it was given."""
-    idle, _, _ = _nothing_used(use)
+    """(n,) True where an answer that is no refusal draws on none of its documents."""
+    unused, _, _ = _nothing_used(use)
     answered: BoolArray = (use.status == Status.SCORED) & ~use.refused & (use.documents > 0)
-    return idle & answered
+    return unused & answered
 
 
 def ignored_top_ranked(use: ContextUse) -> Scores:
-    """1 where the answer does not draw on rank 1, else 0; an answer that uses nothing counts as ignoring.
-
-    `used_nothing` marks those answers.
-    """
+    """1 where the answer does not draw on rank 1, else 0; also 1 for an answer that uses nothing."""
     used = np.any(_listed(use)[:, :1], axis=1)
     return Scores.build(1.0 - used, _gaps(use), use.source)
 
 
 def wasted_context(use: ContextUse, k: int) -> Scores:
     """Share of the top k documents that the answer does not draw on; a shorter list divides by its length."""
-    given = np.minimum(use.documents, k)
+    listed = np.minimum(use.documents, k)
     used = np.sum(_listed(use)[:, :k], axis=1)
-    return Scores.build(ratio(given - used, given), _gaps(use), use.source)
+    return Scores.build(ratio(listed - used, listed), _gaps(use), use.source)
 
 
 def deep_reliance(use: ContextUse, k: int) -> Scores:
@@ -92,9 +93,9 @@ def rank_use_gap(use: ContextUse, p: float = PERSISTENCE) -> Scores:
         p: persistence in (0, 1); the lower, the more the first ranks weigh.
     """
     used = _listed(use)
-    unweighed = np.any(used & np.isnan(use.share), axis=1)
+    no_share = np.any(used & np.isnan(use.share), axis=1)
     why = "how much of the answer rests on each document was not recorded"
-    gaps = [*_gaps(use), _nothing_used(use), (unweighed, Status.NOT_RUN, why)]
+    gaps = [*_gaps(use), _nothing_used(use), (no_share, Status.NOT_RUN, why)]
     return Scores.build(1.0 - _overlap(used, use.share, p), gaps, use.source)
 
 
@@ -102,7 +103,7 @@ def _overlap(used: BoolArray, share: FloatArray, p: float) -> FloatArray:
     """(n,) normalised rank-biased overlap; NaN where nothing is used.
 
     The document at place i (0-based) of the use order with rank index r joins the overlap at depth
-    max(i, r) + 1 and stays: it adds C(U) - C(max(i, r)), with C(x) = sum over d = 1..x of p^(d-1) / d.
+    max(i, r) + 1 and stays in it: it adds C(U) - C(max(i, r)), with C(x) = sum over d = 1..x of p^(d-1) / d.
     """
     width = used.shape[1]
     order: IntArray = np.argsort(np.where(used, -np.nan_to_num(share), np.inf), axis=1, kind="stable")
@@ -138,7 +139,7 @@ METRICS: tuple[Metric, ...] = (
     _aligned(
         key="ignored_top_ranked",
         title="Ignored top-ranked",
-        meaning="Whether the answer passes over the document the retriever put first.",
+        meaning="Whether the answer ignores the top-ranked document.",
         formula="1 if the answer does not draw on rank 1, else 0; 1 also for an answer that draws on nothing",
         bands=(0.30, 0.15),
         compute=_plain(ignored_top_ranked),
@@ -146,7 +147,7 @@ METRICS: tuple[Metric, ...] = (
     _aligned(
         key="wasted_context@k",
         title="Wasted context",
-        meaning="How much of the first k documents the answer does not draw on.",
+        meaning="How much of the top k documents the answer does not use.",
         formula="unused documents in the top k / documents in the top k (fewer than k in a shorter list)",
         compute=_at_k(wasted_context),
         per_k=True,
@@ -154,7 +155,7 @@ METRICS: tuple[Metric, ...] = (
     _aligned(
         key="deep_reliance@k",
         title="Deep reliance",
-        meaning="How much of what the answer draws on stands below rank k: what a cut at k would lose.",
+        meaning="How much of what the answer uses is ranked below k and would be lost by a limit of k.",
         formula="used documents ranked below k / used documents",
         undefined=f"{_NOT_HERE}, or the answer draws on none.",
         compute=_at_k(deep_reliance),
@@ -163,7 +164,7 @@ METRICS: tuple[Metric, ...] = (
     _aligned(
         key="rank_use_gap",
         title="Rank-use gap",
-        meaning="How far the order in which the answer relies on documents is from the retriever's order.",
+        meaning="How far the order of use in the answer is from the retriever's order.",
         formula="1 - RBO of the ranks 1..U and the U used documents ordered by share (p = 0.9), where RBO = "
         "sum over d <= U of p^(d-1) * |overlap of the top d| / d, divided by sum over d <= U of p^(d-1)",
         undefined=f"{_NOT_HERE}, or the answer draws on none.",

@@ -3,8 +3,8 @@
 The first eleven are RAGChecker's (Ru et al. 2024, arXiv:2408.08067), in its order. Under the convention
 "ragchecker" they reproduce its code: an empty list of claims or documents gives 0, and noise from irrelevant
 documents leaves out claims that a relevant document also supports. Under "default" an empty denominator is
-not applicable, an answer given without any document is simply unsupported, and the two kinds of noise may
-share a claim. `metrics.definitions.claims` declares them for the registry.
+not applicable, an answer without any document is simply unsupported, and the two kinds of noise may share a
+claim.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _share(
     empty: list[tuple[BoolArray, str]],
     convention: Convention,
 ) -> Scores:
-    """Part of whole; what is empty is not applicable, or 0 under the convention "ragchecker"."""
+    """Return part / whole; empty ones are not applicable, or 0 under the convention "ragchecker"."""
     values = ratio(part, whole)
     void = np.any([mask for mask, _ in empty], axis=0)
     if convention == "ragchecker":
@@ -121,14 +121,15 @@ def answer_recall(reference: ReferenceClaims, convention: Convention = "default"
 
 def answer_f1(claims: Claims, reference: ReferenceClaims, convention: Convention = "default") -> Scores:
     """Harmonic mean of answer precision and recall, per sample; 0 where both are 0."""
-    right, found = answer_precision(claims, convention), answer_recall(reference, convention)
-    total = right.values + found.values
-    values = np.where(total == 0, 0.0, ratio(2 * right.values * found.values, total))
+    precision, recall = answer_precision(claims, convention), answer_recall(reference, convention)
+    total = precision.values + recall.values
+    values = np.where(total == 0, 0.0, ratio(2 * precision.values * recall.values, total))
+    # "Not applicable" of either side comes first, then what keeps precision from being scored, then recall.
     void = Status.NOT_APPLICABLE
-    gap_of_recall = (found.status == void) | (right.status == Status.SCORED)
-    gap_of_recall &= right.status != void
-    status = np.where(gap_of_recall, found.status, right.status)
-    reason = np.where(gap_of_recall, found.reason, right.reason)
+    gap_of_recall = (recall.status == void) | (precision.status == Status.SCORED)
+    gap_of_recall &= precision.status != void
+    status = np.where(gap_of_recall, recall.status, precision.status)
+    reason = np.where(gap_of_recall, recall.reason, precision.reason)
     return Scores(values, status, reason, np.maximum(claims.source, reference.source))
 
 
@@ -182,8 +183,8 @@ def _backed_by(claims: Claims, reference: ReferenceClaims, *, relevant: bool) ->
     """(m,) True where a relevant (or an irrelevant) document supports the answer claim."""
     width = claims.supported.shape[1]
     chunk = np.zeros((len(claims.status), width), dtype=np.bool_)
-    known = relevant_documents(reference)[:, :width]
-    chunk[:, : known.shape[1]] = known
+    labelled = relevant_documents(reference)[:, :width]
+    chunk[:, : labelled.shape[1]] = labelled
     backed: BoolArray = np.any(claims.supported & (chunk[claims.sample] == relevant), axis=1)
     return backed
 
@@ -209,9 +210,9 @@ def noise_sensitivity_irrelevant(
     return _noise(claims, reference, backed, convention)
 
 
-def _own(claims: Claims, documents: IntArray, verdict: int, convention: Convention) -> Scores:
-    """Share of answer claims with this verdict that no document supports; RAGChecker: 0 without documents."""
-    alone = ~_backed(claims) & (claims.in_reference == verdict)
+def _own(claims: Claims, documents: IntArray, label: int, convention: Convention) -> Scores:
+    """Share of answer claims with this label that no document supports; RAGChecker: 0 without documents."""
+    alone = ~_backed(claims) & (claims.in_reference == label)
     if convention == "ragchecker":
         alone &= documents[claims.sample] > 0
     return _of_answer(claims, alone, [_no_verdict(claims), _no_support(claims)], convention)
@@ -237,9 +238,9 @@ def contradicted(claims: Claims, convention: Convention = "default") -> Scores:
 
     Not run where contradiction was not recorded; word overlap (an estimated source) cannot show it.
     """
-    known = claims.support_known if claims.contradiction_known is None else claims.contradiction_known
-    known = known & (claims.source[claims.sample] != Source.ESTIMATED)
-    gap = _unknown(claims, ~known, "which documents contradict the claims was not recorded")
+    recorded = claims.support_known if claims.contradiction_known is None else claims.contradiction_known
+    recorded = recorded & (claims.source[claims.sample] != Source.ESTIMATED)
+    gap = _unknown(claims, ~recorded, "which documents contradict the claims was not recorded")
     return _of_answer(claims, np.any(claims.contradicted, axis=1), [gap], convention)
 
 
@@ -289,7 +290,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="answer_precision",
         title="Answer precision",
-        meaning="How much of what the answer claims is right, judged by the reference answer.",
+        meaning="How much of what the answer claims is right, according to the reference answer.",
         formula="answer claims entailed by the reference answer / answer claims",
         component="answer",
         needs=("claims.in_reference",),
@@ -332,31 +333,31 @@ METRICS: tuple[Metric, ...] = (
     _reference_metric(
         key="chunk_precision",
         title="Chunk precision",
-        meaning="How many of the retrieved documents carry anything of the reference answer.",
+        meaning="How many of the retrieved documents contribute to the reference answer.",
         formula="retrieved documents that support at least one reference claim / retrieved documents",
         component="retrieval",
         needs=("reference_claims.supported_by", "retrieved"),
         undefined="The reference answer has no claims, or no document was retrieved.",
         compute=_with_documents(chunk_precision),
-        caution="RAGChecker writes it as context_precision, which is another metric in Ragas.",
+        caution="RAGChecker calls it context_precision, which is a different metric in Ragas.",
     ),
     _reference_metric(
         key="context_utilization",
         title="Context utilization",
-        meaning="Of what the context offers of the reference answer, how much the answer takes up.",
+        meaning="How much of the reference content in the context the answer uses.",
         formula="reference claims that are supported by a retrieved document and entailed by the answer / "
         "reference claims supported by a retrieved document",
         component="generation",
         needs=("reference_claims.supported_by", "reference_claims.in_answer", "retrieved"),
         undefined="No retrieved document supports a claim of the reference answer, or it has no claims.",
         bands=(0.70, 0.85),
-        caution="Ragas' metric of this name is another: context precision judged by the answer.",
+        caution="Ragas' metric of this name is a different one: context precision judged by the answer.",
         compute=_reference(context_utilization),
     ),
     _answer_metric(
         key="noise_sensitivity_relevant",
         title="Noise sensitivity (relevant)",
-        meaning="How much of the answer is wrong and taken from documents that also hold the right content.",
+        meaning="How much of the answer is wrong and taken from documents that also have the right content.",
         formula="answer claims not entailed by the reference and supported by a relevant document / answer "
         "claims; a relevant document supports at least one reference claim",
         component="generation",
@@ -394,7 +395,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="self_knowledge",
         title="Self-knowledge",
-        meaning="How much of the answer is right though no retrieved document says so: the model's memory.",
+        meaning="How much of the answer is right although no retrieved document says so: the model's memory.",
         formula="answer claims entailed by the reference and supported by no retrieved document / "
         "answer claims",
         component="generation",
@@ -405,7 +406,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="faithfulness",
         title="Faithfulness",
-        meaning="How much of the answer rests on the retrieved documents.",
+        meaning="How much of the answer the retrieved documents support.",
         formula="answer claims supported by any retrieved document / answer claims; 0 for claims made "
         "without any document",
         component="generation",
@@ -418,7 +419,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="contradicted",
         title="Contradicted",
-        meaning="How much of the answer a retrieved document says the opposite of (intrinsic hallucination).",
+        meaning="How much of the answer a retrieved document contradicts (intrinsic hallucination).",
         formula="answer claims contradicted by at least one retrieved document / answer claims; counts also "
         "where another document supports the claim, because then the documents disagree",
         component="generation",
@@ -430,7 +431,7 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="ungrounded",
         title="Ungrounded",
-        meaning="How much of the answer stands in no retrieved document, true or not.",
+        meaning="How much of the answer no retrieved document supports, true or not.",
         formula="answer claims supported by no retrieved document / answer claims = 1 - faithfulness = "
         "hallucination + self_knowledge",
         component="generation",
@@ -442,7 +443,7 @@ METRICS: tuple[Metric, ...] = (
     _reference_metric(
         key="omission",
         title="Omission",
-        meaning="How much of the reference answer the context offered and the answer left out.",
+        meaning="How much of the reference answer is in the context but missing from the answer.",
         formula="reference claims supported by a retrieved document and not entailed by the answer / "
         "reference claims",
         component="generation",

@@ -1,4 +1,4 @@
-"""Metrics that a judge, a person or another tool supplies, and the two that relevance labels give.
+"""Metrics that a judge, a human label or another tool supplies, and the two computed from relevance labels.
 
 `context_relevance` and `context_precision` are computed where every retrieved document has a relevance label;
 all others are declared only, so that an imported column has a meaning, a direction and bounds.
@@ -49,8 +49,8 @@ def context_relevance(labels: LabelArray, documents: IntArray) -> Scores:
 def context_precision(labels: LabelArray, documents: IntArray) -> Scores:
     """Mean precision at the ranks of the relevant documents, over those retrieved; 0 where none is relevant.
 
-    Ragas' definition. It divides by the relevant documents that were retrieved, so it judges their order and
-    cannot see what is missing.
+    Ragas' definition. It divides by the relevant documents that were retrieved, so it measures their order
+    and not what is missing.
 
     Args:
         labels: (n, K) 1 relevant, 0 not, -1 not labelled.
@@ -74,14 +74,14 @@ _supplied = partial(
     Metric,
     component="answer",
     needs=("scores",),
-    undefined="Never; not run where no judge, person or tool supplied it.",
+    undefined="Never; not run where no judge, human or tool supplied it.",
 )
 _RAGAS = "Ragas (Es et al. 2024)"
 _LEXICAL = (
     "Rewards shared words or vectors, not truth: a wrong figure costs almost nothing. Never decide by it."
 )
 _MTRAG = "MTRAG (Katsis et al. 2025)"
-_RATED = "Put on 0 to 1 where the raters' scale is declared; on their own scale elsewhere."
+_RATED = "Rescaled to 0 to 1 where the rating scale is declared; otherwise on the raters' own scale."
 
 CONTEXT: tuple[Metric, ...] = (
     _supplied(
@@ -99,7 +99,7 @@ CONTEXT: tuple[Metric, ...] = (
     _supplied(
         key="context_precision",
         title="Context precision",
-        meaning="Whether the relevant ones among the retrieved documents stand at the top.",
+        meaning="Whether the relevant documents are ranked above the others.",
         formula="sum over ranks i of precision@i * relevant_i / relevant documents retrieved; 0 if none",
         component="retrieval",
         needs=("retrieved.relevant",),
@@ -112,7 +112,7 @@ CONTEXT: tuple[Metric, ...] = (
     _supplied(
         key="context_entity_recall",
         title="Context entity recall",
-        meaning="How many of the entities in the reference answer the retrieved documents name.",
+        meaning="How many of the entities in the reference answer the retrieved documents mention.",
         formula="entities of the reference found in the context / entities of the reference",
         component="retrieval",
         reference=_RAGAS,
@@ -138,7 +138,7 @@ ANSWERS: tuple[Metric, ...] = (
     _supplied(
         key="rl_f",
         title="RL-F",
-        meaning="How much of the answer rests on the documents, by a judge without the reference answer.",
+        meaning="How much of the answer the documents support, by a judge without the reference answer.",
         formula="Ragas faithfulness",
         component="generation",
         reference=_MTRAG,
@@ -146,14 +146,14 @@ ANSWERS: tuple[Metric, ...] = (
     _supplied(
         key="rb_llm",
         title="RB-LLM",
-        meaning="How good the answer is beside the reference answer, by a judge.",
+        meaning="How good the answer is compared with the reference answer, by a judge.",
         formula="judged 0 to 1 against the reference answer",
         reference=f"{_MTRAG}, after RAD-Bench (Kuo et al. 2024)",
     ),
     _supplied(
         key="conditional_idk",
         title="Conditional IDK",
-        meaning="Whether the answer says that it does not know, as the tool judged it for this question.",
+        meaning="Whether the answer says that it does not know, as judged by the tool.",
         formula="1 or 0 by the tool",
         reference=_MTRAG,
         higher_is_better=None,
@@ -171,7 +171,7 @@ ANSWERS: tuple[Metric, ...] = (
             key=title.lower(),
             title=title,
             meaning=meaning,
-            formula="rating by a person or a judge",
+            formula="rating by a human or a judge",
             reference=_MTRAG,
             caution=_RATED,
         )
@@ -187,7 +187,7 @@ CITATIONS: tuple[Metric, ...] = (
     _supplied(
         key="citation_precision",
         title="Citation precision",
-        meaning="How many of the citations support the sentence they stand at.",
+        meaning="How many of the citations support their sentence.",
         formula="citations that support their sentence / citations",
         component="citation",
         reference="ALCE (Gao et al. 2023)",
@@ -206,7 +206,7 @@ FEEDBACK: tuple[Metric, ...] = (
     _supplied(
         key="user_feedback",
         title="User feedback",
-        meaning="What the person who asked said of the answer.",
+        meaning="The user's rating of the answer.",
         formula="1 for thumbs up, 0 for thumbs down",
         component="feedback",
         reference="recorded by the application",

@@ -1,14 +1,15 @@
-"""Metrics of the answer as a whole, computed from a judge's labels; other tools supply them as numbers."""
+"""Metrics of the answer as a whole, computed from judge labels; other tools supply them as numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from metrics.schema.applicability import require
-from metrics.schema.batch import Batch, JudgeLabels
-from metrics.schema.metric import Compute, Convention, Metric
+from metrics.schema.batch import JudgeLabels
+from metrics.schema.metric import Compute, Metric
 from metrics.schema.scores import BoolArray, FloatArray, Scores, Source, Status
 
 __all__ = ["METRICS", "answer_relevancy", "completeness", "correctness", "injection", "self_contradiction"]
@@ -23,12 +24,12 @@ def _score(values: FloatArray, without: list[tuple[BoolArray, str]]) -> Scores:
 
 
 def answer_relevancy(judged: JudgeLabels) -> Scores:
-    """1 where the answer fully speaks to the question, 0.5 partly, 0 where it does not or declines."""
+    """1 where the answer fully addresses the question, 0.5 partly, 0 where it does not or refuses."""
     return _score(judged.addresses, [(~judged.has_answer, _NO_ANSWER)])
 
 
 def completeness(judged: JudgeLabels) -> Scores:
-    """1 where the answer says all that question and documents call for, 2/3 mostly, 1/3 partly, 0 nothing."""
+    """1 where the answer says all that question and documents call for, 2/3 most, 1/3 some, 0 nothing."""
     return _score(judged.complete, [(~judged.has_answer, _NO_ANSWER)])
 
 
@@ -40,7 +41,7 @@ def correctness(judged: JudgeLabels) -> Scores:
 
 
 def self_contradiction(judged: JudgeLabels) -> Scores:
-    """1 where the answer states a thing and its opposite, else 0."""
+    """1 where the answer contradicts itself, else 0."""
     return _score(judged.contradicts_itself, [(~judged.has_answer, _NO_ANSWER)])
 
 
@@ -49,12 +50,8 @@ def injection(judged: JudgeLabels) -> Scores:
     return _score(np.where(judged.injections > 0, 1.0, judged.injections), [])
 
 
-def _of(formula: object) -> Compute:
-    def compute(batch: Batch, _k: int, _convention: Convention) -> Scores:
-        scores: Scores = formula(require(batch.judge_labels))  # type: ignore[operator] # a function of a Judgement
-        return scores
-
-    return compute
+def _of(formula: Callable[[JudgeLabels], Scores]) -> Compute:
+    return lambda batch, _k, _convention: formula(require(batch.judge_labels))
 
 
 _judged = partial(Metric, component="answer", needs=("judged",), undefined="No answer was recorded.")
@@ -65,7 +62,7 @@ METRICS: tuple[Metric, ...] = (
         key="answer_relevancy",
         needs=("answer", "judged"),
         title="Answer relevancy",
-        meaning="Whether the answer speaks to the question that was asked, right or wrong.",
+        meaning="Whether the answer addresses the question that was asked, right or wrong.",
         formula="judged 1 fully, 0.5 partly, 0 not; Ragas: mean cosine of the question and questions made "
         "from the answer",
         reference=_RAGAS,
@@ -89,16 +86,16 @@ METRICS: tuple[Metric, ...] = (
         needs=("answer", "judged"),
         title="Completeness",
         meaning="Whether the answer says everything the question and the context call for.",
-        formula="judged 1 complete, 2/3 mostly, 1/3 partly, 0 not; or a rating by a person",
+        formula="judged 1 complete, 2/3 mostly, 1/3 partly, 0 not; or a human rating",
         reference="MTRAG (Katsis et al. 2025)",
-        caution="Ratings are put on 0 to 1 where their scale is declared; on their own scale elsewhere.",
+        caution="Ratings are rescaled to 0 to 1 where their scale is declared; otherwise on their own scale.",
         compute=_of(completeness),
     ),
     _judged(
         key="self_contradiction",
         needs=("answer", "judged"),
         title="Self-contradiction",
-        meaning="Whether the answer states a thing and its opposite.",
+        meaning="Whether the answer contradicts itself.",
         formula="judged 1 if it does, else 0",
         component="generation",
         reference="ragtriage",

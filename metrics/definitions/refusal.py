@@ -1,4 +1,4 @@
-"""Refusal metrics: answerable against answered, with refusals after a retrieval miss told apart."""
+"""Refusal metrics: answerability against refusal, with refusals after a retrieval miss kept apart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _not_labelled(answers: Answers) -> Rule:
 
 
 def _on(answers: Answers, gaps: list[Rule]) -> Scores:
-    """1 for a refusal, 0 for an answer, on the samples that no gap takes out."""
+    """1 for a refusal, 0 for an answer, on the samples without a gap."""
     values = (answers.refused == 1).astype(np.float64)
     return Scores.build(values, [*gaps, _no_answer(answers)], answers.refused_source)
 
@@ -98,7 +98,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="negative_rejection_rate",
         title="Negative rejection rate",
-        meaning="How often the system refuses what cannot be answered from the corpus, as it should.",
+        meaning="How often the system refuses questions that the corpus cannot answer, as it should.",
         formula="on unanswerable questions: 1 if refused, else 0",
         undefined="The question is answerable, partly answerable or conversational.",
         reference="negative rejection, RGB (Chen et al. 2024)",
@@ -107,7 +107,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="over_refusal",
         title="Over-refusal",
-        meaning="How often the system refuses although the answer was in its context: the generator's fault.",
+        meaning="How often the system refuses although the answer was in its context: a generator error.",
         formula="on answerable questions whose context held the gold: 1 if refused, else 0",
         needs=("answerable", "refused", "retrieved"),
         undefined="The question is not plainly answerable, or the context did not hold the gold.",
@@ -118,7 +118,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="correct_abstention",
         title="Correct abstention",
-        meaning="How often the system refuses when retrieval missed the gold, and makes nothing up.",
+        meaning="How often the system refuses when retrieval missed the gold, as it should.",
         formula="on answerable questions whose context lacked the gold: 1 if refused, else 0",
         needs=("answerable", "refused", "retrieved"),
         undefined="The question is not plainly answerable, or the context held the gold.",
@@ -137,7 +137,7 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="refused",
         title="Refused",
-        meaning="How often the system refuses at all; good or bad only beside answerability.",
+        meaning="How often the system refuses at all; good or bad only together with answerability.",
         formula="1 if the answer is a refusal, else 0",
         needs=("refused",),
         undefined="Never; not run where no answer was recorded.",

@@ -2,10 +2,10 @@
 
 Conventions, and where they differ from trec_eval:
 
-- The order of the list is taken as recorded. trec_eval sorts a run by score descending and breaks ties by
-  document id descending; the TREC importer does that once, on the way in.
-- A document repeated in a list counts at its first rank, and the repeats hold their places as not relevant.
-  trec_eval refuses such a run.
+- The list is used in its recorded order. trec_eval sorts a run by score descending and breaks ties by
+  document id descending; the TREC importer does that once, on import.
+- A document repeated in a list counts at its first rank, and the repeats keep their ranks as not relevant.
+  trec_eval rejects such a run.
 - A question with no relevant document is not applicable. trec_eval scores it 0.
 - A question whose list was recorded and is empty scores 0; one whose list was not recorded is not run.
   trec_eval leaves missing topics out, or counts them as 0 with ``-c``.
@@ -62,7 +62,7 @@ def _scores(values: FloatArray, rankings: Rankings) -> Scores:
 
 
 def shorter_than(rankings: Rankings, k: int) -> BoolArray:
-    """(n,) True where a recorded list holds fewer than k documents, so that its values at k are marked."""
+    """(n,) True where a recorded list has fewer than k documents, which flags its values at k."""
     length = np.sum(~np.isnan(rankings.grades), axis=1)
     short: BoolArray = (rankings.status == Status.SCORED) & (length < k)
     return short
@@ -73,8 +73,8 @@ def recall(rankings: Rankings, k: int) -> Scores:
 
     Equals trec_eval ``recall_k`` where gold names no hops.
     """
-    found = np.sum(rankings.unit_rank <= k, axis=1)
-    return _scores(ratio(found, np.sum(~np.isnan(rankings.unit_rank), axis=1)), rankings)
+    retrieved = np.sum(rankings.unit_rank <= k, axis=1)
+    return _scores(ratio(retrieved, np.sum(~np.isnan(rankings.unit_rank), axis=1)), rankings)
 
 
 def precision(rankings: Rankings, k: int) -> Scores:
@@ -108,8 +108,8 @@ def ndcg(rankings: Rankings, k: int, *, exponential: bool = False) -> Scores:
 
 
 def _discounted(grades: FloatArray, exponential: bool) -> FloatArray:
-    known = np.nan_to_num(grades, nan=0.0)
-    gain = np.exp2(known) - 1.0 if exponential else known
+    grades = np.nan_to_num(grades, nan=0.0)
+    gain = np.exp2(grades) - 1.0 if exponential else grades
     total: FloatArray = np.sum(gain / np.log2(_ranks(grades.shape[1]) + 1.0), axis=1)
     return total
 
@@ -149,7 +149,7 @@ METRICS: tuple[Metric, ...] = (
         key="recall@k",
         title="Recall",
         compute=_at_k(recall),
-        meaning="How much of what the question needs is among the first k documents.",
+        meaning="How much of what the question needs is among the top k documents.",
         formula="gold units found in the top k / all gold units; a unit is a hop (any of its alternatives "
         "counts) or a relevant document without a hop",
         reference="trec_eval recall_k; Manning, Raghavan and Schütze 2008, ch. 8",
@@ -158,7 +158,7 @@ METRICS: tuple[Metric, ...] = (
         key="precision@k",
         title="Precision",
         compute=_at_k(precision),
-        meaning="How much of the first k places is taken by relevant documents.",
+        meaning="How many of the top k documents are relevant.",
         formula="relevant documents in the top k / k; a list shorter than k still divides by k",
         reference="trec_eval P_k; Manning, Raghavan and Schütze 2008, ch. 8",
     ),
@@ -166,7 +166,7 @@ METRICS: tuple[Metric, ...] = (
         key="hit@k",
         title="Hit rate",
         compute=_at_k(hit),
-        meaning="Whether any relevant document is among the first k.",
+        meaning="Whether any relevant document is among the top k.",
         formula="1 if the top k holds a relevant document, else 0",
         reference="trec_eval success_k",
         aliases=("hit_rate@k", "success@k"),
@@ -175,7 +175,7 @@ METRICS: tuple[Metric, ...] = (
         key="mrr@k",
         title="Reciprocal rank",
         compute=_at_k(reciprocal_rank),
-        meaning="How near the top the first relevant document stands; its mean over questions is the MRR.",
+        meaning="How high the first relevant document is ranked; the mean over questions is the MRR.",
         formula="1 / rank of the first relevant document; 0 if none is in the top k",
         reference="Voorhees 1999 (TREC-8 question answering); trec_eval recip_rank on a run cut at k",
         aliases=("recip_rank@k",),
@@ -184,8 +184,8 @@ METRICS: tuple[Metric, ...] = (
         key="ndcg@k",
         title="nDCG",
         compute=_at_k(ndcg),
-        meaning="How near the first k documents come to the best possible order, counting grades and "
-        "weighing the top ranks most.",
+        meaning="How close the top k documents come to the ideal order, counting grades and weighting the "
+        "first ranks most.",
         formula="DCG@k / ideal DCG@k, where DCG@k = sum over ranks i <= k of grade_i / log2(i + 1) and the "
         "ideal sorts all judged gold by grade",
         reference="Järvelin and Kekäläinen 2002; trec_eval ndcg_cut_k",
@@ -194,7 +194,7 @@ METRICS: tuple[Metric, ...] = (
         key="map@k",
         title="Average precision",
         compute=_at_k(average_precision),
-        meaning="How early and how completely the relevant documents come; its mean is the MAP.",
+        meaning="How early and how completely the relevant documents are ranked; its mean is the MAP.",
         formula="sum over relevant documents at ranks i <= k of precision@i / all R relevant documents "
         "(R, not min(R, k); alternatives of one hop count as documents)",
         reference="trec_eval map_cut_k; Manning, Raghavan and Schütze 2008, ch. 8",
@@ -204,7 +204,7 @@ METRICS: tuple[Metric, ...] = (
         key="all_hops_recall@k",
         title="All-hops recall",
         compute=_at_k(all_hops_recall),
-        meaning="Whether every hop of a multi-hop question is among the first k documents; with two hops, "
+        meaning="Whether every hop of a multi-hop question is among the top k documents; with two hops, "
         "the two-hop recall.",
         formula="1 if each gold unit has a document in the top k, else 0",
         undefined="The gold documents of the question name no hops.",

@@ -1,4 +1,4 @@
-"""Overlap and embedding scores as other tools supply them: shown with their caution, never primary."""
+"""Overlap and embedding scores supplied by other tools: shown with a caution, never primary."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ METRICS: tuple[Metric, ...] = (
     _compared(
         key="exact_match",
         title="Exact match",
-        meaning="Whether the answer is the reference answer, letter for letter after normalising.",
+        meaning="Whether the answer equals the reference answer after normalisation.",
         formula="1 if the normalised texts are equal, else 0",
         reference="SQuAD (Rajpurkar et al. 2016)",
         caution="A right answer in other words scores 0.",
@@ -30,7 +30,7 @@ METRICS: tuple[Metric, ...] = (
     _compared(
         key="answer_similarity",
         title="Answer similarity",
-        meaning="How near the answer and the reference answer lie in embedding space.",
+        meaning="How close the answer and the reference answer are in embedding space.",
         formula="cosine of the two embeddings",
         reference="Ragas (Es et al. 2024)",
         bounds=_COSINE,
@@ -55,7 +55,7 @@ METRICS: tuple[Metric, ...] = (
     _compared(
         key="meteor",
         title="METEOR",
-        meaning="How well the words of the answer align with the reference answer, stems and synonyms too.",
+        meaning="How well the words of the answer, by stem or synonym, align with the reference answer.",
         formula="weighted F-measure of aligned words * (1 - fragmentation penalty)",
         reference="Banerjee and Lavie 2005",
         aliases=("meteor_score",),

@@ -1,7 +1,7 @@
 """Span metrics: retrieved text against gold character spans, so that gold survives re-chunking.
 
-Only newly covered gold counts: a gold character that two overlapping chunks both hold is gained once, at the
-first of them, and the text of overlapping chunks is counted once in the denominators too.
+Only newly covered gold counts: a gold character in two overlapping chunks is gained once, at the first of
+them, and overlapping text is counted once in the denominators too.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def _covered(spans: SpanRankings, k: int) -> FloatArray:
     return total
 
 
-def _read(spans: SpanRankings, k: int) -> FloatArray:
-    """Distinct characters in the top k: the running union at its last known rank, 0 for an empty list."""
+def _text_chars(spans: SpanRankings, k: int) -> FloatArray:
+    """Return the distinct characters in the top k: the running union at its last rank, 0 for no list."""
     union = np.nan_to_num(spans.union_chars[:, :k], nan=0.0)
     last: FloatArray = np.max(union, axis=1, initial=0.0)
     return last
@@ -59,16 +59,16 @@ def span_recall(spans: SpanRankings, k: int) -> Scores:
 
 def span_precision(spans: SpanRankings, k: int) -> Scores:
     """Gold characters covered by the top k chunks over the distinct characters in them; in [0, 1]."""
-    read = _read(spans, k)
+    text_chars = _text_chars(spans, k)
     why = np.where(spans.gold_chars == 0, _NO_GOLD, "no text was retrieved")
-    undefined = (spans.gold_chars == 0) | (read == 0)
-    return from_lists(ratio(_covered(spans, k), read), spans, undefined, why)
+    undefined = (spans.gold_chars == 0) | (text_chars == 0)
+    return from_lists(ratio(_covered(spans, k), text_chars), spans, undefined, why)
 
 
 def span_iou(spans: SpanRankings, k: int) -> Scores:
     """Intersection over union of gold characters and the distinct characters of the top k; in [0, 1]."""
     covered = _covered(spans, k)
-    return _scores(ratio(covered, _read(spans, k) + spans.gold_chars - covered), spans)
+    return _scores(ratio(covered, _text_chars(spans, k) + spans.gold_chars - covered), spans)
 
 
 def span_ndcg(spans: SpanRankings, k: int) -> Scores:
@@ -99,7 +99,7 @@ METRICS: tuple[Metric, ...] = (
         key="span_recall@k",
         title="Span recall",
         compute=_at_k(span_recall),
-        meaning="How much of the gold text is inside the first k chunks, wherever the chunk borders fall.",
+        meaning="How much of the gold text is in the top k chunks, wherever the chunk borders fall.",
         formula="distinct gold characters covered by the top k / all gold characters",
         reference=_CHROMA,
     ),
@@ -107,7 +107,7 @@ METRICS: tuple[Metric, ...] = (
         key="span_precision@k",
         title="Span precision",
         compute=_at_k(span_precision),
-        meaning="How much of the text in the first k chunks is gold; long chunks pay for their surplus.",
+        meaning="How much of the text in the top k chunks is gold; surplus text in long chunks lowers it.",
         formula="distinct gold characters covered by the top k / distinct characters in the top k",
         undefined="The question has no gold text, or nothing was retrieved.",
         reference=_CHROMA,
@@ -116,8 +116,8 @@ METRICS: tuple[Metric, ...] = (
         key="span_iou@k",
         title="Span IoU",
         compute=_at_k(span_iou),
-        meaning="How well the text of the first k chunks and the gold text coincide: missing gold and "
-        "surplus text both lower it.",
+        meaning="How well the text of the top k chunks and the gold text coincide: missing gold and surplus "
+        "text both lower it.",
         formula="gold characters covered by the top k / characters that are gold or in the top k",
         reference=_CHROMA,
     ),
@@ -125,7 +125,7 @@ METRICS: tuple[Metric, ...] = (
         key="span_ndcg@k",
         title="Span nDCG",
         compute=_at_k(span_ndcg),
-        meaning="How early the gold text is read: what a chunk repeats of earlier ones gains nothing.",
+        meaning="How early the gold text is ranked; text repeated from earlier chunks gains nothing.",
         formula="sum over ranks i <= k of newly covered gold characters_i / log2(i + 1), divided by all gold "
         "characters (the ideal: all gold in the first chunk)",
         reference="Järvelin and Kekäläinen 2002, with gain for new gold only as in Clarke et al. 2008",
@@ -188,7 +188,7 @@ CHUNK_COUNT_METRICS: tuple[Metric, ...] = (
         key="chunk_count_recall@k",
         title="Chunk-count recall",
         compute=_chunks_at_k(chunk_count_recall),
-        meaning="How many of the chunks that hold gold are among the first k.",
+        meaning="How many of the chunks that contain gold are among the top k.",
         formula="chunks with gold in the top k / chunks with gold in the index",
         reference="recall over chunks, as in Manning, Raghavan and Schütze 2008",
     ),
@@ -196,7 +196,7 @@ CHUNK_COUNT_METRICS: tuple[Metric, ...] = (
         key="chunk_count_precision@k",
         title="Chunk-count precision",
         compute=_chunks_at_k(chunk_count_precision),
-        meaning="How many of the first k chunks hold gold, however little of it.",
+        meaning="How many of the top k chunks contain gold, however little.",
         formula="chunks with gold in the top k / k",
         needs=("retrieved", "relevant_spans"),
         undefined="The question has no gold text.",
@@ -206,7 +206,7 @@ CHUNK_COUNT_METRICS: tuple[Metric, ...] = (
         key="chunk_count_ndcg@k",
         title="Chunk-count nDCG",
         compute=_chunks_at_k(chunk_count_ndcg),
-        meaning="How early the chunks with gold stand; each counts anew, also where it repeats another.",
+        meaning="How early the chunks with gold are ranked; each counts, even where it repeats another.",
         formula="sum over ranks i <= k of [chunk_i holds gold] / log2(i + 1), divided by the same sum for "
         "the ideal order",
         reference="Järvelin and Kekäläinen 2002",
@@ -219,7 +219,7 @@ _NO_TOKENS = "the tokens of the chunks were not recorded"
 
 
 def within(spans: SpanRankings, budget: int) -> SpanRankings:
-    """Cut every list before the first chunk that does not wholly fit into the budget.
+    """Cut every list before the first chunk that does not fully fit into the budget.
 
     Samples with chunks of unknown size are not run.
     """
@@ -252,7 +252,7 @@ _budgeted = partial(
     per_k=True,
     unit="tokens",
     reference="ragtriage; the span metrics with k counted in tokens of context",
-    caution="A list that ends before the budget counts as it is: retrieve more where chunks are small.",
+    caution="A list that ends before the budget is scored as it is: retrieve more where chunks are small.",
 )
 
 BUDGET_METRICS: tuple[Metric, ...] = (
@@ -260,7 +260,7 @@ BUDGET_METRICS: tuple[Metric, ...] = (
         key="span_recall_budget@k",
         title="Span recall",
         compute=_in_budget(span_recall),
-        meaning="How much of the gold text is inside the chunks that fit into k tokens.",
+        meaning="How much of the gold text is in the chunks that fit into k tokens.",
         formula="distinct gold characters covered by the chunks that fit / all gold characters",
     ),
     _budgeted(
@@ -282,7 +282,7 @@ BUDGET_METRICS: tuple[Metric, ...] = (
         key="span_ndcg_budget@k",
         title="Span nDCG",
         compute=_in_budget(span_ndcg),
-        meaning="How early the gold text is read within k tokens.",
+        meaning="How early the gold text is ranked within k tokens.",
         formula="sum over the chunks i that fit of newly covered gold characters_i / log2(i + 1), divided by "
         "all gold characters",
     ),

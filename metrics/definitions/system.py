@@ -1,4 +1,4 @@
-"""System measures taken over from the run, and the pass rate of expected-against-actual checks."""
+"""System measurements taken from the run, and the pass rate of expected-against-actual checks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _measured = partial(
     Metric,
     component="system",
     undefined="Never; not run where the run does not record it.",
-    reference="measured by the pipeline, taken over from the run",
+    reference="measured by the pipeline, imported with the run",
     higher_is_better=False,
     bounds=(0.0, float("inf")),
 )
@@ -44,7 +44,7 @@ METRICS: tuple[Metric, ...] = (
     _measured(
         key="latency_ms",
         title="Latency (ms)",
-        meaning="How long the whole answer took; read its percentiles, not its mean.",
+        meaning="How long the whole answer took; look at percentiles rather than the mean.",
         formula="milliseconds from question to finished answer",
         needs=("latency_ms",),
     ),
@@ -74,14 +74,14 @@ METRICS: tuple[Metric, ...] = (
     _measured(
         key="cost_usd",
         title="Cost (USD)",
-        meaning="What the answer cost.",
+        meaning="The cost of the answer.",
         formula="US dollars for all calls behind one answer",
         needs=("cost_usd",),
     ),
     _measured(
         key="peak_memory_mb",
         title="Peak memory (MB)",
-        meaning="How much memory the pipeline took at its highest.",
+        meaning="The peak memory of the pipeline.",
         formula="megabytes at the peak while answering",
         needs=("peak_memory_mb",),
     ),

@@ -1,4 +1,4 @@
-"""The evidence behind a stage as a sentence that a person reads beside the case."""
+"""The evidence behind a failure stage as a sentence shown next to the case."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Row = Mapping[str, float | str | None]
 
 
 def evidence_sentence(stage_key: str, row: Row) -> str:
-    """Say on what evidence a case was attributed to a stage; plain text, to be escaped where it is shown.
+    """Return the evidence on which a case was attributed to a stage; plain text, to be escaped when shown.
 
     Args:
         stage_key: key of a metrics.diagnosis.stages.FailureStage.
-        row: the case's evidence under the names of StageEvidence and, where known, "n_candidates",
-            "n_context" (documents handed over), "n_gold", "gold_rank" (rank of the first gold document among
-            the candidates), "context_signal" (name of the metric behind "context") and "noise_rank". What is
-            missing is left unsaid.
+        row: the case's features under the names of StageFeatures and, where known, "n_candidates",
+            "n_context" (documents in the context), "n_gold", "gold_rank" (rank of the first gold document
+            among the candidates), "context_signal" (name of the metric behind "context") and "noise_rank".
+            Missing values are not mentioned.
 
     Raises:
         MetricsError: the stage key is not known.
@@ -40,23 +40,23 @@ def _figure(row: Row, name: str) -> str:
 
 
 def _of(row: Row, name: str, noun: str) -> str:
-    """Such as "20 candidates" or, unrecorded, "the candidates"."""
+    """Return e.g. "20 candidates" or, where not recorded, "the candidates"."""
     count = _number(row, name)
     if count is None:
         return f"the {noun}s"
     return f"{count:.0f} {noun}" if count == 1 else f"{count:.0f} {noun}s"
 
 
-def _signal(row: Row) -> str:
-    return f"{row.get('context_signal') or 'context signal'} {_figure(row, 'context')}"
+def _context_metric(row: Row) -> str:
+    return f"{row.get('context_signal') or 'context metric'} {_figure(row, 'context')}"
 
 
 def _refused_with_context(row: Row) -> str:
     if _number(row, "gold_in_context") is not None:
         return (
-            f"the system declined with all of the gold in {_of(row, 'n_context', 'document')} of its context"
+            f"the system refused with all of the gold in {_of(row, 'n_context', 'document')} of its context"
         )
-    return f"the system declined with {_signal(row)}"
+    return f"the system refused with {_context_metric(row)}"
 
 
 def _misranked(row: Row) -> str:
@@ -70,7 +70,7 @@ def _misranked(row: Row) -> str:
 
 def _retrieval_miss(row: Row) -> str:
     return (
-        f"gold document at none of {_of(row, 'n_context', 'document')} of the context; no candidates recorded"
+        f"no gold document among {_of(row, 'n_context', 'document')} of the context; no candidates recorded"
     )
 
 
@@ -99,7 +99,7 @@ def _followed_noise(row: Row) -> str:
 def _left_out(row: Row) -> str:
     used = _number(row, "context_utilization")
     if used is not None:
-        return f"the answer states {used:.0%} of what the context held"
+        return f"the answer uses {used:.0%} of what the context provides"
     omitted = _number(row, "omission")
     share = "part" if omitted is None else f"{omitted:.0%}"
     return f"{share} of the reference is in the context and not in the answer"
@@ -115,11 +115,11 @@ def _wrong(row: Row) -> str:
 _SENTENCES: dict[str, Callable[[Row], str]] = {
     "answered_unanswerable": lambda _: "the question is labelled unanswerable and the system answered",
     "refused_with_context": _refused_with_context,
-    "missed": lambda row: f"gold document at none of {_of(row, 'n_candidates', 'candidate')}",
+    "missed": lambda row: f"no gold document among {_of(row, 'n_candidates', 'candidate')}",
     "misranked": _misranked,
     "retrieval_miss": _retrieval_miss,
     "partial_gold": _partial,
-    "inferred_miss": lambda row: f"no gold recorded; {_signal(row)}",
+    "inferred_miss": lambda row: f"no gold recorded; {_context_metric(row)}",
     "followed_noise": _followed_noise,
     "wrong_format": lambda _: "a format check failed",
     "self_contradiction": lambda _: "the answer contradicts itself",
@@ -127,5 +127,5 @@ _SENTENCES: dict[str, Callable[[Row], str]] = {
     "left_out": _left_out,
     "off_question": _off_question,
     "wrong": _wrong,
-    "unexplained": lambda _: "no recorded evidence meets the rule of any stage",
+    "unexplained": lambda _: "no recorded evidence matches the rule of any stage",
 }

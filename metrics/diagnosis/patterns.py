@@ -1,6 +1,6 @@
-"""The metric pattern of each sample: context, faithfulness and answer relevance, and what they mean.
+"""The metric pattern of each sample: context, faithfulness and answer relevancy together, and what it means.
 
-Refusals are routed out first. High means at or above the cut-off.
+Refusals are set apart first. High means at or above the threshold.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ CONTEXT_METRICS = (
     "all_hops_recall",
     "context_recall",
     "context_precision",
-)  # the first that a run has is its context signal; recall stands for recall@k at any k
+)  # the first that a run has is its context metric; recall stands for recall@k at any k
 _ANSWERABLE, _UNANSWERABLE = 0, 2  # codes in metrics.schema.batch.ANSWERABLE
 
 
 @dataclass(frozen=True)
 class CaseThresholds:
-    """Below which value a single sample counts as low. These are not gate thresholds, which are for means.
+    """Values below which a single sample counts as low; gate thresholds, which are for means, are separate.
 
     Attributes:
-        context: for the context signal.
+        context: for the context metric.
         faithfulness: for the share of claims that the context supports.
         answer_relevancy: for how well the answer meets the question.
         correctness: for agreement with the reference; 0.5 keeps "partly right" out of the bad cases.
-        noise: from which share of an answer's claims that are wrong and stem from a retrieved document the
-            answer counts as following the noise; a third, so that one slip in a long answer does not.
-        utilization: below which share of what the context held the answer counts as leaving it out.
+        noise: share of wrong claims taken from retrieved documents from which on an answer counts as
+            following noise; a third, so that one slip in a long answer does not count.
+        utilization: share of the relevant context that an answer must use.
     """
 
     context: float = 0.5
@@ -69,10 +69,10 @@ class Pattern:
 
     Attributes:
         key: name in files and links.
-        title: name for people.
+        title: name on screen.
         meaning: what the pattern says about the pipeline.
         advice: where to look.
-        levels: of context, faithfulness and answer relevance.
+        levels: of context, faithfulness and answer relevancy.
     """
 
     key: str
@@ -86,75 +86,75 @@ PATTERNS = (
     Pattern(
         "refusal",
         "Refusal",
-        "The system declined to answer, so faithfulness and relevance do not describe it.",
-        "See whether the question was answerable and whether the context held the answer.",
+        "The system refused to answer, so faithfulness and relevancy do not apply.",
+        "Check whether the question was answerable and whether the context contained the answer.",
     ),
     Pattern(
         "wrong_section",
-        "Attended to the wrong section",
-        "The generator attended to the wrong section of a correct document.",
+        "Wrong section used",
+        "The answer is faithful to a relevant context but uses the wrong part of it.",
         "Look at the prompt, the order of the context and the length of the chunks.",
         ("high", "high", "low"),
     ),
     Pattern(
         "hallucination",
         "Hallucination or misreading",
-        "The right context was there; the answer says what it does not.",
-        "Look at the prompt, the model and its temperature, and at how much context it must read.",
+        "The context was right, but the answer states what it does not support.",
+        "Look at the prompt, the model, its temperature and the amount of context.",
         ("high", "low", "any"),
     ),
     Pattern(
         "retrieval",
         "Retrieval problem",
-        "The context did not hold what the question needs.",
+        "The context did not contain what the question needs.",
         "Look at chunking, embeddings and query processing.",
         ("low", "any", "any"),
     ),
     Pattern(
         "healthy",
         "Healthy",
-        "Context, faithfulness and answer relevance are all at or above their cut-offs.",
+        "Context, faithfulness and answer relevancy are all at or above their thresholds.",
         "Nothing to fix here.",
         ("high", "high", "high"),
     ),
     Pattern(
         "disputed",
-        "Healthy, yet wrong against the reference",
-        "Well retrieved, faithful and to the point, and still not what the reference says.",
+        "Healthy, but disagrees with the reference",
+        "Good context, a faithful and relevant answer, and yet it differs from the reference.",
         "Check the reference, the judge and the source document.",
         ("high", "high", "high"),
     ),
     Pattern(
         "not_measured",
         "Not measured",
-        "A value that would decide between the diagnoses is missing.",
-        "Import or judge the missing metric.",
+        "A value needed to tell the patterns apart is missing.",
+        "Import the missing metric or run the judge.",
     ),
 )
 _CODES = {entry.key: code for code, entry in enumerate(PATTERNS)}
 
 
 def pattern_code(key: str) -> int:
-    """The code of a pattern key, as used in the arrays that pattern returns; KeyError for an unknown key."""
+    """Return the code of a pattern key, as used in the arrays of `pattern`; KeyError for an unknown key."""
     return _CODES[key]
 
 
 def choose_context_metric(available: Collection[str]) -> str | None:
-    """The metric that speaks for the context: the first of CONTEXT_SIGNALS among the available names.
+    """Return the metric that represents the context: the first of CONTEXT_METRICS that is available.
 
-    Names may carry a rank cut-off; of several, the largest wins (recall@10 before recall@5), since that is
-    nearest to all that the generator saw. None where no signal is available.
+    Names may include a k; of several, the largest wins (recall@10 before recall@5), since it is closest to
+    all that the generator saw. None where no context metric is available.
     """
-    for signal in CONTEXT_METRICS:
-        found = [name for name in available if name == signal or name.startswith(f"{signal}@")]
-        if found:
-            return max(found, key=_rank_cut)
+    for metric in CONTEXT_METRICS:
+        names = [name for name in available if name == metric or name.startswith(f"{metric}@")]
+        if names:
+            return max(names, key=_k_of)
     return None
 
 
-def _rank_cut(name: str) -> float:
-    cut = name.partition("@")[2]
-    return float(cut) if cut.isdigit() else np.inf
+def _k_of(name: str) -> float:
+    k = name.partition("@")[2]
+    return float(k) if k.isdigit() else np.inf
 
 
 def pattern(
@@ -162,35 +162,35 @@ def pattern(
     faithfulness: FloatArray,
     relevance: FloatArray,
     refused: NDArray[np.int8] | BoolArray,
-    cutoffs: CaseThresholds | None = None,
+    thresholds: CaseThresholds | None = None,
     correct: FloatArray | None = None,
 ) -> NDArray[np.int8]:
-    """Place every sample in exactly one row of PATTERNS.
+    """Assign every sample to exactly one row of PATTERNS.
 
-    A missing value (NaN) leads to "not measured" only where it would decide: a low context alone means
-    retrieval, a high context with low faithfulness alone means hallucination.
+    A missing value (NaN) leads to "not measured" only where it would decide: a low context is enough for
+    "retrieval", a high context with low faithfulness for "hallucination".
 
     Args:
-        context: (n,) context signal.
+        context: (n,) values of the context metric.
         faithfulness: (n,) faithfulness.
         relevance: (n,) answer relevancy.
-        refused: (n,) True or 1 where the answer is a refusal; -1 is unknown and taken as answered.
-        cutoffs: defaults where left out.
-        correct: (n,) correctness against the reference; tells "disputed" from "healthy".
+        refused: (n,) True or 1 where the answer is a refusal; -1 is unknown and treated as answered.
+        thresholds: the defaults where left out.
+        correct: (n,) correctness against the reference; separates "disputed" from "healthy".
 
     Returns:
         (n,) codes into PATTERNS.
     """
-    cut = cutoffs or CaseThresholds()
-    high_context, high_faith = context >= cut.context, faithfulness >= cut.faithfulness
+    minimum = thresholds or CaseThresholds()
+    high_context, high_faith = context >= minimum.context, faithfulness >= minimum.faithfulness
     grounded = high_context & high_faith
-    relevant = relevance >= cut.answer_relevancy
-    wrong = np.zeros(len(context), dtype=bool) if correct is None else correct < cut.correctness
+    relevant = relevance >= minimum.answer_relevancy
+    wrong = np.zeros(len(context), dtype=bool) if correct is None else correct < minimum.correctness
     rules = (
         ("refusal", refused == 1),
-        ("retrieval", context < cut.context),
-        ("hallucination", high_context & (faithfulness < cut.faithfulness)),
-        ("wrong_section", grounded & (relevance < cut.answer_relevancy)),
+        ("retrieval", context < minimum.context),
+        ("hallucination", high_context & (faithfulness < minimum.faithfulness)),
+        ("wrong_section", grounded & (relevance < minimum.answer_relevancy)),
         ("disputed", grounded & relevant & wrong),
         ("healthy", grounded & relevant),
     )
@@ -200,13 +200,13 @@ def pattern(
 
 @dataclass(frozen=True)
 class Refusals:
-    """Which answers and refusals are right or wrong as such, by what is known of the question.
+    """Which answers and refusals are right or wrong as such, given what is known of the question.
 
     Attributes:
         right: (n,) True where an unanswerable question was refused.
-        wrong: (n,) True where a question was refused that is labelled answerable or has gold recorded.
+        wrong: (n,) True where a question was refused although it is labelled answerable or has gold.
         answered: (n,) True where an unanswerable question was answered.
-        open: (n,) True where a question was refused and nothing says whether that was right.
+        open: (n,) True where a question was refused and it is unknown whether that was right.
     """
 
     right: BoolArray
@@ -221,7 +221,7 @@ def refusals(
     answerable: NDArray[np.int8] | None = None,
     gold_in_context: FloatArray | None = None,
 ) -> Refusals:
-    """Tell right refusals from wrong ones.
+    """Separate right refusals from wrong ones.
 
     Args:
         n: number of samples.
@@ -230,13 +230,13 @@ def refusals(
         gold_in_context: (n,) share of the gold in the context; NaN where no gold is recorded.
     """
     unknown = np.full(n, -1, dtype=np.int8)
-    said = unknown if refused is None else refused
-    known = unknown if answerable is None else answerable
-    declined, unanswerable = said == 1, known == _UNANSWERABLE
+    refused = unknown if refused is None else refused
+    answerable = unknown if answerable is None else answerable
+    declined, unanswerable = refused == 1, answerable == _UNANSWERABLE
     has_gold = np.zeros(n, dtype=bool) if gold_in_context is None else ~np.isnan(gold_in_context)
-    wrong = declined & ~unanswerable & ((known == _ANSWERABLE) | has_gold)
+    wrong = declined & ~unanswerable & ((answerable == _ANSWERABLE) | has_gold)
     right = declined & unanswerable
-    return Refusals(right, wrong, unanswerable & (said == 0), declined & ~wrong & ~right)
+    return Refusals(right, wrong, unanswerable & (refused == 0), declined & ~wrong & ~right)
 
 
 @dataclass(frozen=True)
@@ -245,8 +245,8 @@ class BadCases:
 
     Attributes:
         bad: (n,) bool.
-        reasons: name of each reason -> (n,) bool, True also where a person's "good" overruled it.
-        overruled: (n,) True where a person marked good what a cut-off or a check calls bad.
+        reasons: name of each reason -> (n,) bool, True also where a human label "good" overruled it.
+        overruled: (n,) True where a human label is good and a threshold or a check says bad.
     """
 
     bad: BoolArray
@@ -256,7 +256,7 @@ class BadCases:
 
 def bad_cases(
     values: Mapping[str, FloatArray],
-    cutoffs: CaseThresholds | None = None,
+    thresholds: CaseThresholds | None = None,
     checks_failed: BoolArray | None = None,
     human_bad: BoolArray | None = None,
     human_good: BoolArray | None = None,
@@ -264,37 +264,36 @@ def bad_cases(
     answerable: NDArray[np.int8] | None = None,
     gold_in_context: FloatArray | None = None,
 ) -> BadCases:
-    """A bad case misses a cut-off, fails a check, answers or refuses wrongly, or was marked bad by a person.
+    """Find the cases that miss a threshold, fail a check, answer or refuse wrongly, or are labelled bad.
 
-    A right refusal is good and a wrong one bad, whatever the metrics say of them. A person's word overrules
-    cut-offs and checks; where people disagree, bad wins, so that somebody looks again.
+    A right refusal is good and a wrong one bad, whatever the metrics say. Human labels overrule thresholds
+    and checks; where they disagree, bad wins, so that somebody looks again.
 
     Args:
         values: "context", "faithfulness", "answer_relevancy", "correctness" -> (n,) values; absent ones are
-            not judged and NaN misses nothing. At least one entry.
-        cutoffs: defaults where left out.
+            not judged and NaN misses no threshold. At least one entry.
+        thresholds: the defaults where left out.
         checks_failed: (n,) True where any check failed.
-        human_bad: (n,) True where a person marked the sample bad.
-        human_good: (n,) True where a person marked it good.
+        human_bad: (n,) True where a human label says bad.
+        human_good: (n,) True where a human label says good.
         refused: (n,) 1 refused, 0 answered, -1 unknown.
         answerable: (n,) codes into metrics.schema.batch.ANSWERABLE, -1 unknown.
         gold_in_context: (n,) share of the gold in the context; NaN where no gold is recorded.
     """
-    cut = cutoffs or CaseThresholds()
+    minimum = thresholds or CaseThresholds()
     n = len(next(iter(values.values())))
-    nobody = np.zeros(n, dtype=bool)
-    found = refusals(n, refused, answerable, gold_in_context)
-    limits = {
-        name: getattr(cut, name) for name in ("context", "faithfulness", "answer_relevancy", "correctness")
-    }
+    none = np.zeros(n, dtype=bool)
+    by_refusal = refusals(n, refused, answerable, gold_in_context)
     reasons = {
-        name: (values[name] < limit) & ~found.right for name, limit in limits.items() if name in values
+        name: (values[name] < getattr(minimum, name)) & ~by_refusal.right
+        for name in ("context", "faithfulness", "answer_relevancy", "correctness")
+        if name in values
     }
-    reasons["answered_unanswerable"] = found.answered
-    reasons["wrongly_refused"] = found.wrong
-    reasons["checks"] = nobody if checks_failed is None else checks_failed
-    marked_bad = nobody if human_bad is None else human_bad
-    marked_good = (nobody if human_good is None else human_good) & ~marked_bad
-    missed = np.logical_or.reduce(list(reasons.values()))
-    reasons["human"] = marked_bad
-    return BadCases((missed & ~marked_good) | marked_bad, missed & marked_good, reasons)
+    reasons["answered_unanswerable"] = by_refusal.answered
+    reasons["wrongly_refused"] = by_refusal.wrong
+    reasons["checks"] = none if checks_failed is None else checks_failed
+    labelled_bad = none if human_bad is None else human_bad
+    labelled_good = (none if human_good is None else human_good) & ~labelled_bad
+    failing = np.logical_or.reduce(list(reasons.values()))
+    reasons["human"] = labelled_bad
+    return BadCases((failing & ~labelled_good) | labelled_bad, failing & labelled_good, reasons)

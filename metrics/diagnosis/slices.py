@@ -17,12 +17,8 @@ from metrics.statistics.paired import holm
 
 __all__ = ["MIN_SLICE", "SliceFinding", "fisher_upper", "worst_slices"]
 
-MIN_SLICE = (
-    5  # a slice of fewer questions says nothing, and looking at it costs the others their significance
-)
-_EXACT_TOTAL = (
-    1_000_000  # up to here the tail is summed exactly, beyond it the normal limit is the same number
-)
+MIN_SLICE = 5  # smaller slices say nothing, and testing them costs the others their significance
+_EXACT_TOTAL = 1_000_000  # the tail is summed exactly up to here; beyond it the normal limit is the same
 
 
 @dataclass(frozen=True)
@@ -33,12 +29,12 @@ class SliceFinding:
         name: what the run was sliced by.
         value: the slice.
         n: questions in it.
-        n_bad: bad ones.
-        rate: share of bad ones in it.
+        n_bad: bad questions in it.
+        rate: share of bad questions in it.
         rate_rest: share of bad ones among the other questions.
-        p: one-sided exact p that a slice of this size would hold so many bad cases by chance.
-        adjusted_p: the same after Holm's correction for all slices looked at.
-        n_looked_at: how many those were.
+        p: one-sided exact p that a slice of this size would contain so many bad questions by chance.
+        adjusted_p: the same after Holm's correction for all slices tested.
+        n_looked_at: number of slices tested.
     """
 
     name: str
@@ -84,7 +80,7 @@ def worst_slices(
     min_size: int = MIN_SLICE,
     limit: int = 10,
 ) -> list[SliceFinding]:
-    """The slices with a higher share of bad cases than the rest, the least likely first.
+    """Return the slices with a higher share of bad cases than the rest, the least likely first.
 
     Repeats of a question are not independent, so each question counts once: bad when at least half of its
     repeats are, and in the slice of its first repeat.
@@ -92,34 +88,34 @@ def worst_slices(
     Args:
         bad: (n,) True for bad cases.
         slices: name -> (n,) values: text ("" or None for none) or whole-number codes (below 0 for none).
-        questions: (n,) codes of the questions; each row is its own question when left out.
-        min_size: slices, and remainders, of fewer questions are not looked at.
+        questions: (n,) codes of the questions; by default each row is its own question.
+        min_size: slices, and remainders, of fewer questions are not tested.
         limit: how many to return.
 
     Raises:
-        MetricsError: a slice has not one value a row.
+        MetricsError: a slice does not have one value per row.
     """
     codes = np.arange(len(bad)) if questions is None else np.unique(questions, return_inverse=True)[1]
     first = np.unique(codes, return_index=True)[1]
-    sick: BoolArray = question_means(bad.astype(np.float64), codes)[0] >= 0.5
-    found = []
+    is_bad: BoolArray = question_means(bad.astype(np.float64), codes)[0] >= 0.5
+    tests = []
     for name, values in slices.items():
         if len(values) != len(bad):
             raise MetricsError(f"slice {name!r} has {len(values)} values for {len(bad)} rows")
-        found += _slices_of(name, _labels(values[first]), sick, min_size)
-    adjusted = holm([p for *_, p in found])
+        tests += _slices_of(name, _labels(values[first]), is_bad, min_size)
+    adjusted = holm([p for *_, p in tests])
     findings = [
         SliceFinding(
-            name, value, n, k, k / n, (int(sick.sum()) - k) / (len(sick) - n), p, float(q), len(found)
+            name, value, n, k, k / n, (int(is_bad.sum()) - k) / (len(is_bad) - n), p, float(q), len(tests)
         )
-        for (name, value, n, k, p), q in zip(found, adjusted, strict=True)
+        for (name, value, n, k, p), q in zip(tests, adjusted, strict=True)
     ]
     worse = [finding for finding in findings if finding.rate > finding.rate_rest]
     return sorted(worse, key=lambda finding: (finding.p, -finding.n, finding.name, finding.value))[:limit]
 
 
 def _labels(values: NDArray[Any]) -> NDArray[np.str_]:
-    """Values as text, "" for none."""
+    """Return the values as text, "" for none."""
     if values.dtype.kind in "iu":
         return np.where(values < 0, "", values.astype(str))
     return np.array(
@@ -128,14 +124,14 @@ def _labels(values: NDArray[Any]) -> NDArray[np.str_]:
 
 
 def _slices_of(
-    name: str, labels: NDArray[np.str_], sick: BoolArray, min_size: int
+    name: str, labels: NDArray[np.str_], is_bad: BoolArray, min_size: int
 ) -> list[tuple[str, str, int, int, float]]:
-    total, n_sick = len(sick), int(sick.sum())
+    total, n_bad = len(is_bad), int(is_bad.sum())
     values, code = np.unique(labels, return_inverse=True)
     sizes = np.bincount(code, minlength=len(values))
-    hits = np.bincount(code, weights=sick, minlength=len(values)).astype(np.int64)
+    hits = np.bincount(code, weights=is_bad, minlength=len(values)).astype(np.int64)
     return [
-        (name, str(value), int(n), int(k), fisher_upper(int(k), int(n), n_sick, total))
+        (name, str(value), int(n), int(k), fisher_upper(int(k), int(n), n_bad, total))
         for value, n, k in zip(values, sizes, hits, strict=True)
         if value != "" and n >= min_size and total - n >= min_size
     ]

@@ -1,4 +1,4 @@
-"""Stage attribution: each bad case belongs to the first stage whose rule its evidence meets."""
+"""Failure attribution: each bad case goes to the first stage whose rule it meets."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _UNANSWERABLE = 2.0  # code in metrics.schema.batch.ANSWERABLE
 
 @dataclass(frozen=True)
 class StageFeatures:
-    """What is known of n samples. Every field but ``bad`` may be left out; NaN within one is unknown.
+    """What is known of n samples. Every field except ``bad`` may be left out; NaN means unknown.
 
     Attributes:
         bad: (n,) True for the cases to attribute.
@@ -59,15 +59,15 @@ class StageFeatures:
         gold_in_candidates: (n,) fraction 0..1 of the gold among the first-pass candidates.
         gold_in_context: (n,) fraction 0..1 of the gold in the context handed to the generator.
         has_candidates: (n,) 1 where a candidate list was recorded.
-        noise_sensitivity: (n,) share of the claims that are wrong and stem from a retrieved document.
+        noise_sensitivity: (n,) share of the claims that are wrong and taken from a retrieved document.
         format_failed: (n,) 1 where a format check failed.
         contradicts_itself: (n,) 1 where the answer contradicts itself.
         faithfulness: (n,) share of the answer's claims that the context supports.
-        context_utilization: (n,) share of what the context held that the answer states.
-        omission: (n,) share of the reference that the context held and the answer lacks.
-        answer_relevancy: (n,) how well the answer meets the question.
+        context_utilization: (n,) share of the relevant context that the answer uses.
+        omission: (n,) share of the reference that the context has and the answer lacks.
+        answer_relevancy: (n,) how well the answer addresses the question.
         correctness: (n,) agreement with the reference.
-        context: (n,) context signal (metrics.diagnosis.patterns.context_signal), used where gold is unknown.
+        context: (n,) values of the context metric (patterns.choose_context_metric), used without gold.
     """
 
     bad: BoolArray
@@ -87,129 +87,129 @@ class StageFeatures:
     context: FloatArray | None = None
 
     def known(self, name: str) -> FloatArray:
-        """The named evidence as floats, all NaN where left out.
+        """Return a feature as floats, all NaN where it was left out.
 
         Raises:
-            MetricsError: the array has not one entry a sample.
+            MetricsError: the array does not have one entry per sample.
         """
         value = getattr(self, name)
         if value is None:
             return np.full(len(self.bad), np.nan)
         if len(value) != len(self.bad):
-            raise MetricsError(f"evidence {name!r} has {len(value)} entries for {len(self.bad)} samples")
+            raise MetricsError(f"feature {name!r} has {len(value)} entries for {len(self.bad)} samples")
         return np.asarray(value, dtype=np.float64)
 
 
-def is_known(evidence: StageFeatures, name: str) -> BoolArray:
-    """(n,) True where the named evidence is recorded."""
-    return ~np.isnan(evidence.known(name))
+def is_known(features: StageFeatures, name: str) -> BoolArray:
+    """(n,) True where the feature is recorded."""
+    return ~np.isnan(features.known(name))
 
 
-def equals(evidence: StageFeatures, name: str, value: float) -> BoolArray:
-    """(n,) True where the named evidence is recorded and has this value."""
-    return np.asarray(evidence.known(name) == value, dtype=np.bool_)
+def equals(features: StageFeatures, name: str, value: float) -> BoolArray:
+    """(n,) True where the feature is recorded and has this value."""
+    return np.asarray(features.known(name) == value, dtype=np.bool_)
 
 
-def below(evidence: StageFeatures, name: str, limit: float) -> BoolArray:
-    """(n,) True where the named evidence is recorded and lower than the limit."""
-    return np.asarray(evidence.known(name) < limit, dtype=np.bool_)
+def below(features: StageFeatures, name: str, limit: float) -> BoolArray:
+    """(n,) True where the feature is recorded and lower than the limit."""
+    return np.asarray(features.known(name) < limit, dtype=np.bool_)
 
 
-def reaches(evidence: StageFeatures, name: str, limit: float) -> BoolArray:
-    """(n,) True where the named evidence is recorded and at or above the limit."""
-    return np.asarray(evidence.known(name) >= limit, dtype=np.bool_)
+def reaches(features: StageFeatures, name: str, limit: float) -> BoolArray:
+    """(n,) True where the feature is recorded and at or above the limit."""
+    return np.asarray(features.known(name) >= limit, dtype=np.bool_)
 
 
-def answered(evidence: StageFeatures) -> BoolArray:
-    """(n,) True where the answer is not known to be a refusal; rules on what an answer says skip refusals."""
-    return ~equals(evidence, "refused", 1)
+def answered(features: StageFeatures) -> BoolArray:
+    """(n,) True where the answer is not known to be a refusal; rules on what answers say skip refusals."""
+    return ~equals(features, "refused", 1)
 
 
-def answered_unanswerable(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
-    """An answer where the corpus has none."""
-    return equals(evidence, "answerable", _UNANSWERABLE) & equals(evidence, "refused", 0)
+def answered_unanswerable(features: StageFeatures, _: CaseThresholds) -> BoolArray:
+    """An answer to a question that the corpus cannot answer."""
+    return equals(features, "answerable", _UNANSWERABLE) & equals(features, "refused", 0)
 
 
-def refused_with_context(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
-    """A refusal with all of the gold in the context or, without gold labels, a high context signal."""
-    by_signal = ~is_known(evidence, "gold_in_context") & reaches(evidence, "context", cut.context)
-    had_it = reaches(evidence, "gold_in_context", _WHOLE) | by_signal
-    return equals(evidence, "refused", 1) & had_it & ~equals(evidence, "answerable", _UNANSWERABLE)
+def refused_with_context(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:
+    """A refusal with all of the gold in the context or, without gold labels, a high context metric."""
+    by_metric = ~is_known(features, "gold_in_context") & reaches(features, "context", thresholds.context)
+    had_gold = reaches(features, "gold_in_context", _WHOLE) | by_metric
+    return equals(features, "refused", 1) & had_gold & ~equals(features, "answerable", _UNANSWERABLE)
 
 
-def missed(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
-    """No gold among recorded candidates, none in the context."""
-    nowhere = equals(evidence, "gold_in_context", 0) & equals(evidence, "gold_in_candidates", 0)
-    return nowhere & ~equals(evidence, "has_candidates", 0)
+def missed(features: StageFeatures, _: CaseThresholds) -> BoolArray:
+    """No gold in the recorded candidates and none in the context."""
+    nowhere = equals(features, "gold_in_context", 0) & equals(features, "gold_in_candidates", 0)
+    return nowhere & ~equals(features, "has_candidates", 0)
 
 
-def misranked(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
-    """Gold among recorded candidates, none in the context."""
-    found = reaches(evidence, "gold_in_candidates", _SOME) & ~equals(evidence, "has_candidates", 0)
-    return equals(evidence, "gold_in_context", 0) & found
+def misranked(features: StageFeatures, _: CaseThresholds) -> BoolArray:
+    """Gold in the recorded candidates but none in the context."""
+    retrieved = reaches(features, "gold_in_candidates", _SOME) & ~equals(features, "has_candidates", 0)
+    return equals(features, "gold_in_context", 0) & retrieved
 
 
-def retrieval_miss(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
-    """No gold in the context, and no candidates recorded that would say whether it was ever found."""
-    untold = ~is_known(evidence, "gold_in_candidates") | equals(evidence, "has_candidates", 0)
-    return equals(evidence, "gold_in_context", 0) & untold
+def retrieval_miss(features: StageFeatures, _: CaseThresholds) -> BoolArray:
+    """No gold in the context, and no recorded candidates to tell whether it was retrieved at all."""
+    no_candidates = ~is_known(features, "gold_in_candidates") | equals(features, "has_candidates", 0)
+    return equals(features, "gold_in_context", 0) & no_candidates
 
 
-def partial_gold(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
-    """Some of the gold in the context, not all."""
-    return reaches(evidence, "gold_in_context", _SOME) & below(evidence, "gold_in_context", _WHOLE)
+def partial_gold(features: StageFeatures, _: CaseThresholds) -> BoolArray:
+    """Some of the gold in the context, but not all."""
+    return reaches(features, "gold_in_context", _SOME) & below(features, "gold_in_context", _WHOLE)
 
 
-def inferred_miss(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
-    """No gold labels, and a low context signal on a question that has an answer as far as is known."""
-    low = ~is_known(evidence, "gold_in_context") & below(evidence, "context", cut.context)
-    return low & ~equals(evidence, "answerable", _UNANSWERABLE)
+def inferred_miss(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:
+    """No gold labels, and a low context metric on a question not labelled unanswerable."""
+    low = ~is_known(features, "gold_in_context") & below(features, "context", thresholds.context)
+    return low & ~equals(features, "answerable", _UNANSWERABLE)
 
 
-def followed_noise(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
-    """Gold in the context (or a high context signal), and wrong claims that stem from retrieved documents."""
-    by_signal = ~is_known(evidence, "gold_in_context") & reaches(evidence, "context", cut.context)
-    present = reaches(evidence, "gold_in_context", _SOME) | by_signal
-    return answered(evidence) & present & reaches(evidence, "noise_sensitivity", cut.noise)
+def followed_noise(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:
+    """Gold in the context (or a high context metric), and wrong claims taken from retrieved documents."""
+    by_metric = ~is_known(features, "gold_in_context") & reaches(features, "context", thresholds.context)
+    present = reaches(features, "gold_in_context", _SOME) | by_metric
+    return answered(features) & present & reaches(features, "noise_sensitivity", thresholds.noise)
 
 
-def wrong_format(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
+def wrong_format(features: StageFeatures, _: CaseThresholds) -> BoolArray:
     """A failed format check."""
-    return equals(evidence, "format_failed", 1)
+    return equals(features, "format_failed", 1)
 
 
-def self_contradiction(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
+def self_contradiction(features: StageFeatures, _: CaseThresholds) -> BoolArray:
     """An answer that contradicts itself."""
-    return answered(evidence) & equals(evidence, "contradicts_itself", 1)
+    return answered(features) & equals(features, "contradicts_itself", 1)
 
 
-def unfaithful(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
-    """Faithfulness below its cut-off."""
-    return answered(evidence) & below(evidence, "faithfulness", cut.faithfulness)
+def unfaithful(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:
+    """Faithfulness below its threshold."""
+    return answered(features) & below(features, "faithfulness", thresholds.faithfulness)
 
 
-def left_out(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
-    """Too little of what the context held is in the answer, told by utilization or by omission."""
-    omitted = reaches(evidence, "omission", 1 - cut.utilization)
-    return answered(evidence) & (below(evidence, "context_utilization", cut.utilization) | omitted)
+def left_out(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:
+    """Too little of the relevant context in the answer, by utilization or omission."""
+    omitted = reaches(features, "omission", 1 - thresholds.utilization)
+    return answered(features) & (below(features, "context_utilization", thresholds.utilization) | omitted)
 
 
-def off_question(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
-    """Answer relevance below its cut-off in a faithful answer."""
-    off = below(evidence, "answer_relevancy", cut.answer_relevancy)
-    return answered(evidence) & off & reaches(evidence, "faithfulness", cut.faithfulness)
+def off_question(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:
+    """Answer relevancy below its threshold in a faithful answer."""
+    off = below(features, "answer_relevancy", thresholds.answer_relevancy)
+    return answered(features) & off & reaches(features, "faithfulness", thresholds.faithfulness)
 
 
-def wrong(evidence: StageFeatures, cut: CaseThresholds) -> BoolArray:
-    """Faithful, relevant, and in disagreement with the reference."""
-    faithful = reaches(evidence, "faithfulness", cut.faithfulness)
-    relevant = reaches(evidence, "answer_relevancy", cut.answer_relevancy)
-    return answered(evidence) & faithful & relevant & below(evidence, "correctness", cut.correctness)
+def wrong(features: StageFeatures, thresholds: CaseThresholds) -> BoolArray:
+    """Faithful and relevant, but in disagreement with the reference."""
+    faithful = reaches(features, "faithfulness", thresholds.faithfulness)
+    relevant = reaches(features, "answer_relevancy", thresholds.answer_relevancy)
+    return answered(features) & faithful & relevant & below(features, "correctness", thresholds.correctness)
 
 
-def always(evidence: StageFeatures, _: CaseThresholds) -> BoolArray:
-    """Every sample: the rule of last resort."""
-    return np.ones(len(evidence.bad), dtype=np.bool_)
+def always(features: StageFeatures, _: CaseThresholds) -> BoolArray:
+    """Every remaining case."""
+    return np.ones(len(features.bad), dtype=np.bool_)
 
 
 Owner = Literal["retrieval", "reranking", "generation", "refusal", "format", "unexplained"]
@@ -218,16 +218,16 @@ Rule = Callable[[StageFeatures, CaseThresholds], BoolArray]
 
 @dataclass(frozen=True)
 class FailureStage:
-    """A place where an answer can go wrong.
+    """A stage of the pipeline at which an answer can go wrong.
 
     Attributes:
         key: name in files and links.
-        title: name for people.
+        title: name on screen.
         meaning: what happened.
         advice: what to try.
         owner: the part of the pipeline that must change.
-        rule: (evidence, cut-offs) -> (n,) True where known evidence meets the rule.
-        inferred: True where the rule reads the context signal of a case that has no gold labels.
+        rule: (features, thresholds) -> (n,) True where the recorded features meet the rule.
+        inferred: True where the rule uses the context metric of cases without gold labels.
     """
 
     key: str
@@ -242,17 +242,17 @@ class FailureStage:
 STAGES = (
     FailureStage(
         "answered_unanswerable",
-        "Answered though unanswerable",
-        "The corpus does not hold the answer, and the system gave one.",
-        "Ask for refusals in the prompt, add a relevance threshold before generation.",
+        "Answered although unanswerable",
+        "The corpus does not contain the answer, and the system gave one.",
+        "Ask for refusals in the prompt, or add a relevance threshold before generation.",
         "refusal",
         answered_unanswerable,
     ),
     FailureStage(
         "refused_with_context",
-        "Refused though the context had it",
-        "All that was needed was in the context, and the system declined.",
-        "Loosen the refusal instruction; see whether the gold lies deep in a long context.",
+        "Refused although the context had the answer",
+        "Everything needed was in the context, and the system refused.",
+        "Loosen the refusal instruction; check whether the gold is buried deep in a long context.",
         "refusal",
         refused_with_context,
         inferred=True,
@@ -260,7 +260,7 @@ STAGES = (
     FailureStage(
         "missed",
         "Missed",
-        "The gold is nowhere among the first-pass candidates.",
+        "The gold is not among the first-pass candidates.",
         "Look at chunking, embeddings and query processing, or retrieve more candidates.",
         "retrieval",
         missed,
@@ -268,7 +268,7 @@ STAGES = (
     FailureStage(
         "misranked",
         "Misranked",
-        "The gold is among the candidates and did not reach the context.",
+        "The gold is among the candidates but did not reach the context.",
         "Look at the reranker and at how many documents it passes on.",
         "reranking",
         misranked,
@@ -276,14 +276,14 @@ STAGES = (
     FailureStage(
         "retrieval_miss",
         "Retrieval miss",
-        "The gold is not in the context; without recorded candidates, missed and misranked are one.",
+        "The gold is not in the context; without recorded candidates, missed and misranked look the same.",
         "Record the candidates to tell the two apart; look at chunking, embeddings and query processing.",
         "retrieval",
         retrieval_miss,
     ),
     FailureStage(
         "partial_gold",
-        "Part of the gold only",
+        "Only part of the gold",
         "Some of what the question needs is in the context, some is not.",
         "Retrieve more documents, split the question into hops, or look at chunk borders.",
         "retrieval",
@@ -291,8 +291,8 @@ STAGES = (
     ),
     FailureStage(
         "inferred_miss",
-        "Retrieval miss, by the context signal",
-        "No gold is recorded; the context signal is low, so the context likely lacks what is needed.",
+        "Retrieval miss, by the context metric",
+        "No gold is recorded; the context metric is low, so the context probably lacks what is needed.",
         "Look at chunking, embeddings and query processing; gold labels would make this certain.",
         "retrieval",
         inferred_miss,
@@ -301,8 +301,8 @@ STAGES = (
     FailureStage(
         "followed_noise",
         "Followed the noise",
-        "The right context was there, and the claims come from other, misleading passages.",
-        "Hand over fewer documents, rerank, or ask for the passage that answers.",
+        "The right context was there, but the claims come from other, misleading passages.",
+        "Pass fewer documents, rerank, or ask the model to quote the passage that answers.",
         "generation",
         followed_noise,
         inferred=True,
@@ -310,15 +310,15 @@ STAGES = (
     FailureStage(
         "wrong_format",
         "Wrong format",
-        "The answer does not have the required form.",
-        "Constrain the output or state the form with an example.",
+        "The answer is not in the required format.",
+        "Constrain the output, or show the required format by example.",
         "format",
         wrong_format,
     ),
     FailureStage(
         "self_contradiction",
         "Contradicts itself",
-        "The answer states a thing and its opposite.",
+        "The answer states something and its opposite.",
         "Look at contradicting sources in the context, and at the answer's length.",
         "generation",
         self_contradiction,
@@ -334,7 +334,7 @@ STAGES = (
     FailureStage(
         "left_out",
         "Left out what the context had",
-        "The context held it, and the answer does not say it.",
+        "The context had the information, and the answer omits it.",
         "Look at the limits on the answer's length and at the order of the context.",
         "generation",
         left_out,
@@ -342,15 +342,15 @@ STAGES = (
     FailureStage(
         "off_question",
         "Faithful but off the question",
-        "What the answer says is in the context, and is not what was asked.",
-        "Look at query processing and at how the question is placed in the prompt.",
+        "The answer is supported by the context, but does not answer the question.",
+        "Look at query processing and at where the question is placed in the prompt.",
         "generation",
         off_question,
     ),
     FailureStage(
         "wrong",
         "Relevant and faithful but wrong",
-        "The answer follows its context, meets the question, and disagrees with the reference.",
+        "The answer is faithful and relevant, but disagrees with the reference.",
         "Check the reference, the judge and the source document.",
         "unexplained",
         wrong,
@@ -358,8 +358,8 @@ STAGES = (
     FailureStage(
         "unexplained",
         "Unexplained",
-        "None of the recorded evidence says where it went wrong.",
-        "Read the case; record gold documents, claims or a judge's labels.",
+        "None of the recorded evidence shows where it went wrong.",
+        "Read the case; record gold documents, claims or judge results.",
         "unexplained",
         always,
     ),
@@ -369,7 +369,7 @@ _CODES = {stage.key: code for code, stage in enumerate(STAGES)}
 
 
 def stage_code(key: str) -> int:
-    """The code of a stage key in the arrays that attribute returns.
+    """Return the code of a stage key, as used in the arrays of `attribute_failures`.
 
     Raises:
         MetricsError: the key is not known; the message lists those that are.
@@ -381,12 +381,12 @@ def stage_code(key: str) -> int:
 
 @dataclass(frozen=True)
 class StageResult:
-    """Where the bad cases went wrong.
+    """The stage at which each bad case went wrong.
 
     Attributes:
         stage: (n,) int8 codes into STAGES; -1 where the case is not bad.
-        matches: (n, len(STAGES)) True for every stage whose rule the case meets, first or not; not bad: none.
-        inferred: (n,) True where the stage was told by the context signal, since no gold is recorded.
+        matches: (n, len(STAGES)) True for every stage whose rule the bad case meets, first or not.
+        inferred: (n,) True where the stage follows from the context metric, since no gold is recorded.
     """
 
     stage: NDArray[np.int8]
@@ -395,26 +395,26 @@ class StageResult:
 
 
 def attribute_failures(
-    known: StageFeatures, order: Sequence[str] = DEFAULT_ORDER, cutoffs: CaseThresholds | None = None
+    features: StageFeatures, order: Sequence[str] = DEFAULT_ORDER, thresholds: CaseThresholds | None = None
 ) -> StageResult:
-    """Attribute each bad case to the first stage of the order whose rule its known evidence meets.
+    """Attribute each bad case to the first stage of the order whose rule it meets.
 
     Args:
-        known: evidence on n samples; a rule never fires on what is unknown.
-        order: stage keys, tried in turn. A stage that is left out owns nothing; "unexplained" takes the rest
-            wherever it stands.
-        cutoffs: defaults where left out.
+        features: of n samples; a rule never fires on what is unknown.
+        order: stage keys, tried in turn. A stage that is left out gets no case; "unexplained" gets the rest
+            wherever it is listed.
+        thresholds: the defaults where left out.
 
     Raises:
         MetricsError: an unknown or repeated key in the order.
     """
     if len(set(order)) != len(order):
-        raise MetricsError(f"a stage stands twice in the order: {', '.join(order)}")
+        raise MetricsError(f"a stage is listed twice in the order: {', '.join(order)}")
     codes = [stage_code(key) for key in order if key != "unexplained"]
-    cut = cutoffs or CaseThresholds()
-    matches = np.stack([stage.rule(known, cut) for stage in STAGES], axis=1)
-    matches &= known.bad[:, None]
+    thresholds = thresholds or CaseThresholds()
+    matches = np.stack([stage.rule(features, thresholds) for stage in STAGES], axis=1)
+    matches &= features.bad[:, None]
     stage = np.select([matches[:, code] for code in codes], codes, _CODES["unexplained"])
-    own = np.where(known.bad, stage, -1).astype(np.int8)
-    by_signal = [code for code, entry in enumerate(STAGES) if entry.inferred]
-    return StageResult(own, matches, np.isin(own, by_signal) & ~is_known(known, "gold_in_context"))
+    stage = np.where(features.bad, stage, -1).astype(np.int8)
+    by_metric = [code for code, entry in enumerate(STAGES) if entry.inferred]
+    return StageResult(stage, matches, np.isin(stage, by_metric) & ~is_known(features, "gold_in_context"))

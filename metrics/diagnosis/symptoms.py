@@ -1,4 +1,4 @@
-"""RAGChecker's symptom table: what a run's mean scores, read together, say about where it is ill."""
+"""RAGChecker's symptom table: what pairs of mean scores say about where a run fails."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["HIGH_HALLUCINATION", "HIGH_NOISE", "LOW", "SYMPTOMS", "Symptom", "sy
 
 LOW = 0.5  # a precision, recall or utilization below one half
 HIGH_HALLUCINATION = 0.15  # about one claim in seven is made up
-HIGH_NOISE = 0.3  # relevant and irrelevant noise together: nearly a third of all claims led astray
+HIGH_NOISE = 0.3  # relevant and irrelevant noise together: nearly a third of all claims
 
 Means = Mapping[str, float]
 
@@ -20,11 +20,11 @@ class Symptom:
 
     Attributes:
         key: name in files and links.
-        title: name for people.
-        condition: when it shows, with its thresholds.
+        title: name on screen.
+        condition: when it applies, with its thresholds.
         meaning: what it points to.
         advice: what to try.
-        needs: metrics whose means it reads.
+        needs: metrics whose means it uses.
         shows: whether the means meet the condition.
     """
 
@@ -59,7 +59,7 @@ SYMPTOMS = (
         f"answer precision below {LOW} and noise sensitivity, relevant and irrelevant together, at or above "
         f"{HIGH_NOISE}",
         "Wrong claims come from what was retrieved.",
-        "Hand over fewer documents, rerank, or cut chunks so that they hold less beside the point.",
+        "Pass fewer documents, rerank, or cut chunks that contain less irrelevant text.",
         ("answer_precision", "noise_sensitivity_relevant", "noise_sensitivity_irrelevant"),
         lambda means: means["answer_precision"] < LOW and _noise(means) >= HIGH_NOISE,
     ),
@@ -76,7 +76,7 @@ SYMPTOMS = (
         "underuses",
         "Low recall with low utilization",
         f"answer recall and context utilization both below {LOW}",
-        "The context held it and the answer does not say it: the generator is the limit.",
+        "The context had the information and the answer omits it: the generator is the limit.",
         "Look at the limits on the answer's length, the order of the context and the prompt.",
         ("answer_recall", "context_utilization"),
         lambda means: means["answer_recall"] < LOW and means["context_utilization"] < LOW,
@@ -85,8 +85,8 @@ SYMPTOMS = (
         "everything_low",
         "Everything low",
         f"answer precision, answer recall, context recall and faithfulness all below {LOW}",
-        "Nothing downstream can be judged while all of it is low.",
-        "Check the data first: right corpus, right questions, right field mapping; then start at retrieval.",
+        "Nothing downstream can be judged while everything is low.",
+        "Check the data first (corpus, questions, field mapping), then start with retrieval.",
         _EVERYTHING,
         lambda means: all(means[name] < LOW for name in _EVERYTHING),
     ),
@@ -94,12 +94,12 @@ SYMPTOMS = (
 
 
 def symptoms(means: Means) -> list[Symptom]:
-    """The symptoms that a run's means show; one that needs a mean which is missing or NaN never shows.
+    """Return the symptoms that a run's means show; a symptom with a missing mean never shows.
 
-    Source: Ru et al. 2024, "RAGChecker", whose diagnosis reads these pairs; the thresholds are ours.
+    Source: Ru et al. 2024, "RAGChecker", whose diagnosis uses these pairs; the thresholds are ours.
 
     Args:
         means: metric key -> mean over the run, in 0..1.
     """
-    known = {name for name, value in means.items() if value == value}
-    return [symptom for symptom in SYMPTOMS if known.issuperset(symptom.needs) and symptom.shows(means)]
+    measured = {name for name, value in means.items() if value == value}
+    return [symptom for symptom in SYMPTOMS if measured.issuperset(symptom.needs) and symptom.shows(means)]

@@ -1,4 +1,4 @@
-"""Gates: thresholds for means, changes and checks, and verdicts that say when a sample cannot tell."""
+"""Gates: thresholds for means, changes and checks, with verdicts that admit when there is too little data."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class Gate:
 
     @property
     def every(self) -> bool:
-        """Whether the threshold leaves no room: no interval can lie beyond 1, so that values are counted."""
+        """Whether every value must meet the threshold: no interval lies beyond 1, so values are counted."""
         return self.threshold <= 0 if self.at_most else self.threshold >= 1
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """What a gate says of a run.
+    """The outcome of one gate for a run.
 
     Attributes:
         gate: the gate.
@@ -82,9 +82,9 @@ class GateResult:
         adjusted_p: of a regression, after Holm's correction over the metrics that are compared.
         before: of a regression, the baseline's mean over the shared questions.
         obtained: sources of the values and method of the interval.
-        why: what is lacking for a verdict, or what alone led to it; "" where the numbers say it.
-        excused: there is nothing to judge by (no baseline, no check of the kind): warns, and counts under
-            strict alone.
+        why: what is missing for a verdict, or what alone decided it; "" where the numbers decide.
+        excused: True where there is nothing to judge by (no baseline, no such checks): a warning that counts
+            only in strict mode.
         sentence: the result in plain words.
     """
 
@@ -105,12 +105,12 @@ class GateResult:
 
     @property
     def blocks(self) -> bool:
-        """Whether its failing keeps a version from shipping."""
+        """Whether a failure keeps a version from shipping."""
         return self.gate.severity == "block"
 
 
 def smallest_effect(low: float | None, high: float | None) -> float | None:
-    """The least distance that a sample of this size shows in 80 % of repetitions (two-sided, 5 %).
+    """Return the smallest distance that such a sample detects in 80 % of repetitions (two-sided, 5 %).
 
     (z(0.975) + z(0.80)) standard errors = 2.80 of them, the standard error read off the 95 % interval.
     Source: Bloom 1995, "Minimum detectable effects", Evaluation Review 19(5).
@@ -124,7 +124,7 @@ def smallest_effect(low: float | None, high: float | None) -> float | None:
 def unmeasured(
     gate: Gate, why: str, n_scored: int = 0, n_total: int = 0, excused: bool = False
 ) -> GateResult:
-    """Say that a gate could not be judged, and why; one that is required is never excused."""
+    """Return the result of a gate that could not be judged; a required gate is never excused."""
     excused = excused and not gate.required
     return GateResult(gate, "UNMEASURED", None, None, None, n_scored, n_total, why=why, excused=excused)
 
@@ -146,11 +146,12 @@ def judge_gate(
     Args:
         gate: the threshold.
         mean: mean over questions; None where not measured.
-        low: lower end of the 95 % interval; None where it cannot be given.
+        low: lower end of the 95 % interval; None where there is none.
         high: upper end.
-        n_scored: questions with a value; fewer than 5 decide nothing, but one check that fails does.
+        n_scored: questions with a value; fewer than 5 decide nothing, except for checks that must all pass.
         n_total: questions that it could rest on.
-        adverse: the mean if all values that failed to score had been as bad as can be; None where none did.
+        adverse: the mean if every value that failed to score had been the worst possible; None where none
+            failed.
         obtained: sources of the values and method of the interval.
     """
     if mean is None or n_scored < _fewest(gate):
@@ -193,11 +194,11 @@ def judge_regression(
 ) -> GateResult:
     """Judge the change of a metric since the baseline.
 
-    FAIL: the drop is larger than allowed and real (adjusted p below 0.05). PASS: no question changed, or the
-    whole interval of the difference lies within what is allowed. INCONCLUSIVE: anything between.
+    FAIL: the drop is larger than allowed and significant (adjusted p below 0.05). PASS: no question changed,
+    or the whole interval of the difference is within what is allowed. INCONCLUSIVE: anything else.
 
     Args:
-        gate: the drop that is allowed, as its threshold.
+        gate: its threshold is the drop that is allowed.
         difference: this run minus the baseline, paired on question.
         adjusted_p: after correction over the metrics that are compared.
         higher_is_better: direction of the metric.
@@ -223,19 +224,21 @@ def judge_regression(
     )
 
 
-def _change(gate: Gate, one: PairedDifference, adjusted_p: float, higher_is_better: bool) -> GateVerdict:
-    if one.same == one.n_pairs:
+def _change(
+    gate: Gate, difference: PairedDifference, adjusted_p: float, higher_is_better: bool
+) -> GateVerdict:
+    if difference.same == difference.n_pairs:
         return "PASS"
-    if is_regression(one, adjusted_p, higher_is_better, gate.threshold):
+    if is_regression(difference, adjusted_p, higher_is_better, gate.threshold):
         return "FAIL"
-    worst = -one.low if higher_is_better else one.high
+    worst = -difference.low if higher_is_better else difference.high
     return "PASS" if worst <= gate.threshold + _ROUNDING else "INCONCLUSIVE"
 
 
 def judge_critical(
     gate: Gate, n_failing: int, n_unseen: int, n_passed_before: int, n_tagged: int
 ) -> GateResult:
-    """Judge the critical cases that passed in the baseline: one that fails now fails the gate alone.
+    """Judge the critical cases that passed in the baseline: a single one that now fails fails the gate.
 
     Args:
         gate: the gate.
@@ -246,7 +249,7 @@ def judge_critical(
     """
     verdict: GateVerdict = "FAIL" if n_failing else "UNMEASURED" if n_unseen else "PASS"
     share = n_failing / n_passed_before if n_passed_before else None
-    why = "" if n_tagged else "no case bears the tag"
+    why = "" if n_tagged else "no case has the tag"
     if n_unseen:
         why = f"{n_unseen} of them not measured in this run"
     seen = n_passed_before - n_unseen
@@ -254,24 +257,25 @@ def judge_critical(
 
 
 def overall(results: Sequence[GateResult], strict: bool = False) -> GateVerdict:
-    """Give the verdict on the run: the worst among its blocking gates; warnings do not count.
+    """Return the verdict on the run: the worst among its blocking gates; warnings do not count.
 
     Args:
         results: of every gate.
-        strict: count those too that had nothing to be judged by.
+        strict: also count gates that had nothing to judge by.
 
     Raises:
-        MetricsError: no gate blocks, so that there is nothing to judge by.
+        MetricsError: no gate blocks.
     """
-    blocking = [one for one in results if one.blocks]
+    blocking = [result for result in results if result.blocks]
     if not blocking:
         raise MetricsError("no blocking gate; accepted: at least one gate with severity block")
-    counted = {one.verdict for one in blocking if strict or not one.excused}
+    counted = {result.verdict for result in blocking if strict or not result.excused}
     return next((verdict for verdict in ORDER if verdict in counted), "UNMEASURED")
 
 
 def exit_code(results: Sequence[GateResult], strict: bool = False) -> int:
-    """Give 1 where a blocking gate fails, or where a required one, or any under strict, does not pass."""
-    held = (one for one in results if one.blocks and (one.gate.required or strict))
-    failed = any(one.blocks and one.verdict == "FAIL" for one in results)
-    return int(failed or any(one.verdict != "PASS" for one in held))
+    """Return 1 where a blocking gate fails, or where a required one (in strict mode any) does not pass."""
+    blocking = [result for result in results if result.blocks]
+    failed = any(result.verdict == "FAIL" for result in blocking)
+    must_pass = (result for result in blocking if strict or result.gate.required)
+    return int(failed or any(result.verdict != "PASS" for result in must_pass))

@@ -1,4 +1,4 @@
-"""What a gate asks and what it found, in plain words: the same on the page, in the command and in reports."""
+"""Gates and their results in plain words, the same on screen, on the command line and in reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FAMILIES = ("headline", "retrieval", "generation", "answer", "system", "all")
 
 
 def subject_of(gate: Gate) -> str:
-    """Name what a gate looks at."""
+    """Return what a gate judges, such as "Recall@5" or "Checks of kind format"."""
     if gate.kind == "checks":
         return "Checks" if gate.metric == "all" else f"Checks of kind {gate.metric}"
     if gate.kind == "critical":
@@ -20,11 +20,11 @@ def subject_of(gate: Gate) -> str:
     if gate.kind == "regression" and gate.metric in _FAMILIES:
         return f"Every {'' if gate.metric == 'all' else gate.metric + ' '}metric"
     title = _title(gate.metric)
-    return title if title[1:2].isupper() else title[:1].upper() + title[1:]  # nDCG stays so
+    return title if title[1:2].isupper() else title[:1].upper() + title[1:]  # keep nDCG as it is
 
 
 def gate_title(gate: Gate) -> str:
-    """Say what a gate asks, in a few words."""
+    """Return what a gate requires, in a few words."""
     where = f" where {gate.slice[0]} is {gate.slice[1]}" if gate.slice else ""
     subject = subject_of(gate)
     if gate.kind == "critical":
@@ -38,7 +38,7 @@ def gate_title(gate: Gate) -> str:
 
 
 def gate_sentence(result: GateResult) -> str:
-    """Say what a gate found: the number, its uncertainty, and what follows for the verdict."""
+    """Return a gate's result as a sentence: the number, its uncertainty, the reason for the verdict."""
     if result.gate.kind == "critical":
         return _critical(result)
     if result.mean is None or result.verdict == "UNMEASURED":
@@ -61,17 +61,19 @@ def _against(result: GateResult, threshold: str) -> str:
     side, other = ("at most", "above") if gate.at_most else ("at least", "below")
     if gate.every:
         return (
-            "every value meets it" if result.verdict == "PASS" else f"not every value is {side} {threshold}"
+            "every value meets the threshold"
+            if result.verdict == "PASS"
+            else f"not every value is {side} {threshold}"
         )
     if result.verdict == "PASS":
         return f"the whole interval is {side} {threshold}"
     if result.verdict == "FAIL":
         return f"the whole interval is {other} {threshold}"
     if result.why:
-        return f"values that {result.why} could at their worst carry the mean past {threshold}"
+        return f"counting values that {result.why} as the worst possible would move the mean past {threshold}"
     if result.low is None:
-        return f"without an interval nobody can tell on which side of {threshold} it lies"
-    return f"the interval spans {threshold}, so this sample cannot tell{_effect(result)}"
+        return f"without an interval it is unclear on which side of {threshold} it lies"
+    return f"the interval includes {threshold}, so there are too few questions to tell{_effect(result)}"
 
 
 def _regression(result: GateResult, change: float) -> str:
@@ -81,11 +83,14 @@ def _regression(result: GateResult, change: float) -> str:
     moved = f"{_signed(change, digits)}{before}{_interval(result, digits, signed=True)}"
     p = "" if result.adjusted_p is None else f", corrected p {_p(result.adjusted_p)}"
     allowed = f"{gate.threshold:g}"
-    said = {
-        "PASS": result.why or f"the whole interval leaves out getting worse by more than {allowed}",
-        "FAIL": f"worse by more than {allowed}, and beyond chance",
-    }.get(result.verdict, f"cannot tell whether it got worse by more than {allowed}{_effect(result)}")
-    return f"{subject_of(gate)}: {moved} {_over(result, shared=True)}{p}; {said}."
+    conclusion = {
+        "PASS": result.why or f"the whole interval rules out a drop of more than {allowed}",
+        "FAIL": f"worse by more than {allowed}, and statistically significant",
+    }.get(
+        result.verdict,
+        f"too few questions to tell whether it is worse by more than {allowed}{_effect(result)}",
+    )
+    return f"{subject_of(gate)}: {moved} {_over(result, shared=True)}{p}; {conclusion}."
 
 
 def _critical(result: GateResult) -> str:
@@ -93,7 +98,7 @@ def _critical(result: GateResult) -> str:
     if result.excused or (result.verdict == "UNMEASURED" and not result.n_total):
         return f"{subject_of(result.gate)}: not compared; {result.why}."
     if not result.n_total and result.why:
-        return f"{subject_of(result.gate)}: {result.why}, so that none can newly fail."
+        return f"{subject_of(result.gate)}: {result.why}, so none can newly fail."
     if not result.n_total:
         return f"No {name.replace('cases', 'case').replace('that passed', 'passed')}; none can newly fail."
     failing = round((result.mean or 0.0) * result.n_total)
@@ -105,14 +110,14 @@ def _unmeasured(result: GateResult) -> str:
     subject = subject_of(result.gate)
     if result.why == "too few":
         needed = f"at least {FEWEST_QUESTIONS} are needed"
-        return f"{subject}: measured on {_count(result.n_scored)}, too few to decide anything; {needed}."
+        return f"{subject}: measured on {_count(result.n_scored)}, too few to decide; {needed}."
     return f"{subject}: not measured; {result.why or 'this run has no value of it'}."
 
 
 def _effect(result: GateResult) -> str:
     if result.smallest_effect is None:
         return ""
-    return f"; the smallest distance that it would show 4 times in 5 is {result.smallest_effect:.2f}"
+    return f"; the smallest difference it would detect 4 times in 5 is {result.smallest_effect:.2f}"
 
 
 def _over(result: GateResult, shared: bool = False) -> str:
@@ -134,7 +139,7 @@ def _interval(result: GateResult, digits: int, signed: bool = False) -> str:
 
 
 def _digits(value: float, threshold: float) -> int:
-    """Two digits, or three where two would hide on which side of the threshold a value lies."""
+    """Return 2 digits, or 3 where 2 would hide on which side of the threshold a value lies."""
     return 3 if value != threshold and f"{value:.2f}" == f"{threshold:.2f}" else 2
 
 

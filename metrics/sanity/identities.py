@@ -1,4 +1,4 @@
-"""Checks that follow from the definitions: sums that must be 1, orders that must hold."""
+"""Sanity checks that follow from the definitions: sums that must be 1, orders that must hold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from metrics.schema.scores import BoolArray, FloatArray
 
 __all__ = ["IDENTITY_RULES", "TOLERANCE"]
 
-TOLERANCE = 0.005  # values written with two decimals differ by this much from what they were
+TOLERANCE = 0.005  # the rounding error of values written with two decimals
 _PERCENT = 1.5  # above this a column is on another scale, which the scale rule reports
 _GROWING = ("recall", "hit", "mrr", "all_hops_recall", "span_recall")
 _THIRDS = ("faithfulness", "self_knowledge", "hallucination")
@@ -22,29 +22,29 @@ Columns = Mapping[str, FloatArray]
 
 
 def _stack(values: Columns, names: tuple[str, ...]) -> FloatArray | None:
-    """(n, len(names)) values; None where a column is missing, unscored throughout or on another scale."""
+    """Return (n, len(names)) values; None where a column is missing, unscored or on another scale."""
     if any(name not in values for name in names):
         return None
     block = np.stack([values[name] for name in names], axis=1)
-    known = np.isfinite(block).all(axis=1)
-    return None if not known.any() or np.nanmax(block) > _PERCENT else block
+    scored = np.isfinite(block).all(axis=1)
+    return None if not scored.any() or np.nanmax(block) > _PERCENT else block
 
 
-def _empty(given: CheckInput, total: FloatArray) -> BoolArray:
-    """Rows whose shares are all 0 as zero-filling leaves them: known to lack claims, where that is known."""
+def _empty(run: CheckInput, total: FloatArray) -> BoolArray:
+    """Return the zero-filled rows: shares all 0 and, where that is recorded, no claims."""
     zero = np.abs(total) <= TOLERANCE
-    return zero if given.has_claims is None else zero & ~given.has_claims
+    return zero if run.has_claims is None else zero & ~run.has_claims
 
 
-def _without_shares(given: CheckInput, total: FloatArray) -> BoolArray:
-    """Rows in which no share can be expected to add up: zero-filled ones and those known to lack claims."""
-    empty = _empty(given, total)
-    return empty if given.has_claims is None else empty | ~given.has_claims
+def _without_shares(run: CheckInput, total: FloatArray) -> BoolArray:
+    """Return the rows whose shares need not add up: zero-filled ones and those without claims."""
+    empty = _empty(run, total)
+    return empty if run.has_claims is None else empty | ~run.has_claims
 
 
-def _claim_shares(given: CheckInput) -> list[Finding]:
-    found = []
-    for source, values in columns(given):
+def _claim_shares(run: CheckInput) -> list[Finding]:
+    findings = []
+    for source, values in columns(run):
         block = _stack(values, _THIRDS)
         if block is None:
             continue
@@ -52,8 +52,8 @@ def _claim_shares(given: CheckInput) -> list[Finding]:
         off = np.abs(total - 1) > TOLERANCE
         off &= np.isfinite(total)
         if off.any():
-            found.append(_shares_finding(source, total, off, off & _empty(given, total)))
-    return found
+            findings.append(_shares_finding(source, total, off, off & _empty(run, total)))
+    return findings
 
 
 def _shares_finding(source: str, total: FloatArray, off: BoolArray, empty: BoolArray) -> Finding:
@@ -62,7 +62,7 @@ def _shares_finding(source: str, total: FloatArray, off: BoolArray, empty: BoolA
     n_empty, n_unexplained = int(empty.sum()), int(unexplained.sum())
     severity: Severity = "error" if n_unexplained else "note"
     if n_unexplained:
-        others = f" ({n_empty} more are empty answers given 0)" if n_empty else ""
+        others = f" ({n_empty} more are empty answers scored 0)" if n_empty else ""
         why = (
             f"{n_unexplained} of {n} samples are off without being empty answers{others}: the three were not "
             "computed from the same claims."
@@ -70,7 +70,7 @@ def _shares_finding(source: str, total: FloatArray, off: BoolArray, empty: BoolA
     else:
         why = (
             f"The shortfall of {1 - mean:.3f} is the share of empty answers: {n_empty} of {n} have no claims "
-            "or no documents and were given 0 for all three. The other answers add up to 1."
+            "or no documents and were scored 0 on all three. The other answers add up to 1."
         )
     return Finding(
         "claim_shares",
@@ -83,28 +83,28 @@ def _shares_finding(source: str, total: FloatArray, off: BoolArray, empty: BoolA
     )
 
 
-def _within_precision(given: CheckInput) -> list[Finding]:
+def _within_precision(run: CheckInput) -> list[Finding]:
     return _ordered(
-        given,
+        run,
         "self_knowledge_within_precision",
         [("self_knowledge", "answer_precision")],
         "Self-knowledge counts correct claims only, so it cannot exceed answer precision",
     )
 
 
-def _precision_parts(given: CheckInput) -> list[Finding]:
-    found = []
-    for source, values in columns(given):
+def _precision_parts(run: CheckInput) -> list[Finding]:
+    findings = []
+    for source, values in columns(run):
         block = _stack(values, _PARTS)
         if block is None:
             continue
         total = block.sum(axis=1)
-        short = (total < 1 - TOLERANCE) & ~_without_shares(given, total)
-        over = (total > 1 + TOLERANCE) if given.convention == "ragchecker" else np.zeros(given.n, dtype=bool)
+        short = (total < 1 - TOLERANCE) & ~_without_shares(run, total)
+        over = (total > 1 + TOLERANCE) if run.convention == "ragchecker" else np.zeros(run.n, dtype=bool)
         off = short | over
         if off.any():
-            found.append(_parts_finding(source, total, off))
-    return found
+            findings.append(_parts_finding(source, total, off))
+    return findings
 
 
 def _parts_finding(source: str, total: FloatArray, off: BoolArray) -> Finding:
@@ -113,8 +113,8 @@ def _parts_finding(source: str, total: FloatArray, off: BoolArray) -> Finding:
         "precision_parts",
         "error",
         "Precision, noise and hallucination do not add up to 1",
-        "Every claim is correct, or wrong from a relevant document, or wrong from an irrelevant one, or made "
-        f"up. On {int(off.sum())} samples the {source} shares do not add up to 1; the furthest is "
+        "Every claim is correct, wrong from a relevant document, wrong from an irrelevant document, or made "
+        f"up. On {int(off.sum())} samples the {source} shares do not add up to 1; the furthest sum is "
         f"{total[worst]:.3f}.",
         (("furthest sum", float(total[worst])),),
         int(off.sum()),
@@ -122,9 +122,9 @@ def _parts_finding(source: str, total: FloatArray, off: BoolArray) -> Finding:
     )
 
 
-def _f1_of_means(given: CheckInput) -> list[Finding]:
-    found = []
-    for source, values in columns(given):
+def _f1_of_means(run: CheckInput) -> list[Finding]:
+    findings = []
+    for source, values in columns(run):
         block = _stack(values, ("answer_precision", "answer_recall", "answer_f1"))
         if block is None:
             continue
@@ -133,54 +133,54 @@ def _f1_of_means(given: CheckInput) -> list[Finding]:
         if f1 > best + TOLERANCE:
             message = (
                 f"The mean F1 ({source}) is {f1:.3f}, above {best:.3f}, the F1 of mean precision "
-                f"{precision:.3f} and mean recall {recall:.3f}. A mean of F1 values cannot lie above that."
+                f"{precision:.3f} and mean recall {recall:.3f}. The mean of F1 values cannot be higher."
             )
             evidence = (("mean F1", f1), ("F1 of the means", best))
-            found.append(Finding("f1_of_means", "error", "Mean F1 too high", message, evidence, given.n))
-    return found
+            findings.append(Finding("f1_of_means", "error", "Mean F1 too high", message, evidence, run.n))
+    return findings
 
 
-def _growing(given: CheckInput) -> list[Finding]:
+def _growing(run: CheckInput) -> list[Finding]:
     pairs = []
     for family in _GROWING:
-        named = [*given.computed, *given.imported]
-        cuts = sorted({int(name.partition("@")[2]) for name in named if _is_cut(name, family)})
+        named = [*run.computed, *run.imported]
+        cuts = sorted({int(name.partition("@")[2]) for name in named if _is_at_k(name, family)})
         pairs += [(f"{family}@{low}", f"{family}@{high}") for low, high in pairwise(cuts)]
     return _ordered(
-        given, "recall_not_falling", pairs, "More documents can only find more, so it cannot fall as k grows"
+        run, "recall_not_falling", pairs, "More documents can only find more, so it cannot fall as k grows"
     )
 
 
-def _is_cut(name: str, family: str) -> bool:
-    base, _, cut = name.partition("@")
-    return base == family and cut.isdigit()
+def _is_at_k(name: str, family: str) -> bool:
+    base, _, k = name.partition("@")
+    return base == family and k.isdigit()
 
 
-def _mrr_within_hit(given: CheckInput) -> list[Finding]:
-    names = {name for _, values in columns(given) for name in values if name.startswith("mrr@")}
+def _mrr_within_hit(run: CheckInput) -> list[Finding]:
+    names = {name for _, values in columns(run) for name in values if name.startswith("mrr@")}
     pairs = [(name, name.replace("mrr", "hit")) for name in sorted(names)]
     return _ordered(
-        given,
+        run,
         "mrr_within_hit",
         pairs,
         "A reciprocal rank above 0 needs a hit, so MRR cannot exceed the hit rate",
     )
 
 
-def _ordered(given: CheckInput, rule: str, pairs: list[tuple[str, str]], why: str) -> list[Finding]:
-    """Findings where the first metric of a pair exceeds the second on any sample."""
-    found = []
-    for source, values in columns(given):
+def _ordered(run: CheckInput, rule: str, pairs: list[tuple[str, str]], why: str) -> list[Finding]:
+    """Report where the first metric of a pair exceeds the second on any sample."""
+    findings = []
+    for source, values in columns(run):
         for small, large in pairs:
             block = _stack(values, (small, large))
             if block is None:
                 continue
             off: BoolArray = block[:, 0] > block[:, 1] + TOLERANCE
             if off.any():
-                found.append(
+                findings.append(
                     _order_finding(rule, source, (small, large), block[:, 0] - block[:, 1], off, why)
                 )
-    return found
+    return findings
 
 
 def _order_finding(

@@ -1,7 +1,7 @@
-"""Checks on means alone: for versions and published rows of which no sample is known.
+"""Sanity checks on means, for aggregate-only runs and published rows without samples.
 
-Each rule says what cannot be, or what likely misleads, with the figures it rests on. Means lie on the
-metric's own scale, which is from 0 to 1 for most.
+Each rule reports what cannot be right, or what may mislead, with the figures behind it. Means are on the
+metric's own scale, from 0 to 1 for most.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from metrics.schema.scores import MetricsError
 
 __all__ = ["MEAN_RULES", "Means", "check_means", "looks_uncomputed"]
 
-_SLIGHT = 0.01  # a sum that is off by no more than this misleads little; by more it cannot be right
+_SLIGHT = 0.01  # a sum that is off by more than this cannot be right
 _THIRDS = ("faithfulness", "self_knowledge", "hallucination")
 _PARTS = ("answer_precision", "noise_sensitivity_relevant", "noise_sensitivity_irrelevant", "hallucination")
 
@@ -35,7 +35,7 @@ class Means:
 
     @property
     def tolerance(self) -> float:
-        """How far a sum of three or four rounded figures may be off before it is told."""
+        """How far a sum of three or four rounded figures may be off before it is reported."""
         return 1.5 * self.step + 1e-9
 
     def shown(self, value: float) -> str:
@@ -44,13 +44,13 @@ class Means:
         return f"{100 * value:.{digits}f}"
 
 
-def looks_uncomputed(given: Means) -> list[str]:
-    """Name the metrics whose mean is exactly 0 although others show that there was something to measure.
+def looks_uncomputed(means: Means) -> list[str]:
+    """Return the metrics whose mean is exactly 0 although others show that there was something to measure.
 
-    Faithfulness and hallucination at 0 together would leave every claim to self-knowledge, so neither was
-    computed; a metric for which 0 is good news is otherwise taken at its word.
+    Faithfulness and hallucination both at 0 would leave every claim to self-knowledge, so neither was
+    computed; otherwise a 0 is believed for metrics for which it is good news.
     """
-    values = given.values
+    values = means.values
     zero = [name for name, value in values.items() if value == 0]
     if len(zero) == len(values):
         return []
@@ -59,51 +59,48 @@ def looks_uncomputed(given: Means) -> list[str]:
     return [name for name in zero if name in both or name.partition("@")[0] not in ZERO_IS_FINE]
 
 
-def _zero_means(given: Means) -> list[Finding]:
-    zero = looks_uncomputed(given)
+def _zero_means(means: Means) -> list[Finding]:
+    zero = looks_uncomputed(means)
     if not zero:
         return []
     listed = " and ".join(zero)
-    written = given.shown(0.0)
+    written = means.shown(0.0)
     message = (
         f"The mean of {listed} is exactly {written}, while other metrics of the same version are not 0. "
-        f"That looks "
-        f"like values that were not computed and were written as {written}; they are not measurements until "
-        "somebody confirms them."
+        f"The values were probably not computed and written as {written}; do not treat them as measurements "
+        "until somebody confirms them."
     )
     evidence = tuple((name, 0.0) for name in zero)
     title = f"{listed} written as {written}"
     return [Finding("zero_mean", "warning", title, message, evidence)]
 
 
-def _shares(given: Means) -> list[Finding]:
-    """The three shares of the claims add up to 1; without self-knowledge, what is left for it has a limit."""
-    if set(looks_uncomputed(given)) & set(_THIRDS):
+def _shares(means: Means) -> list[Finding]:
+    """Check that the three shares of claims add up to 1, or leave a possible share for self-knowledge."""
+    if set(looks_uncomputed(means)) & set(_THIRDS):
         return []
-    values = given.values
+    values = means.values
     if all(name in values for name in _THIRDS):
         total = sum(values[name] for name in _THIRDS)
         return _sum_finding(
-            given, "claim_shares_of_means", total, "faithfulness, self-knowledge and hallucination"
+            means, "claim_shares_of_means", total, "faithfulness, self-knowledge and hallucination"
         )
     if "faithfulness" not in values or "hallucination" not in values or "answer_precision" not in values:
         return []
     left = 1 - values["faithfulness"] - values["hallucination"]
     precision = values["answer_precision"]
-    return [_no_room(given, left, precision)] if left > precision + given.tolerance else []
+    return [_no_room(means, left, precision)] if left > precision + means.tolerance else []
 
 
-def _no_room(given: Means, left: float, precision: float) -> Finding:
-    values, shown = given.values, given.shown
+def _no_room(means: Means, left: float, precision: float) -> Finding:
+    values, shown = means.values, means.shown
     short = left - precision
     message = (
-        f"Faithfulness {shown(values['faithfulness'])} and hallucination "
-        f"{shown(values['hallucination'])} leave "
-        f"{shown(left)} % of the claims for self-knowledge. Self-knowledge is correct, so it cannot "
-        f"exceed the "
-        f"answer precision of {shown(precision)}. Either one of these figures is wrong, or at least "
-        f"{100 * short:.1f} % of the answers were empty or unscored and counted as 0 in faithfulness and "
-        "hallucination. The figures alone do not tell which."
+        f"Faithfulness {shown(values['faithfulness'])} and hallucination {shown(values['hallucination'])} "
+        f"leave {shown(left)} % of the claims for self-knowledge. Self-knowledge is correct, so it cannot "
+        f"exceed the answer precision of {shown(precision)}. Either one of these figures is wrong, or at "
+        f"least {100 * short:.1f} % of the answers were empty or unscored and counted as 0 in faithfulness "
+        "and hallucination. The figures alone do not tell which."
     )
     evidence = (("left for self-knowledge", left), ("answer precision", precision), ("shortfall", short))
     return Finding(
@@ -111,73 +108,73 @@ def _no_room(given: Means, left: float, precision: float) -> Finding:
     )
 
 
-def _parts(given: Means) -> list[Finding]:
-    if not all(name in given.values for name in _PARTS) or set(looks_uncomputed(given)) & set(_PARTS):
+def _parts(means: Means) -> list[Finding]:
+    if not all(name in means.values for name in _PARTS) or set(looks_uncomputed(means)) & set(_PARTS):
         return []
-    total = sum(given.values[name] for name in _PARTS)
+    total = sum(means.values[name] for name in _PARTS)
     return _sum_finding(
-        given, "precision_parts_of_means", total, "precision, both noise sensitivities and hallucination"
+        means, "precision_parts_of_means", total, "precision, both noise sensitivities and hallucination"
     )
 
 
-def _sum_finding(given: Means, rule: str, total: float, what: str) -> list[Finding]:
+def _sum_finding(means: Means, rule: str, total: float, what: str) -> list[Finding]:
     off = abs(total - 1)
-    if off <= given.tolerance:
+    if off <= means.tolerance:
         return []
     severity: Severity = "warning" if off <= _SLIGHT else "error"
     message = (
-        f"The means of {what} add up to {given.shown(total)} %, not to 100 %. Every claim is in exactly "
-        f"one of them, "
-        "so the sum is 100 up to rounding, unless answers without claims were counted as 0 in some of them."
+        f"The means of {what} add up to {means.shown(total)} %, not to 100 %. Every claim is in exactly "
+        "one of them, so the sum is 100 up to rounding, unless answers without claims were counted as 0 in "
+        "some of them."
     )
-    return [Finding(rule, severity, f"{what[:1].upper()}{what[1:]} add up to {given.shown(total)} %", message,
+    return [Finding(rule, severity, f"{what[:1].upper()}{what[1:]} add up to {means.shown(total)} %", message,
                     (("sum", total),))]  # fmt: skip
 
 
-def _f1(given: Means) -> list[Finding]:
-    values = given.values
+def _f1(means: Means) -> list[Finding]:
+    values = means.values
     if not all(name in values for name in ("answer_precision", "answer_recall", "answer_f1")):
         return []
     precision, recall, f1 = values["answer_precision"], values["answer_recall"], values["answer_f1"]
     best = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-    if f1 <= best + given.tolerance:
+    if f1 <= best + means.tolerance:
         return []
     message = (
-        f"The mean F1 is {given.shown(f1)}, above {given.shown(best)}, the F1 of the mean precision and "
-        f"recall. "
-        "A mean of F1 values cannot lie above that."
+        f"The mean F1 is {means.shown(f1)}, above {means.shown(best)}, the F1 of the mean precision and "
+        "recall. The mean of F1 values cannot be higher."
     )
     evidence = (("mean F1", f1), ("F1 of the means", best))
     return [Finding("f1_of_the_means", "error", "Mean F1 too high", message, evidence)]
 
 
-def _self_knowledge(given: Means) -> list[Finding]:
-    values = given.values
+def _self_knowledge(means: Means) -> list[Finding]:
+    values = means.values
     if "self_knowledge" not in values or "answer_precision" not in values:
         return []
-    own, precision = values["self_knowledge"], values["answer_precision"]
-    if own <= precision + given.tolerance:
+    self_knowledge, precision = values["self_knowledge"], values["answer_precision"]
+    if self_knowledge <= precision + means.tolerance:
         return []
     message = (
-        f"Self-knowledge {given.shown(own)} exceeds answer precision {given.shown(precision)}; it is "
-        f"the part of the "
-        "correct claims that no document supports, so it cannot."
+        f"Self-knowledge {means.shown(self_knowledge)} exceeds answer precision {means.shown(precision)}. "
+        "That is impossible: it is the part of the correct claims that no document supports."
     )
     title = "Self-knowledge above precision"
-    return [Finding("self_knowledge_of_means", "error", title, message, (("self-knowledge", own),))]
+    return [
+        Finding("self_knowledge_of_means", "error", title, message, (("self-knowledge", self_knowledge),))
+    ]
 
 
-def _scale(given: Means) -> list[Finding]:
-    off = [name for name, value in given.values.items() if not _within(name, value)]
+def _scale(means: Means) -> list[Finding]:
+    off = [name for name, value in means.values.items() if not _within(name, value)]
     if not off:
         return []
-    listed = ", ".join(f"{name} {given.values[name]:.3g}" for name in off)
-    message = f"Outside their scale: {listed}. They may be percentages; say so with the column `unit`."
+    listed = ", ".join(f"{name} {means.values[name]:.3g}" for name in off)
+    message = f"Outside their scale: {listed}. If they are percentages, declare that in the column `unit`."
     return [Finding("scale_of_means", "warning", "Means outside their scale", message)]
 
 
 def _within(name: str, value: float) -> bool:
-    """Say whether a value is one that the metric can take; from 0 to 1 where nobody declared it."""
+    """Return whether the metric can take the value; an undeclared metric ranges from 0 to 1."""
     try:
         low, high = lookup(name).metric.bounds
     except MetricsError:
@@ -191,18 +188,16 @@ MEAN_RULES: Mapping[str, Rule[Means]] = MappingProxyType(
         for rule in (
             Rule(
                 "zero_mean",
-                "0 written for what was not computed",
-                "a mean is exactly 0 beside others that are not, where 0 is no ordinary result; or "
-                "faithfulness and "
-                "hallucination are both 0",
+                "0 written for values that were not computed",
+                "a mean is exactly 0 while others are not, where 0 is no ordinary result; or faithfulness "
+                "and hallucination are both 0",
                 _zero_means,
             ),
             Rule(
                 "claim_shares_of_means",
-                "Claim shares add up, and leave room",
+                "Claim shares add up",
                 "faithfulness + self-knowledge + hallucination is not 100 within rounding; without "
-                "self-knowledge, "
-                "what the other two leave exceeds precision",
+                "self-knowledge, what the other two leave exceeds precision",
                 _shares,
             ),
             Rule(
@@ -224,8 +219,8 @@ MEAN_RULES: Mapping[str, Rule[Means]] = MappingProxyType(
 )
 
 
-def check_means(given: Means) -> list[Finding]:
+def check_means(means: Means) -> list[Finding]:
     """Run every rule on the means of one version; errors first."""
-    found = [finding for rule in MEAN_RULES.values() for finding in rule.run(given)]
+    findings = [finding for rule in MEAN_RULES.values() for finding in rule.run(means)]
     order: tuple[Severity, ...] = ("error", "warning", "note")
-    return sorted(found, key=lambda finding: order.index(finding.severity))
+    return sorted(findings, key=lambda finding: order.index(finding.severity))

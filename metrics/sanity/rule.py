@@ -1,4 +1,4 @@
-"""What the checks on the numbers read and report."""
+"""The inputs, findings and rules of the sanity checks."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ ZERO_IS_FINE = frozenset(
 
 @dataclass(frozen=True)
 class Finding:
-    """Something about the numbers that a reader should know before trusting them.
+    """Something a reader should know about the numbers before trusting them.
 
     Attributes:
         rule: key of the rule that found it.
-        severity: "error" where the numbers cannot be right, "warning" where they likely mislead, else "note".
+        severity: "error" where the numbers cannot be right, "warning" where they may mislead, else "note".
         title: a few words.
-        message: what was found, in whole sentences.
-        evidence: (name, value) pairs that the message rests on.
+        message: the finding in full sentences.
+        evidence: (name, value) pairs behind the message.
         n_affected: samples concerned.
         rows: the first 20 of them, as row numbers of the input.
     """
@@ -58,17 +58,17 @@ class Finding:
 
 @dataclass(frozen=True)
 class CheckInput:
-    """The numbers of one run, and what is known of where they come from.
+    """The numbers of one run and their provenance.
 
     Attributes:
         n: number of samples.
         computed: metric -> (n,) values computed here, NaN where not scored.
         imported: metric -> (n,) values as imported.
         convention: the convention that the computed values follow.
-        has_claims: (n,) True where the answer has claims and was given documents; None where not recorded.
-        bounds: metric -> (least, greatest); (0, 1) for those not named.
-        imported_means: metric -> mean over the run as a file states it.
-        zero_is_fine: metrics, without rank cut-off, whose columns may be 0 throughout.
+        has_claims: (n,) True where the answer has claims and documents; None where not recorded.
+        bounds: metric -> (least, greatest); (0, 1) for all others.
+        imported_means: metric -> mean over the run as reported in the file.
+        zero_is_fine: metrics, without k, whose columns may be 0 throughout.
         retrieval_test_set: name and version of the questions behind the retrieval numbers, or "".
         generation_test_set: the same for the generation numbers, or "".
         synthetic_share: share of the questions that were generated; None where not recorded.
@@ -101,13 +101,13 @@ RuleInput = TypeVar("RuleInput")
 
 @dataclass(frozen=True)
 class Rule(Generic[RuleInput]):
-    """A check on something given, declared once.
+    """The declaration of a sanity check.
 
     Attributes:
         key: name in files and links.
-        title: name for people.
+        title: name on screen.
         condition: when it reports, in words.
-        run: finds what there is to report.
+        run: returns the findings.
     """
 
     key: str
@@ -116,11 +116,11 @@ class Rule(Generic[RuleInput]):
     run: Callable[[RuleInput], list[Finding]]
 
 
-def columns(given: CheckInput) -> list[tuple[str, Mapping[str, FloatArray]]]:
-    """The two families of columns, each checked against itself: computed values, then imported ones."""
-    return [("computed", given.computed), ("imported", given.imported)]
+def columns(run: CheckInput) -> list[tuple[str, Mapping[str, FloatArray]]]:
+    """Return the computed and the imported columns, each set to be checked by itself."""
+    return [("computed", run.computed), ("imported", run.imported)]
 
 
 def first_rows(mask: BoolArray) -> tuple[int, ...]:
-    """The first 20 row numbers at which the mask is True."""
+    """Return the first 20 row numbers at which the mask is True."""
     return tuple(int(row) for row in np.flatnonzero(mask)[:ROWS_SHOWN])

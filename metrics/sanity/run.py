@@ -1,4 +1,4 @@
-"""Checks on the numbers: what about a run's values a reader should know before trusting them."""
+"""Sanity checks on a run's values: what a reader should know before trusting them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ RULES: Mapping[str, Rule[CheckInput]] = MappingProxyType(
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
 
-def check_numbers(given: CheckInput) -> list[Finding]:
+def check_numbers(run: CheckInput) -> list[Finding]:
     """Run every rule; errors first, then warnings, then notes, each in the order of RULES."""
-    found = [finding for rule in RULES.values() for finding in rule.run(given)]
-    return sorted(found, key=lambda finding: _SEVERITIES.index(finding.severity))
+    findings = [finding for rule in RULES.values() for finding in rule.run(run)]
+    return sorted(findings, key=lambda finding: _SEVERITIES.index(finding.severity))
 
 
 def find_rule(key: str) -> Rule[CheckInput]:
-    """The rule with this key.
+    """Return the rule with this key.
 
     Raises:
         MetricsError: the key is not known; the message lists those that are.

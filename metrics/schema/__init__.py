@@ -1,4 +1,4 @@
 """What a metric takes and returns: sample batches, scores with status and source, the metric declaration.
 
-Imports nothing else of ragtriage; every other room stands on it.
+Imports nothing else of ragtriage; every other package of `metrics` builds on it.
 """

@@ -1,4 +1,4 @@
-"""When a number is undefined: empty denominators, inputs a sample lacks, inputs a whole run lacks."""
+"""Undefined values: empty denominators, inputs that a sample lacks, inputs that a whole run lacks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["from_lists", "missing", "ratio", "require"]
 Block = TypeVar("Block")
 
 ANSWERABLE_LABEL = "whether the question can be answered: `answerable`"
-# Sample field, whole or up to its dot -> the block of Batch it ends up in, and its name for people.
+# Sample field, whole or up to its dot -> the block of Batch it ends up in, and its description.
 _FIELDS: dict[str, tuple[str, str]] = {
     "relevant": ("rankings", "gold documents: `relevant`"),
     "relevant_spans": ("spans", "gold character spans: `relevant_spans`"),
@@ -27,7 +27,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "used": ("context_use", "the documents the answer draws on: `used`"),
     "refused": ("answers", "answers, or whether they are refusals: `answer`, `refused`"),
     "answerable": ("answers", ANSWERABLE_LABEL),
-    "judged": ("judge_labels", "a judge's reading: `ragtriage judge`"),
+    "judged": ("judge_labels", "judge results: `ragtriage judge`"),
     "checks": ("checks", "expected-against-actual checks: `checks`"),
     "retrieved.relevant": (
         "document_relevant",
@@ -37,15 +37,15 @@ _FIELDS: dict[str, tuple[str, str]] = {
 
 
 def ratio(part: FloatArray | NDArray[np.int64], whole: FloatArray | NDArray[np.int64]) -> FloatArray:
-    """Part over whole, element by element; NaN where the whole is 0. Both (n,)."""
+    """Return part / whole, element by element; NaN where the whole is 0. Both (n,)."""
     return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=np.asarray(whole) > 0)
 
 
 def require(block: Block | None) -> Block:
-    """The block of a batch a formula rests on.
+    """Return a block of a batch that is not None.
 
     Raises:
-        MetricsError: the batch records nothing of the kind; `missing` says so beforehand.
+        MetricsError: the batch does not record it; `missing` tells beforehand.
     """
     if block is None:
         raise MetricsError("the batch lacks an input of this metric; `unavailable(batch)` names it")
@@ -53,7 +53,7 @@ def require(block: Block | None) -> Block:
 
 
 def missing(needs: Iterable[str], batch: Batch) -> str:
-    """What a batch lacks of the sample fields in `needs`, as "needs ...: `field`"; "" when nothing."""
+    """Return what a batch lacks of the sample fields in `needs`, as "needs ...: `field`"; "" for nothing."""
     needs = tuple(needs)
     fields = [_FIELDS.get(need) or _FIELDS.get(need.partition(".")[0]) for need in needs]
     lacking = [field[1] for field in fields if field and getattr(batch, field[0]) is None]
@@ -67,22 +67,22 @@ def missing(needs: Iterable[str], batch: Batch) -> str:
 def from_lists(
     values: FloatArray, block: Rankings | SpanRankings, undefined: BoolArray, why: str | StrArray
 ) -> Scores:
-    """Scores of a ranked-list metric that keep the statuses and reasons of their block.
+    """Build the scores of a ranked-list metric, keeping the statuses and reasons of its block.
 
     Args:
         values: (n,) raw values.
         block: where they come from; its unscored samples stay unscored for the same reason.
         undefined: (n,) True where the metric has no meaning although the list was recorded.
-        why: the reason given there, one for all or (n,).
+        why: the reason there, one for all or (n,).
     """
     recorded = block.status == Status.SCORED
     status = np.where(recorded & undefined, np.int8(Status.NOT_APPLICABLE), block.status)
-    broken = (status == Status.SCORED) & ~np.isfinite(values)
-    status = np.where(broken, np.int8(Status.FAILED), status)
+    not_finite = (status == Status.SCORED) & ~np.isfinite(values)
+    status = np.where(not_finite, np.int8(Status.FAILED), status)
     reason = block.reason.copy()
-    without = recorded & undefined
-    if without.any():
-        reason[without] = np.broadcast_to(np.asarray(why, dtype=object), len(values))[without]
-    reason[broken] = "not a number"
+    no_meaning = recorded & undefined
+    if no_meaning.any():
+        reason[no_meaning] = np.broadcast_to(np.asarray(why, dtype=object), len(values))[no_meaning]
+    reason[not_finite] = "not a number"
     clean = np.where(status == Status.SCORED, values, np.nan)
     return Scores(clean, status, reason, np.full(len(values), Source.COMPUTED, dtype=np.int8))

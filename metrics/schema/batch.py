@@ -1,8 +1,8 @@
-"""Array inputs of the metrics: what a batch of samples looks like to a formula.
+"""The array inputs of the metrics: one batch of samples.
 
 Every block is optional: a run without claims has ``claims=None``. Within a block a per-sample ``status``
-says whether that sample recorded the input: SCORED (recorded, maybe empty), NOT_APPLICABLE (it has no
-meaning there) or NOT_RUN (not recorded). Ranks are 1-based; column c of a (n, K) array is rank c + 1.
+says whether that sample recorded the input: SCORED (recorded, perhaps empty), NOT_APPLICABLE (meaningless
+there) or NOT_RUN (not recorded). Ranks are 1-based; column c of a (n, K) array is rank c + 1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Rankings:
 
     Attributes:
         grades: (n, K) grade of the document at each rank; 0 for not relevant, unjudged or a repeat of a
-            document already seen above (a repeat holds its place); NaN past the end of the list.
+            document ranked above (a repeat keeps its rank); NaN past the end of the list.
         gold: (n, G) grades of all relevant documents (grade > 0), descending, NaN padded: the ideal list.
         unit_rank: (n, U) first 1-based rank at which each gold unit is found; inf when nowhere; NaN padded.
             A unit is a hop (any of its alternatives satisfies it) or a relevant document without a hop.
@@ -127,7 +127,7 @@ class ReferenceClaims:
 
 @dataclass(frozen=True)
 class ContextUse:
-    """Which documents the answers draw on.
+    """The documents that the answers draw on.
 
     Attributes:
         used: (n, K) True where the answer draws on the document at that rank.
@@ -135,7 +135,7 @@ class ContextUse:
         documents: (n,) number of documents handed to the generator.
         refused: (n,) True where the answer is a refusal.
         status: (n,) SCORED where use is known, else NOT_RUN / NOT_APPLICABLE.
-        source: (n,) int8 Source: COMPUTED for recorded use, JUDGED for a judge's, ESTIMATED for lexical.
+        source: (n,) int8 Source: COMPUTED for recorded use, JUDGED for a judge's, ESTIMATED for lexical use.
     """
 
     used: BoolArray
@@ -165,12 +165,12 @@ class Answers:
 
 @dataclass(frozen=True)
 class JudgeLabels:
-    """What a judge says of n answers as a whole.
+    """A judge's labels of n answers as a whole.
 
     Attributes:
-        addresses: (n,) 1 fully, 0.5 partly, 0 not: whether the answer speaks to the question; NaN unknown.
-        complete: (n,) 1, 2/3, 1/3 or 0: how much of what is called for it says; NaN unknown.
-        agrees: (n,) 1 correct, 0.5 partly, 0 incorrect against the reference; NaN without one.
+        addresses: (n,) whether the answer addresses the question: 1 fully, 0.5 partly, 0 not; NaN unknown.
+        complete: (n,) how much of what is asked for it states: 1, 2/3, 1/3 or 0; NaN unknown.
+        agrees: (n,) agreement with the reference: 1 correct, 0.5 partly, 0 incorrect; NaN without one.
         contradicts_itself: (n,) 1 or 0; NaN unknown.
         injections: (n,) attempts to instruct the judge found in the sample; NaN unknown.
         has_answer: (n,) whether an answer was recorded.
@@ -208,7 +208,7 @@ class Batch:
         documents: (n,) number of documents handed to the generator; 0 where none or not recorded.
         document_relevant: (n, K) int8 label of each retrieved document (1 relevant, 0 not, -1 not labelled).
         first_pass: the longer ranked lists before reranking, joined with the gold likewise.
-        judgement: what a judge says of the answers as a whole.
+        judge_labels: a judge's labels of the answers as a whole.
     """
 
     n: int

@@ -1,4 +1,4 @@
-"""The metric declarations: one entry a metric, from which every tooltip, table and help text is printed."""
+"""The metric declaration, from which every tooltip, table and help text is printed."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ Compute = Callable[[Batch, int, Convention], Scores]
 
 @dataclass(frozen=True)
 class Metric:
-    """What a metric is, said once.
+    """The declaration of a metric.
 
     Attributes:
-        key: name in files and commands; a rank cut-off metric is declared as "recall@k".
-        title: name for people.
+        key: name in files and commands; a metric that takes a k is declared as "recall@k".
+        title: name on screen.
         meaning: one plain sentence.
         formula: the definition, in words and symbols.
-        stage: the part of the pipeline it speaks of.
-        needs: input fields of a sample that it rests on, as named in the sample schema.
+        component: the part of the pipeline it measures.
+        needs: fields of a sample that it is computed from, as named in the sample schema.
         undefined: when it is not applicable.
-        reference: where the definition comes from.
-        higher_is_better: direction; None where neither end is better.
+        reference: source of the definition.
+        higher_is_better: direction; None where neither is better.
         bounds: least and greatest value.
         bands: (needs work below, good from, excellent from) in the metric's own direction, or None.
         compute: function of (batch, k, convention), or None where it is only imported, judged or human.
-        per_k: whether it takes a cut-off.
-        unit: what the cut-off counts.
-        aliases: other names the field uses.
+        per_k: whether it takes a k, as in recall@5.
+        unit: what k counts.
+        aliases: other names in use.
         caution: a warning shown beside the number, or "".
     """
 
@@ -61,7 +61,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class MetricKey:
-    """A metric with its rank cut-off, e.g. recall@5."""
+    """A metric with its k, e.g. recall@5."""
 
     metric: Metric
     k: int | None
@@ -73,7 +73,7 @@ class MetricKey:
 
     @property
     def title(self) -> str:
-        """The name for people."""
+        """The name on screen."""
         if self.k is None:
             return self.metric.title
         if self.metric.unit == "tokens":
@@ -82,13 +82,13 @@ class MetricKey:
 
 
 def parse_key(name: str, registry: dict[str, Metric]) -> MetricKey:
-    """Find a metric by key, alias, or key with cut-off; the error lists near names.
+    """Find a metric by key, alias, or key with a k; the error lists similar names.
 
     Raises:
-        MetricsError: the name is not known, or its cut-off is missing or not a positive whole number.
+        MetricsError: the name is not known, or its k is missing or not a positive whole number.
     """
-    base, _, cut = name.partition("@")
-    wanted = f"{base}@k" if cut else base
+    base, _, k = name.partition("@")
+    wanted = f"{base}@k" if k else base
     by_alias = {alias: metric for metric in registry.values() for alias in metric.aliases}
     metric = registry.get(wanted) or by_alias.get(wanted)
     if metric is None:
@@ -97,6 +97,6 @@ def parse_key(name: str, registry: dict[str, Metric]) -> MetricKey:
         raise MetricsError(f"unknown metric {name!r}{hint}; known: {', '.join(sorted(registry))}")
     if not metric.per_k:
         return MetricKey(metric, None)
-    if not cut.isdecimal() or int(cut) < 1:
-        raise MetricsError(f"metric {name!r} needs a rank cut-off of 1 or more, as in {base}@5")
-    return MetricKey(metric, int(cut))
+    if not k.isdecimal() or int(k) < 1:
+        raise MetricsError(f"metric {name!r} needs a k of 1 or more, as in {base}@5")
+    return MetricKey(metric, int(k))

@@ -1,4 +1,4 @@
-"""Values, their status and their source: the words every number in ragtriage is spoken in."""
+"""Scores: values with their status and source."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ StrArray = NDArray[np.object_]
 
 
 class MetricsError(ValueError):
-    """Anything the metrics package refuses; the message says what, where, and what would be accepted."""
+    """Invalid input to the metrics package; the message says what, where, and what would be accepted."""
 
 
 class Status(IntEnum):
-    """Why a sample has or lacks a value. Four different things, never shown alike."""
+    """Why a sample has or lacks a value: four different things, each shown differently."""
 
     SCORED = 0
     NOT_APPLICABLE = 1  # the metric has no meaning for this sample
     NOT_RUN = 2  # inputs or judge missing
-    FAILED = 3  # was tried and went wrong; the reason says how
+    FAILED = 3  # attempted without success; see the reason
 
     @property
     def label(self) -> str:
-        """The word shown to people."""
+        """The word shown on screen."""
         return self.name.lower().replace("_", " ")
 
 
 class Source(IntEnum):
-    """How a value was obtained, in the order of precedence: the lowest number wins."""
+    """How a value was obtained, in order of precedence: the lowest number wins."""
 
     HUMAN = 0
     JUDGED = 1
@@ -54,7 +54,7 @@ class Source(IntEnum):
 
     @property
     def label(self) -> str:
-        """The word shown to people."""
+        """The word shown on screen."""
         return self.name.lower()
 
 
@@ -91,15 +91,15 @@ class Scores:
         unscored: list[tuple[BoolArray, Status, str]],
         source: NDArray[np.int8] | Source = Source.COMPUTED,
     ) -> Scores:
-        """Make Scores from raw values and (mask, status, reason) rules; the first matching rule wins.
+        """Build Scores from raw values and (mask, status, reason) rules; the first matching rule wins.
 
-        A NaN that no rule claims becomes FAILED with the reason "not a number".
+        A NaN that no rule covers becomes FAILED with the reason "not a number".
         """
         n = len(values)
         status = np.zeros(n, dtype=np.int8)
         reason = np.full(n, "", dtype=object)
-        rest = [*unscored, (~np.isfinite(values), Status.FAILED, "not a number")]
-        for mask, code, why in reversed(rest):
+        rules = [*unscored, (~np.isfinite(values), Status.FAILED, "not a number")]
+        for mask, code, why in reversed(rules):
             status[mask] = code
             reason[mask] = why
         clean = np.where(status == Status.SCORED, values, np.nan)

@@ -1,4 +1,4 @@
-"""How far a judge, or any metric, agrees with people: rates, kappa and rank correlation with intervals."""
+"""Agreement of a judge, or any metric, with human labels: rates, kappa, rank correlation, intervals."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Level = Literal["nominal", "ordinal", "interval"]
 
 
 def krippendorff_alpha(ratings: FloatArray, level: Level) -> float:
-    """Krippendorff's alpha: 1 - observed / expected disagreement of any number of raters, with gaps.
+    """Return Krippendorff's alpha: 1 - observed / expected disagreement of any number of annotators.
 
     Krippendorff 2011, "Computing Krippendorff's alpha-reliability". The sums over his coincidence matrix are
-    taken in closed form, without the matrix, so that continuous values cost no more than categories: his
-    ordinal difference is the squared difference of average ranks, hence the interval one on these.
+    taken in closed form, without the matrix, so that continuous values cost no more than categories. His
+    ordinal difference is the squared difference of average ranks, so it is the interval one on these ranks.
 
     Args:
         ratings: (units, annotators) values or codes, NaN where missing; units with one rating do not count.
@@ -47,10 +47,10 @@ def krippendorff_alpha(ratings: FloatArray, level: Level) -> float:
     """
     if level not in get_args(Level):
         raise MetricsError(f"unknown level {level!r}; known: {', '.join(get_args(Level))}")
-    known = np.isfinite(ratings)
-    paired = known.sum(axis=1) >= 2
-    unit = np.nonzero(known[paired])[0].astype(np.int64)
-    values = ratings[paired][known[paired]]
+    scored = np.isfinite(ratings)
+    paired = scored.sum(axis=1) >= 2
+    unit = np.nonzero(scored[paired])[0].astype(np.int64)
+    values = ratings[paired][scored[paired]]
     if not len(values) or values.min() == values.max():
         return np.nan
     if level == "nominal":
@@ -63,7 +63,7 @@ def krippendorff_alpha(ratings: FloatArray, level: Level) -> float:
 
 
 def spearman(a: FloatArray, b: FloatArray) -> float:
-    """Spearman's rank correlation, tied values sharing their average rank (Spearman 1904).
+    """Return Spearman's rank correlation; tied values share their average rank (Spearman 1904).
 
     Args:
         a: (n,) values; pairs with a NaN on either side are left out.
@@ -76,9 +76,9 @@ def spearman(a: FloatArray, b: FloatArray) -> float:
         MetricsError: where the lengths differ.
     """
     _same_length(a, b)
-    known = ~(np.isnan(a) | np.isnan(b))
-    middle = (np.count_nonzero(known) + 1) / 2
-    x, y = (_average_ranks(_codes(side[known])) - middle for side in (a, b))
+    scored = ~(np.isnan(a) | np.isnan(b))
+    middle = (np.count_nonzero(scored) + 1) / 2
+    x, y = (_average_ranks(_codes(side[scored])) - middle for side in (a, b))
     spread = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / spread if spread else np.nan
 
@@ -89,7 +89,7 @@ def _same_length(a: NDArray[np.generic], b: NDArray[np.generic]) -> None:
 
 
 def _codes(values: NDArray[np.generic]) -> IntArray:
-    """Codes 0..k-1 of the values, in their order."""
+    """Return codes 0..k-1 of the values, in their order."""
     return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.int64)
 
 
@@ -99,7 +99,7 @@ def _average_ranks(codes: IntArray) -> FloatArray:
 
 
 def _differing(codes: IntArray, groups: IntArray) -> FloatArray:
-    """Ordered pairs of differing codes within each group."""
+    """Count the ordered pairs of differing codes within each group."""
     many = int(codes.max()) + 1
     cells, counts = np.unique(groups * many + codes, return_counts=True)
     same = np.bincount(cells // many, weights=counts.astype(np.float64) ** 2)
@@ -107,7 +107,7 @@ def _differing(codes: IntArray, groups: IntArray) -> FloatArray:
 
 
 def _squared(values: FloatArray, groups: IntArray) -> FloatArray:
-    """Squared differences summed over the ordered pairs within each group."""
+    """Sum the squared differences over the ordered pairs within each group."""
     sizes = np.bincount(groups)
     means = np.bincount(groups, weights=values) / sizes
     return np.asarray(
@@ -120,12 +120,12 @@ _ALPHA = 0.05
 
 @dataclass(frozen=True)
 class Confusion:
-    """Pairs of verdicts, counted; positive is what people passed.
+    """Counts of label pairs; positive is what humans passed.
 
     Attributes:
         tp: both pass.
-        fp: the judge passes what people fail.
-        fn: the judge fails what people pass.
+        fp: the judge passes what humans fail.
+        fn: the judge fails what humans pass.
         tn: both fail.
     """
 
@@ -136,29 +136,29 @@ class Confusion:
 
     @property
     def n(self) -> int:
-        """Pairs of verdicts."""
+        """Pairs of labels."""
         return self.tp + self.fp + self.fn + self.tn
 
     @property
     def true_positive_rate(self) -> float:
-        """Share of what people pass that the judge passes; NaN where people pass nothing."""
+        """Share of what humans pass that the judge passes; NaN where they pass nothing."""
         return _ratio(self.tp, self.tp + self.fn)
 
     @property
     def true_negative_rate(self) -> float:
-        """Share of what people fail that the judge fails; NaN where people fail nothing."""
+        """Share of what humans fail that the judge fails; NaN where they fail nothing."""
         return _ratio(self.tn, self.tn + self.fp)
 
     @property
     def accuracy(self) -> float:
-        """Share of pairs with the same verdict; NaN without pairs."""
+        """Share of pairs with the same label; NaN without pairs."""
         return _ratio(self.tp + self.tn, self.n)
 
     @property
     def kappa(self) -> float:
         """Cohen's kappa (1960): the share of the disagreement expected by chance that is avoided, at most 1.
 
-        NaN where both give one and the same verdict throughout.
+        NaN where both give the same label throughout.
         """
         chance = (self.tp + self.fp) * (self.fp + self.tn) + (self.tp + self.fn) * (self.fn + self.tn)
         return _ratio(2 * (self.tp * self.tn - self.fp * self.fn), chance)
@@ -172,11 +172,11 @@ class Agreement:
         name: "spearman", or a property of Confusion: "true_positive_rate", "true_negative_rate", "kappa",
             "accuracy".
         value: the statistic; NaN where undefined.
-        low: lower end; NaN where no interval can be given.
+        low: lower end; NaN where there is no interval.
         high: upper end; NaN as above.
-        n: pairs that the statistic rests on (for the two rates: what people passed, and what they failed).
+        n: pairs behind the statistic (for the two rates: what humans passed, and what they failed).
         method: how the interval was obtained; "none" where there is none, "no variance" where every resample
-            gives the same value, which says nothing of how sure it is.
+            gives the same value, which says nothing about the uncertainty.
     """
 
     name: str
@@ -188,11 +188,11 @@ class Agreement:
 
 
 def confusion(judge: BoolArray, human: BoolArray) -> Confusion:
-    """Count the pairs of verdicts.
+    """Count the pairs of labels.
 
     Args:
         judge: (n,) whether the judge passes.
-        human: (n,) whether people pass.
+        human: (n,) whether humans pass.
 
     Raises:
         MetricsError: where the lengths differ.
@@ -206,16 +206,15 @@ def confusion(judge: BoolArray, human: BoolArray) -> Confusion:
 def rate_intervals(
     judge: BoolArray, human: BoolArray, clusters: IntArray | None = None
 ) -> tuple[Interval, Interval]:
-    """True positive and true negative rate with the 95 % intervals of every pass rate.
+    """Return the true positive and true negative rate with the 95 % intervals of pass rates.
 
-    Wilson (1927); Clopper-Pearson with fewer than 10 clusters or verdicts that do not vary; the cluster
-    bootstrap where a cluster holds several verdicts. The method of each says which: see
-    metrics.statistics.intervals.intervals.
+    Wilson (1927); Clopper-Pearson with fewer than 10 clusters or labels that do not vary; the cluster
+    bootstrap where a cluster contains several pairs. See metrics.statistics.intervals.intervals.
 
     Args:
         judge: (n,) whether the judge passes.
-        human: (n,) whether people pass.
-        clusters: (n,) codes of the independent group of each pair; each its own when left out.
+        human: (n,) whether humans pass.
+        clusters: (n,) codes of the independent group of each pair; by default each is its own.
 
     Raises:
         MetricsError: where the lengths differ.
@@ -231,11 +230,11 @@ def bootstrap_interval(
     seed: int = 0,
     draws: int = 1000,
 ) -> tuple[float, float]:
-    """95 % percentile bootstrap over clusters, each drawn whole and with replacement (Efron 1979).
+    """Return the 95 % percentile bootstrap over clusters, drawn whole and with replacement (Efron 1979).
 
     Args:
-        statistic: takes the resampled columns in their order; may give NaN, such draws are left out.
-        columns: arrays of n rows each, such as (n,) verdicts or (n, annotators) ratings.
+        statistic: takes the resampled columns in their order; may return NaN; such draws are left out.
+        columns: arrays of n rows each, such as (n,) labels or (n, annotators) ratings.
         clusters: (n,) codes of the independent group of each row.
         seed: of the draws.
         draws: number of resamples.
@@ -254,8 +253,8 @@ def bootstrap_interval(
     order = np.argsort(codes, kind="stable")
     ordered = [column[order] for column in columns]
     resamples = _resamples(codes[order], np.random.default_rng(seed), draws)
-    found = np.array([statistic(*(column[rows] for column in ordered)) for rows in resamples])
-    finite = found[np.isfinite(found)]
+    draws_of_statistic = np.array([statistic(*(column[rows] for column in ordered)) for rows in resamples])
+    finite = draws_of_statistic[np.isfinite(draws_of_statistic)]
     if not len(finite):
         return np.nan, np.nan
     low, high = np.quantile(finite, [_ALPHA / 2, 1 - _ALPHA / 2])
@@ -268,21 +267,21 @@ def agreement(
     clusters: IntArray,
     thresholds: tuple[float, float] | None = None,
 ) -> tuple[Agreement, ...]:
-    """Agreement of two continuous values: Spearman, and with thresholds that of the verdicts they give.
+    """Return Spearman's correlation of two values and, with thresholds, the agreement of pass and fail.
 
     Args:
         judge: (n,) values of the judge; pairs with a NaN on either side are left out.
-        human: (n,) values given by people.
+        human: (n,) values of the human labels.
         clusters: (n,) codes of the independent group of each pair.
-        thresholds: least values of judge and people that pass; adds the rows of binary_agreement.
+        thresholds: least passing values of judge and humans; adds the rows of binary_agreement.
 
     Raises:
         MetricsError: where the lengths differ.
     """
     _same_length(judge, human)
     _same_length(judge, clusters)
-    known = ~(np.isnan(judge) | np.isnan(human))
-    judge, human, clusters = judge[known], human[known], clusters[known]
+    scored = ~(np.isnan(judge) | np.isnan(human))
+    judge, human, clusters = judge[scored], human[scored], clusters[scored]
     ranked = _bootstrapped("spearman", spearman, (judge, human), clusters)
     if thresholds is None:
         return (ranked,)
@@ -292,13 +291,13 @@ def agreement(
 def binary_agreement(
     judge_pass: BoolArray, human_pass: BoolArray, clusters: IntArray
 ) -> tuple[Agreement, ...]:
-    """Agreement of two verdicts: true positive rate, true negative rate, kappa, accuracy, in this order.
+    """Return true positive rate, true negative rate, kappa and accuracy of two binary labels.
 
     The rates and accuracy have the intervals of every pass rate (see rate_intervals), kappa a bootstrap one.
 
     Args:
         judge_pass: (n,) whether the judge passes.
-        human_pass: (n,) whether people pass.
+        human_pass: (n,) whether humans pass.
         clusters: (n,) codes of the independent group of each pair.
 
     Raises:
@@ -308,7 +307,7 @@ def binary_agreement(
     return (
         _rated("true_positive_rate", positive),
         _rated("true_negative_rate", negative),
-        _bootstrapped("kappa", _verdict_kappa, (judge_pass, human_pass), clusters),
+        _bootstrapped("kappa", _kappa, (judge_pass, human_pass), clusters),
         _rated("accuracy", same),
     )
 
@@ -317,12 +316,12 @@ def _ratio(part: int, whole: int) -> float:
     return part / whole if whole else np.nan
 
 
-def _verdict_kappa(judge: BoolArray, human: BoolArray) -> float:
+def _kappa(judge: BoolArray, human: BoolArray) -> float:
     return confusion(judge, human).kappa
 
 
 def _resamples(codes: IntArray, rng: np.random.Generator, draws: int) -> Iterator[IntArray]:
-    """Row numbers of each resample; rows stand in the order of their cluster."""
+    """Yield the row numbers of each resample; rows are sorted by cluster."""
     many, rows = int(codes[-1]) + 1, np.arange(len(codes))
     for _ in range(draws):
         times = np.bincount(rng.integers(many, size=many), minlength=many)

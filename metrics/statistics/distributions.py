@@ -1,4 +1,4 @@
-"""Quantiles that the intervals and tests need, without SciPy: regularised beta, beta, Student's t, normal."""
+"""Quantiles for the intervals and tests, without SciPy: regularised beta, beta, Student's t, normal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BISECTIONS = 100
 
 
 def regularised_beta(a: float, b: float, x: float) -> float:
-    """Regularised incomplete beta function I_x(a, b), the distribution function of Beta(a, b) at x.
+    """Return the regularised incomplete beta function I_x(a, b), the distribution function of Beta(a, b).
 
     Continued fraction evaluated by Lentz's method (Numerical Recipes, 6.4); shapes a and b are above 0.
     """
@@ -29,6 +29,7 @@ def regularised_beta(a: float, b: float, x: float) -> float:
 
 
 def _continued_fraction(a: float, b: float, x: float) -> float:
+    # Lentz: c and d are the ratios of successive numerators and denominators, so neither can overflow.
     c, d = 1.0, 1.0 / _away_from_zero(1.0 - (a + b) * x / (a + 1.0))
     total = d
     for m in range(1, _TERMS):
@@ -49,7 +50,7 @@ def _away_from_zero(value: float) -> float:
 
 @lru_cache(maxsize=4096)
 def beta_quantile(p: float, a: float, b: float) -> float:
-    """The x in [0, 1] at which Beta(a, b) has distribution function p, by bisection to machine precision."""
+    """Return the p quantile of Beta(a, b), by bisection to machine precision."""
     low, high = 0.0, 1.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
@@ -63,7 +64,7 @@ def beta_quantile(p: float, a: float, b: float) -> float:
 
 
 def t_quantile(p: float, freedom: float) -> float:
-    """Quantile of Student's t with the given degrees of freedom (above 0), for 0 < p < 1."""
+    """Return the quantile of Student's t with the given degrees of freedom (above 0), for 0 < p < 1."""
     if p == 0.5:
         return 0.0
     tail = 2 * min(p, 1 - p)
@@ -73,10 +74,10 @@ def t_quantile(p: float, freedom: float) -> float:
 
 
 def normal_quantile(p: float) -> float:
-    """Quantile of the standard normal distribution, for 0 < p < 1."""
+    """Return the quantile of the standard normal distribution, for 0 < p < 1."""
     return NormalDist().inv_cdf(p)
 
 
 def normal_tail(z: float) -> float:
-    """Probability that a standard normal variable exceeds z."""
+    """Return the probability that a standard normal variable exceeds z."""
     return 0.5 * math.erfc(z / math.sqrt(2))

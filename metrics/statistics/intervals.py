@@ -1,4 +1,4 @@
-"""Means over questions with 95 % intervals: how sure a number is, and how that was found out."""
+"""Means over questions with 95 % intervals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 Method = Literal["bootstrap", "wilson", "exact", "t", "normal", "no variance", "none"]
 FEW_CLUSTERS = 10  # below this a bootstrap draws from too few different samples to be trusted
-MANY_CLUSTERS = 2000  # from here on the normal interval cannot be told from the bootstrap, and is far cheaper
+MANY_CLUSTERS = 2000  # from here on the normal interval equals the bootstrap and is far cheaper
 _ALPHA = 0.05
 _CHUNK = 256  # clusters whose weights are held at once: 256 x 2,000 resamples are 4 MB
 
@@ -35,13 +35,13 @@ class Interval:
 
     Attributes:
         mean: mean over the scored questions; NaN where none is scored.
-        low: lower end; NaN where none can be given (nothing scored, or no variance in an unbounded metric).
+        low: lower end; NaN where there is none (nothing scored, or no variance in an unbounded metric).
         high: upper end; NaN as above.
         n_scored: questions with a value.
         n_applicable: questions for which the metric has a meaning.
         n_clusters: independent groups (conversations, or else questions) behind the scored questions.
         method: how the interval was obtained; "none" where nothing is scored.
-        too_few: True where the interval rests on fewer than 10 clusters or on values that do not vary.
+        too_few: True for fewer than 10 clusters or values that do not vary.
     """
 
     mean: float
@@ -75,7 +75,7 @@ def question_means(values: FloatArray, question: IntArray) -> tuple[FloatArray, 
         question: (n,) codes 0..q-1 of the question of each sample.
 
     Returns:
-        The means, (q,) or (q, M), NaN where no repeat is scored, and the counts of scored repeats alike.
+        The means, (q,) or (q, M), NaN where no repeat is scored, and the counts of scored repeats.
     """
     _same_length(values, question)
     size = int(question.max()) + 1 if len(question) else 0
@@ -95,10 +95,10 @@ def interval(
     resamples: int = 2000,
     bounds: tuple[float, float] = (0.0, 1.0),
 ) -> Interval:
-    """Mean of one value a question, with a 95 % interval; see intervals for the methods.
+    """Return the mean of one value per question, with a 95 % interval; see intervals for the methods.
 
     Args:
-        values: (q,) one value a question, NaN where not scored.
+        values: (q,) one value per question, NaN where not scored.
         clusters: (q,) codes of the independent group of each question.
         n_applicable: questions for which the metric has a meaning.
         binary: whether the metric is a plain pass rate (each question passes or fails).
@@ -118,14 +118,14 @@ def intervals(
     resamples: int = 2000,
     bounds: Sequence[tuple[float, float]] | None = None,
 ) -> list[Interval]:
-    """Means of M metrics with 95 % intervals, all from one set of resampling weights.
+    """Return the means of M metrics with 95 % intervals, all from one set of resampling weights.
 
     - "wilson": plain pass rates (binary, every value 0 or 1, every cluster one question).
     - "bootstrap": percentile bootstrap over clusters for 10 to 1,999 of them. The weights are independent
-      Poisson(1) draws a cluster (Chamandy et al. 2012, "Estimating uncertainty for massive data streams"), so
-      that metrics scored on different questions share them, and one column gives what it gives alone.
+      Poisson(1) draws per cluster (Chamandy et al. 2012, "Estimating uncertainty for massive data streams"),
+      so metrics scored on different questions share them, and a column's result does not depend on others.
     - "normal": cluster-robust normal interval from 2,000 clusters.
-    - "exact": Clopper-Pearson with one trial a cluster, for values of only 0 and 1 in a metric bounded by 0
+    - "exact": Clopper-Pearson with one trial per cluster, for values of only 0 and 1 in a metric bounded by 0
       and 1, with fewer than 10 clusters or no variance.
     - "t": cluster-robust Student's t for other values with fewer than 10 clusters.
     - "no variance": other values that do not vary between clusters. With 97.5 % confidence at most a share
@@ -137,10 +137,10 @@ def intervals(
         matrix: (q, M) values, NaN where not scored.
         clusters: (q,) codes of the independent group of each question.
         n_applicable: M counts.
-        binary: M flags; none is a pass rate when left out.
+        binary: M flags; by default none is a pass rate.
         seed: of the bootstrap.
         resamples: of the bootstrap.
-        bounds: M pairs; (0, 1) when left out. Widened to the data where values lie outside.
+        bounds: M pairs; (0, 1) by default. Widened to the data where values lie outside.
     """
     _same_length(matrix, clusters)
     many = matrix.shape[1]
@@ -159,19 +159,19 @@ def intervals(
 def missing_bounds(
     values: FloatArray, n_missing: int, low: float = 0.0, high: float = 1.0
 ) -> tuple[float, float]:
-    """The means if all n_missing values had been low, and if all had been high.
+    """Return the means if all n_missing values had been low, and if all had been high.
 
     Args:
-        values: (q,) values, NaN where not scored (these are not counted; n_missing says how many failed).
+        values: (q,) values, NaN where not scored (not counted; n_missing is the number that failed).
         n_missing: values that should exist and do not.
         low: worst value of the metric.
         high: best value of the metric.
     """
-    known = values[np.isfinite(values)]
-    total = len(known) + n_missing
+    finite = values[np.isfinite(values)]
+    total = len(finite) + n_missing
     if total == 0:
         return np.nan, np.nan
-    return float((known.sum() + n_missing * low) / total), float((known.sum() + n_missing * high) / total)
+    return float((finite.sum() + n_missing * low) / total), float((finite.sum() + n_missing * high) / total)
 
 
 def _same_length(values: FloatArray, codes: IntArray) -> None:
@@ -180,17 +180,17 @@ def _same_length(values: FloatArray, codes: IntArray) -> None:
 
 
 def _sum_by(columns: FloatArray, codes: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
-    """Sums and counts of the finite values of each column, (size, M) each."""
-    known = np.isfinite(columns)
-    clean = np.where(known, columns, 0.0)
+    """Return sums and counts of the finite values of each column, (size, M) each."""
+    finite = np.isfinite(columns)
+    clean = np.where(finite, columns, 0.0)
     sums = [np.bincount(codes, weights=clean[:, m], minlength=size) for m in range(columns.shape[1])]
-    counts = [np.bincount(codes, weights=known[:, m], minlength=size) for m in range(columns.shape[1])]
+    counts = [np.bincount(codes, weights=finite[:, m], minlength=size) for m in range(columns.shape[1])]
     return np.stack(sums, axis=1), np.stack(counts, axis=1)
 
 
 def _column(values: FloatArray, codes: IntArray, bounds: tuple[float, float]) -> _Column:
-    known = np.isfinite(values)
-    values, codes = values[known], codes[known]
+    finite = np.isfinite(values)
+    values, codes = values[finite], codes[finite]
     if not len(values):
         empty = np.zeros(0)
         return _Column(empty, empty, np.nan, np.nan, bounds, zero_one=False, plain=True)
@@ -272,7 +272,10 @@ def _no_variance(mean: float, clusters: int, bounds: tuple[float, float]) -> tup
 
 
 def _bootstrap(columns: list[_Column], seed: int, resamples: int) -> list[tuple[float, float]]:
-    """Percentile ends of each column; the weights of cluster c are the c-th block of one seeded stream."""
+    """Return the percentile ends of each column, in chunks of clusters to bound memory.
+
+    The weights of cluster c are the c-th block of one seeded stream, whatever the number of columns.
+    """
     if not columns:
         return []
     longest = max(len(column.sums) for column in columns)

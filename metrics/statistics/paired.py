@@ -1,4 +1,4 @@
-"""Paired comparison of two runs: did the last change help, and how sure is that."""
+"""Paired comparison of two runs: differences with intervals and tests, regressions, comparability."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 Verdict = Literal["better", "worse", "cannot tell", "unchanged"]
 EXACT_CLUSTERS = 14  # 2 ** 14 sign patterns are enumerated; beyond that they are drawn
-FLIPS = 9_999  # with the +1 correction the least p is 1 / 10,000
+FLIPS = 9_999  # with the +1 correction the smallest p is 1 / 10,000
 SIGNIFICANCE = 0.05
 _SAME = 1e-9  # differences below this are rounding, not change
 _CHUNK = 500
@@ -38,7 +38,7 @@ _CHUNK = 500
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """The mean difference (other minus base) over the questions that both sides have a value for.
+    """The mean difference (other minus base) over the questions scored on both sides.
 
     Attributes:
         difference: mean difference; NaN without pairs.
@@ -47,7 +47,7 @@ class PairedDifference:
         p: two-sided p of the sign-flip test; NaN without pairs.
         n_pairs: questions scored on both sides.
         n_clusters: independent groups behind them.
-        method: how interval and p were obtained.
+        method: how the interval and p were obtained.
         better: questions that improved, in the metric's own direction.
         worse: questions that got worse.
         same: questions that did not change.
@@ -69,14 +69,14 @@ class PairedDifference:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What must agree between two runs for their difference to mean something.
+    """What must agree between two runs for their difference to be meaningful.
 
     Attributes:
         question_hash: hash over the sorted question ids and texts.
         n_questions: number of questions.
         dataset: name of the test set, or "".
         dataset_version: its version, or "".
-        judge: model and prompt version that judged, or "" where nothing was judged.
+        judge: judge model and prompt version, or "" where nothing was judged.
     """
 
     question_hash: str
@@ -96,10 +96,10 @@ def paired(
 ) -> PairedDifference:
     """Compare two sides question by question.
 
-    The interval is that of the mean difference (see `intervals.intervals`). The sign-flip test asks
-    how often random signs on the clusters' summed differences give a mean at least as far from 0: over all
+    The interval is that of the mean difference (see `intervals.intervals`). The sign-flip test counts how
+    often random signs on the clusters' summed differences give a mean at least as far from 0: over all
     patterns for up to 14 clusters that changed, over 9,999 drawn ones (p = (hits + 1) / 10,000) below 2,000
-    clusters, by the normal limit above.
+    clusters, by the normal limit from there on.
 
     Args:
         base: (q,) values of the baseline, NaN where not scored.
@@ -111,11 +111,11 @@ def paired(
     """
     if not len(base) == len(other) == len(clusters):
         raise MetricsError(
-            f"paired needs one entry a question: {len(base)}, {len(other)}, {len(clusters)} given"
+            f"paired needs one entry per question, not {len(base)}, {len(other)} and {len(clusters)}"
         )
     difference = other - base
-    known = np.isfinite(difference)
-    difference, clusters = difference[known], clusters[known]
+    finite = np.isfinite(difference)
+    difference, clusters = difference[finite], clusters[finite]
     difference = np.where(np.abs(difference) < _SAME, 0.0, difference)
     reach = bounds[1] - bounds[0]
     span = interval(difference, clusters, len(difference), seed=seed, bounds=(-reach, reach))
@@ -138,13 +138,13 @@ def paired(
 
 
 def mcnemar(base_pass: FloatArray, other_pass: FloatArray) -> float:
-    """Exact two-sided McNemar p for one pass (1) or fail (0) a question and side; NaN is left out.
+    """Return the exact two-sided McNemar p of one pass (1) or fail (0) per question and side, without NaN.
 
     Raises:
         MetricsError: a value is neither 0, 1 nor NaN (repeats make a rate: use paired).
     """
-    known = np.isfinite(base_pass) & np.isfinite(other_pass)
-    before, after = base_pass[known], other_pass[known]
+    finite = np.isfinite(base_pass) & np.isfinite(other_pass)
+    before, after = base_pass[finite], other_pass[finite]
     if not np.all(np.isin(before, (0, 1)) & np.isin(after, (0, 1))):
         raise MetricsError(
             "mcnemar takes one pass (1) or fail (0) per question and side; use paired for rates"
@@ -157,21 +157,21 @@ def mcnemar(base_pass: FloatArray, other_pass: FloatArray) -> float:
 
 
 def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
-    """Holm's step-down adjustment over one family; NaN stays NaN and does not count into the family.
+    """Return Holm's step-down adjustment over one family; NaN stays NaN and does not count as a member.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
     """
-    given = np.asarray(p_values, dtype=np.float64)
-    adjusted = np.full(len(given), np.nan)
-    known = np.flatnonzero(np.isfinite(given))
-    order = known[np.argsort(given[known], kind="stable")]
+    p = np.asarray(p_values, dtype=np.float64)
+    adjusted = np.full(len(p), np.nan)
+    finite = np.flatnonzero(np.isfinite(p))
+    order = finite[np.argsort(p[finite], kind="stable")]
     factors = len(order) - np.arange(len(order))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(given[order] * factors))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
     return adjusted
 
 
 def verdict(diff: PairedDifference, adjusted_p: float, higher_is_better: bool | None) -> Verdict:
-    """One word for a difference: "unchanged" only where no question changed, else by the adjusted p at 0.05.
+    """Classify a difference: "unchanged" only where no question changed, else by the adjusted p at 0.05.
 
     A metric without a direction is never better or worse.
     """
@@ -183,19 +183,19 @@ def verdict(diff: PairedDifference, adjusted_p: float, higher_is_better: bool | 
 
 
 def comparability(base: RunFacts, other: RunFacts) -> list[str]:
-    """Warnings to show beside a comparison whose sides do not rest on the same ground; empty when they do."""
+    """Return warnings to show with a comparison whose runs differ in questions, dataset or judge."""
     warnings = []
     if base.question_hash != other.question_hash:
         warnings.append(
             f"The questions differ ({base.n_questions} in the baseline, {other.n_questions} in the other "
             "run): only shared questions are compared."
         )
-    named = (
+    fields = (
         ("dataset", base.dataset, other.dataset),
         ("dataset version", base.dataset_version, other.dataset_version),
         ("judge", base.judge, other.judge),
     )
-    for what, before, after in named:
+    for what, before, after in fields:
         if before != after:
             warnings.append(
                 f"The {what} differs: {before or 'not recorded'} in the baseline, "
@@ -205,7 +205,7 @@ def comparability(base: RunFacts, other: RunFacts) -> list[str]:
 
 
 def _sign_flip(difference: FloatArray, clusters: IntArray, seed: int) -> tuple[float, str]:
-    """Two-sided p and the name of the way it was found."""
+    """Return the two-sided p and the name of the method."""
     if not len(difference):
         return np.nan, "no test"
     codes = np.unique(clusters, return_inverse=True)[1]
@@ -227,6 +227,7 @@ def _exact_flips(sums: FloatArray) -> float:
 
 
 def _drawn_flips(sums: FloatArray, seed: int) -> float:
+    # Each random bit keeps (1) or flips (0) the sign of one cluster: the flipped sum is 2 * kept - total.
     rng = np.random.default_rng(seed)
     observed, hits = abs(sums.sum()) - _SAME, 0
     for start in range(0, FLIPS, _CHUNK):
@@ -238,12 +239,12 @@ def _drawn_flips(sums: FloatArray, seed: int) -> float:
 
 
 RegressionVerdict = Literal["regression", "worse", "better", "cannot tell", "unchanged"]
-MOST_DROP = 0.05  # on a scale from 0 to 1; more than that is a regression where it is also real
+MOST_DROP = 0.05  # on a scale from 0 to 1; a larger drop is a regression where it is also significant
 _ROUNDING = 1e-9
 
 
 def drop_of(difference: PairedDifference, higher_is_better: bool | None) -> float:
-    """Give by how much the mean got worse, in the metric's own direction; negative where it got better.
+    """Return by how much the mean got worse, in the metric's own direction; negative where it got better.
 
     NaN without pairs, and for a metric that has no direction.
     """
@@ -255,13 +256,13 @@ def drop_of(difference: PairedDifference, higher_is_better: bool | None) -> floa
 def is_regression(
     difference: PairedDifference, adjusted_p: float, higher_is_better: bool | None, most: float = MOST_DROP
 ) -> bool:
-    """Whether a mean dropped by more than is let pass, and beyond what chance explains.
+    """Return whether a mean dropped significantly and by more than is tolerated.
 
     Args:
         difference: other minus baseline, paired on question.
-        adjusted_p: p of its test after the correction over the family that is looked at.
+        adjusted_p: p of its test, corrected over the family of metrics.
         higher_is_better: direction of the metric; without one nothing is a regression.
-        most: drop that is let pass, on the metric's own scale.
+        most: drop that is tolerated, on the metric's own scale.
     """
     return bool(drop_of(difference, higher_is_better) > most + _ROUNDING and adjusted_p < SIGNIFICANCE)
 
@@ -272,16 +273,16 @@ def regression_verdict(
     higher_is_better: bool | None,
     most: float | None = MOST_DROP,
 ) -> RegressionVerdict:
-    """Judge a paired difference to the baseline: one word.
+    """Classify a paired difference to the baseline.
 
-    A real drop that is let pass is "worse". What chance explains is "cannot tell", however large it is;
-    "unchanged" is said only where no question changed.
+    A significant drop that is tolerated is "worse". An insignificant one is "cannot tell", however large;
+    "unchanged" means that no question changed.
 
     Args:
         difference: other minus baseline, paired on question.
-        adjusted_p: p of its test after the correction over the family that is looked at.
+        adjusted_p: p of its test, corrected over the family of metrics.
         higher_is_better: direction of the metric; without one nothing is better or worse.
-        most: drop that is let pass, on the metric's own scale; None where no drop is called a regression.
+        most: drop that is tolerated, on the metric's own scale; None where no drop is a regression.
     """
     if most is not None and is_regression(difference, adjusted_p, higher_is_better, most):
         return "regression"

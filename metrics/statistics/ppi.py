@@ -1,7 +1,7 @@
-"""A mean from few labels of people and many verdicts of a judge: prediction-powered inference.
+"""A mean from few human labels and many judge results: prediction-powered inference.
 
-The judge's mean over everything is corrected by how far it is off where people labelled. So the interval
-holds whatever the judge's bias, and is the narrower the better the judge follows the labels.
+The judge's mean over everything is corrected by its error on the labelled samples. So the interval is valid
+whatever the judge's bias, and narrower the better the judge agrees with the labels.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ class LabelledMean:
 
 @dataclass(frozen=True)
 class PpiMean:
-    """A prediction-powered mean, in the unit of the labels, and what it was made from.
+    """A prediction-powered mean, in the unit of the labels, and its ingredients.
 
     Attributes:
         estimate: the mean; NaN without labels.
         low: lower end of its interval; NaN with fewer than 10 labelled clusters or without any variance.
         high: upper end; NaN as above.
-        tuning: lambda, the weight of the judge: 0 leaves it out, 1 trusts its variation fully.
-        classical: what the labels alone say.
+        tuning: lambda, the weight of the judge: 0 ignores it, 1 trusts its variation fully.
+        classical: the estimate from the labels alone.
         judge_mean: the judge's uncorrected mean over everything it judged, labelled or not.
         n_labelled: samples with a label.
         n_unlabelled: samples judged only.
         effective_n: labels that the labels-only mean would need for an equally narrow interval; NaN where the
             intervals are.
-        bias: mean of judge - label where there are labels; NaN without.
+        bias: mean of judge - label over the labelled samples; NaN without labels.
     """
 
     estimate: float
@@ -70,7 +70,7 @@ class _Sample:
 
     labels: FloatArray
     judged: FloatArray
-    rest: FloatArray
+    unlabelled: FloatArray
     codes: IntArray
 
     @property
@@ -94,14 +94,14 @@ def ppi_mean(
     metric's bounds. Labelled and unlabelled samples must be drawn from the same population.
 
     Args:
-        labels: (n,) values given by people.
-        judge_on_labelled: (n,) the judge's values of the same samples.
-        judge_on_rest: (N,) the judge's values where nobody labelled; without any, the labels decide alone.
+        labels: (n,) human labels.
+        judge_on_labelled: (n,) the judge's values on the same samples.
+        judge_on_rest: (N,) the judge's values on unlabelled samples; without any, the labels decide alone.
         alpha: error rate of the interval, between 0 and 1.
-        tuning: weight of the judge; left out, the one in [0, 1] that makes the interval narrowest.
+        tuning: weight of the judge; by default the one in [0, 1] that makes the interval narrowest.
         clusters: (n,) and (N,) codes of the independent group of each sample; a code means the same group in
             both. The estimate stays a mean over samples, its variance becomes that of cluster sums (the
-            sandwich estimator). Each sample is its own group when left out.
+            sandwich estimator). By default each sample is its own group.
 
     Raises:
         MetricsError: for differing lengths, values that are not finite, or an alpha out of range.
@@ -128,49 +128,49 @@ def ppi_mean(
 
 
 def _sample(
-    labels: FloatArray, judged: FloatArray, rest: FloatArray, clusters: tuple[IntArray, IntArray] | None
+    labels: FloatArray, judged: FloatArray, unlabelled: FloatArray, clusters: tuple[IntArray, IntArray] | None
 ) -> _Sample:
     if len(labels) != len(judged):
         raise MetricsError(f"labels and judge_on_labelled differ in length: {len(labels)} and {len(judged)}")
-    for name, values in (("labels", labels), ("judge_on_labelled", judged), ("judge_on_rest", rest)):
+    for name, values in (("labels", labels), ("judge_on_labelled", judged), ("judge_on_rest", unlabelled)):
         if not np.isfinite(values).all():
             raise MetricsError(f"{name} must be finite; leave out samples without a value")
     if clusters is None:
-        return _Sample(labels, judged, rest, np.arange(len(labels) + len(rest)))
-    if (len(clusters[0]), len(clusters[1])) != (len(labels), len(rest)):
+        return _Sample(labels, judged, unlabelled, np.arange(len(labels) + len(unlabelled)))
+    if (len(clusters[0]), len(clusters[1])) != (len(labels), len(unlabelled)):
         raise MetricsError(
-            f"clusters must have one code a sample, {len(labels)} and {len(rest)}, "
+            f"clusters must have one code per sample, {len(labels)} and {len(unlabelled)}, "
             f"not {len(clusters[0])} and {len(clusters[1])}"
         )
     codes = np.unique(np.concatenate(clusters), return_inverse=True)[1].astype(np.int64)
-    return _Sample(labels, judged, rest, codes)
+    return _Sample(labels, judged, unlabelled, codes)
 
 
 def _tuning(sample: _Sample) -> float:
-    """The weight of least variance, as ppi_py has it: covariance over n, judge variance pooled over n + N."""
-    n, rest = len(sample.labels), len(sample.rest)
-    pooled = _deviations(np.concatenate([sample.judged, sample.rest]), sample.codes)
+    """Return the weight of least variance, as in ppi_py: covariance over n, judge variance over n + N."""
+    n, n_rest = len(sample.labels), len(sample.unlabelled)
+    pooled = _deviations(np.concatenate([sample.judged, sample.unlabelled]), sample.codes)
     many = np.count_nonzero(np.bincount(sample.codes))
-    if not n or not rest or many < 2 or not pooled.any():
+    if not n or not n_rest or many < 2 or not pooled.any():
         return 0.0
-    spread = float(pooled @ pooled) / (n + rest) * many / (many - 1)
+    spread = float(pooled @ pooled) / (n + n_rest) * many / (many - 1)
     labels, judged = (_deviations(part, sample.labelled_codes) for part in (sample.labels, sample.judged))
-    return float(np.clip(labels @ judged / n / ((1 + n / rest) * spread), 0.0, 1.0))
+    return float(np.clip(labels @ judged / n / ((1 + n / n_rest) * spread), 0.0, 1.0))
 
 
 def _estimate(sample: _Sample, weight: float) -> tuple[float, float]:
-    """The mean and its variance: the squared influence of each cluster, summed."""
-    n, rest = len(sample.labels), len(sample.rest)
+    """Return the mean and its variance: the summed squared influence of each cluster."""
+    n, n_rest = len(sample.labels), len(sample.unlabelled)
     corrected = sample.labels - weight * sample.judged
-    influence = _deviations(corrected, sample.labelled_codes, size=n + rest) / max(n, 1)
+    influence = _deviations(corrected, sample.labelled_codes, size=n + n_rest) / max(n, 1)
     if not weight:
         return _mean(corrected), float(influence @ influence)
-    influence += weight * _deviations(sample.rest, sample.codes[n:], size=n + rest) / rest
-    return _mean(corrected) + weight * _mean(sample.rest), float(influence @ influence)
+    influence += weight * _deviations(sample.unlabelled, sample.codes[n:], size=n + n_rest) / n_rest
+    return _mean(corrected) + weight * _mean(sample.unlabelled), float(influence @ influence)
 
 
 def _deviations(values: FloatArray, codes: IntArray, size: int = 0) -> FloatArray:
-    """Deviations from the mean, summed in each cluster; exactly 0 where they are rounding."""
+    """Sum the deviations from the mean in each cluster; exactly 0 where they are rounding."""
     if not len(values):
         return np.zeros(size)
     sums = np.bincount(codes, weights=values - values.mean(), minlength=size)

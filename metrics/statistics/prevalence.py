@@ -1,7 +1,7 @@
-"""How often a binary evaluator finds a failure, checked against people and corrected for its errors.
+"""How often a binary evaluator finds a failure, compared with human labels and corrected for its errors.
 
-Positive is "the failure is there" throughout: the true positive rate is the share of what people labelled
-with the failure that the evaluator finds.
+Positive means "the failure is present" throughout: the true positive rate is the share of the cases labelled
+with the failure in which the evaluator finds it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
     "rogan_gladen",
 ]
 
-LEAST_LABELS = 20  # labelled cases below which the rate of an evaluator is withheld
+LEAST_LABELS = 20  # with fewer labelled cases the rate of an evaluator is not shown
 MOST_UNDEFINED = 0.05  # share of draws without a corrected rate above which no interval is given
 _ALPHA = 0.05
 
@@ -34,7 +34,7 @@ class CorrectedRate:
 
     Attributes:
         value: share of questions with the failure; NaN where the evaluator does no better than chance.
-        low: lower end of its 95 % interval; NaN where none can be given.
+        low: lower end of its 95 % interval; NaN where there is none.
         high: upper end; NaN likewise.
     """
 
@@ -45,15 +45,15 @@ class CorrectedRate:
 
 @dataclass(frozen=True)
 class EvaluatorAccuracy:
-    """An evaluator's answers beside people's labels of the same cases.
+    """An evaluator's results compared with human labels of the same cases.
 
     Attributes:
         rate: share of questions in which the failure was found, repeats averaged first; not to be shown
             unless `enough`.
-        pairs: cases that both judged: tp failure found and labelled, fp found and labelled otherwise.
-        labelled: cases that people labelled one way or the other, judged or not.
+        pairs: cases with both: tp failure found and labelled, fp found but labelled absent.
+        labelled: cases labelled one way or the other, judged or not.
         true_positive: share of the labelled failures that are found, with its interval.
-        true_negative: share of what people labelled otherwise that is not found.
+        true_negative: share of the cases labelled without the failure in which none is found.
         kappa: Cohen's, beyond chance.
         corrected: the rate corrected for both.
     """
@@ -68,17 +68,17 @@ class EvaluatorAccuracy:
 
     @property
     def positives(self) -> int:
-        """Judged cases that people labelled with the failure."""
+        """Judged cases labelled with the failure."""
         return self.pairs.tp + self.pairs.fn
 
     @property
     def negatives(self) -> int:
-        """Judged cases that people labelled otherwise."""
+        """Judged cases labelled without the failure."""
         return self.pairs.tn + self.pairs.fp
 
     @property
     def enough(self) -> bool:
-        """Whether there are labels enough, of both kinds, to show the rate beside its check."""
+        """Whether there are enough labels of both kinds to show the rate."""
         return self.pairs.n >= LEAST_LABELS and self.positives > 0 and self.negatives > 0
 
 
@@ -108,12 +108,12 @@ def corrected_rate(
     seed: int = 0,
     draws: int = 10_000,
 ) -> CorrectedRate:
-    """Correct a rate, with a 95 % interval that carries the doubt about all three shares.
+    """Correct a rate, with a 95 % interval that reflects the uncertainty of all three shares.
 
     A parametric bootstrap: each share is drawn from its Jeffreys posterior Beta(share n + 1/2, (1 - share) n
     + 1/2) (Brown, Cai, DasGupta 2001), where n is its number of independent groups, and each draw is
-    corrected. So a TPR of 1 on five cases is not taken for certain, as resampling the cases would. The three
-    are drawn apart; where the labelled cases are among the judged ones that makes it wider, not narrower.
+    corrected. Unlike resampling the cases, it does not treat a TPR of 1 on five cases as certain. The three
+    are drawn independently; where the labelled cases are among the judged ones that widens the interval.
 
     Args:
         rate: share of positives that the evaluator gives, and the independent groups behind it.
@@ -123,54 +123,56 @@ def corrected_rate(
         draws: number of them.
 
     Returns:
-        Without an interval with fewer than 10 groups behind the rate, none behind another share, or where
-        more than 5 % of the draws are no better than chance.
+        No interval with fewer than 10 groups behind the rate, none behind another share, or where more than
+        5 % of the draws are no better than chance.
     """
     shares = (rate, true_positive, true_negative)
     value = rogan_gladen(*(share for share, _ in shares))
     if np.isnan(value) or rate[1] < FEW_CLUSTERS or min(n for _, n in shares) < 1:
         return CorrectedRate(value, np.nan, np.nan)
     rng = np.random.default_rng(seed)
-    found, tpr, tnr = (rng.beta(share * n + 0.5, (1 - share) * n + 0.5, size=draws) for share, n in shares)
+    positives, tpr, tnr = (
+        rng.beta(share * n + 0.5, (1 - share) * n + 0.5, size=draws) for share, n in shares
+    )
     informed = tpr + tnr - 1.0
-    known = informed > 0
-    if np.count_nonzero(~known) > MOST_UNDEFINED * draws:
+    usable = informed > 0
+    if np.count_nonzero(~usable) > MOST_UNDEFINED * draws:
         return CorrectedRate(value, np.nan, np.nan)
-    drawn = np.clip((found + tnr - 1.0)[known] / informed[known], 0.0, 1.0)
+    drawn = np.clip((positives + tnr - 1.0)[usable] / informed[usable], 0.0, 1.0)
     low, high = np.quantile(drawn, [_ALPHA / 2, 1 - _ALPHA / 2])
     return CorrectedRate(value, min(float(low), value), max(float(high), value))
 
 
 def evaluator_accuracy(
-    found: FloatArray,
+    detected: FloatArray,
     truth: FloatArray,
     question: IntArray,
     clusters: IntArray,
     applicable: BoolArray | None = None,
 ) -> EvaluatorAccuracy:
-    """Check what an evaluator says against what people say of the same cases.
+    """Compare an evaluator's results with human labels of the same cases.
 
     Args:
-        found: (n,) 1 where the evaluator finds the failure, 0 where not, NaN where it was not scored.
-        truth: (n,) 1 where people labelled the case with the failure, 0 where otherwise, NaN where neither.
+        detected: (n,) 1 where the evaluator finds the failure, 0 where not, NaN where it was not scored.
+        truth: (n,) 1 where the case is labelled with the failure, 0 without, NaN where not labelled.
         question: (n,) code of each case's question.
         clusters: (q,) code of each question's independent group.
-        applicable: (n,) False where the question has no meaning or the data cannot tell; all where left out.
+        applicable: (n,) False where the question does not apply or cannot be judged; all by default.
 
     Raises:
         MetricsError: where the lengths differ.
     """
-    if not len(found) == len(truth) == len(question):
+    if not len(detected) == len(truth) == len(question):
         raise MetricsError(
-            f"arrays of an evaluator differ in length: {len(found)}, {len(truth)}, {len(question)}"
+            f"arrays of an evaluator differ in length: {len(detected)}, {len(truth)}, {len(question)}"
         )
-    means, _ = question_means(found, question)
+    means, _ = question_means(detected, question)
     asked = len(means) if applicable is None else len(np.unique(question[applicable]))
     rate = interval(means, clusters, asked, binary=bool(np.isin(means[np.isfinite(means)], (0, 1)).all()))
-    both = np.isfinite(found) & np.isfinite(truth)
-    judge, human, groups = found[both] == 1, truth[both] == 1, clusters[question[both]]
+    both = np.isfinite(detected) & np.isfinite(truth)
+    judge, human, groups = detected[both] == 1, truth[both] == 1, clusters[question[both]]
     positive, negative = rate_intervals(judge, human, groups)
-    kappa = next(one for one in binary_agreement(judge, human, groups) if one.name == "kappa")
+    kappa = next(row for row in binary_agreement(judge, human, groups) if row.name == "kappa")
     return EvaluatorAccuracy(
         rate=rate,
         pairs=confusion(judge, human),

@@ -96,7 +96,7 @@ BRANCHES: dict[str, Row] = {
     "pass": Row(GOOD, MEAN, "PASS", 0, 0),
     "fail": Row(POOR, MEAN, "FAIL", 1, says=("the whole interval is below 0.85",)),
     "fail of a warning": Row(POOR, MEAN.replace("block", "warn") + CRITICAL, "PASS", 0, 0),
-    "inconclusive": Row(NOISY, MEAN, "INCONCLUSIVE", says=("spans 0.85", "4 times in 5 is 0.")),
+    "inconclusive": Row(NOISY, MEAN, "INCONCLUSIVE", says=("includes 0.85", "4 times in 5 is 0.")),
     "unmeasured: no value": Row(_unscored(GOOD, 0), MEAN, "UNMEASURED", says=("not measured",)),
     "unmeasured: too few": Row(_unscored(GOOD, 4), MEAN, "UNMEASURED", says=("measured on 4 questions",)),
     "required, inconclusive": Row(NOISY, MEAN + "required = true\n", "INCONCLUSIVE", 1),
@@ -120,11 +120,11 @@ BRANCHES: dict[str, Row] = {
         1,
     ),
     "regression: real and large": Row(
-        records(0.86), DROP, "FAIL", 1, base=GOOD, says=("worse by more than 0.05, and beyond chance",)
+        records(0.86), DROP, "FAIL", 1, base=GOOD, says=("worse by more than 0.05", "significant")
     ),
     "regression: real and small": Row(records(0.93, spread=0.5), DROP, "PASS", 0, 0, base=GOOD),
     "regression: cannot tell": Row(
-        _fall(GOOD, 3), DROP, "INCONCLUSIVE", base=GOOD, says=("cannot tell",), broken=3
+        _fall(GOOD, 3), DROP, "INCONCLUSIVE", base=GOOD, says=("too few questions to tell",), broken=3
     ),
     "regression: nothing changed": Row(
         [{**one, "answer": "Another."} for one in GOOD],
@@ -205,7 +205,7 @@ BRANCHES: dict[str, Row] = {
         warns=("1 question of the baseline is missing from this run: q000.",),
     ),
     "critical cases without a baseline": Row(_tagged(GOOD, 2), MEAN + CRITICAL, "PASS", 0, 1),
-    "critical, nothing tagged": Row(GOOD, CRITICAL, "PASS", 0, 0, says=("no case bears the tag",)),
+    "critical, nothing tagged": Row(GOOD, CRITICAL, "PASS", 0, 0, says=("no case has the tag",)),
     "checks: all pass": Row(_checked(GOOD, 0), SAFETY, "PASS", 0, 0),
     "checks: one fails": Row(_checked(GOOD, 1), SAFETY, "FAIL", 1, says=("not every value",)),
     "checks: three recorded": Row(_checked(GOOD[:3], 0), SAFETY, "PASS", 0, 0),

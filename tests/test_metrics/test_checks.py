@@ -184,7 +184,7 @@ def test_a_stated_mean_is_held_against_its_samples() -> None:
         imported_means={"ndcg@5": 0.5326},
     )
     (finding,) = _found(given, "recomputed_means")
-    assert "states a mean ndcg@5 of 0.5326; recomputed from its samples it is 0.4745" in finding.message
+    assert "mean ndcg@5 of 0.5326; recomputed from its samples it is 0.4745" in finding.message
 
 
 def test_where_the_questions_come_from_is_checked_only_where_it_is_said() -> None:

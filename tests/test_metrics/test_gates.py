@@ -57,7 +57,8 @@ def test_values_that_failed_to_score_count_at_their_worst() -> None:
     assert judge_gate(AT_LEAST, 0.95, 0.92, 0.97, 90, 100, adverse=0.855).verdict == "PASS"
     found = judge_gate(AT_LEAST, 0.95, 0.92, 0.97, 80, 100, adverse=0.76)
     assert found.verdict == "INCONCLUSIVE"
-    assert "failed to score could at their worst carry the mean past 0.85" in gate_sentence(found)
+    assert "counting values that failed to score as the worst possible" in gate_sentence(found)
+    assert "past 0.85" in gate_sentence(found)
 
 
 def test_the_smallest_effect_is_that_of_80_percent_power() -> None:
@@ -102,7 +103,7 @@ def test_a_regression_is_larger_than_allowed_and_real(
         ((0, 2, 8, 9), "UNMEASURED", "2 of them not measured in this run"),
         ((1, 2, 8, 9), "FAIL", "1 fails now; 2 of them not measured in this run"),
         ((0, 0, 0, 9), "PASS", "No case tagged critical passed in the baseline"),
-        ((0, 0, 0, 0), "PASS", "no case bears the tag"),
+        ((0, 0, 0, 0), "PASS", "no case has the tag"),
     ],
 )
 def test_a_critical_case_fails_the_gate_alone(
@@ -162,8 +163,9 @@ def test_a_required_gate_is_never_excused() -> None:
         ),
         (
             judge_gate(AT_LEAST, 0.849, 0.82, 0.88, 50, 50),
-            "Faithfulness: 0.849 [0.820, 0.880] over 50 of 50 questions; the interval spans 0.850, so this "
-            "sample cannot tell; the smallest distance that it would show 4 times in 5 is 0.04.",
+            "Faithfulness: 0.849 [0.820, 0.880] over 50 of 50 questions; the interval includes 0.850, so "
+            "there are too few questions to tell; the smallest difference it would detect 4 times in 5 is "
+            "0.04.",
         ),
         (
             judge_gate(AT_MOST, 0.40, 0.31, 0.50, 50, 50),
@@ -172,12 +174,12 @@ def test_a_required_gate_is_never_excused() -> None:
         ),
         (
             judge_gate(AT_LEAST, 0.90, 0.86, 0.94, 4, 50),
-            "Faithfulness: measured on 4 questions, too few to decide anything; at least 5 are needed.",
+            "Faithfulness: measured on 4 questions, too few to decide; at least 5 are needed.",
         ),
         (
             judge_regression(DROP, _change(-0.10, -0.15, -0.05), 0.0004, True, 0.90),
             "Faithfulness: −0.10 from 0.90 [−0.15, −0.05] over 40 shared questions, corrected p < 0.001; "
-            "worse by more than 0.05, and beyond chance.",
+            "worse by more than 0.05, and statistically significant.",
         ),
         (
             judge_gate(EVERY, 0.99, 0.95, 1.0, 100, 100),

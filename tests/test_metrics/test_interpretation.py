@@ -42,18 +42,18 @@ def test_bands_follow_the_direction_of_the_metric(metric: object, value: float, 
         (
             (0.84, 0.80, 0.88, 1200),
             "Faithfulness is 0.84 (95 % interval 0.80 to 0.88, 1,200 questions): needs work or good, "
-            "the sample cannot tell (limit 0.85).",
+            "too few questions to tell (limit 0.85).",
             False,
         ),
         (
             (0.92, 0.80, 0.97, 12),
             "Faithfulness is 0.92 (95 % interval 0.80 to 0.97, 12 questions): needs work or excellent, "
-            "the sample cannot tell (limit 0.85 and 0.95).",
+            "too few questions to tell (limit 0.85 and 0.95).",
             False,
         ),
         (
             (0.5, None, None, 1),
-            "Faithfulness is 0.50 over 1 question; no interval can be given, so it decides nothing.",
+            "Faithfulness is 0.50 over 1 question; there is no interval, so it decides nothing.",
             False,
         ),
         ((None, None, None, 0), "Faithfulness was not measured.", False),

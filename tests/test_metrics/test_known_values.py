@@ -104,14 +104,14 @@ def test_a_wrongly_normalised_evaluation_is_told(tmp_path: Path, capsys: pytest.
     ).json
     told = {one["title"]: one["message"] for one in loaded["findings"] if one["rule"] == "recomputed_means"}
     assert told.keys() == {
-        "ndcg@5: stated mean differs from recomputed",
-        "map@100: stated mean differs from recomputed",
+        "ndcg@5: reported mean differs from recomputed",
+        "map@100: reported mean differs from recomputed",
     }
     assert (
         "0.5326; recomputed from its samples it is 0.4745"
-        in told["ndcg@5: stated mean differs from recomputed"]
+        in told["ndcg@5: reported mean differs from recomputed"]
     )
     assert (
         "0.5972; recomputed from its samples it is 0.4306"
-        in told["map@100: stated mean differs from recomputed"]
+        in told["map@100: reported mean differs from recomputed"]
     )

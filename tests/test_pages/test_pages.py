@@ -113,4 +113,4 @@ def test_triage_says_what_its_pass_rate_and_its_priority_rest_on(
     app = _open(demo.workspace.root, "triage", Selection(project="iris", run=colbert.run_id), monkeypatch)
     assert "Its cases are inferred" in _texts(app)
     app = _open(demo.workspace.root, "diagnosis", Selection(project="iris", run=colbert.run_id), monkeypatch)
-    assert "Refused though the context had it** :gray-badge[refusal] :gray[inferred]" in _texts(app)
+    assert "Refused although the context had the answer** :gray-badge[refusal] :gray[inferred]" in _texts(app)

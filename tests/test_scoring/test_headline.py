@@ -16,7 +16,7 @@ from data.cases.cases import CaseFilter, keep_mask
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose, passing_of
 from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
-from docs.doc_tables import CUTOFFS, REASONS, diagnosis_tables
+from docs.doc_tables import CASE_THRESHOLDS, REASONS, diagnosis_tables
 from metrics.diagnosis.fix_first import fix_first
 from metrics.diagnosis.patterns import CaseThresholds, bad_cases, refusals
 from metrics.diagnosis.stages import STAGES, StageFeatures, attribute_failures, stage_code
@@ -201,7 +201,7 @@ def test_the_page_of_the_words_is_the_declarations() -> None:
     assert before
     assert after
     assert tables.strip() == diagnosis_tables()
-    assert set(CUTOFFS) == {one.name for one in fields(CaseThresholds)}
+    assert set(CASE_THRESHOLDS) == {one.name for one in fields(CaseThresholds)}
     every = {name: np.zeros(1) for name in ("context", "faithfulness", "answer_relevancy", "correctness")}
     assert list(REASONS) == list(bad_cases(every).reasons)
     assert "[docs/diagnosis.md](docs/diagnosis.md)" in (DOCS.parent.parent / "README.md").read_text("utf-8")
