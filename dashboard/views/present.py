@@ -17,28 +17,25 @@ from dashboard.stories.report import report_facts
 
 view = current_view()
 shown = story_on_display(view)
-found = rendered_sections(view, shown[1]) if shown is not None else None
+rendered = rendered_sections(view, shown[1]) if shown is not None else None
 slide = current_selection().slide
-if shown is not None and found is not None and slide:
-    story_view, made = found
-    told = [f"{name}: {text}" for name, text in list(report_facts(story_view).items())[:4]]
-    presentation(shown[1], made, told, slide)
+if shown is not None and rendered is not None and slide:
+    facts = [f"{name}: {text}" for name, text in list(report_facts(rendered[0]).items())[:4]]
+    presentation(shown[1], rendered[1], facts, slide)
     st.stop()
 
 st.title("What should others know of this run?")
 story_bar(view, shown)
 if shown is None:
     st.info(
-        "No story yet. A story is a few points in order: charts, tables, cases, each with a heading and "
-        "a note. "
-        "Choose whom it is for and press New story; it can be presented here and exported as one HTML "
-        "file, as "
-        "slides, and as PDF."
+        "No story yet. A story is a report of a few sections: charts, tables, cases, each with a heading and "
+        "a note. Choose whom it is for and press New story; it can be presented here and exported as one "
+        "HTML file, as slides, and as PDF."
     )
-elif found is None:
-    st.warning("The run that this story speaks of is not in the workspace any more.")
+elif rendered is None:
+    st.warning("The run of this story is not in the workspace any more.")
 else:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button("Present", type="primary", key="story_present", on_click=keep, kwargs={"slide": 1})
-        export_bar(found[0], shown[1], found[1])
-    compose(view, shown[0], shown[1], found[1])
+        export_bar(rendered[0], shown[1], rendered[1])
+    compose(view, shown[0], shown[1], rendered[1])
