@@ -18,7 +18,7 @@ MOST_CLAIMS, MOST_SCORES, MOST_DOCUMENTS = 12, 12, 10
 
 
 def case_slide(deck: Deck, record: Mapping[str, Any], heading: str, notes: Sequence[str]) -> None:
-    """Add a slide for a case in the native form; what is cut on it stands whole in the notes."""
+    """Add a slide for a case in the native form; the notes have the whole of what is cut on it."""
     parts = (
         ("Question", record.get("question"), 0.8),
         ("Answer", record.get("answer"), 2.3),
@@ -36,36 +36,35 @@ def case_slide(deck: Deck, record: Mapping[str, Any], heading: str, notes: Seque
     side, at = MARGIN + WIDTH - RIGHT_WIDTH, BODY[0]
     for name, lines, height in (("Claims", _claims(record), 2.35), ("Scores", _scores(record), 1.85)):
         deck.text(slide, name.upper(), (side, at, RIGHT_WIDTH, HEAD), (10,), FAINT, bold=True)
-        said = "\n".join(lines) or "none recorded"
-        cut |= not deck.text(slide, said, (side, at + HEAD, RIGHT_WIDTH, height), SMALL)
+        text = "\n".join(lines) or "none recorded"
+        cut |= not deck.text(slide, text, (side, at + HEAD, RIGHT_WIDTH, height), SMALL)
         at += HEAD + height + GAP
     deck.facts(slide, ["cut to fit: the whole text is in the notes and in the HTML report" if cut else ""])
 
 
 def _claims(record: Mapping[str, Any]) -> list[str]:
     lines = []
-    for one in (record.get("claims") or ())[:MOST_CLAIMS]:
-        supported, against = one.get("supported_by"), one.get("contradicted_by")
+    for claim in (record.get("claims") or ())[:MOST_CLAIMS]:
+        supported, against = claim.get("supported_by"), claim.get("contradicted_by")
         verdict = "supported" if supported else "contradicted" if against else "not in the context"
         if supported is None and not against:
             verdict = "support not recorded"
-        lines.append(f"{_mark(verdict)} {one.get('text', '')} ({verdict})")
+        symbol = {"supported": "✓", "contradicted": "✗", "not in the context": "–"}.get(verdict, "·")
+        lines.append(f"{symbol} {claim.get('text', '')} ({verdict})")
     return lines
 
 
-def _mark(verdict: str) -> str:
-    return {"supported": "✓", "contradicted": "✗", "not in the context": "–"}.get(verdict, "·")
-
-
 def _scores(record: Mapping[str, Any]) -> list[str]:
-    return [f"{one['Metric']}: {one['Value']} ({one['From']})" for one in case_scores(record)[:MOST_SCORES]]
+    return [f"{row['Metric']}: {row['Value']} ({row['From']})" for row in case_scores(record)[:MOST_SCORES]]
 
 
 def _sources(record: Mapping[str, Any]) -> list[str]:
-    """Name the documents for the notes, in rank order."""
-    found = (record.get("retrieved") or ())[:MOST_DOCUMENTS]
+    """Return the ids of the documents for the notes, in rank order."""
+    documents = (record.get("retrieved") or ())[:MOST_DOCUMENTS]
     names = [
-        str(one.get("id") or one.get("text") or "")[:80] if isinstance(one, Mapping) else str(one)[:80]
-        for one in found
+        str(document.get("id") or document.get("text") or "")[:80]
+        if isinstance(document, Mapping)
+        else str(document)[:80]
+        for document in documents
     ]
     return ["Documents: " + "; ".join(f"{at}. {name}" for at, name in enumerate(names, 1))] if names else []

@@ -1,4 +1,4 @@
-"""A deck of slides 16:9 with a title, places for text, small print and speaker notes."""
+"""A deck of 16:9 slides with title, text boxes, small print and speaker notes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["BODY", "FAINT", "INK", "MARGIN", "WIDTH", "Deck"]
 
 SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN = 13.333, 7.5, 0.6
 WIDTH = SLIDE_WIDTH - 2 * MARGIN
-BODY = (1.5, 6.35)  # top and foot of the part between title and small print
+BODY = (1.5, 6.35)  # top and bottom of the part between title and small print
 FACTS_TOP, FOOT_TOP = 6.45, 7.08
 INK, FAINT = "1B2733", "56656F"
 TITLE_SIZES, FACT_SIZES = (28, 26, 24, 22, 20), (11, 10)
@@ -36,7 +36,7 @@ _FONTS = re.compile(
 
 
 class Deck:
-    """Slides that are being made."""
+    """A deck to which slides are added."""
 
     def __init__(self, title: str) -> None:
         self.deck = Presentation()
@@ -50,19 +50,19 @@ class Deck:
         """Add a slide with a heading, its number, the deck's title in small print, and speaker notes."""
         slide: Slide = self.deck.slides.add_slide(self.deck.slide_layouts[5])  # a title and nothing else
         written = self.place_title(slide, heading, (MARGIN, 0.4, WIDTH, 1.0), TITLE_SIZES)
-        whole = [heading, *notes] if written != heading else list(notes)
+        texts = [heading, *notes] if written != heading else list(notes)  # a cut heading is in the notes
         self._foot(slide)
-        said = "\n\n".join(printable(one).strip() for one in whole if one.strip())
+        joined = "\n\n".join(printable(text).strip() for text in texts if text.strip())
         notes_frame = slide.notes_slide.notes_text_frame
         if notes_frame is not None:
-            cut = "…" if len(said) > LONGEST_NOTES else ""
-            notes_frame.text = said[:LONGEST_NOTES] + cut
+            cut = "…" if len(joined) > LONGEST_NOTES else ""
+            notes_frame.text = joined[:LONGEST_NOTES] + cut
         return slide
 
     def place_title(
         self, slide: Slide, heading: str, box: tuple[float, float, float, float], sizes: Sequence[float]
     ) -> str:
-        """Write the title of a slide into a box in inches at the largest size that fits; give what stands."""
+        """Write the title of a slide into a box in inches at the largest size that fits; return it."""
         written, size = fitted(printable(heading).replace("\n", " "), 0.94 * box[2], box[3], sizes)
         title = slide.shapes.title
         assert title is not None  # noqa: S101 -- the layout has one
@@ -80,16 +80,16 @@ class Deck:
         bold: bool = False,
         font: str = "",
     ) -> bool:
-        """Write a text into a box at the largest size that fits; whether it fits whole.
+        """Write a text into a box at the largest size that fits; return whether it fits whole.
 
         Args:
-            slide: where.
-            text: what.
+            slide: the slide.
+            text: the text.
             box: left, top, width and height in inches.
             sizes: in points, the largest first; at the last the text is cut.
             colour: six hex digits.
             bold: whether it is.
-            font: of commands; "" for the deck's.
+            font: "" for that of the deck.
         """
         plain = printable(text).replace("\t", "    ")
         written, size = fitted(plain, box[2], box[3], sizes)
@@ -98,10 +98,10 @@ class Deck:
         return written == plain
 
     def facts(self, slide: Slide, facts: Sequence[str]) -> None:
-        """Write facts in small print at the foot."""
-        said = " · ".join(" ".join(one.split()) for one in facts if one.strip())
-        if said:
-            self.text(slide, said, (MARGIN, FACTS_TOP, WIDTH, FOOT_TOP - FACTS_TOP - 0.05), FACT_SIZES, FAINT)
+        """Write facts in small print at the bottom."""
+        line = " · ".join(" ".join(fact.split()) for fact in facts if fact.strip())
+        if line:
+            self.text(slide, line, (MARGIN, FACTS_TOP, WIDTH, FOOT_TOP - FACTS_TOP - 0.05), FACT_SIZES, FAINT)
 
     def _foot(self, slide: Slide) -> None:
         self.text(slide, self.title.replace("\n", " "), (MARGIN, FOOT_TOP, WIDTH - 1, 0.25), (9,), FAINT)
@@ -117,7 +117,7 @@ class Deck:
         paragraph.insert(1, parse_xml(field))
 
     def to_bytes(self) -> bytes:
-        """Give the file."""
+        """Return the PPTX file."""
         sink = io.BytesIO()
         self.deck.save(sink)
         return sink.getvalue()
@@ -161,8 +161,8 @@ def _theme(deck: Any) -> None:
     part = deck.slide_master.part.part_related_by(RELATIONSHIP_TYPE.THEME)
     theme = part.blob.decode("utf-8")
 
-    def accent(found: re.Match[str]) -> str:
-        name = found.group(1)
+    def accent(match: re.Match[str]) -> str:
+        name = match.group(1)
         return f'<a:{name}><a:srgbClr val="{SERIES_COLOURS[int(name[-1]) - 1]}"/></a:{name}>'
 
     theme = _FONTS.sub(rf"\g<1>{LATIN}\g<2>{EAST_ASIAN}\g<3>", _SCHEME.sub(accent, theme))

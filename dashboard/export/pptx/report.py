@@ -1,4 +1,4 @@
-"""A report as slides: native charts and tables that stay editable, and speaker notes."""
+"""A report as slides: charts and tables that stay editable, and speaker notes."""
 
 from __future__ import annotations
 
@@ -21,62 +21,61 @@ from dashboard.wording.formatting import count
 
 __all__ = ["pptx_report"]
 
-MOST_CASES = 12  # of a point; the HTML file has all
+MOST_CASES = 12  # of a section; the HTML file has all
 SENTENCE_SIZES, TEXT_SIZES, ABOUT_SIZES = (18, 16, 14), (20, 18, 16, 14, 12), (14, 13, 12, 11)
 MONOSPACED = "Courier New"
 AUDIENCES = {"engineer": "for engineers", "lead": "for the lead", "stakeholder": ""}
 
 
 def pptx_report(report: Report) -> bytes:
-    """Write a report as a PPTX file: a title, the points, and how the numbers were obtained."""
+    """Return a report as a PPTX file: a title, the sections, and how the numbers were obtained."""
     deck = Deck(report.title)
-    _title(deck, report)
-    for number, made in enumerate(report.sections, 1):
-        _point(deck, made, number, report.caveats)
-    _about(deck, report)
+    _add_title(deck, report)
+    for number, section in enumerate(report.sections, 1):
+        _add_section(deck, section, section.heading or f"Section {number}", report.caveats)
+    _add_sources(deck, report)
     return deck.to_bytes()
 
 
-def _title(deck: Deck, report: Report) -> None:
-    known = report.plain_facts
-    notes = [report.subtitle, *(f"{name}: {text}" for name, text in known.items()), *report.caveats]
-    slide = deck.slide(report.title, notes)
+def _add_title(deck: Deck, report: Report) -> None:
+    facts = [f"{name}: {text}" for name, text in report.plain_facts.items()]
+    slide = deck.slide(report.title, [report.subtitle, *facts, *report.caveats])
     deck.place_title(slide, report.title, (MARGIN, 1.6, WIDTH, 2.2), (44, 40, 36, 32, 28, 24))
     if report.subtitle:
         deck.text(slide, report.subtitle, (MARGIN, 4.0, WIDTH, 0.9), (22, 20, 18, 16), FAINT)
-    said = [*report.headline, *filter(None, [AUDIENCES[report.audience]])]
-    deck.text(slide, "\n".join(said), (MARGIN, 5.0, WIDTH, 1.6), (16, 14, 12), FAINT)
+    lines = [*report.headline, *filter(None, [AUDIENCES[report.audience]])]
+    deck.text(slide, "\n".join(lines), (MARGIN, 5.0, WIDTH, 1.6), (16, 14, 12), FAINT)
 
 
-def _point(deck: Deck, made: RenderedSection, number: int, caveats: Sequence[str]) -> None:
-    heading = made.heading or f"Section {number}"
-    notes = _notes(made, caveats)
-    if made.chart is not None:
-        _chart(deck, made, heading, notes)
-        if made.rows:
-            pages = list(table_pages(made.rows, BODY[1] - BODY[0]))
-            _tables(deck, pages, heading, notes, made, "in numbers")
-    elif made.rows:
-        _tables(deck, list(table_pages(made.rows, _room(made))), heading, notes, made, "")
-    elif not made.cases or made.sentence or made.note:
-        _words(deck, made, heading, notes)
-    for record in made.cases[:MOST_CASES]:
+def _add_section(deck: Deck, section: RenderedSection, heading: str, caveats: Sequence[str]) -> None:
+    notes = _notes(section, caveats)
+    if section.chart is not None:
+        _add_chart(deck, section, heading, notes)
+        if section.rows:
+            pages = list(table_pages(section.rows, BODY[1] - BODY[0]))
+            _add_tables(deck, pages, heading, notes, section, "in numbers")
+    elif section.rows:
+        _add_tables(deck, list(table_pages(section.rows, _room(section))), heading, notes, section, "")
+    elif not section.cases or section.sentence or section.note:
+        _add_text(deck, section, heading, notes)
+    for record in section.cases[:MOST_CASES]:
         case_slide(deck, record, heading, notes)
-    if len(made.cases) > MOST_CASES:
-        more = count(len(made.cases) - MOST_CASES, "case")
+    if len(section.cases) > MOST_CASES:
+        more = count(len(section.cases) - MOST_CASES, "case")
         slide = deck.slide(heading, notes)
         deck.text(slide, f"{more} more: in the HTML report, in full.", (MARGIN, 2.0, WIDTH, 1.0), (20, 16))
 
 
-def _notes(made: RenderedSection, caveats: Sequence[str]) -> list[str]:
-    facts = "\n".join(f"- {one}" for one in made.facts if one)
-    warned = "\n".join(f"- {one}" for one in caveats)
+def _notes(section: RenderedSection, caveats: Sequence[str]) -> list[str]:
+    """Return the speaker notes of the slides of a section."""
+    facts = "\n".join(f"- {fact}" for fact in section.facts if fact)
+    warnings = "\n".join(f"- {caveat}" for caveat in caveats)
     return [
-        made.note,
-        made.sentence,
+        section.note,
+        section.sentence,
         f"Facts:\n{facts}" if facts else "",
-        f"Shown: {made.alt}" if made.alt else "",
-        f"Before quoting a number:\n{warned}" if warned else "",
+        f"Shown: {section.alt}" if section.alt else "",
+        f"Before quoting a number:\n{warnings}" if warnings else "",
     ]
 
 
@@ -86,90 +85,87 @@ def _sentence_height(sentence: str) -> float:
     return min(1.2, height_of(sentence, SENTENCE_SIZES[0], WIDTH)) + 0.12
 
 
-def _room(made: RenderedSection) -> float:
-    return BODY[1] - BODY[0] - _sentence_height(made.sentence)
+def _room(section: RenderedSection) -> float:
+    return BODY[1] - BODY[0] - _sentence_height(section.sentence)
 
 
-def _opened(
-    deck: Deck, made: RenderedSection, heading: str, notes: Sequence[str], facts: Sequence[str]
+def _first_slide(
+    deck: Deck, section: RenderedSection, heading: str, notes: Sequence[str], facts: Sequence[str]
 ) -> tuple[Slide, float]:
-    """Begin a slide with the sentence and the small print; give it with the top of what is left."""
+    """Add a slide with sentence and small print; return it with the top of the remaining room."""
     slide = deck.slide(heading, notes)
-    high = _sentence_height(made.sentence)
-    if made.sentence:
-        deck.text(slide, made.sentence, (MARGIN, BODY[0], WIDTH, high - 0.1), SENTENCE_SIZES)
+    height = _sentence_height(section.sentence)
+    if section.sentence:
+        deck.text(slide, section.sentence, (MARGIN, BODY[0], WIDTH, height - 0.1), SENTENCE_SIZES)
     deck.facts(slide, facts)
-    return slide, BODY[0] + high
+    return slide, BODY[0] + height
 
 
-def _chart(deck: Deck, made: RenderedSection, heading: str, notes: Sequence[str]) -> None:
+def _add_chart(deck: Deck, section: RenderedSection, heading: str, notes: Sequence[str]) -> None:
     """Draw the chart so that it stays editable; a heatmap as a coloured table."""
-    assert made.chart is not None  # noqa: S101 -- asked by the caller
-    if isinstance(made.chart, Heatmap):
-        pages = grid_pages(heatmap_table(made.chart), _room(made))
-        _tables(deck, list(pages), heading, notes, made, "")
+    assert section.chart is not None  # noqa: S101 -- asked by the caller
+    if isinstance(section.chart, Heatmap):
+        pages = grid_pages(heatmap_table(section.chart), _room(section))
+        _add_tables(deck, list(pages), heading, notes, section, "")
         return
-    model = editable_chart(made.chart)
+    model = editable_chart(section.chart)
     if model is None:
-        _words(deck, made, heading, notes)
+        _add_text(deck, section, heading, notes)
         return
-    slide, top = _opened(deck, made, heading, notes, [*made.facts, *model.remarks])
-    add_chart(slide, model, (MARGIN, top, WIDTH, BODY[1] - top), made.alt or heading)
+    slide, top = _first_slide(deck, section, heading, notes, [*section.facts, *model.remarks])
+    add_chart(slide, model, (MARGIN, top, WIDTH, BODY[1] - top), section.alt or heading)
 
 
-def _tables(
+def _add_tables(
     deck: Deck,
     pages: Sequence[Page],
     heading: str,
     notes: Sequence[str],
-    made: RenderedSection,
+    section: RenderedSection,
     what: str,
 ) -> None:
-    """Put the pages of a table on slides; the sentence stands on the first unless a chart had it."""
+    """Put the pages of a table on slides; the first has the sentence, unless a chart had it."""
     for at, page in enumerate(pages):
         part = f"{at + 1} of {len(pages)}" if len(pages) > 1 else ""
-        named = " – ".join(one for one in (heading, ", ".join(two for two in (what, part) if two)) if one)
+        title = " – ".join(filter(None, [heading, ", ".join(filter(None, [what, part]))]))
         if what or at:
-            slide, top = deck.slide(named, notes), BODY[0]
-            deck.facts(slide, made.facts)
+            slide, top = deck.slide(title, notes), BODY[0]
+            deck.facts(slide, section.facts)
         else:
-            slide, top = _opened(deck, made, named, notes, made.facts)
+            slide, top = _first_slide(deck, section, title, notes, section.facts)
         add_page(slide, page, top)
 
 
-def _words(deck: Deck, made: RenderedSection, heading: str, notes: Sequence[str]) -> None:
-    slide, top = _opened(deck, made, heading, notes, made.facts)
-    if made.note:
-        deck.text(slide, made.note, (MARGIN, top + 0.1, WIDTH, BODY[1] - top - 0.1), TEXT_SIZES)
+def _add_text(deck: Deck, section: RenderedSection, heading: str, notes: Sequence[str]) -> None:
+    slide, top = _first_slide(deck, section, heading, notes, section.facts)
+    if section.note:
+        deck.text(slide, section.note, (MARGIN, top + 0.1, WIDTH, BODY[1] - top - 0.1), TEXT_SIZES)
 
 
-def _about(deck: Deck, report: Report) -> None:
+def _add_sources(deck: Deck, report: Report) -> None:
     """Close with facts, caveats and commands: on one slide where they fit, else on more."""
     facts = "\n".join(f"{name}: {text}" for name, text in report.plain_facts.items())
-    caveats = "\n".join(f"• {one}" for one in report.caveats)
+    caveats = "\n".join(f"• {caveat}" for caveat in report.caveats)
     commands = "\n".join(report.commands)
+    half = (WIDTH - 0.5) / 2
     parts = [
-        ("What was measured", facts, ""),
-        ("Before quoting a number", caveats, ""),
-        ("How to get them again", commands, MONOSPACED),
+        ("What was measured", facts, "", (MARGIN, BODY[0], half, 3.4)),
+        ("Before quoting a number", caveats, "", (MARGIN + half + 0.5, BODY[0], half, 3.4)),
+        ("How to get them again", commands, MONOSPACED, (MARGIN, 5.1, WIDTH, 1.8)),
     ]
     slide = deck.slide(OBTAINED, [facts, caveats, commands])
-    half = (WIDTH - 0.5) / 2
-    left, right = MARGIN, MARGIN + half + 0.5
-    boxes = [(left, BODY[0], half, 3.4), (right, BODY[0], half, 3.4), (left, 5.1, WIDTH, 1.8)]
-    for (name, text, font), (at, top, width, height) in zip(parts, boxes, strict=True):
+    for name, text, font, (left, top, width, height) in parts:
         if text:
-            deck.text(slide, name.upper(), (at, top, width, 0.25), (10,), FAINT, bold=True)
-            room = (at, top + 0.3, width, height - 0.3)
-            if not deck.text(slide, text, room, ABOUT_SIZES, font=font):
-                _whole(deck, f"{OBTAINED}: {name.lower()}", text, font)
+            deck.text(slide, name.upper(), (left, top, width, 0.25), (10,), FAINT, bold=True)
+            if not deck.text(slide, text, (left, top + 0.3, width, height - 0.3), ABOUT_SIZES, font=font):
+                _add_whole_text(deck, f"{OBTAINED}: {name.lower()}", text, font)
 
 
-def _whole(deck: Deck, heading: str, text: str, font: str) -> None:
+def _add_whole_text(deck: Deck, heading: str, text: str, font: str) -> None:
     """Write a long text over as many slides as it needs."""
-    left = printable(text)
-    while left:
-        part = cut_to(left, WIDTH, BODY[1] - BODY[0], ABOUT_SIZES[-1])
-        part = left if part == left else part.removesuffix("…")
+    rest = printable(text)
+    while rest:
+        part = cut_to(rest, WIDTH, BODY[1] - BODY[0], ABOUT_SIZES[-1])
+        part = rest if part == rest else part.removesuffix("…")
         deck.text(deck.slide(heading), part, (MARGIN, BODY[0], WIDTH, 5.2), ABOUT_SIZES[-1:], font=font)
-        left = left[len(part) :].lstrip()
+        rest = rest[len(part) :].lstrip()

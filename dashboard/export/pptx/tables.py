@@ -1,4 +1,4 @@
-"""Tables on slides, split over as many as they need: no row is cut, no text leaves its cell."""
+"""Tables on slides, split over as many slides as they need, so that every text fits its cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dashboard.wording.export_text import cell_text, columns_of
 __all__ = ["Page", "add_page", "grid_pages", "table_pages"]
 
 PAD, LEAST_WIDTH, MOST_WIDTH, MOST_WORD = 0.08, 0.7, 5.0, 2.4  # inches
-SPARE = 2 * PAD + 0.06  # beside a text in its cell
+SPARE = 2 * PAD + 0.06  # inches around a text in its cell
 MOST_COLUMNS = 10
 GRID_ROW, GRID_STRETCH = 0.6, 1.2  # inches: cells of a heatmap are larger than their texts
 HEAD, STRIPE, PLAIN = "0B5E94", "F3F6F9", "FFFFFF"
@@ -29,7 +29,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Page:
-    """As much of a table as one slide holds.
+    """The part of a table that one slide holds.
 
     Attributes:
         head: names of the columns.
@@ -37,7 +37,7 @@ class Page:
         widths: of the columns in inches.
         heights: of head and rows in inches.
         size: of the text in points.
-        right: columns that stand to the right.
+        right: columns that are aligned to the right.
         colours: of the cells as six hex digits; empty for stripes.
     """
 
@@ -51,14 +51,14 @@ class Page:
 
 
 def table_pages(rows: Rows, height: float) -> Iterator[Page]:
-    """Split a table into pages that are at most so high; very wide ones by columns too, the first kept."""
+    """Split a table into pages of at most a height; very wide ones by columns too, repeating the first."""
     columns = columns_of(rows)
     texts = [[cell_text(row[name]) if name in row else "" for name in columns] for row in rows]
     numeric = [all(_number(row.get(name)) for row in rows) for name in columns]
     for picked in _column_groups(len(columns)):
         head = [columns[at] for at in picked]
         cells = [[line[at] for at in picked] for line in texts]
-        right = frozenset(spot for spot, at in enumerate(picked) if numeric[at])
+        right = frozenset(column for column, at in enumerate(picked) if numeric[at])
         yield from _pages(head, cells, right, height)
 
 
@@ -77,8 +77,8 @@ def grid_pages(grid: HeatmapTable, height: float) -> Iterator[Page]:
                 for line in grid.colours[done : done + len(page.rows)]
             )
             done += len(page.rows)
-            high = max(1.0, min(GRID_ROW / max(page.heights), height / sum(page.heights)))
-            heights = tuple(one * high for one in page.heights)
+            stretch = max(1.0, min(GRID_ROW / max(page.heights), height / sum(page.heights)))
+            heights = tuple(row_height * stretch for row_height in page.heights)
             yield Page(page.head, page.rows, page.widths, heights, page.size, page.right, colours)
 
 
@@ -103,23 +103,23 @@ def _pages(
     size = 12.0 if len(head) <= 6 else 11.0 if len(head) <= 8 else 10.0
     widths = _widths([head, *cells], size, stretch)
     most = height / 3  # of one row, so that a page holds a few
-    top, high = _fit_row(head, widths, size, most)
-    held: list[tuple[str, ...]] = []
-    heights = [high]
+    fitted_head, head_height = _fit_row(head, widths, size, most)
+    rows: list[tuple[str, ...]] = []
+    heights = [head_height]
     for line in cells:
-        row, high = _fit_row(line, widths, size, most)
-        if held and sum(heights) + high > height:
-            yield Page(top, tuple(held), widths, tuple(heights), size, right)
-            held, heights = [], heights[:1]
-        held.append(row)
-        heights.append(high)
-    yield Page(top, tuple(held), widths, tuple(heights), size, right)
+        row, row_height = _fit_row(line, widths, size, most)
+        if rows and sum(heights) + row_height > height:
+            yield Page(fitted_head, tuple(rows), widths, tuple(heights), size, right)
+            rows, heights = [], [head_height]
+        rows.append(row)
+        heights.append(row_height)
+    yield Page(fitted_head, tuple(rows), widths, tuple(heights), size, right)
 
 
 def _fit_row(
     line: Sequence[str], widths: Sequence[float], size: float, most: float
 ) -> tuple[tuple[str, ...], float]:
-    """Cut the texts of a row to what a cell may hold; give them with the height that the row needs."""
+    """Return the texts of a row, cut to what a cell may hold, and the height that the row needs."""
     room = most - 2 * PAD
     inner = [width - 2 * PAD for width in widths]
     texts = tuple(cut_to(text, wide, room, size) for text, wide in zip(line, inner, strict=True))
@@ -128,7 +128,7 @@ def _fit_row(
 
 
 def _widths(lines: Sequence[Sequence[str]], size: float, stretch: float) -> tuple[float, ...]:
-    """Share the width out by the longest text of each column, so that words stay whole where there is room.
+    """Return the widths of columns by their longest texts, so that words stay whole where there is room.
 
     Args:
         lines: head and rows.
@@ -147,34 +147,34 @@ def _widths(lines: Sequence[Sequence[str]], size: float, stretch: float) -> tupl
         return tuple(WIDTH * width / sum(least) for width in least)
     more = [max(0.0, width - bound) for width, bound in zip(wanted, least, strict=True)]
     share = (WIDTH - sum(least)) / sum(more)
-    return tuple(bound + share * one for bound, one in zip(least, more, strict=True))
+    return tuple(bound + share * extra for bound, extra in zip(least, more, strict=True))
 
 
 def add_page(slide: Slide, page: Page, top: float) -> Any:
-    """Put a page of a table on a slide as a native table."""
+    """Put a page of a table on a slide as an editable table."""
     n, m = len(page.rows) + 1, len(page.head)
-    place = map(Inches, (MARGIN, top, sum(page.widths), sum(page.heights)))
-    table = slide.shapes.add_table(n, m, *place).table
+    box = map(Inches, (MARGIN, top, sum(page.widths), sum(page.heights)))
+    table = slide.shapes.add_table(n, m, *box).table
     for at, width in enumerate(page.widths):
         table.columns[at].width = Inches(width)
     for at, height in enumerate(page.heights):
         table.rows[at].height = Inches(height)
-    for spot, text in enumerate(page.head):
-        _cell(table.cell(0, spot), text, page.size, HEAD, spot in page.right, True)
-    for at, line in enumerate(page.rows):
-        for spot, text in enumerate(line):
-            ground = page.colours[at][spot] if page.colours else (STRIPE if at % 2 else PLAIN)
-            _cell(table.cell(at + 1, spot), text, page.size, ground, spot in page.right, False)
+    for column, text in enumerate(page.head):
+        _cell(table.cell(0, column), text, page.size, HEAD, column in page.right, True)
+    for row, line in enumerate(page.rows):
+        for column, text in enumerate(line):
+            background = page.colours[row][column] if page.colours else (STRIPE if row % 2 else PLAIN)
+            _cell(table.cell(row + 1, column), text, page.size, background, column in page.right, False)
     return table
 
 
-def _cell(cell: Any, text: str, size: float, ground: str, right: bool, bold: bool) -> None:
+def _cell(cell: Any, text: str, size: float, background: str, right: bool, bold: bool) -> None:
     cell.margin_left = cell.margin_right = cell.margin_top = cell.margin_bottom = Inches(PAD * 0.9)
     cell.vertical_anchor = MSO_ANCHOR.MIDDLE
     cell.fill.solid()
-    cell.fill.fore_color.rgb = RGBColor.from_string(ground)
+    cell.fill.fore_color.rgb = RGBColor.from_string(background)
     cell.text_frame.text = text
-    ink = INK if ground in (PLAIN, STRIPE) else readable_on(ground)
+    ink = INK if background in (PLAIN, STRIPE) else readable_on(background)
     for paragraph in cell.text_frame.paragraphs:
         paragraph._p.get_or_add_pPr().set("algn", "r" if right else "l")
         paragraph.font.size, paragraph.font.bold = Pt(size), bold

@@ -1,4 +1,4 @@
-"""How much room a text needs on a slide, measured without its font and rather too wide than too narrow."""
+"""How much room a text needs on a slide: estimated without its font, on the safe side."""
 
 from __future__ import annotations
 
@@ -30,37 +30,39 @@ def _em(character: str) -> float:
 
 
 def line_width(text: str, size: float) -> float:
-    """Give the width of a text on one line in inches."""
+    """Return the width of a text on one line in inches."""
     return SAFETY * sum(map(_em, text)) * size / POINTS
 
 
 def lines_needed(text: str, size: float, width: float) -> int:
-    """Count the lines of a text at a size in points in a column as wide as given in inches."""
+    """Return the number of lines of a text at a size in points and a width in inches."""
     return sum(_wrapped(line, size, width) for line in text.split("\n"))
 
 
 def _wrapped(line: str, size: float, width: float) -> int:
-    lines, at = 1, 0.0
+    """Return the number of lines that one paragraph takes when its words are wrapped."""
+    lines, used = 1, 0.0
     for word in line.split(" "):
-        long = line_width(word, size)
-        wide = sum(_em(one) == 1.0 for one in word) * 2 > len(word)  # such scripts break between characters
-        if at and at + long > width and not wide:
-            lines, at = lines + 1, 0.0
-        at += long
-        if at > width:
-            more = int(at / (width * 0.97))
-            lines, at = lines + more, at - more * width * 0.97
-        at += line_width(" ", size)
+        length = line_width(word, size)
+        # scripts with wide characters break between any two of them
+        breakable = sum(_em(character) == 1.0 for character in word) * 2 > len(word)
+        if used and used + length > width and not breakable:
+            lines, used = lines + 1, 0.0
+        used += length
+        if used > width:
+            more = int(used / (width * 0.97))
+            lines, used = lines + more, used - more * width * 0.97
+        used += line_width(" ", size)
     return lines
 
 
 def height_of(text: str, size: float, width: float) -> float:
-    """Give the height of a text in inches."""
+    """Return the height of a text in inches."""
     return lines_needed(text, size, width) * size * LINE_HEIGHT / POINTS
 
 
 def fitted(text: str, width: float, height: float, sizes: Sequence[float]) -> tuple[str, float]:
-    """Find the largest of the sizes at which a text fits, else cut it at the least of them."""
+    """Return a text with the largest of the sizes at which it fits, else cut at the smallest."""
     for size in sizes:
         if height_of(text, size, width) <= height:
             return text, size
@@ -68,7 +70,7 @@ def fitted(text: str, width: float, height: float, sizes: Sequence[float]) -> tu
 
 
 def cut_to(text: str, width: float, height: float, size: float) -> str:
-    """Cut a text to what fits, with an ellipsis."""
+    """Return a text cut to what fits, with an ellipsis."""
     if height_of(text, size, width) <= height:
         return text
     low, high = 0, len(text)
