@@ -1,7 +1,7 @@
-"""Cutting a text into chunks: a fixed size with overlap, or along its paragraphs, headings and sentences.
+"""Splitting a text into chunks: a fixed size with overlap, or along its paragraphs, headings and sentences.
 
 Every chunk is a half-open range of characters of the text as stored, so that gold given as character spans
-holds for any way of cutting. Sizes are in tokens of the bundled tokenizer or in characters; the white space
+holds for any way of splitting. Sizes are in tokens of the bundled tokenizer or in characters; the white space
 behind a paragraph or a sentence belongs to its chunk and is not counted.
 """
 
@@ -28,16 +28,16 @@ STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 UNITS: tuple[Unit, ...] = get_args(Unit)
 _HEADING = re.compile(r"^(#{1,6})[ \t]+([^\r\n]+)", re.MULTILINE)
 _PARAGRAPH_END = re.compile(r"\n[ \t\r]*\n\s*")
-COUNTS_KEPT = 4096  # token counts that one cutting remembers
+COUNTS_KEPT = 4096  # token counts that one splitting remembers
 Range = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Chunking:
-    """One way to cut texts.
+    """One way to split texts.
 
     Attributes:
-        strategy: "fixed", or along "paragraph", "heading" or "recursive" borders up to the size.
+        strategy: "fixed", or along "paragraph", "heading" or "recursive" boundaries up to the size.
         size: largest size of a chunk.
         overlap: what a fixed chunk repeats of the one before; 0 for the other strategies.
         unit: what size and overlap count.
@@ -67,13 +67,13 @@ class Chunking:
 
     @property
     def title(self) -> str:
-        """Name it for people, e.g. "256 / 64 tokens" or "paragraph up to 256 tokens"."""
-        named = (
+        """A name to show, e.g. "256 / 64 tokens" or "paragraph up to 256 tokens"."""
+        title = (
             f"{self.size} / {self.overlap} {self.unit}"
             if self.strategy == "fixed"
             else f"{self.strategy} up to {self.size} {self.unit}"
         )
-        return f"{named} + headings" if self.headings else named
+        return f"{title} + headings" if self.headings else title
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Chunk:
 
 
 class TokenizedText:
-    """A text whose tokens are found once, however often it is cut."""
+    """A text that is tokenized once, however often it is split."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -105,126 +105,128 @@ class TokenizedText:
     @cached_property
     def headings(self) -> list[tuple[int, int, str]]:
         """(character, level, words) of each Markdown heading, in order."""
-        found = [(one.start(), len(one[1]), _heading_words(one[2])) for one in _HEADING.finditer(self.text)]
-        return [one for one in found if one[2]]
+        headings = [
+            (match.start(), len(match[1]), _heading_words(match[2])) for match in _HEADING.finditer(self.text)
+        ]
+        return [heading for heading in headings if heading[2]]
 
     def size(self, start: int, end: int, unit: Unit) -> int:
-        """Measure a range of the text."""
+        """Return the length of a range of the text."""
         if unit == "characters":
             return end - start
         return int(np.searchsorted(self.starts, end) - np.searchsorted(self.starts, start))
 
 
 def _heading_words(line: str) -> str:
-    """Take the closing marks of a Markdown heading away: those that stand behind a blank."""
+    """Strip the closing # of a Markdown heading, which follow a blank."""
     words = line.strip()
     bare = words.rstrip("#")
     return bare.rstrip() if not bare or bare[-1] in " \t" else words
 
 
-def chunks_of(measured: TokenizedText, chunking: Chunking) -> list[Chunk]:
-    """Cut a text; chunks of nothing but white space are left out, and no two are the same.
+def chunks_of(tokenized: TokenizedText, chunking: Chunking) -> list[Chunk]:
+    """Split a text; chunks of nothing but white space are left out, and no two are the same.
 
     Returns:
         Chunks in the order of their start. Fixed chunks cover every character that is not in a chunk of
         white space; the others do so without overlap.
     """
-    # a character of several tokens can be all that neighbouring windows differ in: each range once
-    ranges = dict.fromkeys(_CUTS[chunking.strategy](measured, chunking))
-    text = measured.text
+    # Neighbouring windows may differ in the tokens of one character only: each range once.
+    ranges = dict.fromkeys(_SPLITTERS[chunking.strategy](tokenized, chunking))
+    text = tokenized.text
     kept = [(start, end) for start, end in ranges if start < end and not text[start:end].isspace()]
-    return [Chunk(start, end, _path(measured.headings, start)) for start, end in kept]
+    return [Chunk(start, end, _path(tokenized.headings, start)) for start, end in kept]
 
 
 def _path(headings: list[tuple[int, int, str]], at: int) -> tuple[str, ...]:
-    """Name the headings that a character stands under."""
-    found: list[tuple[int, str]] = []
+    """Return the headings above a character, outermost first."""
+    path: list[tuple[int, str]] = []
     for start, level, words in headings:
         if start > at:
             break
-        found = [one for one in found if one[0] < level] + [(level, words)]
-    return tuple(words for _, words in found)
+        path = [outer for outer in path if outer[0] < level] + [(level, words)]
+    return tuple(words for _, words in path)
 
 
-def _fixed(measured: TokenizedText, chunking: Chunking) -> Iterator[Range]:
-    """Cut after every `size` units, each chunk beginning `overlap` units before the last one's end."""
-    borders = _borders(measured, chunking.unit)
-    units = len(borders) - 1
+def _fixed(tokenized: TokenizedText, chunking: Chunking) -> Iterator[Range]:
+    """Split after every `size` units; each chunk begins `overlap` units before the end of the last one."""
+    boundaries = _boundaries(tokenized, chunking.unit)
+    units = len(boundaries) - 1
     for first in range(0, units, chunking.size - chunking.overlap):
         last = min(first + chunking.size, units)
-        yield int(borders[first]), int(borders[last])
+        yield int(boundaries[first]), int(boundaries[last])
         if last == units:
             return
 
 
-def _borders(measured: TokenizedText, unit: Unit) -> IntArray:
+def _boundaries(tokenized: TokenizedText, unit: Unit) -> IntArray:
     """(u + 1,) characters at which units begin, and the end of the text."""
     if unit == "characters":
-        return np.arange(len(measured.text) + 1, dtype=np.int64)
-    return np.append(measured.starts, len(measured.text))
+        return np.arange(len(tokenized.text) + 1, dtype=np.int64)
+    return np.append(tokenized.starts, len(tokenized.text))
 
 
-def _paragraphs(measured: TokenizedText, chunking: Chunking) -> Iterator[Range]:
-    return _packed(measured, _split_at(measured.text, _PARAGRAPH_END), chunking)
+def _paragraphs(tokenized: TokenizedText, chunking: Chunking) -> Iterator[Range]:
+    return _packed(tokenized, _split_at(tokenized.text, _PARAGRAPH_END), chunking)
 
 
-def _sections(measured: TokenizedText, chunking: Chunking) -> Iterator[Range]:
-    starts = [0, *(start for start, _, _ in measured.headings if start > 0), len(measured.text)]
+def _sections(tokenized: TokenizedText, chunking: Chunking) -> Iterator[Range]:
+    starts = [0, *(start for start, _, _ in tokenized.headings if start > 0), len(tokenized.text)]
     for start, end in pairwise(starts):
-        if measured.size(start, end, chunking.unit) <= chunking.size:
+        if tokenized.size(start, end, chunking.unit) <= chunking.size:
             yield start, end
         else:
-            inside = _split_at(measured.text[start:end], _PARAGRAPH_END)
-            moved = [(start + one, start + other) for one, other in inside]
-            yield from _packed(measured, moved, chunking)
+            inside = _split_at(tokenized.text[start:end], _PARAGRAPH_END)
+            paragraphs = [(start + first, start + last) for first, last in inside]
+            yield from _packed(tokenized, paragraphs, chunking)
 
 
-def _split_at(text: str, border: re.Pattern[str]) -> list[Range]:
-    ends = [0, *(found.end() for found in border.finditer(text)), len(text)]
+def _split_at(text: str, boundary: re.Pattern[str]) -> list[Range]:
+    ends = [0, *(match.end() for match in boundary.finditer(text)), len(text)]
     return [(start, end) for start, end in pairwise(ends) if start < end]
 
 
-def _packed(measured: TokenizedText, parts: list[Range], chunking: Chunking) -> Iterator[Range]:
-    """Join neighbouring parts up to the size; a part that is larger by itself is cut at its sentences."""
+def _packed(tokenized: TokenizedText, parts: list[Range], chunking: Chunking) -> Iterator[Range]:
+    """Join neighbouring parts up to the size; a part that is larger by itself is split at its sentences."""
     start = end = None
     for first, last in parts:
         if start is not None and end is not None:
-            if measured.size(start, last, chunking.unit) <= chunking.size:
+            if tokenized.size(start, last, chunking.unit) <= chunking.size:
                 end = last
                 continue
             yield start, end
-        if measured.size(first, last, chunking.unit) <= chunking.size:
+        if tokenized.size(first, last, chunking.unit) <= chunking.size:
             start, end = first, last
         else:
             start = end = None
-            yield from _recursive_in(measured, first, last, chunking)
+            yield from _recursive_in(tokenized, first, last, chunking)
     if start is not None and end is not None:
         yield start, end
 
 
-def _recursive(measured: TokenizedText, chunking: Chunking) -> Iterator[Range]:
-    return _recursive_in(measured, 0, len(measured.text), chunking)
+def _recursive(tokenized: TokenizedText, chunking: Chunking) -> Iterator[Range]:
+    return _recursive_in(tokenized, 0, len(tokenized.text), chunking)
 
 
-def _recursive_in(measured: TokenizedText, start: int, end: int, chunking: Chunking) -> Iterator[Range]:
-    """Cut at the strongest borders that semchunk finds; the white space between goes to the chunk before."""
+def _recursive_in(tokenized: TokenizedText, start: int, end: int, chunking: Chunking) -> Iterator[Range]:
+    """Split at the strongest boundaries that semchunk finds; white space goes to the chunk before it."""
     from semchunk import semchunk
 
-    # counts are kept for this text alone: semchunk's own memory of them never ends
+    # Token counts are cached for this text alone: semchunk's own cache grows without end.
     counter: Callable[[str], int] = (
         lru_cache(COUNTS_KEPT)(_tokens_at_least_one) if chunking.unit == "tokens" else len
     )
-    text = measured.text[start:end]
-    found: Any = semchunk.chunk(text, chunking.size, counter, memoize=False, offsets=True)
-    yield from pairwise([start, *(start + first for first, _ in found[1][1:]), end])
+    text = tokenized.text[start:end]
+    parts: Any = semchunk.chunk(text, chunking.size, counter, memoize=False, offsets=True)
+    yield from pairwise([start, *(start + first for first, _ in parts[1][1:]), end])
 
 
 def _tokens_at_least_one(text: str) -> int:
-    """Count tokens, a single character as one: it cannot be cut further, however many tokens it takes."""
+    """Count tokens, a single character as one: it cannot be split further, however many tokens it takes."""
     return count_tokens(text) if len(text) > 1 else 1
 
 
-_CUTS: dict[Strategy, Callable[[TokenizedText, Chunking], Iterator[Range]]] = {
+_SPLITTERS: dict[Strategy, Callable[[TokenizedText, Chunking], Iterator[Range]]] = {
     "fixed": _fixed,
     "paragraph": _paragraphs,
     "heading": _sections,

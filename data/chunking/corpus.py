@@ -1,4 +1,4 @@
-"""A corpus to be chunked: text and Markdown files, or JSONL of documents."""
+"""The corpus of a grid search: text and Markdown files, or JSONL of documents."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Document:
     """One text of a corpus.
 
     Attributes:
-        doc_id: its name; for a file its path inside the folder without the ending.
+        doc_id: its id; for a file its path inside the folder without the ending.
         text: as stored: line ends are not translated, offsets count its characters.
-        title: what to call it in front of its chunks; "" where nothing names it.
+        title: put in front of its chunks; "" for none.
         file: name with the ending, "" for a line of JSONL.
     """
 
@@ -45,7 +45,7 @@ class Corpus:
     """Documents under one name.
 
     Attributes:
-        name: what to call the corpus.
+        name: of the corpus.
         documents: in the order of their files and lines.
         notes: what the reader should know, e.g. which documents are empty.
     """
@@ -58,82 +58,82 @@ class Corpus:
     def version(self) -> str:
         """Hash over ids, titles and texts."""
         digest = hashlib.sha256()
-        for one in self.documents:
-            for part in (one.doc_id, one.title, one.text):
+        for document in self.documents:
+            for part in (document.doc_id, document.title, document.text):
                 digest.update(part.encode("utf-8", "surrogatepass") + b"\0")
         return digest.hexdigest()[:12]
 
     @cached_property
     def by_name(self) -> dict[str, Document]:
-        """The documents by id, and by file name where that names no other."""
-        named = {one.file: one for one in self.documents if one.file}
-        return {**named, **{one.doc_id: one for one in self.documents}}
+        """The documents by id, and by file name where that is no id."""
+        by_file = {document.file: document for document in self.documents if document.file}
+        return {**by_file, **{document.doc_id: document for document in self.documents}}
 
     @property
     def characters(self) -> int:
         """Characters of all texts."""
-        return sum(len(one.text) for one in self.documents)
+        return sum(len(document.text) for document in self.documents)
 
 
 def read_corpus(paths: Sequence[str | Path]) -> Corpus:
     """Read a corpus from folders and files.
 
     Raises:
-        DataError: nothing is there, a file cannot be read, or two documents bear one id.
+        DataError: there is no text, a file cannot be read, or two documents have the same id.
     """
-    found = [(name, path) for given in paths for name, path in _files(Path(given))]
-    if not found:
+    files = [(name, path) for root in paths for name, path in _files(Path(root))]
+    if not files:
         shown = ", ".join(str(path) for path in paths) or "nothing"
-        raise DataError(f"corpus {shown}: holds no text; accepted: {ACCEPTED_FILES}")
+        raise DataError(f"corpus {shown}: contains no text; accepted: {ACCEPTED_FILES}")
     first = Path(paths[0]).expanduser().resolve()
     name = first.stem if first.is_file() else first.name
-    return corpus_of(((inside, Source.from_path(path)) for inside, path in found), name)
+    return corpus_of(((inside, Source.from_path(path)) for inside, path in files), name)
 
 
-def _files(given: Path) -> Iterator[tuple[str, Path]]:
-    """Give the files of a folder with their names inside it, in order; a file stands for itself."""
-    given = given.expanduser()
-    if not given.exists():
-        raise DataError(f"corpus {given}: does not exist; accepted: {ACCEPTED_FILES}")
-    if not given.is_dir():
-        yield given.name, given
+def _files(root: Path) -> Iterator[tuple[str, Path]]:
+    """List the files of a folder with their names inside it, in order; of a file, itself."""
+    root = root.expanduser()
+    if not root.exists():
+        raise DataError(f"corpus {root}: does not exist; accepted: {ACCEPTED_FILES}")
+    if not root.is_dir():
+        yield root.name, root
         return
-    for folder, inner, names in os.walk(given):
+    for folder, inner, names in os.walk(root):
         inner[:] = sorted(name for name in inner if not name.startswith("."))
         for name in sorted(names):
             path = Path(folder) / name
             if path.suffix.lower() in TEXT_ENDINGS and not name.startswith("."):
-                yield path.relative_to(given).as_posix(), path
+                yield path.relative_to(root).as_posix(), path
 
 
 def corpus_of(sources: Iterable[tuple[str, Source]], name: str) -> Corpus:
-    """Make a corpus of files, each with the name it bears in the corpus."""
+    """Build a corpus from files, each with its name in the corpus."""
     documents: dict[str, Document] = {}
-    bare = []
+    without_documents = []
     for inside, source in sources:
         before = len(documents)
-        for line, one in _documents(inside, source):
-            if one.doc_id in documents:
-                raise source.error(f"document id {one.doc_id!r} is there already", "each id once", line)
-            documents[one.doc_id] = one
-        bare += [inside] if len(documents) == before else []
-    empty = [one.doc_id for one in documents.values() if not one.text.strip()]
+        for line, document in _documents(inside, source):
+            if document.doc_id in documents:
+                raise source.error(f"document id {document.doc_id!r} is there already", "each id once", line)
+            documents[document.doc_id] = document
+        without_documents += [inside] if len(documents) == before else []
+    empty = [document.doc_id for document in documents.values() if not document.text.strip()]
     if len(empty) == len(documents):
         raise DataError(f"corpus {name}: every document is empty; accepted: {ACCEPTED_FILES}")
     notes = (
-        _named("empty documents", empty),
-        _named("files without documents", bare),
+        _listing("empty documents", empty),
+        _listing("files without documents", without_documents),
     )
     return Corpus(name, tuple(documents.values()), tuple(filter(None, notes)))
 
 
-def _named(what: str, names: Sequence[str]) -> str:
+def _listing(what: str, names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return f"{what}: {', '.join(names[:MOST_NAMED])}{more}" if names else ""
 
 
 def _documents(inside: str, source: Source) -> Iterator[tuple[int | None, Document]]:
-    filled = source.size > 0  # before anything else: a file that is not there is told here
+    filled = source.size > 0  # before anything else: raises where the file does not exist
     if source.ending in TEXT_ENDINGS:
         yield None, _text_document(inside, source)
     elif source.ending not in (".jsonl", ".ndjson"):
@@ -172,7 +172,7 @@ def _json_documents(source: Source) -> Iterator[tuple[int, Document]]:
 
 def _record(text: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None

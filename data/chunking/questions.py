@@ -28,10 +28,10 @@ KEPT = ("question_id", "question", "relevant_spans", "reference_answer", "query_
 
 @dataclass(frozen=True)
 class Questions:
-    """What a grid asks.
+    """The questions of a grid.
 
     Attributes:
-        name: of the set.
+        name: of the question set.
         records: in the native form, with `question_id`, `question` and `relevant_spans` at least.
         notes: what was left out, and why.
     """
@@ -49,8 +49,8 @@ class Questions:
 def read_questions(source: Source, corpus: Corpus) -> Questions:
     """Read questions and keep those whose gold lies in the corpus.
 
-    Rows of chunking_evaluation that name another corpus are left out and counted; any other span that points
-    nowhere is a problem of the file.
+    Rows of chunking_evaluation that name another corpus are left out and counted; any other span that is not
+    in the corpus is a validation error.
 
     Raises:
         InputError: the file or a row of it cannot be used; the first twenty problems and a count.
@@ -68,38 +68,25 @@ def read_questions(source: Source, corpus: Corpus) -> Questions:
             continue
         first = seen.setdefault(sample["question_id"], line)
         if first != line:
-            what = f"question_id {sample['question_id']!r} stands at line {first} already"
+            what = f"question_id {sample['question_id']!r} is at line {first} already"
             problems.add(line, "question_id", what, "each question once")
-        records.append({**{key: record[key] for key in KEPT if record.get(key) is not None}, **_told(sample)})
+        spans = {"question_id": sample["question_id"], "relevant_spans": sample["relevant_spans"] or []}
+        records.append({**{key: record[key] for key in KEPT if record.get(key) is not None}, **spans})
     problems.raise_if_any()
     if not any(record["relevant_spans"] for record in records):
-        raise source.error(_without_gold(columns), ACCEPTED)
-    return Questions(source.stem, tuple(records), _notes(records, elsewhere))
-
-
-def _without_gold(columns: set[str]) -> str:
-    """Say why no question has gold: the column is missing, or nothing in it fits the corpus."""
-    if columns & {"relevant_spans", "references"}:
-        return "no question has gold in this corpus"
-    return f"the column relevant_spans is missing (found: {', '.join(sorted(columns)[:12])})"
-
-
-def _told(sample: Mapping[str, Any]) -> dict[str, Any]:
-    return {"question_id": sample["question_id"], "relevant_spans": sample["relevant_spans"] or []}
-
-
-def _notes(records: list[dict[str, Any]], elsewhere: int) -> tuple[str, ...]:
-    bare = sum(not record["relevant_spans"] for record in records)
-    notes = []
-    if elsewhere:
-        notes.append(f"left out because they are about other corpora: {elsewhere}")
-    if bare:
-        notes.append(f"not scored because they name no gold text: {bare}")
-    return tuple(notes)
+        missing = f"the column relevant_spans is missing (found: {', '.join(sorted(columns)[:12])})"
+        has_column = columns & {"relevant_spans", "references"}
+        raise source.error("no question has gold in this corpus" if has_column else missing, ACCEPTED)
+    without_gold = sum(not record["relevant_spans"] for record in records)
+    notes = (
+        f"left out because they are about other corpora: {elsewhere}" if elsewhere else "",
+        f"not scored because they name no gold text: {without_gold}" if without_gold else "",
+    )
+    return Questions(source.stem, tuple(records), tuple(filter(None, notes)))
 
 
 def _native(row: object, line: int, corpus: Corpus, problems: ValidationErrors) -> dict[str, Any] | None:
-    """Give a row in the native form; None where it is about another corpus or no object."""
+    """Return a row in the native form; None where it is about another corpus or no object."""
     if not isinstance(row, Mapping):
         problems.add(line, "", "is not an object", ACCEPTED)
         return None
@@ -119,26 +106,26 @@ def _parsed(value: object) -> object:
     try:
         return json.loads(value)
     except ValueError:
-        return value  # the reader of the field names it
+        return value  # the validation of the field reports it
 
 
 def _references(
     value: object, line: int, document: Document, problems: ValidationErrors
 ) -> list[dict[str, Any]]:
     accepted = "a JSON list of {content, start_index, end_index}"
-    found = _parsed(value)
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+    references = _parsed(value)
+    if not isinstance(references, list) or not all(isinstance(entry, Mapping) for entry in references):
         problems.add(line, "references", "is not a list of objects", accepted)
         return []
     spans = []
-    for at, one in enumerate(found):
-        start, end = one.get("start_index"), one.get("end_index")
-        content = one.get("content")
-        there = document.text[start:end] if isinstance(start, int) and isinstance(end, int) else None
-        if there is None:
+    for at, entry in enumerate(references):
+        start, end = entry.get("start_index"), entry.get("end_index")
+        content = entry.get("content")
+        text = document.text[start:end] if isinstance(start, int) and isinstance(end, int) else None
+        if text is None:
             problems.add(line, f"references[{at}]", "lacks start_index or end_index", accepted)
-        elif isinstance(content, str) and content != there:
-            what = f"{document.doc_id}[{start}:{end}] reads {there[:40]!r}, not {content[:40]!r}"
+        elif isinstance(content, str) and content != text:
+            what = f"{document.doc_id}[{start}:{end}] reads {text[:40]!r}, not {content[:40]!r}"
             problems.add(line, f"references[{at}]", what, "offsets in characters of this corpus as stored")
         else:
             spans.append({"doc_id": document.doc_id, "start": start, "end": end})
@@ -151,7 +138,7 @@ def _spans_fit(sample: Mapping[str, Any], line: int, corpus: Corpus, problems: V
     for at, span in enumerate(sample["relevant_spans"] or ()):
         document = corpus.by_name.get(span["doc_id"])
         if document is None:
-            names = ", ".join(one.doc_id for one in corpus.documents[:5])
+            names = ", ".join(document.doc_id for document in corpus.documents[:5])
             what = f"{span['doc_id']!r} is no document of the corpus"
             problems.add(line, f"relevant_spans[{at}].doc_id", what, f"one of {names} ...")
             continue

@@ -1,4 +1,4 @@
-"""The retrievers that a grid can use: BM25, or an embedding model that lies on this machine."""
+"""The retrievers that a grid can use: BM25, or an embedding model on this machine."""
 
 from __future__ import annotations
 
@@ -36,39 +36,38 @@ class Bm25Index:
         import bm25s
 
         self._n = len(texts)
-        self._known = frozenset[str]()
         self._index: Any = None
         tokens = [search_tokens(text) for text in texts]
-        self._known = frozenset(token for one in tokens for token in one)
-        if self._known:
+        self._vocabulary = frozenset(token for words in tokens for token in words)
+        if self._vocabulary:
             self._index = bm25s.BM25(k1=1.5, b=0.75, method="lucene", backend="numpy")
-            self._index.index([one or [_NOTHING] for one in tokens], show_progress=False)
+            self._index.index([words or [_NOTHING] for words in tokens], show_progress=False)
 
     def search(self, queries: Sequence[str], depth: int) -> tuple[IntArray, FloatArray]:
         """Find the best texts for each query.
 
         Args:
             queries: what to look for.
-            depth: texts to give, at most.
+            depth: most texts to return.
 
         Returns:
             (q, depth) positions of the texts, best first, -1 where fewer share a word with the query, and
-            (q, depth) scores, 0 there. Equal scores stand in the order of the texts.
+            (q, depth) scores, 0 there. Texts with equal scores keep their order.
         """
-        places = np.full((len(queries), depth), -1, dtype=np.int64)
+        positions = np.full((len(queries), depth), -1, dtype=np.int64)
         scores = np.zeros((len(queries), depth))
         for row, query in enumerate(queries):
-            found = self._scores(query)
-            hits = np.flatnonzero(found > 0)
-            best = hits[np.argsort(-found[hits], kind="stable")][:depth]
-            places[row, : len(best)], scores[row, : len(best)] = best, found[best]
-        return places, scores
+            text_scores = self._scores(query)
+            hits = np.flatnonzero(text_scores > 0)
+            best = hits[np.argsort(-text_scores[hits], kind="stable")][:depth]
+            positions[row, : len(best)], scores[row, : len(best)] = best, text_scores[best]
+        return positions, scores
 
     def _scores(self, query: str) -> FloatArray:
-        known = [token for token in search_tokens(query) if token in self._known]
-        if self._index is None or not known:
+        tokens = [token for token in search_tokens(query) if token in self._vocabulary]
+        if self._index is None or not tokens:
             return np.zeros(self._n)
-        return np.asarray(self._index.get_scores(known), dtype=np.float64)
+        return np.asarray(self._index.get_scores(tokens), dtype=np.float64)
 
 
 ACCEPTED = "bm25, or embedding:PATH with the folder of a sentence-transformers model on this machine"
@@ -79,7 +78,7 @@ class Retriever(Protocol):
     """Texts ready to be searched."""
 
     def search(self, queries: Sequence[str], depth: int) -> tuple[IntArray, FloatArray]:
-        """Give (q, depth) positions of the best texts, -1 where there are fewer, and their scores."""
+        """Return (q, depth) positions of the best texts, -1 where there are fewer, and their scores."""
         ...
 
 
@@ -97,15 +96,15 @@ class EmbeddingIndex:
 
     def search(self, queries: Sequence[str], depth: int) -> tuple[IntArray, FloatArray]:
         """Find the nearest texts, equal ones in the order of the texts."""
-        places = np.full((len(queries), depth), -1, dtype=np.int64)
+        positions = np.full((len(queries), depth), -1, dtype=np.int64)
         scores = np.zeros((len(queries), depth))
         if not queries or not len(self._vectors):
-            return places, scores
-        likeness = self._unit(queries) @ self._vectors.T
-        best = np.argsort(-likeness, axis=1, kind="stable")[:, :depth]
-        places[:, : best.shape[1]] = best
-        scores[:, : best.shape[1]] = np.take_along_axis(likeness, best, axis=1)
-        return places, scores
+            return positions, scores
+        similarities = self._unit(queries) @ self._vectors.T
+        best = np.argsort(-similarities, axis=1, kind="stable")[:, :depth]
+        positions[:, : best.shape[1]] = best
+        scores[:, : best.shape[1]] = np.take_along_axis(similarities, best, axis=1)
+        return positions, scores
 
     def _unit(self, texts: Sequence[str]) -> FloatArray:
         vectors = np.asarray(self._encode(list(texts)), dtype=np.float64)
@@ -128,15 +127,15 @@ def open_retriever(name: str, texts: Sequence[str]) -> Retriever:
 
 
 def retriever_name(name: str) -> str:
-    """Name a retriever for a run: a model by its folder alone, without the path on this machine."""
+    """Return the name of a retriever in a run; of a model the folder alone, not its path."""
     kind, _, path = name.partition(":")
     return f"{kind}:{Path(path).resolve().name}" if path else kind
 
 
-@lru_cache(maxsize=1)  # every cell of a grid asks for the same model
+@lru_cache(maxsize=1)  # every configuration of a grid uses the same model
 def _encoder(path: str) -> Encode:
     if not Path(path).is_dir():
-        raise DataError(f"embedding model {path!r} is no folder; accepted: {ACCEPTED}; none is downloaded")
+        raise DataError(f"embedding model {path!r} is not a folder; accepted: {ACCEPTED}; none is downloaded")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     try:
         from sentence_transformers import SentenceTransformer

@@ -1,4 +1,4 @@
-"""Tokens as a measure of text: where they begin, and how many a text has, by the bundled tokenizer."""
+"""Token offsets and counts of a text, by the bundled tokenizer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from metrics.schema.scores import IntArray
 
 __all__ = ["count_tokens", "token_starts"]
 
-PIECE = 100_000  # characters tokenised at once: bounds the memory that long texts take
+BLOCK = 100_000  # characters tokenized at once: bounds the memory that long texts take
 
 
 @cache
@@ -25,7 +25,7 @@ def _tokenizer() -> Any:
 
 
 def token_starts(text: str) -> IntArray:
-    """Give the character at which each token of a text begins.
+    """Return the character at which each token of a text begins.
 
     A character that takes several tokens, as an emoji does, is that many times the start of one.
 
@@ -34,19 +34,19 @@ def token_starts(text: str) -> IntArray:
     """
     parts, at = [], 0
     while at < len(text):
-        end = _piece_end(text, at)
+        end = _block_end(text, at)
         offsets = _tokenizer().encode(text[at:end]).offsets
         parts.append(np.array([start for start, _ in offsets], dtype=np.int64) + at)
         at = end
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
 
 
-def _piece_end(text: str, at: int) -> int:
-    """End a piece behind a line where there is one, so that no word is cut."""
-    if len(text) - at <= PIECE:
+def _block_end(text: str, at: int) -> int:
+    """Return the end of a block: behind a line where there is one, so that no word is split."""
+    if len(text) - at <= BLOCK:
         return len(text)
-    line = text.rfind("\n", at, at + PIECE)
-    return line + 1 if line > at else at + PIECE
+    line = text.rfind("\n", at, at + BLOCK)
+    return line + 1 if line > at else at + BLOCK
 
 
 def count_tokens(text: str) -> int:

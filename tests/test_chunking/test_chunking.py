@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.chunking.chunkers import STRATEGIES, UNITS, Chunking, Strategy, TokenizedText, Unit, chunks_of
-from data.chunking.tokens import PIECE, count_tokens, token_starts
+from data.chunking.tokens import BLOCK, count_tokens, token_starts
 from data.errors import DataError
 
 MARKDOWN = """# Trains
@@ -68,7 +68,7 @@ def test_windows_that_end_inside_one_character_are_one_chunk() -> None:
 
 
 def test_long_texts_are_tokenised_in_pieces() -> None:
-    text = "word " * (PIECE // 5 * 2 + 7)
+    text = "word " * (BLOCK // 5 * 2 + 7)
     starts = token_starts(text)
     assert starts[-1] < len(text)
     assert (starts[1:] >= starts[:-1]).all()

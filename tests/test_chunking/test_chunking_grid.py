@@ -241,7 +241,7 @@ QUESTION = {"question": "q?", "relevant_spans": [{"doc_id": "a", "start": 0, "en
         ([{**QUESTION, "relevant_spans": [ELSEWHERE]}], "'z' is no document of the corpus"),
         ([{**QUESTION, "relevant_spans": [{"doc_id": "a", "start": 0, "end": 99}]}], "a has 11 characters"),
         ([{**QUESTION, "relevant_spans": [{"doc_id": "a", "start": 5, "end": 5}]}], "start < end"),
-        ([QUESTION, QUESTION], "stands at line 1 already"),
+        ([QUESTION, QUESTION], "at line 1 already"),
         ([{"question": "q?"}], "the column relevant_spans is missing"),
         ([{"question": "q?", "relevant_spans": []}], "no question has gold in this corpus"),
         ([{"question": "q?", "references": WRONG, "corpus_id": "a"}], "reads 'hel', not 'xyz'"),

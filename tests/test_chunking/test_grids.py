@@ -180,9 +180,9 @@ def test_left_over_runs_are_all_there(workspace: RunStore) -> None:
         _cell(workspace, size, 0, list(GOOD), embed=model)
     (grid,) = grids_of(workspace.runs())
     assert [cell.other_settings["embed"] for cell in grid.trials if cell.size == 256] == ["a", "b"]
-    assert len(grid.heatmap_trials) == 2, "one cell a place of the map"
+    assert len(grid.heatmap_trials) == 2, "one trial for each place on the map"
     assert "differ in embed too" in grid.notes[0]
-    assert "cut alike" in grid.notes[1]
+    assert "the same chunking" in grid.notes[1]
     assert not any("run again" in note for note in grid.notes)
 
 
