@@ -1,1 +1,4 @@
-"""The Chunking page: the results of a grid, and the form that runs one."""
+"""The Chunking page: the ranking of a grid, the form that starts a grid search, and its progress.
+
+Imported by the page alone.
+"""
