@@ -1,4 +1,4 @@
-"""The charts of the calibration by people, as pure functions."""
+"""The charts of the Judge page, as pure functions."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ Words = tuple[str, str]
 
 @dataclass(frozen=True)
 class Mean:
-    """One way to state a mean.
+    """One estimate of a mean.
 
     Attributes:
         label: what it is.
         value: the mean.
         low: lower end of its 95 % interval; NaN where there is none.
         high: upper end.
-        n: what it rests on, in words.
-        main: whether it is the one to read.
+        n: what it is based on, in words.
+        main: whether it is the one to use.
     """
 
     label: str
@@ -58,17 +58,17 @@ def confusion_matrix(
     counts: Confusion,
     words: tuple[Words, Words],
     titles: tuple[str, str],
-    marks: Sequence[str],
+    cohorts: Sequence[str],
     dark: bool = False,
 ) -> go.Figure:
-    """Draw the four counts; a cell carries the mark that leads to its cases.
+    """Draw the four counts; a cell carries the cohort of its cases.
 
     Args:
-        counts: the pairs of verdicts.
-        words: (yes, no) of people, and of the metric.
-        titles: of people's side and of the metric's.
-        marks: of the cells, in the order of data.labels.agreement.CELLS.
-        dark: whether it stands on a dark ground.
+        counts: the pairs of labels.
+        words: (yes, no) of the human labels, and of the metric.
+        titles: of the human labels and of the metric.
+        cohorts: of the cells, in the order of data.labels.agreement.CELLS.
+        dark: whether the theme is dark.
     """
     by_cell = dict(zip(CELLS, (counts.tp, counts.fn, counts.fp, counts.tn), strict=True))
     figure = go.Figure()
@@ -82,25 +82,25 @@ def confusion_matrix(
         marker={"symbol": "square", "size": 92, "color": GREY, "opacity": 0.001},
         text=[_in_cell(cell, count, counts) for cell, count in by_cell.items()],
         textfont={"size": 15, "color": INK[dark]},
-        customdata=[[mark] for mark in marks],
+        customdata=[[cohort] for cohort in cohorts],
         hovertemplate="%{text}<extra></extra>",
         showlegend=False,
     )
-    (people_yes, people_no), (held_yes, held_no) = words
+    (human_yes, human_no), (metric_yes, metric_no) = words
     figure.update_xaxes(
         title=chart_text(shorten(titles[1], LONGEST_NAME)), side="top", showgrid=False, zeroline=False,
-        tickvals=[0, 1], ticktext=[chart_text(held_yes), chart_text(held_no)], range=[-0.55, 1.55],
+        tickvals=[0, 1], ticktext=[chart_text(metric_yes), chart_text(metric_no)], range=[-0.55, 1.55],
     )  # fmt: skip
     figure.update_yaxes(
         title=chart_text(shorten(titles[0], LONGEST_NAME)), tickvals=[1, 0], showgrid=False, zeroline=False,
-        ticktext=[chart_text(people_yes), chart_text(people_no)], range=[-0.55, 1.55], automargin=True,
+        ticktext=[chart_text(human_yes), chart_text(human_no)], range=[-0.55, 1.55], automargin=True,
     )  # fmt: skip
     with_layout(figure, 330, clickmode="event+select", showlegend=False)
     return figure.update_layout(margin={"t": 64, "b": 8})
 
 
 def _add_cell(figure: go.Figure, cell: Cell, share: float) -> None:
-    """Fill a cell by its share of what people said; agreement blue, disagreement vermilion."""
+    """Fill a cell by its share of the human label; agreement blue, disagreement vermilion."""
     x, y = _PLACES[cell]
     colour = BLUE if cell in ("yes-yes", "no-no") else VERMILION
     figure.add_shape(
@@ -117,42 +117,52 @@ def _in_cell(cell: Cell, count: int, counts: Confusion) -> str:
 
 
 def ranking_dots(ranking: Sequence[tuple[EvaluatedMetric, Agreement]], chosen: EvaluatedMetric) -> go.Figure:
-    """Draw the rank correlation of each metric with people, with its interval; a point carries its metric.
+    """Draw the rank correlation of each metric with human labels; a point carries its metric.
 
     Args:
         ranking: metrics with their correlation, the strongest first.
-        chosen: the one on display.
+        chosen: the metric on display.
     """
-    known = [(held, one) for held, one in ranking if np.isfinite(one.value)]
+    defined = [(metric, agreement) for metric, agreement in ranking if np.isfinite(agreement.value)]
     figure = go.Figure()
-    for mine, colour, symbol in ((False, GREY, "circle"), (True, ORANGE, "diamond")):
-        part = [(held, one) for held, one in known if (held == chosen) == mine]
+    for is_chosen, colour, symbol in ((False, GREY, "circle"), (True, ORANGE, "diamond")):
+        part = [pair for pair in defined if (pair[0] == chosen) == is_chosen]
+        agreements = [agreement for _, agreement in part]
+        values = [agreement.value for agreement in agreements]
         figure.add_scatter(
-            x=[one.value for _, one in part],
-            y=[_row_name(held.title) for held, _ in part],
+            x=values,
+            y=[_row_name(metric.title) for metric, _ in part],
             mode="markers",
             marker={"color": colour, "symbol": symbol, "size": 11},
-            error_x=error_bars([one.value for _, one in part], *_ends([one for _, one in part])),
+            error_x=error_bars(values, *_bounds(agreements)),
             customdata=[
-                [held.key, f"{one.n:,}", interval_text(_end(one.low), _end(one.high))] for held, one in part
+                [
+                    metric.key,
+                    f"{agreement.n:,}",
+                    interval_text(_finite(agreement.low), _finite(agreement.high)),
+                ]
+                for metric, agreement in part
             ],
             hovertemplate="%{y}: %{x:.2f} %{customdata[2]}, n = %{customdata[1]}<extra></extra>",
             showlegend=False,
         )
-    rows = [_row_name(held.title) for held, _ in known]
+    rows = [_row_name(metric.title) for metric, _ in defined]
     figure.add_vline(x=0, line_color=GREY, line_dash="dot")
     figure.update_yaxes(
         type="category", categoryorder="array", categoryarray=rows[::-1], automargin=True, ticksuffix="  "
     )
-    figure.update_xaxes(title="Spearman's rank correlation with people, 95 % interval", range=[-1.03, 1.03])
+    figure.update_xaxes(
+        title="Spearman's rank correlation with human labels, 95 % interval", range=[-1.03, 1.03]
+    )
     return with_layout(figure, FRAME + 20 + ROW * len(rows), clickmode="event+select")
 
 
-def _ends(part: Sequence[Agreement | Mean]) -> tuple[list[float | None], list[float | None]]:
-    return [_end(one.low) for one in part], [_end(one.high) for one in part]
+def _bounds(estimates: Sequence[Agreement | Mean]) -> tuple[list[float | None], list[float | None]]:
+    lows = [_finite(estimate.low) for estimate in estimates]
+    return lows, [_finite(estimate.high) for estimate in estimates]
 
 
-def _end(value: float) -> float | None:
+def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
@@ -161,29 +171,32 @@ def _row_name(title: str) -> str:
 
 
 def mean_rows(means: Sequence[Mean]) -> go.Figure:
-    """Draw the ways to state a mean below each other, the one to read in colour."""
+    """Draw the estimates of a mean below each other, the one to use in colour."""
     figure = go.Figure()
     for main, colour, symbol in ((False, GREY, "circle"), (True, BLUE, "diamond")):
-        part = [one for one in means if one.main == main]
+        part = [mean for mean in means if mean.main == main]
         figure.add_scatter(
-            x=[one.value for one in part],
-            y=[one.label for one in part],
+            x=[mean.value for mean in part],
+            y=[mean.label for mean in part],
             mode="markers+text",
-            text=[f"{number(one.value)} {interval_text(_end(one.low), _end(one.high))}" for one in part],
+            text=[
+                f"{number(mean.value)} {interval_text(_finite(mean.low), _finite(mean.high))}"
+                for mean in part
+            ],
             textposition="top center",
             marker={"color": colour, "symbol": symbol, "size": 12},
-            error_x=error_bars([one.value for one in part], *_ends(part)),
-            customdata=[[one.n] for one in part],
+            error_x=error_bars([mean.value for mean in part], *_bounds(part)),
+            customdata=[[mean.n] for mean in part],
             hovertemplate="%{y}: %{text}, %{customdata[0]}<extra></extra>",
             showlegend=False,
         )
-    labels = [one.label for one in means]
+    labels = [mean.label for mean in means]
     figure.update_yaxes(
         type="category", categoryorder="array", categoryarray=labels[::-1], automargin=True, ticksuffix="  ",
         range=[-0.6, len(labels) - 0.3],
     )  # fmt: skip
-    low = min([0.0, *(one.low for one in means if np.isfinite(one.low))])
-    high = max([1.0, *(one.high for one in means if np.isfinite(one.high))])
+    low = min([0.0, *(mean.low for mean in means if np.isfinite(mean.low))])
+    high = max([1.0, *(mean.high for mean in means if np.isfinite(mean.high))])
     figure.update_xaxes(title="mean, 95 % interval", range=[low - 0.05, high + 0.05])
     return with_layout(figure, FRAME + 52 * len(labels))
 
@@ -194,32 +207,34 @@ _LONGEST = 44
 
 def label_bars(counts: Sequence[LabelCount], run_id: str) -> go.Figure:
     """Draw the cases of a run by failure label, the most frequent on top; a bar carries its label."""
-    shown = [one for one in counts if one.by_run.get(run_id)]
-    shown = sorted(shown, key=lambda one: -one.by_run[run_id])[:MOST_BARS]
-    places = list(range(len(shown)))
-    cases = [one.by_run[run_id] for one in shown]
+    shown = [label_count for label_count in counts if label_count.by_run.get(run_id)]
+    shown = sorted(shown, key=lambda label_count: -label_count.by_run[run_id])[:MOST_BARS]
+    positions = list(range(len(shown)))
+    cases = [label_count.by_run[run_id] for label_count in shown]
     figure = go.Figure(
         go.Bar(
-            y=places,
+            y=positions,
             x=cases,
             orientation="h",
             marker_color=BLUE,
             text=[f"{n:,}" for n in cases],
             textposition="outside",
             cliponaxis=False,
-            customdata=[[one.label, chart_text(shorten(one.label, 200))] for one in shown],
+            customdata=[
+                [label_count.label, chart_text(shorten(label_count.label, 200))] for label_count in shown
+            ],
             hovertemplate="%{customdata[1]}: %{x:,} cases<extra></extra>",
         )
     )
     figure.update_yaxes(
-        tickvals=places,
-        ticktext=[chart_text(shorten(one.label, _LONGEST)) for one in shown],
+        tickvals=positions,
+        ticktext=[chart_text(shorten(label_count.label, _LONGEST)) for label_count in shown],
         range=[len(shown) - 0.4, -0.6],
         automargin=True,
         ticksuffix="  ",
     )
     figure.update_xaxes(
-        title="cases that people gave the label",
+        title="cases with the label",
         range=[0, 1.12 * max(cases, default=1)],
         automargin=True,
         tickformat=",d",
@@ -235,7 +250,7 @@ def label_bars(counts: Sequence[LabelCount], run_id: str) -> go.Figure:
 
 
 def status_chart(counts: Mapping[str, int]) -> go.Figure:
-    """Draw samples by what became of their judging, one bar a state."""
+    """Draw the samples by judge status, one bar per status."""
     words = list(counts)
     total = sum(counts.values())
     colours = {"scored": BLUE, "not_applicable": GREY, "not run": GREY}

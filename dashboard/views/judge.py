@@ -14,15 +14,14 @@ from dashboard.shell.widgets import pick
 from dashboard.wording.escaping import markdown_text
 from data.labels.reviewed_cases import reviewed_cases
 
-PARTS = {"": "The judge", "people": "Judge against people", "errors": "What people found"}
+PARTS = {"": "The judge", "people": "Compare with human labels", "errors": "Error analysis"}
 
 view = current_view()
 st.title("What does the judge say, and is it right?")
-read = reviewed_cases(view.store.ledger, [view.run.run_id])
+reviewed = reviewed_cases(view.store.ledger, [view.run.run_id])
 st.caption(
-    f"People have read {read.cases:,} of {view.run.n:,} answers of "
-    f"{markdown_text(view.labels[view.run.run_id])}. "
-    "Read 50 to 100 before trusting what a judge says of the rest."
+    f"{reviewed.cases:,} of {view.run.n:,} answers of {markdown_text(view.labels[view.run.run_id])} "
+    "have been reviewed by annotators. Review 50 to 100 before trusting a judge on the rest."
 )
 part = pick("part", PARTS)
 if part == "people":
@@ -30,17 +29,16 @@ if part == "people":
 elif part == "errors":
     error_analysis_section(view)
 else:
-    made = current_result(view)
+    judge_result = current_result(view)
     running = judge_jobs(view)
-    if made is None:
+    if judge_result is None:
         st.info(
-            "No judge has read this run. Claude can: one reading an answer gives faithfulness, answer "
-            "relevancy, context recall and precision, correctness, refusals and the documents that were "
-            "used. "
+            "No judge has evaluated this run. Claude can: one evaluation per answer gives faithfulness, "
+            "answer relevancy, context recall and precision, correctness, refusals and the used documents. "
             "It needs an API key; everything else here works without one."
         )
     else:
-        verdict_section(view, made)
+        verdict_section(view, judge_result)
     if not running:
-        st.subheader("Let Claude read the answers" if made is None else "Judge again, or more")
+        st.subheader("Let Claude evaluate the answers" if judge_result is None else "Judge again, or more")
         judge_form(view)

@@ -1,4 +1,4 @@
 """Answers generated from gold, retrieved or no documents (`ragtriage generate`).
 
-May import every room of `data` but `gates`.
+May import every other package of `data` except `api`, `demo` and `gates`.
 """

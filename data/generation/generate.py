@@ -1,7 +1,7 @@
-"""Answering the questions of a run anew: from its gold documents, from what it retrieved, or from nothing.
+"""Generating new answers to the questions of a run: from gold documents, retrieved ones, or none.
 
-The answers make a run of their own. Beside the one it was made from it tells what is lost in retrieval and
-what in generation, see data.comparison.oracle_gap.
+The answers are a run of their own. Compared with the original it separates retrieval errors from generation
+errors, see data.comparison.oracle_gap.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ SCHEMA = {
 EXPECTED_TOKENS = 300
 NO_TEXTS = "the sample has no retrieved document with a text"
 NOT_ASKED = "not asked"
-ASKED = ("question", "history")
-GOLD = ("retrieved", "candidates", "relevant", "relevant_spans")
+QUESTION_COLUMNS = ("question", "history")
+GOLD_COLUMNS = ("retrieved", "candidates", "relevant", "relevant_spans")
 OF_THE_QUESTION = (
     *("question_id", "repeat", "question", "history", "conversation_id", "search_query"),
     *("reference_answer", "relevant", "relevant_spans", "answerable", "query_type", "tags"),
@@ -60,7 +60,7 @@ class GenerationTask:
 
     Attributes:
         context: one of CONTEXTS.
-        texts: where the texts of gold documents are looked up, for the oracle.
+        texts: texts of the gold documents, for the oracle context.
         answering: the fixed prompt.
     """
 
@@ -74,7 +74,7 @@ class GenerationTask:
 
     @property
     def kind(self) -> str:
-        """What it is."""
+        """Kind of the stored results."""
         return f"answer:{self.context}"
 
     @property
@@ -85,19 +85,22 @@ class GenerationTask:
     @property
     def columns(self) -> tuple[str, ...]:
         """Sample columns that it reads."""
-        return (*ASKED, *{"oracle": GOLD, "retrieved": ("retrieved",), "none": ()}[self.context])
+        return (
+            *QUESTION_COLUMNS,
+            *{"oracle": GOLD_COLUMNS, "retrieved": ("retrieved",), "none": ()}[self.context],
+        )
 
     def documents(self, sample: Sample) -> tuple[list[dict[str, Any]], str]:
-        """Give the documents that the context holds, in rank order; without any, the reason."""
+        """Return the documents of the context in rank order; without any, the reason."""
         if self.context == "none":
             return [], ""
         if self.context == "oracle":
             return oracle_documents(sample, self.texts)
         listed = list(sample["retrieved"] or ())
-        return (listed, "") if any(one["text"] for one in listed) else ([], NO_TEXTS)
+        return (listed, "") if any(document["text"] for document in listed) else ([], NO_TEXTS)
 
     def workflow(self, task_sample: TaskSample) -> Workflow:
-        """Ask for the answer; repeats of a question ask the same, so that one answer stands for them all."""
+        """Ask for the answer; repeats of a question send the same request and share its answer."""
         documents, reason = self.documents(task_sample.sample)
         if reason:
             return TaskResult("not_applicable", reason)
@@ -120,12 +123,14 @@ class GenerationTask:
 
 
 def _asked(sample: Sample, documents: Iterable[Mapping[str, Any]]) -> JudgedCase:
-    """Make the case that is sent: never with the answer or the reference."""
+    """Return the case that is sent: never with the answer or the reference."""
     return JudgedCase(
         question=sample["question"],
         history=tuple((turn["role"] or "", turn["text"] or "") for turn in sample["history"] or ()),
         documents=tuple(
-            Document(rank, one["text"]) for rank, one in enumerate(documents, start=1) if one["text"]
+            Document(rank, document["text"])
+            for rank, document in enumerate(documents, start=1)
+            if document["text"]
         ),
     )
 
@@ -140,106 +145,111 @@ def _check(reply: object) -> str:
 def generated_run(
     run: Run,
     samples: Iterable[Sample],
-    outcomes: Mapping[int, TaskResult],
-    work: GenerationTask,
+    results: Mapping[int, TaskResult],
+    task: GenerationTask,
     model: str,
 ) -> ParsedRun:
-    """Make the draft of the run that the answers are.
+    """Return the run of the answers, ready to import.
 
-    Questions, references and gold are those of the original run. What spoke of its answers is left out:
+    Questions, references and gold are those of the original run. All that belongs to its answers is left out:
     scores, labels, claims, used documents, citations, latency and the like. A sample without an answer stays,
     with the reason under `extra`.
 
     Args:
         run: the original run.
-        samples: its samples as stored, each with its row.
-        outcomes: what the work came to, by row.
-        work: what was asked.
-        model: who answered.
+        samples: its stored samples, each with its row.
+        results: of the task, by row.
+        task: what was asked.
+        model: that answered.
     """
     config = {
         **run.config,
         "generator_model": model,
-        "generator_prompt": work.prompt,
-        "context": work.context,
+        "generator_prompt": task.prompt,
+        "context": task.context,
         "generated_from": run.run_id,
     }
     return ParsedRun(
-        name=f"{run.name} ({CONTEXTS[work.context]})",
-        records=_records(samples, outcomes, work),
+        name=f"{run.name} ({CONTEXTS[task.context]})",
+        records=_records(samples, results, task),
         file=f"{run.run_id} answered by {model}",
         format="generated",
         config=config,
         dataset=run.dataset,
         dataset_version=run.dataset_version,
         corpus_version=run.corpus_version,
-        notes=_notes(run, outcomes, work, model),
+        notes=_notes(run, results, task, model),
     )
 
 
 def _records(
-    samples: Iterable[Sample], outcomes: Mapping[int, TaskResult], work: GenerationTask
+    samples: Iterable[Sample], results: Mapping[int, TaskResult], task: GenerationTask
 ) -> Iterator[Record]:
     for sample in samples:
-        yield sample["row"] + 1, _record(sample, outcomes.get(sample["row"]), work)
+        yield sample["row"] + 1, _record(sample, results.get(sample["row"]), task)
 
 
-def _record(sample: Sample, outcome: TaskResult | None, work: GenerationTask) -> dict[str, Any]:
-    names = OF_THE_QUESTION if work.context != "retrieved" else (*OF_THE_QUESTION, *OF_THE_RETRIEVAL)
+def _record(sample: Sample, result: TaskResult | None, task: GenerationTask) -> dict[str, Any]:
+    names = OF_THE_QUESTION if task.context != "retrieved" else (*OF_THE_QUESTION, *OF_THE_RETRIEVAL)
     record = native_record({**{name: sample.get(name) for name in names}, "extra": None})
-    record["context_mode"] = MODES[work.context]
-    if work.context == "oracle":
-        record["retrieved"] = work.documents(sample)[0] or None
-    if outcome is not None and outcome.status == "scored":
-        record["answer"] = _storable(outcome.payload["answer"])
+    record["context_mode"] = MODES[task.context]
+    if task.context == "oracle":
+        record["retrieved"] = task.documents(sample)[0] or None
+    if result is not None and result.status == "scored":
+        record["answer"] = _storable(result.payload["answer"])
     else:
-        status, reason = (outcome.status, outcome.reason) if outcome else ("not_run", NOT_ASKED)
+        status, reason = (result.status, result.reason) if result else ("not_run", NOT_ASKED)
         record["no_answer"] = {"status": status, "reason": reason}
     return record
 
 
 def _storable(text: str) -> str:
-    """Replace half surrogate pairs, which no file can carry."""
+    """Replace lone surrogates, which no file can hold."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _notes(run: Run, outcomes: Mapping[int, TaskResult], work: GenerationTask, model: str) -> tuple[str, ...]:
-    given = sum(one.status == "scored" for one in outcomes.values())
-    held = {"oracle": "the gold documents", "retrieved": "the retrieved documents", "none": "no documents"}
-    first = f"{given} of {run.n} samples of {run.run_id} were answered by {model} from {held[work.context]}"
-    failed = [one for one in outcomes.values() if one.status != "scored"]
-    lacking = [
+def _notes(run: Run, results: Mapping[int, TaskResult], task: GenerationTask, model: str) -> tuple[str, ...]:
+    answered = sum(result.status == "scored" for result in results.values())
+    contexts = {
+        "oracle": "the gold documents",
+        "retrieved": "the retrieved documents",
+        "none": "no documents",
+    }
+    source = contexts[task.context]
+    first = f"{answered} of {run.n} samples of {run.run_id} were answered by {model} from {source}"
+    failed = [result for result in results.values() if result.status != "scored"]
+    missing = [
         f"{count} without an answer ({status.replace('_', ' ')}), for instance: "
-        + next(one.reason for one in failed if one.status == status)
-        for status, count in Counter(one.status for one in failed).most_common()
+        + next(result.reason for result in failed if result.status == status)
+        for status, count in Counter(result.status for result in failed).most_common()
     ]
-    others = run.n - len(outcomes)
-    return (first, *lacking, *([f"{others} without an answer: {NOT_ASKED}"] if others else []))
+    others = run.n - len(results)
+    return (first, *missing, *([f"{others} without an answer: {NOT_ASKED}"] if others else []))
 
 
 def generate_run(
-    store: RunStore, run: Run, outcomes: Mapping[int, TaskResult], work: GenerationTask, model: str
+    store: RunStore, run: Run, results: Mapping[int, TaskResult], task: GenerationTask, model: str
 ) -> Run:
-    """Put the run that the answers are into the workspace, in the original's project, and score it.
+    """Import the run of the answers into the original's project, and score it.
 
     Args:
         store: of the workspace.
         run: the original run.
-        outcomes: what the work came to, by row of the original run.
-        work: what was asked.
-        model: who answered.
+        results: of the task, by row of the original run.
+        task: what was asked.
+        model: that answered.
 
     Raises:
         DataError: no sample has an answer.
     """
-    if not any(one.status == "scored" for one in outcomes.values()):
-        why = Counter(one.reason for one in outcomes.values()).most_common(1)
+    if not any(result.status == "scored" for result in results.values()):
+        reasons = Counter(result.reason for result in results.values()).most_common(1)
         raise DataError(
-            f"{run.name} ({run.run_id}): no sample got an answer from {CONTEXTS[work.context]} "
-            f"({why[0][0] if why else NOT_ASKED}); accepted: a run with at least one"
+            f"{run.name} ({run.run_id}): no sample got an answer from {CONTEXTS[task.context]} "
+            f"({reasons[0][0] if reasons else NOT_ASKED}); accepted: a run with at least one"
         )
     stored = StoredSamples(store.workspace.samples_path(run.run_id))
     blocks = (range(start, min(start + AT_ONCE, run.n)) for start in range(0, run.n, AT_ONCE))
     samples = (sample for rows in blocks for sample in stored.read(rows))
-    draft = generated_run(run, samples, outcomes, work, model)
-    return import_parsed_runs(store, [draft], run.project, ValidationErrors(draft.file))[-1].run
+    parsed = generated_run(run, samples, results, task, model)
+    return import_parsed_runs(store, [parsed], run.project, ValidationErrors(parsed.file))[-1].run

@@ -98,7 +98,7 @@ def test_without_people_it_says_what_to_do(
 ) -> None:
     _loaded(workspace, 3)
     app = _open(script, workspace, monkeypatch)
-    assert "Nobody has labelled" in _words(app)
+    assert "No case of this run has a human label" in _words(app)
     assert "150 to 300 labels" in _words(app)
     app.button(key="calibration_label").click().run()
     assert "What exactly went wrong" in _words(app)
@@ -113,7 +113,7 @@ def test_mtrag_shows_agreement_of_every_metric(
     for told in (
         "n = 159 of 159 cases",
         "alpha **0.49** [0.34, 0.62]",
-        "7 people",
+        "7 annotators",
         "Not measured",
         "150 to 300",
     ):
@@ -143,11 +143,11 @@ def test_pickers_and_cut_offs_live_in_the_selection(
     app.slider(key="pick_human_threshold").set_value(0.75).run()
     chosen = app.session_state["selection"]
     assert (chosen.evaluated, chosen.human_threshold) == ("rouge_l:imported", 0.75)
-    assert "people high from 0.75" in _words(app)
+    assert "human high from 0.75" in _words(app)
     app.selectbox(key="pick_dimension").select("imported:unanswerable").run()
     assert app.session_state["selection"].evaluated == ""
     assert "Refused (estimated)" in _figures(app)[0]["layout"]["xaxis"]["title"]["text"]
-    assert "no case was labelled by two people" in _words(app)
+    assert "no case was labelled by two annotators" in _words(app)
 
 
 @pytest.mark.parametrize(("labels", "few"), [(12, True), (60, False)])
@@ -190,8 +190,8 @@ def test_what_could_not_be_rated_is_said_and_titles_stay_text(
     app = _open(script, workspace, monkeypatch, dimension="faithfulness", evaluated=f"{metric}:imported")
     words = _words(app)
     assert "5 drawn cases could not be rated, left out" in words
-    caption = next(str(one.value) for one in app.caption if "another quantity" in str(one.value))
-    assert "The mean is over what people can rate" in caption
+    caption = next(str(one.value) for one in app.caption if "another dimension" in str(one.value))
+    assert "The mean is over what annotators can rate" in caption
     assert "](http" not in caption.replace("\\", "\0")
 
 
@@ -207,7 +207,7 @@ def test_one_run_two_and_many(
     scored_runs = [_loaded(workspace, 6, f"v{at}") for at in range(n)]
     workspace.ledger.add_label(_case(scored_runs[-1], 0), "Ann", "pass")
     app = _open(script, workspace, monkeypatch, run=scored_runs[-1].run.run_id)
-    assert "n = 1 of 1 case that people spoke of" in _words(app)
+    assert "n = 1 of 1 labelled case" in _words(app)
     assert "Left out: 1 labelled case found by browsing." in _words(app)
 
 

@@ -104,7 +104,7 @@ def test_with_nothing_read_the_page_says_where_to_begin(
     _run(workspace)
     app = _open(workspace, tmp_path, monkeypatch, person="")
     words = _words(app)
-    assert "**0 of 60 cases** read by people. Read 50 to 100 before you trust any number of a judge" in words
+    assert "**0 of 60 cases** reviewed. Read 50 to 100 before trusting a judge" in words
     assert "press N" in words
     assert "None yet. Gather them" in words
     assert _bars(app) is None
@@ -115,11 +115,11 @@ def test_with_nothing_read_the_page_says_where_to_begin(
 @pytest.mark.parametrize(
     ("n", "read", "told"),
     [
-        (60, 1, "1 of 60 cases** read by people. Read 50 to 100 before you trust any number of a judge: 49"),
-        (60, 50, "50 of 60 cases** read by people. 100 are better"),
-        (60, 60, "60 of 60 cases** read by people: enough"),
-        (120, 100, "100 of 120 cases** read by people: enough"),
-        (3, 1, "1 of 3 cases** read by people. Read all 3 before you trust any number of a judge: 2 to go"),
+        (60, 1, "1 of 60 cases** reviewed. Read 50 to 100 before trusting a judge: 49"),
+        (60, 50, "50 of 60 cases** reviewed. 100 are better"),
+        (60, 60, "60 of 60 cases** reviewed: enough"),
+        (120, 100, "100 of 120 cases** reviewed: enough"),
+        (3, 1, "1 of 3 cases** reviewed. Read all 3 before trusting a judge: 2 to go"),
     ],
 )
 def test_how_many_were_read_and_how_many_are_advised(

@@ -62,8 +62,8 @@ def test_without_a_reading_and_without_a_key_the_page_says_what_to_do(
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     store, run = made(tmp_path, 3)
     app = opened(store, monkeypatch, run)
-    assert "No judge has read this run" in said(app)
-    assert "People have read 0 of 3 answers" in said(app)
+    assert "No judge has evaluated this run" in said(app)
+    assert "0 of 3 answers" in said(app)
     next(one for one in app.button if one.label == "Show the plan").click().run()
     assert not app.exception
     assert "set ANTHROPIC_API_KEY" in said(app)
@@ -304,7 +304,7 @@ def test_injected_instructions_are_warned_of(tmp_path: Path, monkeypatch: pytest
 
 @pytest.mark.parametrize(
     ("part", "title"),
-    [("people", "Do people agree with the numbers?"), ("errors", "Read first: what people have seen")],
+    [("people", "Do the metrics agree with human labels?"), ("errors", "Read cases first")],
 )
 def test_the_parts_live_in_the_address(
     part: str, title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""How far the judge, and every other metric, can be trusted: held against what people said."""
+"""How far the judge, and every other metric, agrees with human labels, and the mean that they correct."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.charts.judge import Mean, confusion_matrix, mean_rows, ranking_dots
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, draw, facts, show_table
 from dashboard.shell.session import View, current_selection, keep, open_cases
 from dashboard.shell.user import may_write
@@ -29,208 +30,101 @@ from data.labels.ppi_estimate import ADVISED_LABELS, FEW_LABELS, PpiEstimate, pp
 from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 from metrics.statistics.agreement import Agreement
-from metrics.statistics.ppi import PpiMean
 
-__all__ = [
-    "calibration_section",
-    "mean_section",
-]
+__all__ = ["calibration_section"]
 
 ADVICE = f"{ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels drawn at random are advised"
-
-
-@st.cache_resource(max_entries=64, show_spinner="Correcting the mean")
-def _corrected(
-    _scored: ScoredRun,
-    _people: HumanRatings,
-    key: tuple[object, ...],  # noqa: ARG001 -- cache key
-    held: EvaluatedMetric,
-    cuts: Thresholds,
-) -> PpiEstimate:
-    return ppi_estimate(_scored, _people, held, cuts)
-
-
-def mean_section(
-    scored: ScoredRun,
-    people: HumanRatings,
-    held: EvaluatedMetric | None,
-    cuts: Thresholds,
-    stamp: tuple[object, ...],
-) -> None:
-    """Draw the corrected mean beside the metric's own, or say what it needs.
-
-    Args:
-        scored: the run.
-        people: what they said.
-        held: the metric on all samples; None where there is none.
-        cuts: cut-offs of people and of the metric.
-        stamp: changes when scores or labels do.
-    """
-    st.markdown("**What the mean would be if people labelled everything**")
-    found = None if held is None else _corrected(scored, people, (stamp, people.key), held, cuts)
-    if found is None or found.ppi is None or found.raw is None or held is None:
-        _nothing_drawn(people, found)
-        return
-    ppi = found.ppi
-    if ppi.n_labelled < FEW_LABELS:
-        st.warning(
-            f"{count(ppi.n_labelled, 'label')} drawn at random: fewer than {FEW_LABELS}, so the corrected "
-            f"mean is uncertain; {ADVICE}."
-        )
-    draw(mean_rows(_means(found, held, people)), "calibration_mean", "Means with their 95 % intervals")
-    facts([*_facts(ppi, found), "" if ppi.n_labelled < FEW_LABELS else _enough(ppi.n_labelled)])
-    st.caption(_reading(found, held, people, cuts))
-
-
-def _nothing_drawn(people: HumanRatings, found: PpiEstimate | None) -> None:
-    browsed = int(found.browsed) if found is not None else people.n
-    out = 0 if people.imported else browsed
-    left = f" Left out: {count(out, 'labelled case')} found by browsing." if out else ""
-    why = (
-        "scores that came in the file are no random sample of it that is known"
-        if people.imported
-        else "none is there"
-    )
-    if found is not None and people.n_drawn and found.unjudged:
-        why = f"of the {people.n_drawn:,} there, none has a value of the metric on a scale"
-    if found is not None and found.unrated:
-        left = f" {_unrated(found)}.{left}"
-    st.caption(f"Not measured: it needs labels drawn at random on the Cases page, and {why}.{left} {ADVICE}.")
-    if may_write() and st.button("Label cases at random", key="calibration_draw"):
-        open_cases()
-
-
-def _means(found: PpiEstimate, held: EvaluatedMetric, people: HumanRatings) -> list[Mean]:
-    ppi, raw = found.ppi, found.raw
-    assert ppi is not None  # noqa: S101 -- the caller draws nothing without them
-    assert raw is not None  # noqa: S101 -- likewise
-    whole, labels = ppi.n_labelled + ppi.n_unlabelled, ppi.classical
-    own = "the metric alone" if found.same_dimension else "the metric alone, another quantity"
-    return [
-        Mean(own, raw.mean, raw.low, raw.high, f"n = {whole:,}, {held.title}"),
-        Mean("labels alone", labels.mean, labels.low, labels.high, f"n = {ppi.n_labelled:,}"),
-        Mean(
-            "corrected", ppi.estimate, ppi.low, ppi.high,
-            f"{ppi.n_labelled:,} labels of {people.title} and {ppi.n_unlabelled:,} other samples", True,
-        ),
-    ]  # fmt: skip
-
-
-def _facts(ppi: PpiMean, found: PpiEstimate) -> list[str]:
-    return [
-        f"corrected **{number(ppi.estimate)}** {interval_text(ppi.low, ppi.high)}",
-        f"{count(ppi.n_labelled, 'label')} drawn at random, {ppi.n_unlabelled:,} others by the metric alone",
-        f"worth {number(ppi.effective_n, 0)} labels without it",
-        f"the metric is off by {signed(ppi.bias)} where people labelled, its weight is {number(ppi.tuning)}",
-        f"{count(found.browsed, 'case')} labelled while browsing left out" if found.browsed else "",
-        f"{count(found.unjudged, 'labelled case')} without a value of the metric left out"
-        if found.unjudged
-        else "",
-        _unrated(found),
-        "prediction-powered inference, normal interval over questions or conversations, not cut to 0 to 1",
-    ]
-
-
-def _unrated(found: PpiEstimate) -> str:
-    return f"{count(found.unrated, 'drawn case')} could not be rated, left out" if found.unrated else ""
-
-
-def _enough(labels: int) -> str:
-    return "" if labels >= ADVISED_LABELS[0] else ADVICE
-
-
-def _reading(found: PpiEstimate, held: EvaluatedMetric, people: HumanRatings, cuts: Thresholds) -> str:
-    metric, quantity = markdown_text(held.title), markdown_text(people.title)
-    rated = " The mean is over what people can rate." if found.unrated else ""
-    if people.binary:
-        return f"A mean of yes or no: {metric} counts as yes from {cuts[1]:.2f} of its scale on.{rated}"
-    if not found.same_dimension:
-        return f"{metric} is another quantity: it only helps to narrow the mean of {quantity}.{rated}"
-    return f"Both are on the scale of {quantity}, 0 to 1.{rated}"
-
-
-Key = tuple[object, ...]  # where the scores lie, the state of the ledger, and the quantity
 _TITLES = {
     "spearman": "Spearman's rank correlation",
     "true_positive_rate": "True positive rate",
     "true_negative_rate": "True negative rate",
     "kappa": "Cohen's kappa",
-    "accuracy": "Same verdict",
+    "accuracy": "Accuracy",
 }
 _MEANINGS = {
     "spearman": "same order of cases: 1",
-    "true_positive_rate": "people {yes}: metric high",
-    "true_negative_rate": "people {no}: metric low",
-    "kappa": "beyond chance: 1, as chance: 0",
-    "accuracy": "the same side of both cut-offs",
+    "true_positive_rate": "human label {yes}: metric high",
+    "true_negative_rate": "human label {no}: metric low",
+    "kappa": "perfect agreement: 1, as by chance: 0",
+    "accuracy": "same side of both thresholds",
 }
 _COMPARED = {"nominal": "same or not", "ordinal": "by their order", "interval": "by their distance"}
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _quantities(_scored: ScoredRun, _ledger: Ledger, key: Key) -> list[str]:  # noqa: ARG001 -- cache key
-    return rated_dimensions(_scored, _ledger)
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _dimensions(scored: ScoredRun, ledger: Ledger) -> list[str]:
+    return rated_dimensions(scored, ledger)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _people(_scored: ScoredRun, _ledger: Ledger, key: Key, quantity: str) -> HumanRatings:  # noqa: ARG001 -- key
-    return human_ratings(_scored, _ledger, quantity)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _ratings(scored: ScoredRun, ledger: Ledger, dimension: str) -> HumanRatings:
+    return human_ratings(scored, ledger, dimension)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _options(_scored: ScoredRun, _people: HumanRatings, key: Key) -> list[EvaluatedMetric]:  # noqa: ARG001 -- cache key
-    return evaluated_metrics(_scored, _people)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _metrics(scored: ScoredRun, ledger: Ledger, dimension: str) -> list[EvaluatedMetric]:
+    return evaluated_metrics(scored, _ratings(scored, ledger, dimension))
 
 
-@st.cache_resource(max_entries=64, show_spinner="Comparing with people")
+@st.cache_resource(max_entries=64, show_spinner="Comparing with human labels", hash_funcs=HASH_FUNCS)
 def _calibration(
-    _scored: ScoredRun,
-    _people: HumanRatings,
-    key: Key,  # noqa: ARG001 -- cache key
-    held: EvaluatedMetric,
-    cuts: Thresholds,
+    scored: ScoredRun, ledger: Ledger, dimension: str, metric: EvaluatedMetric, thresholds: Thresholds
 ) -> Calibration:
-    return calibrate(_scored, _people, held, cuts)
+    return calibrate(scored, _ratings(scored, ledger, dimension), metric, thresholds)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Comparing every metric with people")
-def _ranking(_scored: ScoredRun, _people: HumanRatings, key: Key) -> list[tuple[EvaluatedMetric, Agreement]]:  # noqa: ARG001 -- key
-    return ranking(_scored, _people)
+@st.cache_resource(
+    max_entries=64, show_spinner="Comparing every metric with human labels", hash_funcs=HASH_FUNCS
+)
+def _ranking(scored: ScoredRun, ledger: Ledger, dimension: str) -> list[tuple[EvaluatedMetric, Agreement]]:
+    return ranking(scored, _ratings(scored, ledger, dimension))
 
 
-@st.cache_resource(max_entries=64, show_spinner="Comparing people with each other")
-def _alpha(_scored: ScoredRun, _ledger: Ledger, key: Key, quantity: str) -> Alpha:  # noqa: ARG001 -- cache key
-    return alpha_of(_scored, _ledger, quantity)
+@st.cache_resource(max_entries=64, show_spinner="Comparing annotators with each other", hash_funcs=HASH_FUNCS)
+def _alpha(scored: ScoredRun, ledger: Ledger, dimension: str) -> Alpha:
+    return alpha_of(scored, ledger, dimension)
+
+
+@st.cache_resource(max_entries=64, show_spinner="Correcting the mean", hash_funcs=HASH_FUNCS)
+def _estimate(
+    scored: ScoredRun, ledger: Ledger, dimension: str, metric: EvaluatedMetric, thresholds: Thresholds
+) -> PpiEstimate:
+    return ppi_estimate(scored, _ratings(scored, ledger, dimension), metric, thresholds)
 
 
 def calibration_section(view: View) -> None:
-    """Draw how far the metrics of the run agree with people, and the mean that their labels correct."""
-    st.subheader("Do people agree with the numbers?")
+    """Draw how far the metrics of the run agree with human labels, and the mean that the labels correct."""
+    st.subheader("Do the metrics agree with human labels?")
     scored, ledger = view.scored(view.run), view.store.ledger
-    stamp = (scored.scores_path.as_posix(), ledger.version())
-    keys = _quantities(scored, ledger, stamp)
-    if not keys:
-        _nobody()
+    dimensions = _dimensions(scored, ledger)
+    if not dimensions:
+        _no_labels()
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        quantity = choose("What people said", "dimension", keys, _offered, {"evaluated": ""}, width=280)
-        people, key = _people(scored, ledger, stamp, quantity), (*stamp, quantity)
-        held = _held_picker(_options(scored, people, key))
-        cuts = _cut_sliders(people)
-    if held is None:
-        st.info("No metric of this run has a value for the cases that people spoke of. Judge the run first.")
+        dimension = choose("Human labels", "dimension", dimensions, _offered, {"evaluated": ""}, width=280)
+        ratings = _ratings(scored, ledger, dimension)
+        metric = _metric_picker(_metrics(scored, ledger, dimension))
+        thresholds = _threshold_sliders(ratings)
+    if metric is None:
+        st.info("No metric of this run has a value for the labelled cases. Judge the run first.")
     else:
-        _agreement(people, held, cuts, _calibration(scored, people, key, held, cuts))
-        _ranked(_ranking(scored, people, key), held)
-    _between(people, _alpha(scored, ledger, stamp, quantity))
-    mean_section(scored, people, held, cuts, key)
+        calibration = _calibration(scored, ledger, dimension, metric, thresholds)
+        _agreement(ratings, metric, thresholds, calibration)
+        _draw_ranking(_ranking(scored, ledger, dimension), metric)
+    _annotator_agreement(ratings, _alpha(scored, ledger, dimension))
+    st.markdown("**The mean if everything were labelled**")
+    estimate = None if metric is None else _estimate(scored, ledger, dimension, metric, thresholds)
+    if metric is None or estimate is None or estimate.ppi is None:
+        _no_random_labels(ratings, estimate)
+    else:
+        _draw_estimate(estimate, metric, ratings, thresholds)
 
 
-def _nobody() -> None:
+def _no_labels() -> None:
     st.info(
-        "Nobody has labelled a case of this run yet, and no score of a person came with its file. Label "
+        "No case of this run has a human label, and no human score came with its file. Label "
         f"cases at random on the Cases page: {ADVISED_LABELS[0]} to {ADVISED_LABELS[1]} labels are advised, "
-        "and with them this page tells how far each metric can be trusted."
+        "and with them this page shows how far each metric can be trusted."
     )
     if may_write() and st.button("Label cases at random", key="calibration_label"):
         open_cases()
@@ -240,139 +134,195 @@ def _offered(key: str) -> str:
     return f"{dimension_title(key)} ({'from the file' if key.startswith('imported:') else 'labelled here'})"
 
 
-def _held_picker(options: Sequence[EvaluatedMetric]) -> EvaluatedMetric | None:
-    if not options:
+def _metric_picker(metrics: Sequence[EvaluatedMetric]) -> EvaluatedMetric | None:
+    if not metrics:
         return None
-    by_key = {one.key: one for one in options}
-    titles = {key: one.title for key, one in by_key.items()}
-    return by_key[choose("Metric compared with it", "evaluated", [*by_key], titles, {}, width=300)]
+    by_key = {metric.key: metric for metric in metrics}
+    titles = {key: metric.title for key, metric in by_key.items()}
+    return by_key[choose("Metric compared with them", "evaluated", [*by_key], titles, {}, width=300)]
 
 
-def _cut_sliders(people: HumanRatings) -> Thresholds:
-    with st.popover("Cut-offs"):
+def _threshold_sliders(ratings: HumanRatings) -> Thresholds:
+    with st.popover("Thresholds"):
         st.caption("Where high begins, as a share of each scale.")
-        if not people.binary:
-            slide("Human threshold", "human_threshold", "At or above it, what people said counts as high.")
+        if not ratings.binary:
+            slide("Human threshold", "human_threshold", "At or above it, a human rating counts as high.")
         slide("Metric threshold", "metric_threshold", "At or above it, the metric counts as high.")
     return current_selection().human_threshold, current_selection().metric_threshold
 
 
-def _agreement(people: HumanRatings, held: EvaluatedMetric, cuts: Thresholds, found: Calibration) -> None:
-    missing = [f"{n:,} {status}" for status, n in found.labels.missing.items()]
-    lacking = f" ({', '.join(missing)} by the metric)" if missing else ""
-    both = int(found.labels.paired.sum())
+def _agreement(
+    ratings: HumanRatings, metric: EvaluatedMetric, thresholds: Thresholds, calibration: Calibration
+) -> None:
+    missing = [f"{n:,} {status}" for status, n in calibration.labels.missing.items()]
+    without = f" ({', '.join(missing)} by the metric)" if missing else ""
+    rows = (calibration.spearman, *calibration.rates)
+    methods = dict.fromkeys(METHODS[row.method] for row in rows if row.method in METHODS)
+    metric_high = f"metric high from {thresholds[1]:.2f}"
     facts(
         [
-            f"n = {both:,} of {count(people.n, 'case')} that people spoke of{lacking}",
-            people.how,
-            _cut_text(people, cuts),
-            _methods((found.spearman, *found.rates)),
+            f"n = {int(calibration.labels.paired.sum()):,} of {count(ratings.n, 'labelled case')}{without}",
+            ratings.how,
+            metric_high
+            if ratings.binary
+            else f"human high from {thresholds[0]:.2f}, {metric_high} of the scale",
+            f"95 %: {', '.join(methods)}" if methods else "",
         ]
     )
-    if found.confusion is None:
-        show_table([_row(found.spearman, people)], "Agreement with people")
-        st.caption("This metric declares no scale, so there is no cut-off and no confusion matrix.")
+    if calibration.confusion is None:
+        show_table([_row(calibration.spearman, ratings)], "Agreement with human labels")
+        st.caption("This metric declares no scale, so there is no threshold and no confusion matrix.")
         return
     matrix, numbers = st.columns([2, 3], gap="medium", vertical_alignment="center")
-    marks = [confusion_cohort(cell, people.key, held, cuts) for cell in CELLS]
+    counts = calibration.confusion
     with matrix:
         figure = confusion_matrix(
-            found.confusion,
-            (answer_words(people.key), DEGREES),
-            (f"people: {people.title}", held.title),
-            marks,
+            counts,
+            (answer_words(ratings.key), DEGREES),
+            (f"human: {ratings.title}", metric.title),
+            [confusion_cohort(cell, ratings.key, metric, thresholds) for cell in CELLS],
             st.context.theme.type == "dark",
         )
-        hit = clicked(figure, "calibration_matrix", _alt(found))
+        same = f"{counts.tp + counts.tn} of {counts.n} cases with the same label"
+        hit = clicked(figure, "calibration_matrix", same)
     with numbers:
-        show_table([_row(one, people) for one in (found.spearman, *found.rates)], "Agreement with people")
-        _case_buttons(people, held, cuts, found)
+        show_table([_row(row, ratings) for row in rows], "Agreement with human labels")
+        _case_buttons(ratings, metric, thresholds, calibration)
     if hit is not None:
         open_cases(cohort=str(hit[0]))
 
 
-def _methods(rows: Sequence[Agreement]) -> str:
-    known = dict.fromkeys(METHODS[one.method] for one in rows if one.method in METHODS)
-    return f"95 %: {', '.join(known)}" if known else ""
-
-
-def _cut_text(people: HumanRatings, cuts: Thresholds) -> str:
-    if people.binary:
-        return f"metric high from {cuts[1]:.2f}"
-    return f"people high from {cuts[0]:.2f}, metric high from {cuts[1]:.2f} of the scale"
-
-
-def _alt(found: Calibration) -> str:
-    counts = found.confusion
-    return "" if counts is None else f"{counts.tp + counts.tn} of {counts.n} cases with the same verdict"
-
-
-def _row(one: Agreement, people: HumanRatings) -> dict[str, str]:
-    yes, no = answer_words(people.key)
+def _row(agreement: Agreement, ratings: HumanRatings) -> dict[str, str]:
+    yes, no = answer_words(ratings.key)
     return {
-        "Agreement": _TITLES[one.name],
-        "Value": number(one.value),
-        "95 %": interval_text(one.low, one.high),
-        "n": f"{one.n:,}",
-        "What it says": _MEANINGS[one.name].format(yes=yes, no=no),
+        "Agreement": _TITLES[agreement.name],
+        "Value": number(agreement.value),
+        "95 %": interval_text(agreement.low, agreement.high),
+        "n": f"{agreement.n:,}",
+        "Meaning": _MEANINGS[agreement.name].format(yes=yes, no=no),
     }
 
 
-def _case_buttons(people: HumanRatings, held: EvaluatedMetric, cuts: Thresholds, found: Calibration) -> None:
-    apart = len(found.rows)
+def _case_buttons(
+    ratings: HumanRatings, metric: EvaluatedMetric, thresholds: Thresholds, calibration: Calibration
+) -> None:
+    differing = len(calibration.rows)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if apart and st.button(
-            f"Open the {count(apart, 'case')} where they disagree", key="calibration_disagree", type="primary"
-        ):
-            open_cases(cohort=disagreement_cohort(people.key, held, cuts))
-        if not apart:
+        title = f"Open the {count(differing, 'case')} where they disagree"
+        if differing and st.button(title, key="calibration_disagree", type="primary"):
+            open_cases(cohort=disagreement_cohort(ratings.key, metric, thresholds))
+        if not differing:
             st.caption("They disagree on no case.")
         with st.popover("Open cases by cell"):
             for cell in CELLS:
-                _cell_button(people, held, cuts, found, cell)
+                by_human, by_metric = cell.split("-")
+                label, degree = answer_words(ratings.key)[by_human == "no"], DEGREES[by_metric == "no"]
+                cases = int(calibration.labels.cell(cell).sum())
+                title = f"human: {label}, metric: {degree} ({cases:,})"
+                if st.button(title, key=f"cell_{cell}", disabled=not cases, width="stretch"):
+                    open_cases(cohort=confusion_cohort(cell, ratings.key, metric, thresholds))
 
 
-def _cell_button(
-    people: HumanRatings, held: EvaluatedMetric, cuts: Thresholds, found: Calibration, cell: str
-) -> None:
-    known = next(one for one in CELLS if one == cell)
-    said, other = cell.split("-")
-    title = f"people: {answer_words(people.key)[said == 'no']}, metric: {DEGREES[other == 'no']}"
-    cases = int(found.labels.cell(known).sum())
-    if st.button(f"{title} ({cases:,})", key=f"cell_{cell}", disabled=not cases, width="stretch"):
-        open_cases(cohort=confusion_cohort(known, people.key, held, cuts))
-
-
-def _ranked(found: Sequence[tuple[EvaluatedMetric, Agreement]], held: EvaluatedMetric) -> None:
-    if len([one for _, one in found if np.isfinite(one.value)]) < 2:
+def _draw_ranking(correlations: Sequence[tuple[EvaluatedMetric, Agreement]], metric: EvaluatedMetric) -> None:
+    if sum(bool(np.isfinite(agreement.value)) for _, agreement in correlations) < 2:
         return
-    st.markdown("**Which metric follows people best?**")
-    hit = clicked(ranking_dots(found, held), f"calibration_ranking_{held.key}", "Rank correlation by metric")
-    facts([METHODS["bootstrap"], "click a point to hold that metric against people"])
-    if hit is not None and hit[0] != held.key:
+    st.markdown("**Which metric agrees best with human labels?**")
+    figure = ranking_dots(correlations, metric)
+    hit = clicked(figure, f"calibration_ranking_{metric.key}", "Rank correlation by metric")
+    facts([METHODS["bootstrap"], "click a point to compare that metric with human labels"])
+    if hit is not None and hit[0] != metric.key:
         keep(evaluated=str(hit[0]))
         st.rerun()
 
 
-def _between(people: HumanRatings, alpha: Alpha) -> None:
-    st.markdown("**Do people agree with each other?**")
+def _annotator_agreement(ratings: HumanRatings, alpha: Alpha) -> None:
+    st.markdown("**Do annotators agree with each other?**")
     if np.isnan(alpha.value):
-        why = "no case was labelled by two people" if not alpha.n else "their values do not vary"
+        why = "no case was labelled by two annotators" if not alpha.n else "their values do not vary"
         st.caption(f"Krippendorff's alpha: not measured; {why}.")
         return
+    has_interval = np.isfinite(alpha.low)
+    bounds = interval_text(alpha.low, alpha.high) if has_interval else "(too few for an interval)"
     st.markdown(
-        f"Krippendorff's alpha **{number(alpha.value)}** {_between_ends(alpha)}: 1 where "
+        f"Krippendorff's alpha **{number(alpha.value)}** {bounds}: 1 where "
         "they always agree, 0 where they agree as by chance; conclusions are usually drawn from 0.67 on."
     )
     facts(
         [
-            f"n = {count(alpha.n, 'case')} with two people or more, {alpha.annotators:,} people in all",
-            f"{markdown_text(people.title)}, values compared {_COMPARED[alpha.level]}",
-            METHODS["bootstrap"] if np.isfinite(alpha.low) else "",
-            "" if people.n >= FEW_LABELS else f"fewer than {FEW_LABELS} labels",
+            f"n = {count(alpha.n, 'case')} with two annotators or more, "
+            f"{count(alpha.annotators, 'annotator')} in all",
+            f"{markdown_text(ratings.title)}, values compared {_COMPARED[alpha.level]}",
+            METHODS["bootstrap"] if has_interval else "",
+            "" if ratings.n >= FEW_LABELS else f"fewer than {FEW_LABELS} labels",
         ]
     )
 
 
-def _between_ends(alpha: Alpha) -> str:
-    return interval_text(alpha.low, alpha.high) if np.isfinite(alpha.low) else "(too few for an interval)"
+def _no_random_labels(ratings: HumanRatings, estimate: PpiEstimate | None) -> None:
+    """Say why there is no corrected mean, and offer to label at random."""
+    browsed = ratings.n if estimate is None else estimate.browsed
+    why = "there is none"
+    if ratings.imported:
+        why = "scores that came with the file are not known to be a random sample"
+    if estimate is not None and ratings.n_drawn and estimate.unjudged:
+        why = f"of the {ratings.n_drawn:,} there, none has a value of the metric on a scale"
+    left_out = ""
+    if browsed and not ratings.imported:
+        left_out = f" Left out: {count(browsed, 'labelled case')} found by browsing."
+    if estimate is not None and estimate.unrated:
+        left_out = f" {_unrated(estimate)}.{left_out}"
+    st.caption(
+        f"Not measured: it needs labels drawn at random on the Cases page, and {why}.{left_out} {ADVICE}."
+    )
+    if may_write() and st.button("Label cases at random", key="calibration_draw"):
+        open_cases()
+
+
+def _draw_estimate(
+    estimate: PpiEstimate, metric: EvaluatedMetric, ratings: HumanRatings, thresholds: Thresholds
+) -> None:
+    """Draw the corrected mean beside the metric's own and that of the labels."""
+    ppi, raw = estimate.ppi, estimate.raw
+    if ppi is None or raw is None:
+        return
+    if ppi.n_labelled < FEW_LABELS:
+        st.warning(
+            f"{count(ppi.n_labelled, 'label')} drawn at random: fewer than {FEW_LABELS}, so the corrected "
+            f"mean is uncertain; {ADVICE}."
+        )
+    samples, labels = ppi.n_labelled + ppi.n_unlabelled, ppi.classical
+    own = "the metric alone" if estimate.same_dimension else "the metric alone, another dimension"
+    corrected_n = f"{ppi.n_labelled:,} labels of {ratings.title} and {ppi.n_unlabelled:,} other samples"
+    means = [
+        Mean(own, raw.mean, raw.low, raw.high, f"n = {samples:,}, {metric.title}"),
+        Mean("labels alone", labels.mean, labels.low, labels.high, f"n = {ppi.n_labelled:,}"),
+        Mean("corrected", ppi.estimate, ppi.low, ppi.high, corrected_n, True),
+    ]
+    draw(mean_rows(means), "calibration_mean", "Means with their 95 % intervals")
+    browsed, unjudged = estimate.browsed, estimate.unjudged
+    facts(
+        [
+            f"corrected **{number(ppi.estimate)}** {interval_text(ppi.low, ppi.high)}",
+            f"{count(ppi.n_labelled, 'label')} drawn at random, {ppi.n_unlabelled:,} others by metric alone",
+            f"worth {number(ppi.effective_n, 0)} labels without it",
+            f"the metric is off by {signed(ppi.bias)} on labelled cases, its weight is {number(ppi.tuning)}",
+            f"{count(browsed, 'case')} labelled while browsing left out" if browsed else "",
+            f"{count(unjudged, 'labelled case')} without a value of the metric left out" if unjudged else "",
+            _unrated(estimate),
+            "prediction-powered inference, normal interval over questions or conversations, not clipped",
+            ADVICE if FEW_LABELS <= ppi.n_labelled < ADVISED_LABELS[0] else "",
+        ]
+    )
+    title, dimension = markdown_text(metric.title), markdown_text(ratings.title)
+    if ratings.binary:
+        note = f"A mean of yes or no: {title} counts as yes from {thresholds[1]:.2f} of its scale on."
+    elif not estimate.same_dimension:
+        note = f"{title} measures another dimension: it only helps to narrow the mean of {dimension}."
+    else:
+        note = f"Both are on the scale of {dimension}, 0 to 1."
+    rated = " The mean is over what annotators can rate." if estimate.unrated else ""
+    st.caption(f"{note}{rated}")
+
+
+def _unrated(estimate: PpiEstimate) -> str:
+    return f"{count(estimate.unrated, 'drawn case')} could not be rated, left out" if estimate.unrated else ""

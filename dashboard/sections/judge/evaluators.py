@@ -1,4 +1,4 @@
-"""Binary evaluators on the Judge page: made from failure labels, checked against people before they count."""
+"""Binary evaluators on the Judge page: made from failure labels, checked against human labels."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import facts, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.user import attempt, current_user, may_write
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, percent
-from data.diagnosis.diagnosis import HumanLabels
+from data.diagnosis.diagnosis import Diagnosis
 from data.judge.evaluators import (
     LONGEST_NAME,
     LONGEST_QUESTION,
@@ -38,67 +39,62 @@ from metrics.statistics.prevalence import LEAST_LABELS, EvaluatorAccuracy
 __all__ = ["check_rows", "evaluator_section", "missing_text"]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
-def _check(
-    _scored: ScoredRun,
-    _people: HumanLabels,
-    _evaluator: Evaluator,
-    key: tuple[str, str, str, tuple[int, int]],  # noqa: ARG001 -- cache key
-) -> EvaluatorAccuracy | None:
-    return accuracy_of(_scored, _people, _evaluator)
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _accuracy(scored: ScoredRun, diagnosis: Diagnosis, evaluator: Evaluator) -> EvaluatorAccuracy | None:
+    return accuracy_of(scored, diagnosis.human_labels, evaluator)
 
 
 def evaluator_section(view: View) -> None:
     """Draw the evaluators of the project with their checks, and a form for a new one."""
     st.subheader("Evaluators: a yes / no question for each failure")
     ledger = view.store.ledger
-    found = evaluators(ledger, view.project)
-    published = {one.kind: one for one in reversed(judge_results_of(ledger, view.run.run_id))}
-    for one in found:
+    existing = evaluators(ledger, view.project)
+    newest = {result.kind: result for result in reversed(judge_results_of(ledger, view.run.run_id))}
+    for evaluator in existing:
         with st.container(border=True):
-            _evaluator(view, one, published.get(one.kind))
+            _evaluator(view, evaluator, newest.get(evaluator.kind))
     counts = label_counts(ledger, view.project, [run.run_id for run in view.sampled])
     if counts and may_write():
-        with st.expander("New evaluator", expanded=not found, key="new_evaluator"):
-            _form(view, counts, {one.name for one in found})
-    elif not found:
+        with st.expander("New evaluator", expanded=not existing, key="new_evaluator"):
+            _form(view, counts, {evaluator.name for evaluator in existing})
+    elif not existing:
         st.caption("None yet." if counts else "An evaluator is made from a failure label; there is none yet.")
 
 
-def _evaluator(view: View, one: Evaluator, made: JudgeResult | None) -> None:
-    """Draw one evaluator: what it asks, how to run it, and what it found, if that can be trusted."""
+def _evaluator(view: View, evaluator: Evaluator, judge_result: JudgeResult | None) -> None:
+    """Draw an evaluator: what it asks, how to run it, and its rate, where that can be trusted."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{markdown_text(one.name)}** looks for *{markdown_text(one.label)}*")
+        st.markdown(f"**{markdown_text(evaluator.name)}** looks for *{markdown_text(evaluator.label)}*")
         if may_write():
             st.button(
-                "Remove", key=f"remove_evaluator_{one.name}", type="tertiary", disabled=not current_user(),
-                on_click=attempt, args=(lambda: _remove(view, one),),
+                "Remove", key=f"remove_evaluator_{evaluator.name}", type="tertiary",
+                disabled=not current_user(), on_click=attempt, args=(lambda: _remove(view, evaluator),),
             )  # fmt: skip
-    st.markdown(markdown_text(one.question))
-    facts([f"sent with it: {markdown_text(one.explained)}" if one.explained else ""])
+    st.markdown(markdown_text(evaluator.question))
+    facts([f"sent with it: {markdown_text(evaluator.explained)}" if evaluator.explained else ""])
     scored = view.scored(view.run)
-    people = view.diagnosis(view.run).human_labels
-    key = (scored.scores_path.as_posix(), one.metric, one.label, view.store.ledger.version())
-    check = _check(scored, people, one, key)
+    check = _accuracy(scored, view.diagnosis(view.run), evaluator)
     if check is None or not check.rate.n_scored:
         st.caption("It has not judged this run yet. In a terminal:")
-        st.code(_command(view, one), language="bash")
+        st.code(_command(view, evaluator), language="bash")
         return
     if check.enough:
-        show_table(check_rows(check), f"What evaluator {one.name} finds, and how far it agrees with people")
+        show_table(
+            check_rows(check), f"What evaluator {evaluator.name} finds, and its agreement with human labels"
+        )
     else:
-        st.info(missing_text(check, one.label), title="Its rate is withheld")
-    _injections(scored, one)
-    _origin(view, one, check, made)
-    _case_buttons(one, check)
+        st.info(missing_text(check, evaluator.label), title="Its rate is withheld")
+    _injections(scored, evaluator)
+    _origin(view, evaluator, check, judge_result)
+    _case_buttons(evaluator, check)
 
 
-def _command(view: View, one: Evaluator) -> str:
-    return f"ragtriage judge {view.run.run_id} --evaluator {one.name}"
+def _command(view: View, evaluator: Evaluator) -> str:
+    return f"ragtriage judge {view.run.run_id} --evaluator {evaluator.name}"
 
 
 def missing_text(check: EvaluatorAccuracy, label: str) -> str:
-    """Say what is missing before the rate of an evaluator is shown."""
+    """Return what is missing before the rate of an evaluator is shown."""
     lacking = []
     if check.pairs.n < LEAST_LABELS:
         lacking.append(f"{LEAST_LABELS - check.pairs.n} more labelled cases")
@@ -109,14 +105,14 @@ def missing_text(check: EvaluatorAccuracy, label: str) -> str:
     unread = check.labelled - check.pairs.n
     rest = f" {count(unread, 'labelled case')} it has not judged." if unread else ""
     return (
-        f"Its answers can be checked on {count(check.pairs.n, 'case')} that people labelled: "
+        f"Its answers can be checked on {count(check.pairs.n, 'case')} with human labels: "
         f"{check.positives:,} with this failure, {check.negatives:,} otherwise. "
         f"Missing: {', '.join(lacking)}.{rest}"
     )
 
 
 def check_rows(check: EvaluatorAccuracy) -> list[dict[str, str]]:
-    """Give the rows of the table: the rate, corrected and raw, beside its check."""
+    """Return the rows of the table: the rate, corrected and raw, with its check."""
     corrected, kappa = check.corrected, check.kappa
     return [
         {
@@ -159,22 +155,23 @@ def _span(low: float, high: float) -> str:
     return f"{percent(low)} to {percent(high)}" if np.isfinite([low, high]).all() else NOT_MEASURED
 
 
-def _origin(view: View, one: Evaluator, check: EvaluatorAccuracy, made: JudgeResult | None) -> None:
-    """Say who judged, what failed, which labels the check rests on, and whether the question was changed."""
-    scored, people = view.scored(view.run), view.diagnosis(view.run).human_labels
-    drawn = [any(each.queue_id is not None for each in labels) for labels in people.labels.values()]
+def _origin(
+    view: View, evaluator: Evaluator, check: EvaluatorAccuracy, judge_result: JudgeResult | None
+) -> None:
+    """Show who judged, what failed, which labels the check uses, and whether the question has changed."""
+    scored, human_labels = view.scored(view.run), view.diagnosis(view.run).human_labels
+    drawn = [any(label.queue_id is not None for label in labels) for labels in human_labels.labels.values()]
     folder = own_prompts(view.store.workspace)
-    changed = made is not None and made.prompt != EvaluatorTask.of(one, folder).prompt
+    judged_at = "" if judge_result is None else judge_result.at[:16].replace("T", " ")
+    changed = judge_result is not None and judge_result.prompt != EvaluatorTask.of(evaluator, folder).prompt
     if changed:
-        st.warning("It was asked another question, or by another prompt, than now. Judge again:")
-        st.code(_command(view, one), language="bash")
+        st.warning("Its question or prompt has changed since. Judge again:")
+        st.code(_command(view, evaluator), language="bash")
     facts(
         [
-            ""
-            if made is None
-            else f"judged by {markdown_text(made.model)}, {made.at[:16].replace('T', ' ')} UTC",
-            _failures(scored, one) if check.enough else "",
-            _left_out(scored, one),
+            "" if judge_result is None else f"judged by {markdown_text(judge_result.model)}, {judged_at} UTC",
+            _failures(scored, evaluator) if check.enough else "",
+            _left_out(scored, evaluator),
             f"{sum(drawn):,} of {count(len(drawn), 'labelled case')} drawn at random; on the others "
             "the judge is taken to err as often as elsewhere",
             "corrected: (rate + TNR − 1) / (TPR + TNR − 1)" if check.enough else "",
@@ -182,8 +179,8 @@ def _origin(view: View, one: Evaluator, check: EvaluatorAccuracy, made: JudgeRes
     )
 
 
-def _left_out(scored: ScoredRun, one: Evaluator) -> str:
-    column = scored.column(one.metric, Source.JUDGED)
+def _left_out(scored: ScoredRun, evaluator: Evaluator) -> str:
+    column = scored.column(evaluator.metric, Source.JUDGED)
     n = 0 if column is None else int((column.status == Status.NOT_APPLICABLE).sum())
     return f"{count(n, 'sample')} left out: no answer, or the data cannot tell" if n else ""
 
@@ -193,20 +190,20 @@ def _injected(path: Path) -> int:
     return injected_samples(path)
 
 
-def _injections(scored: ScoredRun, one: Evaluator) -> None:
+def _injections(scored: ScoredRun, evaluator: Evaluator) -> None:
     """Warn of text that tried to instruct the judge."""
-    path = scored.judge_result_path(one.kind)
-    tried = 0 if path is None else _injected(path)
-    if tried:
+    path = scored.judge_result_path(evaluator.kind)
+    samples = 0 if path is None else _injected(path)
+    if samples:
         st.warning(
-            f"In {count(tried, 'sample')} some text tries to instruct the judge. It is told to report such "
+            f"In {count(samples, 'sample')} some text tries to instruct the judge. It is told to report such "
             "text and not to follow it; read these cases before trusting its answers."
         )
 
 
-def _failures(scored: ScoredRun, one: Evaluator) -> str:
-    """Say how many questions went wrong, and what the rate would be in the worst cases."""
-    column = scored.column(one.metric, Source.JUDGED)
+def _failures(scored: ScoredRun, evaluator: Evaluator) -> str:
+    """Return how many questions failed, and the bounds of the rate whatever their answers are."""
+    column = scored.column(evaluator.metric, Source.JUDGED)
     if column is None or not (column.status == Status.FAILED).any():
         return ""
     means, _ = question_means(column.values, scored.question)
@@ -215,33 +212,38 @@ def _failures(scored: ScoredRun, one: Evaluator) -> str:
     if not lost:
         return ""
     low, high = missing_bounds(means, lost)
-    return (
-        f"{count(lost, 'question')} failed: the rate is {percent(low)} to {percent(high)} whatever they hold"
-    )
+    rate = f"{percent(low)} to {percent(high)}"
+    return f"{count(lost, 'question')} failed: the rate is {rate} whatever their answers are"
 
 
-def _case_buttons(one: Evaluator, check: EvaluatorAccuracy) -> None:
-    """Lead to the cases behind the numbers."""
+def _case_buttons(evaluator: Evaluator, check: EvaluatorAccuracy) -> None:
+    """Draw the buttons to the cases behind the numbers."""
     with st.container(horizontal=True):
-        if st.button("Cases where it finds the failure", key=f"found_{one.name}"):
-            open_cases(sort=one.metric, descending=True)
-        if check.positives and st.button("Labelled with it, missed ones first", key=f"missed_{one.name}"):
-            open_cases(failure=one.label, sort=one.metric, descending=False)
-        if check.negatives and st.button("Labelled cases, found ones first", key=f"wrong_{one.name}"):
-            open_cases(label="any", sort=one.metric, descending=True)
-        if not check.enough and may_write() and st.button("Label more cases", key=f"label_more_{one.name}"):
+        if st.button("Cases where it finds the failure", key=f"found_{evaluator.name}"):
+            open_cases(sort=evaluator.metric, descending=True)
+        if check.positives and st.button(
+            "Labelled with it, missed ones first", key=f"missed_{evaluator.name}"
+        ):
+            open_cases(failure=evaluator.label, sort=evaluator.metric, descending=False)
+        if check.negatives and st.button("Labelled cases, found ones first", key=f"wrong_{evaluator.name}"):
+            open_cases(label="any", sort=evaluator.metric, descending=True)
+        if (
+            not check.enough
+            and may_write()
+            and st.button("Label more cases", key=f"label_more_{evaluator.name}")
+        ):
             open_cases(label="none")
 
 
-def _remove(view: View, one: Evaluator) -> str:
-    remove_evaluator(view.store.ledger, view.project, one.name)
-    return f"Removed evaluator {markdown_text(one.name)}; what it judged stays."
+def _remove(view: View, evaluator: Evaluator) -> str:
+    remove_evaluator(view.store.ledger, view.project, evaluator.name)
+    return f"Removed evaluator {markdown_text(evaluator.name)}; what it judged stays."
 
 
 def _form(view: View, counts: Sequence[LabelCount], taken: set[str]) -> None:
-    """Let a person make an evaluator out of a failure label."""
-    by_label = {one.label: one for one in counts}
-    free = [at for at, one in enumerate(by_label) if evaluator_name(one) not in taken]
+    """Draw the form of a new evaluator."""
+    by_label = {label_count.label: label_count for label_count in counts}
+    free = [at for at, label in enumerate(by_label) if evaluator_name(label) not in taken]
     label = st.selectbox(
         "Failure label", list(by_label), index=free[0] if free else 0, key="evaluator_label", width=340
     )
@@ -259,9 +261,9 @@ def _form(view: View, counts: Sequence[LabelCount], taken: set[str]) -> None:
     )
 
     def create() -> str:
-        made = Evaluator(st.session_state[name_key].strip(), label, st.session_state[question_key])
-        add_evaluator(view.store.ledger, view.project, made, current_user())
-        return f"Made evaluator {markdown_text(made.name)}."
+        evaluator = Evaluator(st.session_state[name_key].strip(), label, st.session_state[question_key])
+        add_evaluator(view.store.ledger, view.project, evaluator, current_user())
+        return f"Made evaluator {markdown_text(evaluator.name)}."
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -271,7 +273,7 @@ def _form(view: View, counts: Sequence[LabelCount], taken: set[str]) -> None:
         facts(
             [
                 "" if current_user() else "give your name above",
-                "there is one of this name" if name in taken else "",
+                "this name is taken" if name in taken else "",
                 f"{count(chosen.cases, 'case')} labelled {markdown_text(shorten(label, 40))}",
             ]
         )

@@ -1,4 +1,4 @@
-"""Planning and starting a judging job from the page."""
+"""Planning and starting a judge job from the page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def has_key() -> bool:
 
 
 def job_options(chosen: Mapping[str, Any]) -> list[str]:
-    """Give the options of `ragtriage judge` for what was chosen; what is None or False is left out."""
+    """Return the options of `ragtriage judge` for these values; None, False and "" are left out."""
     options = []
     for name, value in chosen.items():
         if value is True:
@@ -46,7 +46,7 @@ def job_options(chosen: Mapping[str, Any]) -> list[str]:
 
 
 EVERY, FIRST, DRAWN = "all", "the first", "drawn at random"
-READ = "the whole reading"
+EVALUATE = "the whole evaluation"
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class Chosen:
     """What the form asks for.
 
     Attributes:
-        model: whom to ask.
+        model: the judge.
         which: EVERY, FIRST or DRAWN.
-        number: how many samples of the other two.
-        repeats: readings a sample.
+        number: of samples, for the other two.
+        repeats: evaluations a sample.
         budget: in USD; None for no limit.
         batch: through message batches.
-        evaluator: name of one, "" for the reading.
+        evaluator: name of one, "" for the evaluation.
     """
 
     model: str
@@ -88,18 +88,18 @@ class Chosen:
 
 
 def judge_form(view: View) -> None:
-    """Ask what to judge, show what it would take, and start it."""
+    """Draw the form of a judge job, show its plan, and start it."""
     if not may_write():
         only_reads("New judgements")
         return
     prices = read_prices(view.store.workspace.root)
-    names = [one.name for one in evaluators(view.store.ledger, view.project)]
+    names = [evaluator.name for evaluator in evaluators(view.store.ledger, view.project)]
     with st.form("judge_form", border=False):
         with st.container(horizontal=True, vertical_alignment="bottom"):
             models = list(prices.models)
             at = models.index(prices.model().name) if prices.model().name in models else 0
             model = st.selectbox("Model", models, at, key="judge_model", accept_new_options=True, width=220)
-            asked = st.selectbox("Asked for", [READ, *names], key="judge_asked", width=220)
+            asked = st.selectbox("Asked for", [EVALUATE, *names], key="judge_asked", width=220)
             which = st.selectbox("Samples", [EVERY, FIRST, DRAWN], key="judge_which", width=170)
             number = st.number_input("How many", 1, value=50, key="judge_number", width=120)
             budget = st.number_input(
@@ -111,7 +111,7 @@ def judge_form(view: View) -> None:
                 placeholder="none",
                 width=140,
             )
-            repeats = st.number_input("Readings a sample", 1, 20, key="judge_repeats", width=150)
+            repeats = st.number_input("Evaluations a sample", 1, 20, key="judge_repeats", width=150)
             batch = st.toggle("In batches, at half the price", key="judge_batch")
         planned = st.form_submit_button("Show the plan")
     chosen = Chosen(
@@ -121,7 +121,7 @@ def judge_form(view: View) -> None:
         int(repeats),
         float(budget) if budget else None,
         bool(batch),
-        "" if asked == READ else str(asked),
+        "" if asked == EVALUATE else str(asked),
     )
     if planned:
         st.session_state["judge_planned"] = (view.run.run_id, chosen)
@@ -152,18 +152,18 @@ def _planned(view: View, chosen: Chosen, prices: PriceTable) -> None:
 def _plan(
     view: View, chosen: Chosen, settings: ClientSettings, spec: JobSpec, prices: PriceTable
 ) -> JudgePlan:
-    """Make the plan, or give the one on display while nothing has changed that it rests on."""
-    work = judge_task(view.store.workspace, view.project, settings.model, chosen.evaluator)
+    """Return the plan, made anew once anything that it depends on has changed."""
+    task = judge_task(view.store.workspace, view.project, settings.model, chosen.evaluator)
     jobs = jobs_of(view.store.ledger, view.run.run_id)
-    standing = view.scored(view.run).judge_results.get(work.kind)
+    current = view.scored(view.run).judge_results.get(task.kind)
     newest = (jobs[0].job_id, jobs[0].state) if jobs else None
-    key = (view.run.run_id, chosen, work.prompt, settings.model, prices.date, standing, newest)
-    kept = st.session_state.get("judge_plan")
-    if kept is not None and kept[0] == key:
-        plan: JudgePlan = kept[1]
+    key = (view.run.run_id, chosen, task.prompt, settings.model, prices.date, current, newest)
+    stored = st.session_state.get("judge_plan")
+    if stored is not None and stored[0] == key:
+        plan: JudgePlan = stored[1]
         return plan
-    with st.spinner("Looking at what there is to ask"):
-        plan = plan_task(view.store.workspace, view.run, work, settings, spec, prices)
+    with st.spinner("Planning the requests"):
+        plan = plan_task(view.store.workspace, view.run, task, settings, spec, prices)
     st.session_state["judge_plan"] = (key, plan)
     return plan
 
