@@ -111,7 +111,7 @@ def test_mtrag_shows_agreement_of_every_metric(
     app = _open(script, demo, monkeypatch, project="mtrag", run=run.run_id)
     words = _words(app)
     for told in (
-        "n = 159 of 159 cases",
+        "n = 159 of 159 labelled cases",
         "alpha **0.49** [0.34, 0.62]",
         "7 annotators",
         "Not measured",

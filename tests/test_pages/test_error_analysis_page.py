@@ -106,7 +106,7 @@ def test_with_nothing_read_the_page_says_where_to_begin(
     words = _words(app)
     assert "**0 of 60 cases** reviewed. Read 50 to 100 before trusting a judge" in words
     assert "press N" in words
-    assert "None yet. Gather them" in words
+    assert "None yet. Make them" in words
     assert _bars(app) is None
     app.button(key="read_cases").click().run()
     assert app.session_state["selection"].label == "none"
@@ -315,7 +315,7 @@ def test_with_labels_enough_the_rate_stands_beside_its_check(
     words = _words(app)
     assert "10 questions failed: the rate is 33 % to 50 %" in words
     assert "0 of 25 labelled cases drawn at random" in words
-    assert "another question, or by another prompt" in words
+    assert "question or prompt has changed" in words
     app.button(key="missed_date").click().run()
     chosen = app.session_state["selection"]
     assert (chosen.failure, chosen.sort, chosen.descending) == ("wrong date", "evaluator_date", False)
@@ -332,10 +332,10 @@ def test_prompts_of_the_workspace_are_no_change_of_the_question(
     asked = EvaluatorTask.of(Evaluator("date", "wrong date", "Is a date wrong?"), folder).prompt
     _judged(workspace, run, [at % 2 == 0 for at in range(60)], prompt=asked)
     app = _open(workspace, tmp_path, monkeypatch)
-    assert "another question, or by another prompt" not in _words(app)
+    assert "question or prompt has changed" not in _words(app)
     (folder / "evaluator.md").write_text("Another prompt.", encoding="utf-8")
     app.run()
-    assert "another question, or by another prompt" in _words(app)
+    assert "question or prompt has changed" in _words(app)
 
 
 def test_injections_and_what_cannot_be_told_stand_beside_an_evaluator(
