@@ -1,4 +1,4 @@
-"""The bundled samples: real exports, brought in by the importers like any other file."""
+"""The bundled samples: real exports, imported like any other file."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def _folder() -> Path:
 
 
 def load_samples(store: RunStore, watch: Watch | None = None) -> list[ImportedRun]:
-    """Load the bundled samples that are not there yet, and give each project a baseline where it has none.
+    """Load the bundled samples that are missing, and set the baseline of each project that has none.
 
-    A sample of which only some runs are there, because an earlier load was cut off, is read again.
+    A sample with only some of its runs, because an earlier load was interrupted, is read again.
 
     Args:
-        store: of the workspace.
-        watch: called as it goes.
+        store: the runs of the workspace.
+        watch: called with the progress.
 
     Returns:
-        What became of each run of the samples that were read; nothing where all were there.
+        The result for each run that was read; empty where nothing was missing.
     """
-    there = Counter((run.project, run.origin["file"]) for run in store.runs())
+    loaded_runs = Counter((run.project, run.origin["file"]) for run in store.runs())
     loaded = []
     for entry in _manifest():
-        if there[entry["project"], Path(entry["file"]).name] < entry["runs"]:
+        if loaded_runs[entry["project"], Path(entry["file"]).name] < entry["runs"]:
             loaded += _load(store, entry, watch)
     for entry in _manifest():
         _set_baseline(store, entry)
@@ -72,11 +72,11 @@ def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> lis
 
 
 def _run_grid(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
-    """Run a bundled grid; it takes about as long as reading its runs would."""
-    given = entry["grid"]
-    corpus = read_corpus([_folder() / given["corpus"]])
-    questions = read_questions(Source.from_path(_folder() / given["questions"]), corpus)
-    cells, _ = plan_configurations(given["sizes"], given["overlaps"], "tokens", given["strategies"])
+    """Run a bundled grid search; that takes about as long as importing its runs would."""
+    grid = entry["grid"]
+    corpus = read_corpus([_folder() / grid["corpus"]])
+    questions = read_questions(Source.from_path(_folder() / grid["questions"]), corpus)
+    cells, _ = plan_configurations(grid["sizes"], grid["overlaps"], "tokens", grid["strategies"])
 
     def tell(step: GridStep) -> None:
         if watch is not None:
@@ -88,12 +88,12 @@ def _run_grid(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) ->
 
 def _described(draft: ParsedRun, entry: Mapping[str, Any]) -> ParsedRun:
     name = entry.get("names", {}).get(draft.name, draft.name)
-    made = entry.get("created_at")
+    created_at = entry.get("created_at")
     return replace(
         draft,
         name=name,
         dataset=entry["dataset"],
-        created_at=datetime.fromisoformat(made) if made else draft.created_at,
+        created_at=datetime.fromisoformat(created_at) if created_at else draft.created_at,
         config={**draft.config, "pipeline": name},
     )
 
@@ -102,7 +102,7 @@ def _set_baseline(store: RunStore, entry: Mapping[str, Any]) -> None:
     project, name = entry["project"], entry.get("baseline")
     if name is None or project in store.ledger.baselines():
         return
-    made = datetime.fromisoformat(entry["created_at"])
+    created_at = datetime.fromisoformat(entry["created_at"])
     for run in store.runs(project):
-        if run.name == name and run.created_at == made:
+        if run.name == name and run.created_at == created_at:
             store.ledger.set_baseline(project, run.run_id, WHO)

@@ -1,4 +1,4 @@
-"""What the Alignment page shows: do answers draw on what was ranked first, and what do they use instead?"""
+"""Retriever-generator alignment: do answers use the top-ranked document, and which do they use instead?"""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
 ]
 
 ALERT = 0.30  # above this share of ignored first documents the gate warns
-DEEPEST = 20  # ranks drawn, however far down lists go
+DEEPEST = 20  # ranks that a chart shows at most
 LENGTHS = ("under 300", "300 to 799", "800 to 1,999", "2,000 or more")
 _LENGTH_EDGES = (300, 800, 2000)
 GOLD_RANK_BANDS = ("1", "2", "3", "4", "5", "6 to 10", "deeper", "none")
@@ -60,12 +60,12 @@ _RELEVANT = ("not relevant", "relevant")
 
 @dataclass(frozen=True)
 class Published:
-    """A published range that stands apart from what is measured here.
+    """A published range, for reference.
 
     Attributes:
-        low: least rate reported.
-        high: greatest rate reported.
-        source: where.
+        low: lowest reported rate.
+        high: highest reported rate.
+        source: the publication.
         caution: why it is not comparable.
     """
 
@@ -85,12 +85,12 @@ PUBLISHED = Published(
 
 @dataclass(frozen=True)
 class Rate:
-    """The rate of ignored first documents under one origin.
+    """The share of answers that ignore the top-ranked document, by one source of context use.
 
     Attributes:
-        origin: one of data.scoring.context_use.ORIGINS.
+        source: a key of data.scoring.context_use.ORIGINS.
         value: mean over questions with its interval.
-        used_nothing: answers that drew on no document at all, counted as ignoring.
+        used_nothing: number of answers that use no document at all; they count as ignoring.
     """
 
     source: str
@@ -103,8 +103,8 @@ class Group:
     """One group of cases with a mean.
 
     Attributes:
-        label: for people.
-        key: for the mark that leads there.
+        label: text on screen.
+        key: value of the cohort that has the cases.
         value: mean over questions with its interval.
     """
 
@@ -113,37 +113,37 @@ class Group:
     value: Interval
 
 
-def sources_of_use(found: RunContextUse) -> list[str]:
-    """Name the origins that a run's use has, the more trusted first."""
-    return [origin for origin in ORIGINS if (found.answered & (found.source == origin)).any()]
+def sources_of_use(context_use: RunContextUse) -> list[str]:
+    """List the sources of a run's context use, the most trusted first."""
+    return [source for source in ORIGINS if (context_use.answered & (context_use.source == source)).any()]
 
 
-def rate_of(scored: ScoredRun, found: RunContextUse, origin: str) -> Rate:
-    """Give the rate of ignored first documents among the answers whose use has one origin."""
-    mine = found.answered & (found.source == origin)
-    nothing = int((used_nothing(found.use) & mine).sum())
-    return Rate(origin, _mean(scored, _ignored(found), mine), nothing)
+def rate_of(scored: ScoredRun, context_use: RunContextUse, source: str) -> Rate:
+    """Return the rate of ignored top-ranked documents over the answers of one source."""
+    chosen = context_use.answered & (context_use.source == source)
+    nothing = int((used_nothing(context_use.use) & chosen).sum())
+    return Rate(source, _mean(scored, _ignored(context_use), chosen), nothing)
 
 
-def gap_of(scored: ScoredRun, found: RunContextUse, origin: str) -> Interval:
-    """Give the rank-use gap among the answers whose use has one origin; n_scored is 0 without shares."""
-    mine = found.answered & (found.source == origin)
-    return _mean(scored, rank_use_gap(found.use).values, mine)
+def gap_of(scored: ScoredRun, context_use: RunContextUse, source: str) -> Interval:
+    """Return the rank-use gap over the answers of one source; n_scored is 0 where no shares are known."""
+    chosen = context_use.answered & (context_use.source == source)
+    return _mean(scored, rank_use_gap(context_use.use).values, chosen)
 
 
-def ignored(found: RunContextUse) -> BoolArray:
-    """(n,) True where an answer passes over the first document."""
-    return np.asarray(_ignored(found) == 1, dtype=np.bool_)
+def ignored(context_use: RunContextUse) -> BoolArray:
+    """(n,) True where an answer ignores the top-ranked document."""
+    return np.asarray(_ignored(context_use) == 1, dtype=np.bool_)
 
 
-def _ignored(found: RunContextUse) -> FloatArray:
-    return ignored_top_ranked(found.use).values
+def _ignored(context_use: RunContextUse) -> FloatArray:
+    return ignored_top_ranked(context_use.use).values
 
 
 def _mean(
     scored: ScoredRun, values: FloatArray, keep: BoolArray, bounds: tuple[float, float] = (0.0, 1.0)
 ) -> Interval:
-    """Mean over questions of the samples kept; Wilson's interval where each question passes or fails."""
+    """Return the mean over questions of the kept samples; Wilson's interval where all values are 0 or 1."""
     means, _ = question_means(np.where(keep, values, np.nan), scored.question)
     known = np.isfinite(means)
     binary = bool(np.isin(means[known], (0.0, 1.0)).all())
@@ -151,89 +151,95 @@ def _mean(
 
 
 def length_band(length: FloatArray) -> NDArray[np.int64]:
-    """(n,) place in LENGTHS; -1 where the length is not known."""
+    """(n,) index in LENGTHS; -1 where the length is not known."""
     bands = np.digitize(np.nan_to_num(length), _LENGTH_EDGES)
     return np.where(np.isnan(length), -1, bands).astype(np.int64)
 
 
 def gold_rank_band(rank: FloatArray) -> NDArray[np.int64]:
-    """(n,) place in GOLD_PLACES; -1 where it is not known whether there is any."""
+    """(n,) index in GOLD_RANK_BANDS; -1 where it is not known whether there is gold."""
     known = np.nan_to_num(rank, nan=1.0, posinf=1.0).astype(np.int64)
     place = np.select([known <= 5, known <= 10], [known - 1, 5], 6)
     place = np.where(np.isinf(rank), len(GOLD_RANK_BANDS) - 1, place)
     return np.where(np.isnan(rank), -1, place).astype(np.int64)
 
 
-def split(scored: ScoredRun, found: RunContextUse, origin: str, by: str) -> list[Group]:
-    """Divide the rate of ignored first documents by one of SPLITS; groups without an answer are left out."""
-    codes, labels = _split_codes(scored, found, by)
+def split(scored: ScoredRun, context_use: RunContextUse, source: str, by: str) -> list[Group]:
+    """Return the rate of ignored top-ranked documents per group of a split, without empty groups."""
+    codes, labels = _split_codes(scored, context_use, by)
     groups = []
     for code, label in enumerate(labels):
-        mine = found.answered & (found.source == origin) & (codes == code)
-        if mine.any():
-            groups.append(Group(label, label, _mean(scored, _ignored(found), mine)))
+        chosen = context_use.answered & (context_use.source == source) & (codes == code)
+        if chosen.any():
+            groups.append(Group(label, label, _mean(scored, _ignored(context_use), chosen)))
     return groups
 
 
-def _split_codes(scored: ScoredRun, found: RunContextUse, by: str) -> tuple[NDArray[np.int64], Sequence[str]]:
+def _split_codes(
+    scored: ScoredRun, context_use: RunContextUse, by: str
+) -> tuple[NDArray[np.int64], Sequence[str]]:
     if by == "relevant":
-        return found.top_relevant.astype(np.int64), _RELEVANT
+        return context_use.top_relevant.astype(np.int64), _RELEVANT
     if by == "length":
-        return length_band(found.top_length), LENGTHS
-    types = next((one for one in scored.slices if one.name == "query_type"), None)
+        return length_band(context_use.top_length), LENGTHS
+    types = next((group for group in scored.slices if group.name == "query_type"), None)
     return (np.full(scored.n, -1), ()) if types is None else (types.codes, types.labels)
 
 
-def by_rank(scored: ScoredRun, found: RunContextUse, origin: str) -> list[Group]:
-    """Give for each rank the share of answers that draw on it, of those that were given a document there."""
-    deepest = _deepest(found, origin, DEEPEST)
+def by_rank(scored: ScoredRun, context_use: RunContextUse, source: str) -> list[Group]:
+    """Return for each rank the share of answers that use it, of those with a document at that rank."""
+    deepest = _deepest(context_use, source, DEEPEST)
     used = np.where(
-        found.use.documents[:, None] >= np.arange(1, deepest + 1), found.use.used[:, :deepest], np.nan
+        context_use.use.documents[:, None] >= np.arange(1, deepest + 1),
+        context_use.use.used[:, :deepest],
+        np.nan,
     )
-    return _groups(scored, found, origin, used)
+    return _groups(scored, context_use, source, used)
 
 
-def by_k(scored: ScoredRun, found: RunContextUse, origin: str, k: int = 1) -> dict[str, list[Group]]:
-    """Give wasted context and deep reliance over the cut-off, by the formulas of the registry.
+def by_k(scored: ScoredRun, context_use: RunContextUse, source: str, k: int = 1) -> dict[str, list[Group]]:
+    """Return wasted context and deep reliance over k.
 
     Args:
         scored: the run.
-        found: the use of documents in it.
-        origin: whose word counts.
-        k: a cut-off that must be there if any list is that long; those up to DEEPEST are there anyway.
+        context_use: which documents its answers use.
+        source: source of context use.
+        k: a k to include beyond DEEPEST, if any list is that long.
     """
-    ks = range(1, _deepest(found, origin, max(DEEPEST, k)) + 1)
+    ks = range(1, _deepest(context_use, source, max(DEEPEST, k)) + 1)
     formulas: Mapping[str, Callable[[ContextUse, int], Scores]] = {
         "wasted_context": wasted_context,
         "deep_reliance": deep_reliance,
     }
     return {
-        name: _groups(scored, found, origin, np.array([formula(found.use, at).values for at in ks]).T)
+        name: _groups(
+            scored, context_use, source, np.array([formula(context_use.use, at).values for at in ks]).T
+        )
         for name, formula in formulas.items()
     }
 
 
-def _deepest(found: RunContextUse, origin: str, most: int) -> int:
-    mine = found.answered & (found.source == origin)
-    return int(min(most, found.use.documents[mine].max(initial=0)))
+def _deepest(context_use: RunContextUse, source: str, most: int) -> int:
+    chosen = context_use.answered & (context_use.source == source)
+    return int(min(most, context_use.use.documents[chosen].max(initial=0)))
 
 
-def _groups(scored: ScoredRun, found: RunContextUse, origin: str, values: FloatArray) -> list[Group]:
-    """Give the mean of each column of (n, K) values, those at 1 to K, over the answers of an origin."""
+def _groups(scored: ScoredRun, context_use: RunContextUse, source: str, values: FloatArray) -> list[Group]:
+    """Return the mean of each column of (n, K) values, at k = 1 to K, over the answers of one source."""
     if not values.size:
         return []
-    mine = found.answered & (found.source == origin)
-    means, _ = question_means(np.where(mine[:, None], values, np.nan), scored.question)
-    found_at = curve_intervals(means, scored.clusters)
-    return [Group(str(at), str(at), one) for at, one in enumerate(found_at, 1)]
+    chosen = context_use.answered & (context_use.source == source)
+    means, _ = question_means(np.where(chosen[:, None], values, np.nan), scored.question)
+    estimates = curve_intervals(means, scored.clusters)
+    return [Group(str(k), str(k), estimate) for k, estimate in enumerate(estimates, 1)]
 
 
-def outcome_by_gold_rank(scored: ScoredRun, found: RunContextUse, metric: str) -> list[Group]:
-    """Give the mean of an answer metric by the rank of the first gold document: is it lost in the middle?"""
-    values, places = scored.values(metric), gold_rank_band(found.gold_rank)
+def outcome_by_gold_rank(scored: ScoredRun, context_use: RunContextUse, metric: str) -> list[Group]:
+    """Return the mean of an answer metric by the rank of the first gold document ("lost in the middle")."""
+    values, bands = scored.values(metric), gold_rank_band(context_use.gold_rank)
     groups = []
     for code, label in enumerate(GOLD_RANK_BANDS):
-        mine = (places == code) & np.isfinite(values)
-        if mine.any():
-            groups.append(Group(label, label, _mean(scored, values, mine, bounds_of(metric))))
+        chosen = (bands == code) & np.isfinite(values)
+        if chosen.any():
+            groups.append(Group(label, label, _mean(scored, values, chosen, bounds_of(metric))))
     return groups

@@ -35,7 +35,7 @@ _RECALLS = {"ndcg": "recall", "span_ndcg": "span_recall"}  # what k is suggested
 
 @dataclass(frozen=True)
 class Gain:
-    """What the documents between two cut-offs add.
+    """The gain from the documents between two values of k.
 
     Attributes:
         start: the smaller cut-off.
@@ -78,12 +78,12 @@ class TypeCurve:
 
     @property
     def stands_in(self) -> bool:
-        """Whether recall stands in for all-hops recall, because the gold names no hops."""
+        """True where recall stands in for all-hops recall, because the gold names no hops."""
         return self.kind == "multi-hop" and self.curve is not None and self.curve.metric != HOPS
 
 
 def kind_of(name: str, chosen: Mapping[str, str], has_hops: bool) -> tuple[str, bool]:
-    """Say what kind of question a query type is, and whether that is known."""
+    """Return the kind of question of a query type, and whether it is known."""
     if chosen.get(name) in KINDS:
         return chosen[name], True
     told = query_type_named(name) or ("multi-hop" if has_hops else None)
@@ -93,7 +93,7 @@ def kind_of(name: str, chosen: Mapping[str, str], has_hops: bool) -> tuple[str, 
 def type_curves(
     scored: ScoredRun, lists: RankedLists, chosen: Mapping[str, str], k: int = 1
 ) -> list[TypeCurve]:
-    """Give each query type its primary metric over k and a suggested k, the most frequent type first.
+    """Return for each query type its primary metric over k and a suggested k, the most frequent first.
 
     Args:
         scored: the run.
@@ -111,7 +111,7 @@ def types_named(scored: ScoredRun) -> int:
 
 
 def _groups(scored: ScoredRun) -> list[tuple[str, BoolArray]]:
-    """Name the query types with their samples; one group where there are no two types."""
+    """Return the query types with their samples; one group where there are not two types."""
     groups = next((one for one in scored.slices if one.name == "query_type"), None)
     if groups is not None:
         return [(name, groups.codes == code) for code, name in enumerate(groups.labels)]

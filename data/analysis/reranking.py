@@ -1,4 +1,4 @@
-"""First pass against the list that was handed on: what a reranker lifted and what it pushed out."""
+"""Reranking: the final lists compared with the first pass, and what the reranker moved."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Change:
         before: mean of the first pass over the compared questions.
         after: mean of the final lists over the same questions.
         difference: after minus before, paired on question.
-        adjusted_p: after Holm's correction over the metrics of one Reranked.
+        adjusted_p: p-value after Holm's correction over the metrics of a RerankingEffect.
         verdict: better, worse, cannot tell or unchanged.
     """
 
@@ -38,11 +38,11 @@ class Change:
 
 @dataclass(frozen=True)
 class RerankingEffect:
-    """First pass against the list that was handed on, at one k.
+    """The final lists compared with the first pass, at one k.
 
     Attributes:
-        moves: what became of the gold units, by sample.
-        changes: metric without its cut-off -> how it changed.
+        moves: the moves of the gold units, by sample.
+        changes: metric without its k -> its change.
     """
 
     moves: RankMoves
@@ -54,26 +54,29 @@ def reranking_effect(scored: ScoredRun, lists: RankedLists, k: int) -> Reranking
     first, final = lists.first_pass, lists.documents
     if first is None or final is None:
         return None
-    compared = rank_moves(first, final, k)
-    if not compared.compared.any():
+    moves = rank_moves(first, final, k)
+    if not moves.compared.any():
         return None
-    names = ["recall", "ndcg", "mrr", *([HOPS] if (final.has_hops & compared.compared).any() else [])]
-    found = {}
+    names = ["recall", "ndcg", "mrr", *([HOPS] if (final.has_hops & moves.compared).any() else [])]
+    results = {}
     for name in names:
-        sides = [question_values(scored, name, one, k, compared.compared)[:, k - 1] for one in (first, final)]
+        sides = [
+            question_values(scored, name, rankings, k, moves.compared)[:, k - 1]
+            for rankings in (first, final)
+        ]
         both = np.isfinite(sides[0]) & np.isfinite(sides[1])
         before, after = sides[0][both], sides[1][both]
-        found[name] = (before.mean(), after.mean(), paired(before, after, scored.clusters[both]))
-    adjusted = holm([difference.p for *_, difference in found.values()])
+        results[name] = (before.mean(), after.mean(), paired(before, after, scored.clusters[both]))
+    adjusted = holm([difference.p for *_, difference in results.values()])
     changes = {
-        name: Change(float(before), float(after), one, float(p), verdict(one, float(p), True))
-        for (name, (before, after, one)), p in zip(found.items(), adjusted, strict=True)
+        name: Change(float(before), float(after), difference, float(p), verdict(difference, float(p), True))
+        for (name, (before, after, difference)), p in zip(results.items(), adjusted, strict=True)
     }
-    return RerankingEffect(compared, changes)
+    return RerankingEffect(moves, changes)
 
 
 def misranked(lists: RankedLists) -> BoolArray:
-    """(n,) True where the list holds no gold document although the first pass found one."""
+    """(n,) True where the list has no gold document although the first pass found one."""
     final, first = lists.documents, lists.first_pass
     if final is None or first is None:
         return np.zeros(len(lists.hops), dtype=np.bool_)
@@ -82,7 +85,7 @@ def misranked(lists: RankedLists) -> BoolArray:
 
 
 def nowhere(lists: RankedLists) -> BoolArray:
-    """(n,) True where neither the list nor a first pass holds any gold document."""
+    """(n,) True where neither the list nor a first pass has a gold document."""
     final = lists.documents
     if final is None:
         return np.zeros(len(lists.hops), dtype=np.bool_)

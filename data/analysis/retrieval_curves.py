@@ -49,7 +49,7 @@ class Curve:
     longest: int
 
     def at(self, k: int) -> Interval:
-        """Give the point at k.
+        """Return the point at k.
 
         Raises:
             IndexError: the curve was not computed so far.
@@ -58,7 +58,7 @@ class Curve:
 
 
 def block_of(lists: RankedLists) -> Rankings | SpanRankings | None:
-    """Give the lists that speak for retrieval: joined by gold documents, else by gold text."""
+    """Return the lists that retrieval is measured on: joined by gold documents, else by gold text."""
     return lists.documents if lists.documents is not None else lists.spans
 
 

@@ -1,4 +1,4 @@
-"""Finding cases: filter, order, page, and read one whole."""
+"""Find cases: filter, sort, divide into pages, and read them whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from data.store.judge_replies import EVALUATION, reply_from
 from data.store.judge_results import read_payload
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
-from metrics.schema.scores import BoolArray, FloatArray, IntArray
+from metrics.schema.scores import BoolArray, IntArray
 
 __all__ = [
     "LABEL_STATES",
@@ -46,14 +46,14 @@ class CaseFilter:
         stage: key of a failure stage, "" for all.
         bad: True for bad cases alone, False for good ones, None for both.
         refused: True for refusals alone, False for answers, None for both.
-        label: what people said: "" all, "any" labelled, "none" unlabelled, "pass", "fail".
-        failure: a failure label people gave, "" for all.
-        annotator: whose labels the two above mean, "" for anybody's.
+        label: human labels: "" all, "any" labelled, "none" unlabelled, "pass", "fail".
+        failure: a failure label, "" for all.
+        annotator: the annotator whose labels `label` and `failure` refer to, "" for anybody's.
         text: words to look for in question, answer, reference and id; "" for all.
         slices: name of a slice -> its value.
-        mark: a group of cases that a view leads to, see data.cases.cohorts; "" for all.
-        sort: "" for the order of the file, "worst" for the most cut-offs missed, or a metric's name.
-        descending: highest values first.
+        cohort: a saved group of cases, see data.cases.cohorts; "" for all.
+        sort: "" for the order of the file, "worst" for the most reasons to be bad first, or a metric's name.
+        descending: True for highest values first.
     """
 
     pattern: str = ""
@@ -83,7 +83,7 @@ def _accept(name: str, value: str, accepted: list[str]) -> None:
 
 
 def keep_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
-    """Say of every sample whether the filter keeps it."""
+    """(n,) True for the samples that a filter keeps."""
     scored = diagnosis.scored
     keep = np.ones(scored.n, dtype=np.bool_)
     if chosen.pattern:
@@ -91,14 +91,16 @@ def keep_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
     if chosen.stage:
         keep &= diagnosis.stages.stage == [entry.key for entry in STAGES].index(chosen.stage)
     if chosen.bad is not None:
-        keep &= (diagnosis.bad.bad == chosen.bad) & diagnosis.measured  # what is not measured is neither
+        keep &= (
+            diagnosis.bad.bad == chosen.bad
+        ) & diagnosis.measured  # a case that was not measured is neither
     if chosen.refused is not None:
         keep &= (scored.stage_features["refused"] == 1) == chosen.refused
     keep &= _label_mask(diagnosis, chosen)
-    for one in scored.slices:
-        wanted = chosen.slices.get(one.name)
-        if wanted is not None:
-            keep &= one.codes == (one.labels.index(wanted) if wanted in one.labels else -1)
+    for group in scored.slices:
+        value = chosen.slices.get(group.name)
+        if value is not None:
+            keep &= group.codes == (group.labels.index(value) if value in group.labels else -1)
     if chosen.cohort:
         keep &= cohort_rows(scored, chosen.cohort)
     if chosen.text.strip():
@@ -110,40 +112,37 @@ def _label_mask(diagnosis: Diagnosis, chosen: CaseFilter) -> BoolArray:
     n = diagnosis.scored.n
     if not (chosen.label or chosen.failure or chosen.annotator):
         return np.ones(n, dtype=np.bool_)
-    named = np.zeros(n, dtype=np.bool_)
+    matches = np.zeros(n, dtype=np.bool_)
     for row, labels in diagnosis.human_labels.labels.items():
-        named[row] = any(
+        matches[row] = any(
             (not chosen.annotator or label.annotator == chosen.annotator)
             and (not chosen.failure or label.failure == chosen.failure)
             and (chosen.label not in ("pass", "fail") or label.verdict == chosen.label)
             for label in labels
         )
-    return ~named if chosen.label == "none" else named
+    return ~matches if chosen.label == "none" else matches
 
 
 def _text_mask(scored: ScoredRun, text: str) -> BoolArray:
-    found = query("case_search", {"samples": str(scored.samples_path), "text": text})
+    hits = query("case_search", {"samples": str(scored.samples_path), "text": text})
     keep = np.zeros(scored.n, dtype=np.bool_)
-    keep[found["row"].to_numpy()] = True
+    keep[hits["row"].to_numpy()] = True
     return keep
 
 
 def case_rows(diagnosis: Diagnosis, chosen: CaseFilter) -> IntArray:
-    """Give the rows that a filter keeps, in its order; samples without the sorting value come last."""
+    """Return the rows that a filter keeps, sorted; samples without a value to sort by come last."""
     rows = np.flatnonzero(keep_mask(diagnosis, chosen))
     if not chosen.sort:
         return rows
-    values = _missed(diagnosis) if chosen.sort == "worst" else diagnosis.scored.values(chosen.sort)
-    keys = values[rows]
+    if chosen.sort == "worst":
+        reasons = np.sum(list(diagnosis.bad.reasons.values()), axis=0, dtype=np.float64)
+        keys = np.where(diagnosis.bad.bad, reasons, 0.0)[rows]
+    else:
+        keys = diagnosis.scored.values(chosen.sort)[rows]
     if chosen.descending or chosen.sort == "worst":
         keys = -keys
     return rows[np.argsort(keys, kind="stable")]  # NaN sorts last either way
-
-
-def _missed(diagnosis: Diagnosis) -> FloatArray:
-    """Count the reasons for which each case is bad."""
-    reasons = np.sum(list(diagnosis.bad.reasons.values()), axis=0, dtype=np.float64)
-    return np.where(diagnosis.bad.bad, reasons, 0.0)
 
 
 @dataclass(frozen=True)
@@ -152,9 +151,9 @@ class CasePage:
 
     Attributes:
         cases: row, question_id, repeat, question and answer (shortened), query_type, in the filter's order.
-        total: cases in all pages.
-        page: 1-based number of this one.
-        pages: how many there are.
+        total: number of cases on all pages.
+        page: 1-based number of this page.
+        pages: number of pages.
     """
 
     cases: list[dict[str, Any]]
@@ -164,18 +163,17 @@ class CasePage:
 
 
 def page_of(scored: ScoredRun, rows: IntArray, page: int, size: int) -> CasePage:
-    """Read one page of the given rows; a page number beyond the end gives the last page."""
+    """Read one page of the given rows; a page number beyond the end means the last page."""
     pages = max(1, -(-len(rows) // size))
     page = min(max(1, page), pages)
-    wanted = rows[(page - 1) * size : page * size].tolist()
-    cases = scored.samples.read(wanted, LISTED)
+    cases = scored.samples.read(rows[(page - 1) * size : page * size].tolist(), LISTED)
     for case in cases:
         case["question"], case["answer"] = case["question"][:SHORT], (case["answer"] or "")[:SHORT]
     return CasePage(cases, len(rows), page, pages)
 
 
 def read_case(scored: ScoredRun, row: int) -> dict[str, Any]:
-    """Read one sample whole, with a judge's labels in place of the recorded ones and what it said whole."""
+    """Read one sample whole; with a judge result, its labels replace the recorded ones and it is added."""
     if not 0 <= row < scored.n:
         raise DataError(f"run {scored.run.run_id} has no row {row}; accepted: 0 to {scored.n - 1}")
     sample = scored.samples.read([row])[0]

@@ -1,4 +1,4 @@
-"""Exactly these cases as a file: native JSONL or Parquet, or CSV for a spreadsheet."""
+"""Export cases as a file: native JSONL or Parquet, or CSV for a spreadsheet."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export_rows(diagnosis: Diagnosis, rows: IntArray, form: str) -> bytes:
-    """Write cases in the given order.
+    """Return a file with cases in the given order.
 
     Args:
-        diagnosis: of the run.
-        rows: which of its samples.
-        form: one of EXPORTS. JSONL and Parquet can be imported again; scores from here stand under
-            `ragtriage`, apart from the imported ones.
+        diagnosis: diagnosis of the run.
+        rows: rows of the cases.
+        form: one of EXPORTS. JSONL and Parquet can be imported again; computed scores and the diagnosis are
+            under `ragtriage`, apart from the imported scores.
 
     Raises:
-        DataError: the form is not known.
+        DataError: there is no such format.
     """
     if form not in EXPORTS:
         raise DataError(f"export format {form!r}; accepted: {', '.join(EXPORTS)}")
@@ -45,28 +45,30 @@ def export_rows(diagnosis: Diagnosis, rows: IntArray, form: str) -> bytes:
     if form == "csv":
         return _csv(diagnosis, rows)
     sink = io.BytesIO()
-    lines = [{**record, "ragtriage": json.dumps(record["ragtriage"])} for record in _records(diagnosis, rows)]
+    records = [
+        {**record, "ragtriage": json.dumps(record["ragtriage"])} for record in _records(diagnosis, rows)
+    ]
     flat = [
-        {key: value if isinstance(value, str) else json.dumps(value) for key, value in one.items()}
-        for one in lines
+        {key: value if isinstance(value, str) else json.dumps(value) for key, value in record.items()}
+        for record in records
     ]
     pq.write_table(pa.Table.from_pylist(flat), sink)
     return sink.getvalue()
 
 
 def native_record(sample: dict[str, Any]) -> dict[str, Any]:
-    """Give a stored sample in the native form, as an importer takes it."""
+    """Return a stored sample in the native format, which can be imported again."""
     record = {
         key: value for key, value in sample.items() if value is not None and key not in ("row", "extra")
     }
     for name, key in (("scores", "metric"), ("tags", "key")):
         if name in record:
-            record[name] = {one[key]: _plain(one) for one in record[name]}
+            record[name] = {entry[key]: _plain(entry) for entry in record[name]}
     for name in ("retrieved", "candidates"):
-        record.update({name: [_document(one) for one in record[name]]} if name in record else {})
+        record.update({name: [_document(document) for document in record[name]]} if name in record else {})
     for name in ("relevant", "claims", "reference_claims", "used", "human", "checks"):
         if name in record:
-            record[name] = [{k: v for k, v in one.items() if v is not None} for one in record[name]]
+            record[name] = [{k: v for k, v in entry.items() if v is not None} for entry in record[name]]
     for check in record.get("checks", []):
         check.update({name: json.loads(check[name]) for name in ("expected", "actual") if name in check})
     if sample["extra"]:
@@ -74,15 +76,16 @@ def native_record(sample: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
-def _plain(one: dict[str, Any]) -> Any:
-    if "metric" not in one:
-        return one["value"]
-    return {"value": one["value"], "reason": one["reason"]} if one["reason"] else one["value"]
+def _plain(entry: dict[str, Any]) -> Any:
+    """Return the value of a tag or of an imported score, with the reason of a score that has one."""
+    if entry.get("reason"):
+        return {"value": entry["value"], "reason": entry["reason"]}
+    return entry["value"]
 
 
-def _document(one: dict[str, Any]) -> dict[str, Any]:
-    more = json.loads(one["extra"]) if one.get("extra") else {}
-    return {**{k: v for k, v in one.items() if v is not None and k != "extra"}, **more}
+def _document(document: dict[str, Any]) -> dict[str, Any]:
+    extra = json.loads(document["extra"]) if document.get("extra") else {}
+    return {**{k: v for k, v in document.items() if v is not None and k != "extra"}, **extra}
 
 
 def _records(diagnosis: Diagnosis, rows: IntArray) -> Iterator[dict[str, Any]]:
@@ -92,7 +95,7 @@ def _records(diagnosis: Diagnosis, rows: IntArray) -> Iterator[dict[str, Any]]:
 
 
 def _added(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
-    """Give what was found out about a case here: scores with their sources, diagnosis, labels."""
+    """Return the scores, the diagnosis and the human labels of a case."""
     scores = {}
     for name in diagnosis.scored.metrics:
         column = diagnosis.scored.column(name)
@@ -107,13 +110,13 @@ def _added(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
         "stage": STAGES[stage].key if stage >= 0 else None,
         "labels": [
             {
-                "annotator": one.annotator,
-                "verdict": one.verdict,
-                "failure": one.failure,
-                "note": one.note,
-                "at": one.at,
+                "annotator": label.annotator,
+                "verdict": label.verdict,
+                "failure": label.failure,
+                "note": label.note,
+                "at": label.at,
             }
-            for one in diagnosis.human_labels.labels.get(row, ())
+            for label in diagnosis.human_labels.labels.get(row, ())
         ],
     }
 
@@ -126,28 +129,28 @@ def _csv(diagnosis: Diagnosis, rows: IntArray) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(
-        [*_PLAIN, "contexts", "bad", "pattern", "stage", "labels", *(safe_cell(one) for one in metrics)]
+        [*_PLAIN, "contexts", "bad", "pattern", "stage", "labels", *(safe_cell(metric) for metric in metrics)]
     )
     for record in _records(diagnosis, rows):
-        found = record["ragtriage"]
+        result = record["ragtriage"]
         contexts = json.dumps(record.get("retrieved", []), ensure_ascii=False)
         labels = "; ".join(
-            f"{one['annotator']}: {one['verdict'] or ''} {one['failure']}" for one in found["labels"]
+            f"{label['annotator']}: {label['verdict'] or ''} {label['failure']}" for label in result["labels"]
         )
         line = [
             *(record.get(name, "") for name in _PLAIN),
             contexts,
-            found["bad"],
-            found["pattern"],
-            found["stage"],
+            result["bad"],
+            result["pattern"],
+            result["stage"],
             labels,
         ]
         writer.writerow(
-            [safe_cell(cell) for cell in (*line, *(found["scores"].get(name, "") for name in metrics))]
+            [safe_cell(cell) for cell in (*line, *(result["scores"].get(metric, "") for metric in metrics))]
         )
     return b"\xef\xbb\xbf" + text.getvalue().encode("utf-8")
 
 
 def safe_cell(cell: Any) -> Any:
-    """Keep a spreadsheet from reading text as a formula: a quote stands before = + - @ at its start."""
+    """Return a cell that no spreadsheet takes for a formula: text that starts with = + - @ gets a quote."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA_STARTS) else cell

@@ -50,7 +50,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Effect:
-    """What changing one factor did, from all pairs of runs that differ in it alone.
+    """The effect of changing one factor, from all pairs of runs that differ in it alone.
 
     Attributes:
         factor: key of the factor.
@@ -104,7 +104,7 @@ class Ablation:
 
 
 def factors_of(runs: Sequence[Run]) -> list[Factor]:
-    """Find the settings in which runs differ; settings that always change together are one factor."""
+    """Return the settings in which runs differ; settings that always change together are one factor."""
     flat = {run.run_id: _settings(run) for run in runs if _settings(run)}
     keys = sorted({key for one in flat.values() for key in one})
     groups: dict[tuple[int, ...], list[str]] = {}
@@ -201,7 +201,7 @@ def _size(value: str) -> tuple[int, float, str]:
 
 
 def _by_question(scored_runs: Sequence[ScoredRun], metric: str) -> tuple[FloatArray, Any]:
-    """Give (runs, q) means over all questions, NaN where a run does not have one, and the clusters."""
+    """Return (runs, q) means over all questions, NaN where a run lacks one, and (q,) clusters."""
     names = sorted({str(name) for scored in scored_runs for name in scored.question_ids})
     place = {name: at for at, name in enumerate(names)}
     matrix = np.full((len(scored_runs), len(names)), np.nan)
@@ -229,7 +229,7 @@ def _pooled(
 
 
 def _confounded(factor: Factor, factors: Sequence[Factor]) -> Confounded:
-    """Name the factors that change beside this one in some of the pairs in which the fewest do."""
+    """List the other factors that change in those pairs in which the fewest change."""
     runs = list(factor.values)
     changed = [
         {one.key for one in factors if one.values[first] != one.values[second]}

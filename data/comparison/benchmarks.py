@@ -101,7 +101,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Published:
-    """What all files hold.
+    """The published results of all files.
 
     Attributes:
         tables: published results, those that ship first.
@@ -247,7 +247,7 @@ def _band(source: Source, at: int, one: object, scale: float, title: str, origin
 
 
 def band_of(band: Band, value: float) -> str:
-    """Name the band that a mean lies in."""
+    """Return the name of the band that a mean is in."""
     found = declared(band.metric)
     sign = -1.0 if found is not None and found.higher_is_better is False else 1.0
     reached = sum(sign * value >= sign * edge - 1e-12 for edge in (band.minimum, band.good, band.excellent))

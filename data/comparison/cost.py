@@ -1,4 +1,4 @@
-"""What versions cost: latency, tokens and money, as percentiles and as means to hold against quality."""
+"""The cost of versions: latency, tokens and money, as percentiles, and as means against a quality metric."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PERCENTILES = (50, 90, 95, 99)
 
 @dataclass(frozen=True)
 class CostPoint:
-    """One version between quality and cost.
+    """Quality and cost of one version.
 
     Attributes:
         run_id: the version.
@@ -46,21 +46,21 @@ class CostPoint:
 
 
 def cost_values(scored: ScoredRun, cost: str) -> FloatArray:
-    """Give a cost of each sample, NaN where it was not recorded."""
+    """Return a cost of each sample, NaN where it was not recorded."""
     if cost == TOTAL:
         return np.asarray(scored.values("input_tokens") + scored.values("output_tokens"), dtype=np.float64)
     return scored.values(cost)
 
 
 def measured_costs(scored_runs: Sequence[ScoredRun]) -> list[str]:
-    """Name the costs that some version records."""
+    """List the costs that at least one run records."""
     return [
         cost for cost in COSTS if any(np.isfinite(cost_values(scored, cost)).any() for scored in scored_runs)
     ]
 
 
 def percentiles(scored: ScoredRun, cost: str) -> tuple[int, dict[int, float]]:
-    """Give the number of samples with a cost, and its percentiles over them."""
+    """Return the number of samples with a cost, and its percentiles over them."""
     values = cost_values(scored, cost)
     known = values[np.isfinite(values)]
     if not len(known):
@@ -71,22 +71,28 @@ def percentiles(scored: ScoredRun, cost: str) -> tuple[int, dict[int, float]]:
 def cost_points(
     scored_runs: Sequence[ScoredRun], quality: Sequence[MetricSummary | None], cost: str, higher: bool | None
 ) -> list[CostPoint]:
-    """Place versions between quality and cost and find the front.
+    """Return quality and cost of each version, and which are on the Pareto front.
 
     Args:
         scored_runs: the versions.
-        quality: mean of the quality metric of each; None where not measured.
+        quality: the quality metric of each; None where not measured.
         cost: one of COSTS.
         higher: direction of the quality metric.
     """
-    spans = [_mean(scored, cost) for scored in scored_runs]
+    costs = [_mean(scored, cost) for scored in scored_runs]
     sign = -1.0 if higher is False else 1.0
-    good = np.array([np.nan if one is None or one.mean is None else sign * one.mean for one in quality])
-    dear = np.array([np.nan if one is None else one.mean for one in spans])
-    front = pareto_front(good, dear)
+    front = pareto_front(
+        np.array(
+            [
+                np.nan if summary is None or summary.mean is None else sign * summary.mean
+                for summary in quality
+            ]
+        ),
+        np.array([np.nan if mean is None else mean.mean for mean in costs]),
+    )
     return [
-        CostPoint(scored.run.run_id, one, span, bool(on))
-        for scored, one, span, on in zip(scored_runs, quality, spans, front, strict=True)
+        CostPoint(scored.run.run_id, summary, mean, bool(on_front))
+        for scored, summary, mean, on_front in zip(scored_runs, quality, costs, front, strict=True)
     ]
 
 

@@ -1,4 +1,4 @@
-"""Families of metrics: what a comparison holds, and over what its p values are corrected."""
+"""Families of metrics: the metrics of a comparison, over which its p-values are corrected."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ HEADLINE = frozenset(
 
 
 def in_family(metric: str, family: str) -> bool:
-    """Say whether a metric belongs to a family; the headline one has a few of each stage."""
-    found = declared(metric)
+    """Return whether a metric belongs to a family; the headline family has a few of each component."""
+    declaration = declared(metric)
     if family == "all":
         return True
     if family != "headline":
-        return found is not None and found.component == family
+        return declaration is not None and declaration.component == family
     return metric.partition("@")[0] in HEADLINE
 
 
 def shared_metrics(scored_runs: Sequence[ScoredRun], k: int = SHOWN_K, family: str = "all") -> list[str]:
-    """List the metrics of a family that every one of the runs has values for, in the registry's order.
+    """List the metrics of a family that all the runs have values for, in the registry's order.
 
-    Of a metric with rank cut-offs one stands for all: each more would cost the others their significance.
+    A metric at several k is listed at one k only: each further test makes the correction stricter.
     """
     common = set(scored_runs[0].metrics).intersection(*(scored.metrics for scored in scored_runs[1:]))
     return [

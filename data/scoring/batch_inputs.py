@@ -108,7 +108,7 @@ def _claims(table: Any, width: int) -> Claims | None:
 
 
 def _support_known(table: Any, claims: Ragged, support: Any) -> BoolArray:
-    """Where support was recorded; an answer given without a context has none to speak of."""
+    """(n,) True where support was recorded; an answer without a context has none."""
     mode = table["context_mode"].to_numpy(zero_copy_only=False)
     recorded = support.is_valid().to_numpy(zero_copy_only=False)
     return np.asarray(recorded & (mode != "closed_book")[claims.sample], dtype=np.bool_)
@@ -186,7 +186,7 @@ def _use(table: Any, retrieved: Ragged, refused: BoolArray) -> ContextUse | None
 
 
 def _use_by_claims(table: Any, retrieved: Ragged, used: BoolArray, status: NDArray[np.int8]) -> None:
-    """Where nothing else says what was used, but every claim was labelled: the documents that support one."""
+    """Infer use from labels of claims, where use is not recorded and every claim is labelled."""
     claims = _claims(table, retrieved.width)
     if claims is None:
         return
@@ -231,7 +231,7 @@ def _cited(table: Any, row: int, width: int) -> BoolArray:
 
 
 def checks_of(table: Any) -> Checks | None:
-    """Give the checks of an Arrow table of samples; None where none is recorded."""
+    """Return the checks of an Arrow table of samples; None where none is recorded."""
     checks = Ragged.of(table["checks"])
     if not len(checks.sample):
         return None

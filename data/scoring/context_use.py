@@ -1,6 +1,6 @@
-"""Which documents each answer draws on, as the Alignment page reads it: one row a sample.
+"""Which documents each answer uses: the auxiliary table of the Alignment page, one row per sample.
 
-Written once at scoring, so that a page never estimates use anew.
+It is written once at scoring, so that a page need not estimate use again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from metrics.schema.scores import BoolArray, FloatArray, Source, Status
 
 __all__ = ["ORIGINS", "RunContextUse", "context_use_of", "use_table"]
 
-ORIGINS: Mapping[str, str] = {  # the more trusted first
+ORIGINS: Mapping[str, str] = {  # sources of context use, most trusted first
     "judge": "judged",
     "claims": "from claim labels",
     "citation": "cited",
@@ -32,12 +32,12 @@ ORIGINS: Mapping[str, str] = {  # the more trusted first
 
 @dataclass(frozen=True)
 class RunContextUse:
-    """The use of documents in the n samples of a run.
+    """Which retrieved documents the n answers of a run use.
 
     Attributes:
-        use: as the metrics take it.
-        origin: (n,) object array of ORIGINS: who says what was used; "" where nothing is known.
-        top_relevant: (n,) int8: 1 the document at rank 1 is gold or labelled so, 0 it is not, -1 unknown.
+        use: the input of the alignment metrics.
+        source: (n,) object array of keys of ORIGINS; "" where use is not known.
+        top_relevant: (n,) int8: 1 if the top-ranked document is gold or labelled relevant, 0 if not, -1 unknown.
         top_length: (n,) characters of that document; NaN where its text was not recorded.
         gold_rank: (n,) 1-based rank of the first gold document; inf where there is none, NaN unknown.
     """
@@ -50,13 +50,13 @@ class RunContextUse:
 
     @property
     def answered(self) -> BoolArray:
-        """(n,) True where an answer that is no refusal was given documents and its use is known."""
+        """(n,) True for answers with documents, not refusals, whose use is known."""
         known: BoolArray = (self.use.status == Status.SCORED) & ~self.use.refused & (self.use.documents > 0)
         return known
 
 
 def use_table(table: Any, batch: Batch) -> Any:
-    """Lay out use, its origin, and what is known of the first document; None where no use is known."""
+    """Return the table that context_use_of reads; None where no use is known."""
     use = batch.context_use
     if use is None:
         return None
@@ -90,7 +90,7 @@ def _origin(table: Any, use: ContextUse) -> NDArray[np.object_]:
 
 
 def _ranks(used: BoolArray) -> Any:
-    """Turn marks into lists of 1-based ranks."""
+    """Return the 1-based ranks of the True values of each row, as an Arrow list column."""
     offsets = np.concatenate(([0], np.cumsum(used.sum(axis=1)))).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array((np.nonzero(used)[1] + 1).astype(np.int32)))
 
@@ -116,11 +116,11 @@ def _gold_rank(batch: Batch) -> FloatArray:
     return rank
 
 
-def _first(marks: BoolArray) -> FloatArray:
-    """(n,) 1-based place of the first mark in each row, inf without one."""
-    if not marks.shape[1]:
-        return np.full(len(marks), np.inf)
-    return np.where(marks.any(axis=1), marks.argmax(axis=1) + 1.0, np.inf)
+def _first(relevant: BoolArray) -> FloatArray:
+    """(n,) 1-based rank of the first True in each row, inf without one."""
+    if not relevant.shape[1]:
+        return np.full(len(relevant), np.inf)
+    return np.where(relevant.any(axis=1), relevant.argmax(axis=1) + 1.0, np.inf)
 
 
 def _top_relevant(batch: Batch, gold_rank: FloatArray) -> NDArray[np.int8]:
@@ -129,17 +129,17 @@ def _top_relevant(batch: Batch, gold_rank: FloatArray) -> NDArray[np.int8]:
 
 
 def _top_length(table: Any, n: int) -> FloatArray:
-    found = Ragged.of(table["retrieved"])
+    retrieved = Ragged.of(table["retrieved"])
     lengths = np.full(n, np.nan)
-    first = found.place == 0
+    first = retrieved.place == 0
     if first.any():
-        sizes = pc.utf8_length(found.field("text")).cast(pa.float64()).to_numpy(zero_copy_only=False)
-        lengths[found.sample[first]] = sizes[first]
+        sizes = pc.utf8_length(retrieved.field("text")).cast(pa.float64()).to_numpy(zero_copy_only=False)
+        lengths[retrieved.sample[first]] = sizes[first]
     return lengths
 
 
 def context_use_of(scored: ScoredRun) -> RunContextUse | None:
-    """Read the use of documents of a run; None where none is known."""
+    """Read which documents the answers of a run use; None where no use is known."""
     stored = scored.auxiliary_table("use")
     if stored is None:
         return None

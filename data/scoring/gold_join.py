@@ -137,7 +137,7 @@ def _codes(gold: Ragged, found: Ragged, match: Match) -> tuple[IntArray, IntArra
 
 
 def _best_grades(keys: IntArray, grade: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Give each key once with its highest grade."""
+    """Return each key once, with its highest grade."""
     order = np.lexsort((grade, keys))
     last = np.ones(len(keys), dtype=np.bool_)
     last[:-1] = keys[order][1:] != keys[order][:-1]
@@ -154,7 +154,7 @@ def _look_up(wanted: IntArray, keys: IntArray, values: FloatArray, default: floa
 def _ideal(
     best_key: IntArray, best_grade: FloatArray, keys: IntArray, sample: IntArray, n: int
 ) -> FloatArray:
-    """Lay out the positive grades of each sample, highest first."""
+    """Return the positive grades of each sample, highest first, padded with NaN."""
     rows = np.full(len(best_key), 0, dtype=np.int64)
     if len(keys):
         unique, at = np.unique(keys, return_index=True)
@@ -175,7 +175,7 @@ def _rows_to_table(rows: IntArray, values: FloatArray, n: int) -> FloatArray:
 def _units(
     sample: IntArray, keys: IntArray, hops: Any, ranks: FloatArray, positive: BoolArray, n: int
 ) -> FloatArray:
-    """Give the first rank of each gold unit: a hop with its alternatives, or a document without a hop.
+    """Return the first rank of each gold unit: a hop with its alternatives, or a document without a hop.
 
     Documents come in the order in which the gold names them, hops behind them in that of hop_order, so that
     the units of two joins of the same gold stand in the same columns.
@@ -198,7 +198,7 @@ def _units(
 
 
 def _hop_places(encoded: Any) -> IntArray:
-    """Give each hop label its place: hops come in the order of their numbers, then by their text."""
+    """Return the position of each hop label: in the order of their numbers, then of their text."""
     labels = encoded.dictionary.to_pylist()
     order = sorted(range(len(labels)), key=lambda at: hop_order(labels[at]))
     places = np.zeros(max(len(labels), 1), dtype=np.int64)
@@ -215,7 +215,7 @@ def hop_order(label: str) -> tuple[int, str]:
 def list_status(
     table: Any, found: Ragged, gold_recorded: BoolArray, no_gold: str
 ) -> tuple[NDArray[np.int8], NDArray[np.object_]]:
-    """Say for each sample whether a retrieval metric can speak of it, and why not."""
+    """Return for each sample whether a retrieval metric applies to it, and why not."""
     n = table.num_rows
     status = np.zeros(n, dtype=np.int8)
     reason = np.full(n, "", dtype=object)
@@ -254,7 +254,7 @@ def span_rankings(table: Any) -> SpanRankings | None:
 
 
 def _tokens(table: Any, width: int) -> FloatArray:
-    """Lay out the tokens of each chunk, NaN where they were not recorded."""
+    """Return the number of tokens of each chunk, NaN where it was not recorded."""
     counts = Ragged.of(table["retrieved_tokens"])
     inside = counts.place < width
     sizes = numbers(counts.entries) if len(counts.sample) else np.zeros(0)

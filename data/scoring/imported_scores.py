@@ -22,7 +22,7 @@ NOT_LABELLED = "no person labelled this sample"
 
 
 def known_name(name: str) -> str:
-    """Give the registry's key for a name or alias; other names stay as they are."""
+    """Return the key of a declared metric for its name or alias; other names are returned unchanged."""
     try:
         return lookup(name).name
     except MetricsError:
@@ -30,7 +30,7 @@ def known_name(name: str) -> str:
 
 
 def imported_scores(table: Any) -> dict[tuple[str, Source], Scores]:
-    """Give the imported scores of an Arrow table of samples, by metric."""
+    """Return the imported scores of an Arrow table of samples, by metric."""
     entries = Ragged.of(table["scores"])
     found: dict[tuple[str, Source], Scores] = {}
     if not len(entries.sample):
@@ -57,7 +57,7 @@ def _spread(sample: IntArray, values: FloatArray, why: NDArray[np.object_], n: i
 
 
 def recorded_figures(table: Any) -> dict[tuple[str, Source], Scores]:
-    """Give what the pipeline recorded of itself: latency, tokens, cost, memory, where any sample has it."""
+    """Return what the pipeline recorded, if any sample has it: latency, tokens, cost, memory."""
     found = {}
     for name in FIGURES:
         values = numbers(table[name].combine_chunks())
@@ -70,7 +70,7 @@ def recorded_figures(table: Any) -> dict[tuple[str, Source], Scores]:
 
 
 def human_scores(table: Any) -> dict[tuple[str, Source], Scores]:
-    """Give the people's scores of an Arrow table of samples, by metric.
+    """Return the human scores of an Arrow table of samples, by metric.
 
     A known metric is put on its own 0-1 scale when the file declares the scale people used; a sample's
     value is the mean over its annotators. Other metrics keep the scale they came with.

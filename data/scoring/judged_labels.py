@@ -17,7 +17,7 @@ __all__ = ["judged_sample", "overlaid"]
 
 
 def overlaid(table: Any, payloads: Mapping[int, str]) -> tuple[Any, dict[int, JudgeReply]]:
-    """Lay a judge's labels over an Arrow table of samples, where there are any.
+    """Replace the labels of an Arrow table of samples by a judge's, where there are any.
 
     A person's word on a refusal stays; everything else that the judge says takes the place of what was
     recorded.
@@ -49,7 +49,7 @@ def overlaid(table: Any, payloads: Mapping[int, str]) -> tuple[Any, dict[int, Ju
 
 
 def judged_sample(sample: Mapping[str, Any], read: JudgeReply) -> dict[str, Any]:
-    """Lay a judge's labels over one sample as it is stored."""
+    """Return a stored sample with a judge's labels in place of its own."""
     found = dict(sample)
     if read.form.answer:
         found["claims"] = _claims(read)

@@ -71,13 +71,13 @@ def judged_metrics(ks: Sequence[int]) -> dict[str, Metric]:
 
 
 def _labelled(metric: Metric) -> bool:
-    """Whether a judge labels all that a metric needs, and something of it."""
+    """Return whether a judge can supply all the inputs of a metric that are not recorded, and there is one."""
     return all(need in _SHOWN for need in metric.needs) and not _RECORDED.issuperset(metric.needs)
 
 
 @dataclass(frozen=True)
 class JudgedInputs:
-    """What there is to show a judge of the n samples of a batch.
+    """What the n samples of a batch have that a judge needs.
 
     Attributes:
         present: key of LACKING -> (n,) True where the sample has it.
@@ -149,7 +149,7 @@ class JudgedBatch:
                     self.payloads[at] = one["payload"]
 
     def told(self, readings: Mapping[int, JudgeReply]) -> Any:
-        """Give the Arrow table that the Judge page reads: status in words, reason, injected instructions."""
+        """Return the auxiliary table of the Judge page: status, reason, number of injected instructions."""
         injections = [len(readings[at].injections) if at in readings else 0 for at in range(len(self.words))]
         return pa.table(
             {
@@ -287,7 +287,7 @@ def _flag(said: bool | None) -> float:
 
 
 def _spread(scores: Scores | None, places: IntArray, found: JudgedBatch) -> Scores:
-    """Lay the scores of the judged samples among all of a batch."""
+    """Return the scores of a whole batch from those of its judged samples."""
     n = len(found.status)
     values, status = np.full(n, np.nan), found.status.copy()
     reason: NDArray[np.object_] = found.reason.copy()
@@ -299,12 +299,12 @@ def _spread(scores: Scores | None, places: IntArray, found: JudgedBatch) -> Scor
 
 
 def is_scored(kind: str) -> bool:
-    """Whether a judgement of a kind becomes scores of the run; answers made from it do not."""
+    """Return whether a judge result of a kind becomes scores of the run; generated answers do not."""
     return kind == EVALUATION or kind.startswith(EVALUATOR)
 
 
 def evaluator_scores(kind: str, found: JudgedBatch) -> dict[ScoreKey, Scores]:
-    """Give an evaluator's answers as a metric: 1 where it found the failure, none where it cannot tell."""
+    """Return an evaluator's results as a metric: 1 where it found the failure, no value where undecided."""
     values, status, reason = np.full(len(found.status), np.nan), found.status.copy(), found.reason.copy()
     for at, text in found.payloads.items():
         said = _loads(text)

@@ -1,7 +1,7 @@
-"""The lexical support share: how much of an answer's wording is found in its context, without a judge.
+"""Lexical groundedness: how much of an answer's wording is found in its context, without a judge.
 
-It estimates faithfulness from words alone and is held against people's faithfulness, nothing else: it is no
-metric of a run. Read as it is asked for, and kept with the run's arrays.
+A heuristic for faithfulness that is compared with human labels of faithfulness only; it is no metric of the
+run. It is computed on request and cached for as long as the run is in use.
 """
 
 from __future__ import annotations
@@ -18,31 +18,30 @@ from metrics.schema.scores import FloatArray, IntArray, Source, Status
 __all__ = ["LEXICAL_GROUNDEDNESS", "lexical_groundedness"]
 
 LEXICAL_GROUNDEDNESS = "lexical_support"
-AT_ONCE = 256  # samples whose texts are held in memory
-_kept: WeakKeyDictionary[ScoredRun, FloatArray] = (
-    WeakKeyDictionary()
-)  # NaN: without a value, -1: not read yet
+AT_ONCE = 256  # samples whose texts are in memory at a time
+# NaN: no value, _UNREAD: not computed yet
+_cache: WeakKeyDictionary[ScoredRun, FloatArray] = WeakKeyDictionary()
 _lock = Lock()
 _UNREAD = -1.0
 
 
 def lexical_groundedness(scored: ScoredRun, rows: IntArray) -> MetricColumn:
-    """Estimate for some samples the share of the answer's content words that rest on a document.
+    """Estimate for some samples the share of the answer's content words that a document supports.
 
     Args:
         scored: the run.
-        rows: samples that are asked for; about a millisecond each, the first time.
+        rows: the samples; the first time it takes about a millisecond each.
 
     Returns:
-        (n,) values from 0 to 1; not applicable for a refusal, which states nothing, and not run where the
-        answer or the texts of its documents are missing or the row was not asked for.
+        (n,) values from 0 to 1; not applicable for a refusal, and not run where the answer or the texts of
+        its documents are missing or the row is not among `rows`.
     """
     refused = scored.stage_features["refused"] == 1
     with _lock:
-        shares = _kept.setdefault(scored, np.full(scored.n, _UNREAD))
-        wanted = rows[(shares[rows] == _UNREAD) & ~refused[rows]]
-        for start in range(0, len(wanted), AT_ONCE):
-            part = wanted[start : start + AT_ONCE]
+        shares = _cache.setdefault(scored, np.full(scored.n, _UNREAD))
+        unread = rows[(shares[rows] == _UNREAD) & ~refused[rows]]
+        for start in range(0, len(unread), AT_ONCE):
+            part = unread[start : start + AT_ONCE]
             shares[part] = _shares(scored, part)
         values = np.where((shares == _UNREAD) | refused, np.nan, shares)
     status = np.where(
@@ -52,11 +51,11 @@ def lexical_groundedness(scored: ScoredRun, rows: IntArray) -> MetricColumn:
 
 
 def _shares(scored: ScoredRun, rows: IntArray) -> FloatArray:
-    attributor, found = ContextAttributor(), np.full(len(rows), np.nan)
+    attributor, shares = ContextAttributor(), np.full(len(rows), np.nan)
     for at, sample in enumerate(scored.samples.read(rows.tolist(), ("answer", "retrieved"))):
         texts = [document["text"] or "" for document in sample["retrieved"] or ()]
         if sample["answer"] and any(texts):
             attribution = attributor.attribute(sample["answer"], texts)
             if attribution.sentences:
-                found[at] = min(1.0, sum(attribution.shares))
-    return found
+                shares[at] = min(1.0, sum(attribution.shares))
+    return shares

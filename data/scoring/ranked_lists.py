@@ -1,6 +1,6 @@
-"""Ranked lists joined with their gold, as the Retrieval page reads them: one row a sample.
+"""Ranked lists joined with their gold: the auxiliary table of the Retrieval page, one row per sample.
 
-Written once at scoring, so that a page neither joins ids nor reads texts.
+It is written once at scoring, so that a page need not join ids or read texts.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class RankedLists:
     """The ranked lists of a run.
 
     Attributes:
-        documents: lists joined by id; None where the run names no gold documents.
+        documents: lists joined with gold document ids; None where the run has no gold documents.
         first_pass: the longer lists before reranking, joined likewise; None where there are none.
-        hops: (n, U) object array, label of each gold unit of `documents`, "" without one.
-        spans: lists joined by character spans; None where the run names no gold text.
+        hops: (n, U) object array, hop label of each gold unit of `documents`, "" without one.
+        spans: lists joined with gold spans of text; None where the run has no gold text.
     """
 
     documents: Rankings | None
@@ -41,7 +41,7 @@ class RankedLists:
 
 
 def ranked_table(table: Any, batch: Batch) -> Any:
-    """Lay out lists, gold and units as list columns; null where a sample has none.
+    """Return the table that ranked_lists reads; null where a sample has no gold.
 
     A batch without any gold has its rows too: other batches of the run may have some.
     """
@@ -84,28 +84,28 @@ _LISTS = pa.list_(pa.float64())
 
 
 def _lists(values: FloatArray) -> Any:
-    """Turn rows padded with NaN into lists."""
+    """Return rows padded with NaN as an Arrow list column."""
     known = ~np.isnan(values)
     offsets = np.concatenate(([0], np.cumsum(known.sum(axis=1)))).astype(np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(values[known]))
 
 
 def _hops(table: Any, n: int) -> Any:
-    """Name the units of each sample in the order of gold_join: hops in their order, then the rest."""
+    """Return the hop labels of each sample, in the order of its hops."""
     gold = Ragged.of(table["relevant"])
     labels = gold.field("hop").to_pylist() if len(gold.sample) else []
     if not any(label is not None for label in labels):
         return pa.nulls(n, pa.list_(pa.string()))
-    named: list[list[str]] = [[] for _ in range(n)]
+    hops_of_sample: list[list[str]] = [[] for _ in range(n)]
     grades = gold.field("grade").to_pylist()
     for row, label, grade in zip(gold.sample.tolist(), labels, grades, strict=True):
-        if label is not None and grade > 0 and label not in named[row]:
-            named[row].append(label)
-    return pa.array([sorted(one, key=hop_order) for one in named], pa.list_(pa.string()))
+        if label is not None and grade > 0 and label not in hops_of_sample[row]:
+            hops_of_sample[row].append(label)
+    return pa.array([sorted(hops, key=hop_order) for hops in hops_of_sample], pa.list_(pa.string()))
 
 
 def ranked_lists(scored: ScoredRun) -> RankedLists | None:
-    """Read the ranked lists of a run, and keep them while the run is in use; None where it has no gold."""
+    """Return the ranked lists of a run, cached for as long as the run is in use; None without gold."""
     with _lock:
         if scored not in _read:
             _read[scored] = _ranked_lists(scored.auxiliary_table("ranked"))
@@ -126,14 +126,14 @@ def _ranked_lists(stored: Any) -> RankedLists | None:
 
 
 def _hop_labels(stored: Any, documents: Rankings | None) -> NDArray[np.object_]:
-    """Lay the labels of the hops beside their units; documents without a hop stand before them."""
+    """Return the label of each gold unit; documents without a hop come first."""
     hops = Ragged.of(stored["hops"])
     if documents is None:
         return np.full((stored.num_rows, 0), "", dtype=object)
     units = (~np.isnan(documents.unit_rank)).sum(axis=1)
     place = hops.place + (units - hops.lengths)[hops.sample]
-    words = np.array(hops.entries.to_pylist(), dtype=object)
-    return padded(words, hops.sample, place, documents.unit_rank.shape, "")
+    labels = np.array(hops.entries.to_pylist(), dtype=object)
+    return padded(labels, hops.sample, place, documents.unit_rank.shape, "")
 
 
 def _matrix(column: Any) -> FloatArray:

@@ -1,6 +1,6 @@
-"""The catalogue: an index of runs and their summaries, so that no page opens a thousand small files.
+"""The runs of a workspace and their scores, with an index so that no page opens a thousand small files.
 
-It can be rebuilt from the runs at any time; when it cannot be used it is thrown away.
+The index can be rebuilt from the runs at any time; one that cannot be used is deleted.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class RunStore:
         self._runs: dict[str, Run] = {}
         self._summaries: dict[tuple[str, str], dict[str, MetricSummary]] = {}
         self._scored_runs: dict[tuple[str, str], ScoredRun] = {}
-        self._judged: dict[str, dict[str, str]] = {}
-        self._judged_stamp: tuple[int, ...] = ()
+        self._results: dict[str, dict[str, str]] = {}
+        self._results_version: tuple[int, ...] = ()
         self._lock = RLock()
 
     def runs(self, project: str | None = None) -> list[Run]:
-        """List the runs that lie in the workspace now, oldest first; those of one project when named."""
+        """List the runs that are in the workspace now, oldest first; only those of `project` if given."""
         with self._lock:
             there = self.workspace.run_ids()
             for gone in self._runs.keys() - there:
@@ -55,11 +55,11 @@ class RunStore:
         return sorted(found, key=lambda run: (run.created_at, run.name, run.run_id))
 
     def projects(self) -> list[str]:
-        """Name the projects, in order."""
+        """List the projects, sorted."""
         return sorted({run.project for run in self.runs()})
 
     def usual_project(self) -> str:
-        """Name the project of runs for which none is given: the only one there is, else `default`."""
+        """Return the project for runs without one: the only project of the workspace, else `default`."""
         projects = self.projects()
         return projects[0] if len(projects) == 1 else "default"
 
@@ -67,7 +67,7 @@ class RunStore:
         """Find a run by id, by the start of its id, or by its name.
 
         Raises:
-            WorkspaceError: there is none, or more than one; the message names those that are near.
+            WorkspaceError: there is none, or more than one; the message lists candidates.
         """
         runs = self.runs(project)
         if not runs:
@@ -86,7 +86,7 @@ class RunStore:
         raise WorkspaceError(f"{problem} {wanted!r}; accepted: an id of {'; '.join(shown)}")
 
     def names(self) -> dict[str, str]:
-        """Give the display name of every run: the newest the ledger has, else the imported one."""
+        """Return the display name of every run: the newest one in the ledger, else the imported one."""
         runs = self.runs()
         renamed = self.ledger.display_names() if runs else {}  # reading a ledger would make one
         return {run.run_id: renamed.get(run.run_id, run.name) for run in runs}
@@ -94,35 +94,34 @@ class RunStore:
     def options(
         self, run: Run, ks: tuple[int, ...] = DEFAULT_KS, convention: Convention = "default"
     ) -> ScoreOptions:
-        """Say how a run is scored: with what judges said of it, where they did."""
-        found = self._judgements().get(run.run_id, {})
-        judged = tuple((kind, found[kind]) for kind in sorted(found) if is_scored(kind))
-        return ScoreOptions(ks, convention, match_of(run), judged)
+        """Return how a run is scored: with its current judge results."""
+        results = self._current_results().get(run.run_id, {})
+        scored_kinds = tuple((kind, results[kind]) for kind in sorted(results) if is_scored(kind))
+        return ScoreOptions(ks, convention, match_of(run), scored_kinds)
 
-    def _judgements(self) -> dict[str, dict[str, str]]:
-        """Give the judgements that stand; read again when the ledger was written to."""
-        stamp = _file_stamp(self.ledger.path)
+    def _current_results(self) -> dict[str, dict[str, str]]:
+        """Return kind -> digest of the current judge results of every run; cached until the ledger changes.
+
+        A result whose file was deleted is left out; judging again restores it from the ledger.
+        """
+        version = _file_version(self.ledger.path)
         with self._lock:
-            if stamp != self._judged_stamp:
-                self._judged = self._with_files(current_results(self.ledger))
-                self._judged_stamp = stamp
-            return self._judged
-
-    def _with_files(self, judged: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
-        """Leave out the judgements whose file is gone; judging again writes it anew, from the ledger."""
-        return {
-            run_id: {
-                kind: digest
-                for kind, digest in kinds.items()
-                if judge_result_path(self.workspace, run_id, digest).exists()
-            }
-            for run_id, kinds in judged.items()
-        }
+            if version != self._results_version:
+                self._results = {
+                    run_id: {
+                        kind: digest
+                        for kind, digest in kinds.items()
+                        if judge_result_path(self.workspace, run_id, digest).exists()
+                    }
+                    for run_id, kinds in current_results(self.ledger).items()
+                }
+                self._results_version = version
+            return self._results
 
     def scored(
         self, run: Run, options: ScoreOptions | None = None, progress: Callable[[int], None] | None = None
     ) -> ScoredRun:
-        """Give a run's arrays, scoring it first where that has not been done."""
+        """Return a scored run; the run is scored first where that has not been done."""
         wanted = options or self.options(run)
         key = (run.run_id, wanted.folder)
         with self._lock:
@@ -137,7 +136,7 @@ class RunStore:
             return self._scored_runs[key]
 
     def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, MetricSummary]:
-        """Give the aggregates of a run over all its questions."""
+        """Return the means of a run's metrics over all its questions."""
         wanted = options or self.options(run)
         key = (run.run_id, wanted.folder)
         with self._lock:
@@ -163,7 +162,7 @@ class RunStore:
             try:
                 run = Run.from_json(text) if text else self.workspace.read_run(run_id)
             except (WorkspaceError, KeyError, TypeError, ValueError):
-                continue  # deleted meanwhile, or written by a newer version: not this process's to show
+                continue  # deleted meanwhile, or written by a newer version
             if text is None:
                 self._write(run_id, "run", run.to_json())
             self._runs[run_id] = run
@@ -200,17 +199,17 @@ class RunStore:
             yield connection
 
 
-def _file_stamp(path: Path) -> tuple[int, ...]:
-    """A value that changes when a SQLite file or its write-ahead log is written to."""
-    stamp: list[int] = []
-    for one in (path, path.with_name(f"{path.name}-wal")):
+def _file_version(path: Path) -> tuple[int, ...]:
+    """Return a value that changes when a SQLite file or its write-ahead log is written to."""
+    version: list[int] = []
+    for file in (path, path.with_name(f"{path.name}-wal")):
         try:
-            found = one.stat()
+            facts = file.stat()
         except OSError:
-            stamp += [0, 0]
+            version += [0, 0]
         else:
-            stamp += [found.st_mtime_ns, found.st_size]
-    return tuple(stamp)
+            version += [facts.st_mtime_ns, facts.st_size]
+    return tuple(version)
 
 
 def _connect(path: str) -> sqlite3.Connection:

@@ -1,4 +1,4 @@
-"""The checks on the numbers, run over a scored run."""
+"""Run the sanity rules over a scored run."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["check_run", "means_of"]
 
 
 def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Finding]:
-    """Run every rule over a run's values; rows in the findings are rows of the run."""
+    """Return the findings of every sanity rule; their rows are rows of the run."""
     if scored.run.means:
         return check_means(means_of(scored.run))
     config = scored.run.config
-    computed = _of(scored, (Source.COMPUTED, Source.JUDGED))
-    stated = _reported_means(config)
-    computed |= _beyond_the_lists(scored, computed, stated)
+    computed = _values(scored, (Source.COMPUTED, Source.JUDGED))
+    reported = _reported_means(config)
+    computed |= _beyond_the_lists(scored, computed, reported)
     return check_numbers(
         CheckInput(
             n=scored.n,
             computed=computed,
-            imported=_of(scored, (Source.IMPORTED,)),
+            imported=_values(scored, (Source.IMPORTED,)),
             convention=convention,
             has_claims=np.isfinite(computed["faithfulness"]) if "faithfulness" in computed else None,
             bounds={name: bounds_of(name) for name in scored.metrics},
-            imported_means=stated,
+            imported_means=reported,
             retrieval_test_set=str(config.get("retrieval_test_set", "")),
             generation_test_set=str(config.get("generation_test_set", "")),
             synthetic_share=_synthetic_share(scored),
@@ -46,34 +46,34 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
 
 
 def _beyond_the_lists(
-    scored: ScoredRun, computed: Mapping[str, FloatArray], stated: Mapping[str, float]
+    scored: ScoredRun, computed: Mapping[str, FloatArray], reported: Mapping[str, float]
 ) -> dict[str, FloatArray]:
-    """Give columns for stated cut-offs that are computed at a smaller one, beyond which no list goes."""
+    """Return values for metrics reported at a k that is not computed, from a smaller k no list exceeds."""
     longest = np.nan_to_num(scored.stage_features["documents"]).max(initial=0)
-    found = {}
-    for name in stated.keys() - computed.keys():
-        base, _, cut = name.partition("@")
+    columns = {}
+    for name in reported.keys() - computed.keys():
+        base, _, reported_k = name.partition("@")
         for other, values in computed.items():
             k = other.removeprefix(f"{base}@")
-            if cut.isdigit() and k.isdigit() and longest <= int(k) <= int(cut):
-                found[name] = values
-    return found
+            if reported_k.isdigit() and k.isdigit() and longest <= int(k) <= int(reported_k):
+                columns[name] = values
+    return columns
 
 
 def _synthetic_share(scored: ScoredRun) -> float | None:
-    """Give the share of generated questions: as the configuration says, else by the tag `synthetic`."""
-    said = scored.run.config.get("synthetic")
-    if isinstance(said, bool | int | float):
-        return float(said)
-    tag = next((one for one in scored.slices if one.name == "synthetic"), None)
+    """Return the share of synthetic questions: from the configuration, else from the tag `synthetic`."""
+    share = scored.run.config.get("synthetic")
+    if isinstance(share, bool | int | float):
+        return float(share)
+    tag = next((group for group in scored.slices if group.name == "synthetic"), None)
     if tag is None:
         return None
     return float(np.isin(np.array(tag.labels, dtype=object)[tag.codes], ("true", "yes", "1")).mean())
 
 
-def _date(said: object, version: str) -> date | None:
-    """Read a date from the configuration, else from a version that is one."""
-    for text in (said, version):
+def _date(configured: object, version: str) -> date | None:
+    """Return the date in the configuration, else in a version that is a date."""
+    for text in (configured, version):
         try:
             return date.fromisoformat(str(text)[:10])
         except ValueError:
@@ -82,20 +82,20 @@ def _date(said: object, version: str) -> date | None:
 
 
 def means_of(run: Run) -> Means:
-    """Give the means of a version as the checks take them."""
+    """Return the reported means of a run as input of the sanity rules."""
     step = run.config.get("step")
     return Means(run.means, float(step)) if isinstance(step, int | float) else Means(run.means)
 
 
-def _of(scored: ScoredRun, sources: tuple[Source, ...]) -> dict[str, FloatArray]:
-    """Give each metric's values from the first of the sources that has it."""
-    found = {}
+def _values(scored: ScoredRun, sources: tuple[Source, ...]) -> dict[str, FloatArray]:
+    """Return each metric's values from the first of the sources that has it."""
+    columns = {}
     for name, present in scored.sources.items():
-        source = next((one for one in sources if one in present), None)
+        source = next((source for source in sources if source in present), None)
         column = None if source is None else scored.column(name, source)
         if column is not None:
-            found[name] = column.values
-    return found
+            columns[name] = column.values
+    return columns
 
 
 def _reported_means(config: Mapping[str, Any]) -> dict[str, float]:

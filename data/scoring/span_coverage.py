@@ -1,4 +1,4 @@
-"""How much gold text a ranked list of chunks covers, by arithmetic on character ranges."""
+"""How much gold text a ranked list of chunks covers, computed on character ranges."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Range = tuple[int, int]
 
 @dataclass(frozen=True)
 class Coverage:
-    """What the chunks of one ranked list cover.
+    """Gold text covered by the chunks of one ranked list.
 
     Attributes:
         gold: number of distinct gold characters.
@@ -29,11 +29,11 @@ class Coverage:
 
 
 def cover(spans: Sequence[Mapping[str, Any]], chunks: Sequence[Mapping[str, Any]]) -> Coverage:
-    """Follow a ranked list down and count what it covers.
+    """Count the gold characters that a ranked list covers, rank by rank.
 
     Args:
         spans: gold as {doc_id, start, end}; they may touch, nest and repeat.
-        chunks: {doc_id, start, end} in rank order; one without its place covers nothing.
+        chunks: {doc_id, start, end} in rank order; one without offsets covers nothing.
     """
     gold = {doc_id: _joined(ranges) for doc_id, ranges in _by_document(spans).items()}
     seen: dict[str, list[Range]] = {}
@@ -75,7 +75,7 @@ def _joined(ranges: Iterable[Range]) -> list[Range]:
 
 
 def _without(whole: Range, taken: Sequence[Range]) -> list[Range]:
-    """Cut from a range what is taken already; `taken` is in order and disjoint."""
+    """Return what is left of a range without those in `taken`, which are sorted and disjoint."""
     start, end = whole
     found = []
     for first, last in taken:

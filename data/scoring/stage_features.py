@@ -1,4 +1,4 @@
-"""What stage attribution looks at beside the metrics: one number a sample and name, NaN where unknown."""
+"""The features of the stage rules apart from the metrics: one number per sample, NaN where unknown."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _known(codes: Any) -> FloatArray:
 
 
 def _gold_in_context(batch: Batch) -> FloatArray:
-    """Give the share of the gold that the context holds: of documents, else of gold text."""
+    """Return the share of the gold that is in the context: of gold documents, else of gold text."""
     share = _gold_share(batch.rankings, batch.n)
     if batch.spans is None:
         return share

@@ -1,4 +1,4 @@
-"""Means of a run's metrics with intervals, over all its questions or over those a filter leaves."""
+"""Means of a run's metrics with intervals, over all its questions or those that a filter keeps."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MetricSummary:
-    """The mean of one metric over questions, with all that a reader needs to weigh it.
+    """The mean of one metric over questions, with its interval, counts and sources.
 
     Attributes:
         metric: full name, e.g. "recall@5".
         mean: over the scored questions, repeats averaged first; None when nothing is scored.
-        low: lower end of the 95 % interval; None when it cannot be given.
-        high: upper end.
+        low: lower bound of the 95 % interval; None without one.
+        high: upper bound.
         n_scored: questions with a value.
-        n_applicable: questions for which the metric has a meaning.
-        n_failed: questions where scoring was tried and gave no number.
+        n_applicable: questions that the metric applies to.
+        n_failed: questions where scoring was tried and failed.
         method: how the interval was obtained.
-        too_few: whether the interval rests on too little to be trusted.
+        too_few: whether the interval rests on too few questions to be trusted.
         sources: samples scored by each source, best first.
-        worst: mean if all the failed had been as bad as can be; None where nothing failed.
-        best: mean if they had been as good as can be.
+        worst: mean if all failed questions had the worst value; None where nothing failed.
+        best: mean if they had the best value.
     """
 
     metric: str
@@ -61,7 +61,7 @@ class MetricSummary:
         return "+".join(self.sources) or "none"
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the fields as JSON values."""
+        """Return the fields as JSON values."""
         return asdict(self)
 
 
@@ -71,13 +71,13 @@ def summarise(
     keep: BoolArray | None = None,
     source: Source | None = None,
 ) -> dict[str, MetricSummary]:
-    """Aggregate metrics of a run over questions; all share one bootstrap.
+    """Return the means of a run's metrics over questions; all share one bootstrap.
 
     Args:
         scored: the run.
-        metrics: which; all that the run has when left out, in the registry's order.
-        keep: (n,) samples to keep; all when left out.
-        source: take values from this source alone.
+        metrics: names of metrics; None for all that the run has, in the registry's order.
+        keep: (n,) True for the samples to keep; None for all.
+        source: the only source to take values from; None for the best of each sample.
     """
     names = [name for name in metrics or ordered(scored.metrics) if scored.column(name, source) is not None]
     if not names:
@@ -89,27 +89,27 @@ def summarise(
     applicable = [_questions(scored.question, column.status != Status.NOT_APPLICABLE) for column in kept]
     binary = [bool(np.isin(means[np.isfinite(means[:, m]), m], (0.0, 1.0)).all()) for m in range(len(names))]
     bounds = [bounds_of(name) for name in names]
-    found = intervals(means, scored.clusters, applicable, binary, bounds=bounds)
+    estimates = intervals(means, scored.clusters, applicable, binary, bounds=bounds)
     return {
         name: MetricSummary(
             metric=name,
-            mean=_number(one.mean),
-            low=_number(one.low),
-            high=_number(one.high),
-            n_scored=one.n_scored,
-            n_applicable=one.n_applicable,
+            mean=_number(estimate.mean),
+            low=_number(estimate.low),
+            high=_number(estimate.high),
+            n_scored=estimate.n_scored,
+            n_applicable=estimate.n_applicable,
             n_failed=_failed(scored.question, column, means[:, m]),
-            method=one.method,
-            too_few=one.too_few,
+            method=estimate.method,
+            too_few=estimate.too_few,
             sources=column.sources,
             **_missing(means[:, m], _failed(scored.question, column, means[:, m]), bounds[m]),
         )
-        for m, (name, column, one) in enumerate(zip(names, kept, found, strict=True))
+        for m, (name, column, estimate) in enumerate(zip(names, kept, estimates, strict=True))
     }
 
 
 def reported_means(run: Run) -> dict[str, MetricSummary]:
-    """Give the means of a version that is known by them alone: no interval, no sample behind them."""
+    """Return the means of a run with reported means only: without intervals or samples."""
     return {
         name: MetricSummary(
             metric=name,
@@ -130,7 +130,7 @@ def reported_means(run: Run) -> dict[str, MetricSummary]:
 
 
 def _filtered(column: MetricColumn, keep: BoolArray | None) -> MetricColumn:
-    """Make the samples that a filter leaves out not applicable."""
+    """Return the column with the samples that a filter leaves out as not applicable."""
     if keep is None:
         return column
     return MetricColumn(
@@ -160,11 +160,17 @@ def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def interpretation_of(name: str, one: MetricSummary) -> Interpretation:
-    """Say what a metric's mean means; of a metric that nobody declared only the number."""
+def interpretation_of(name: str, summary: MetricSummary) -> Interpretation:
+    """Return what a metric's mean says in words; only the number for a metric without a declaration."""
     metric, title = declared(name), title_of(name)
     title = title if title[1:2].isupper() else title[:1].upper() + title[1:]
     if metric is not None:
-        return interpret(metric, title, one.mean, one.low, one.high, one.n_scored)
-    told = "was not measured" if one.mean is None else f"is {one.mean:.2f} over {one.n_scored:,} questions"
-    return Interpretation(None, False, f"{title} {told}.", "a score of the imported file; nobody declared it")
+        return interpret(metric, title, summary.mean, summary.low, summary.high, summary.n_scored)
+    value = (
+        "was not measured"
+        if summary.mean is None
+        else f"is {summary.mean:.2f} over {summary.n_scored:,} questions"
+    )
+    return Interpretation(
+        None, False, f"{title} {value}.", "a score of the imported file; nobody declared it"
+    )
