@@ -37,7 +37,7 @@ class RunContextUse:
     Attributes:
         use: the input of the alignment metrics.
         source: (n,) object array of keys of ORIGINS; "" where use is not known.
-        top_relevant: (n,) int8: 1 if the top-ranked document is gold or labelled relevant, 0 if not, -1 unknown.
+        top_relevant: (n,) int8: 1 if the top document is gold or labelled relevant, 0 if not, -1 else.
         top_length: (n,) characters of that document; NaN where its text was not recorded.
         gold_rank: (n,) 1-based rank of the first gold document; inf where there is none, NaN unknown.
     """

@@ -71,7 +71,7 @@ def judged_metrics(ks: Sequence[int]) -> dict[str, Metric]:
 
 
 def _labelled(metric: Metric) -> bool:
-    """Return whether a judge can supply all the inputs of a metric that are not recorded, and there is one."""
+    """Return whether a judge can supply every input of a metric that is not recorded, and there is one."""
     return all(need in _SHOWN for need in metric.needs) and not _RECORDED.issuperset(metric.needs)
 
 
