@@ -1,4 +1,4 @@
-"""Charts of factors and costs as pure functions."""
+"""The charts of factors and costs as pure functions."""
 
 from __future__ import annotations
 
@@ -7,31 +7,32 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, LEGEND, VERMILION, error_bars, with_layout
+from dashboard.charts.style import (
+    BLUE,
+    FRAME,
+    GREY,
+    LEGEND,
+    VERDICT_MARKERS,
+    error_bars,
+    with_layout,
+)
 from dashboard.wording.escaping import chart_text, shorten
 from data.comparison.ablation import Effect
 from data.comparison.cost import CostPoint
 
 __all__ = ["cost_map", "effect_forest", "effect_label"]
 
-_LOOKS = {
-    "better": (GREEN, "triangle-up"),
-    "worse": (VERMILION, "triangle-down"),
-    "cannot tell": (GREY, "circle"),
-    "unchanged": (GREY, "line-ew-open"),
-}
 
-
-def effect_label(one: Effect) -> str:
-    """Write what an effect changed."""
-    return f"{shorten(one.factor, 30)}: {shorten(one.before, 22)} → {shorten(one.after, 22)}"
+def effect_label(effect: Effect) -> str:
+    """Return what an effect changed."""
+    return f"{shorten(effect.factor, 30)}: {shorten(effect.before, 22)} → {shorten(effect.after, 22)}"
 
 
 def effect_forest(effects: Sequence[Effect], title: str) -> go.Figure:
     """Draw the effect of each change with its interval and a dashed line at 0."""
     figure = go.Figure()
     labels = [chart_text(effect_label(one)) for one in effects]
-    for name, (colour, symbol) in _LOOKS.items():
+    for name, (colour, symbol) in VERDICT_MARKERS.items():
         mine = [(label, one) for label, one in zip(labels, effects, strict=True) if one.verdict == name]
         if mine:
             gaps = [one.difference for _, one in mine]

@@ -40,7 +40,7 @@ __all__ = [
     "version_rates",
 ]
 
-_LOOKS = {
+MARKERS = {
     "judge": (GREEN, "circle"),
     "claims": (BLUE, "square"),
     "citation": (PURPLE, "diamond"),
@@ -51,9 +51,9 @@ PUBLISHED_ROW = "Randl et al. 2026<br>arXiv 2601.21803"
 PUBLISHED_TEXT = "published; Shapley attribution on two datasets;<br>not comparable with estimates from words"
 SPACER_ROW = " "  # an empty row that sets the published range apart
 LONGEST_NAME = 40
-_PLACED = {"marker": {"color": BLUE, "symbol": "circle", "size": 11}}
-_UNPLACED = {"marker": {"color": VERMILION, "symbol": "x", "size": 11}}
-MOST_COUNTED = 10  # groups whose n stands under the bar
+_RANKED = {"marker": {"color": BLUE, "symbol": "circle", "size": 11}}
+_NOT_RANKED = {"marker": {"color": VERMILION, "symbol": "x", "size": 11}}
+MOST_COUNTED = 10  # groups whose n is shown below the bar
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class VersionRate:
     Attributes:
         label: its name.
         run_id: its run.
-        rate: the rate under one origin.
+        rate: the rate by one source of use.
         current: whether it is the run on display.
     """
 
@@ -74,28 +74,30 @@ class VersionRate:
 
 
 def version_rates(rates: Sequence[VersionRate]) -> go.Figure:
-    """Draw the rate of ignored first documents of each version with its interval, one mark an origin.
+    """Draw the rate of ignored first documents of each version with its interval; each source of use has a marker.
 
-    The published range has a row of its own, an empty row below the versions, and no other row has it: it was
-    measured in another way. The alert line ends above it.
+    The published range has its own row below the versions, since it was measured in another way; the alert
+    line ends above it.
     """
     figure = go.Figure()
     rows = _rows(rates)
-    for origin, title in ORIGINS.items():
-        mine = [(row, one) for row, one in zip(rows, rates, strict=True) if one.rate.source == origin]
-        if mine:
-            colour, symbol = _LOOKS[origin]
-            values = [one.rate.value for _, one in mine]
+    for source, title in ORIGINS.items():
+        points = [
+            (row, version) for row, version in zip(rows, rates, strict=True) if version.rate.source == source
+        ]
+        if points:
+            colour, symbol = MARKERS[source]
+            values = [version.rate.value for _, version in points]
             figure.add_scatter(
                 x=[value.mean for value in values],
-                y=[row for row, _ in mine],
+                y=[row for row, _ in points],
                 mode="markers",
                 name=title,
                 marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2, "color": colour}},
-                error_x=_arms(values),
+                error_x=_error_bars(values),
                 customdata=[
-                    [one.run_id, one.rate.value.n_scored, title, origin, *_ends(one.rate.value)]
-                    for _, one in mine
+                    [version.run_id, version.rate.value.n_scored, title, source, *_bounds(version.rate.value)]
+                    for _, version in points
                 ],
                 hovertemplate="%{y}: %{x:.0%} (%{customdata[4]} to %{customdata[5]}), "
                 "n = %{customdata[1]:,}, %{customdata[2]}<extra></extra>",
@@ -141,7 +143,7 @@ def _add_published(figure: go.Figure) -> None:
 
 
 def _add_alert(figure: go.Figure, n: int) -> None:
-    """Draw the alert line over the rows of the versions alone, its words below it."""
+    """Draw the alert line across the rows of the versions only, with its label below it."""
     line = {"dash": "dash", "color": VERMILION}
     figure.add_shape(type="line", x0=ALERT, x1=ALERT, y0=SPACER_ROW, y1=n + 1.6, line=line)
     figure.add_annotation(
@@ -155,23 +157,23 @@ def _add_alert(figure: go.Figure, n: int) -> None:
 
 
 def _rows(rates: Sequence[VersionRate]) -> list[str]:
-    """Name a row for each rate: by version, with the origin where a version has several, never one twice."""
-    often = Counter(one.run_id for one in rates)
+    """Return a unique name of each row: the version, with the source of use where it has several rates."""
+    n_rates = Counter(version.run_id for version in rates)
     names = [
-        ("▸ " if one.current else "")
-        + chart_text(_short(one.label))
-        + (f" · {ORIGINS[one.rate.source]}" if often[one.run_id] > 1 else "")
-        for one in rates
+        ("▸ " if version.current else "")
+        + chart_text(_short(version.label))
+        + (f" · {ORIGINS[version.rate.source]}" if n_rates[version.run_id] > 1 else "")
+        for version in rates
     ]
-    twice = Counter(names)
+    counts = Counter(names)
     return [
-        name if twice[name] == 1 else f"{name} · {one.run_id[:6]}"
-        for name, one in zip(names, rates, strict=True)
+        name if counts[name] == 1 else f"{name} · {version.run_id[:6]}"
+        for name, version in zip(names, rates, strict=True)
     ]
 
 
 def _short(label: str) -> str:
-    """Cut a long name in its middle: versions often differ at the end."""
+    """Return a long name cut in its middle: versions often differ at the end."""
     line = " ".join(label.split())
     if len(line) <= LONGEST_NAME:
         return line
@@ -179,13 +181,13 @@ def _short(label: str) -> str:
     return f"{line[:half].rstrip()}…{line[1 - half :].lstrip()}"
 
 
-def _ends(value: Interval) -> list[str]:
+def _bounds(value: Interval) -> list[str]:
     return [percent(value.low), percent(value.high)]
 
 
-def _arms(values: Sequence[Interval], **look: Any) -> dict[str, object]:
-    lows, highs = [one.low for one in values], [one.high for one in values]
-    return error_bars([one.mean for one in values], lows, highs, **look)
+def _error_bars(values: Sequence[Interval], **style: Any) -> dict[str, object]:
+    lows, highs = [value.low for value in values], [value.high for value in values]
+    return error_bars([value.mean for value in values], lows, highs, **style)
 
 
 def group_bars(groups: Sequence[Group], cohort: str, axis: str) -> Chart:
@@ -281,15 +283,15 @@ def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str],
 
 
 def place_points(groups: Sequence[Group], title: str) -> go.Figure:
-    """Draw an answer metric by the rank of the first gold document; where there is none stands apart."""
+    """Draw an answer metric by the rank of the first gold document; cases without one are apart."""
     figure = go.Figure()
-    ranked = [one for one in groups if one.key != GOLD_RANK_BANDS[-1]]
-    without = [one for one in groups if one.key == GOLD_RANK_BANDS[-1]]
+    ranked = [group for group in groups if group.key != GOLD_RANK_BANDS[-1]]
+    without_gold = [group for group in groups if group.key == GOLD_RANK_BANDS[-1]]
     if ranked:
-        _add_places(figure, ranked, mode="markers+lines", line={"color": GREY, "width": 1}, **_PLACED)
-    if without:
-        _add_places(figure, without, mode="markers", **_UNPLACED)
-    labels = [one.label for one in groups]
+        _add_places(figure, ranked, mode="markers+lines", line={"color": GREY, "width": 1}, **_RANKED)
+    if without_gold:
+        _add_places(figure, without_gold, mode="markers", **_NOT_RANKED)
+    labels = [group.label for group in groups]
     figure.update_xaxes(
         title="rank of the first gold document",
         type="category",
@@ -297,24 +299,29 @@ def place_points(groups: Sequence[Group], title: str) -> go.Figure:
         categoryarray=labels,
         tickvals=labels,
         ticktext=[
-            f"<b>{one.label}</b><br>{one.value.mean:.2f}<br>n = {one.value.n_scored:,}" for one in groups
+            f"<b>{group.label}</b><br>{group.value.mean:.2f}<br>n = {group.value.n_scored:,}"
+            for group in groups
         ],
         automargin=True,
     )
-    highs = [one.value.high for one in groups if np.isfinite(one.value.high)]
+    highs = [group.value.high for group in groups if np.isfinite(group.value.high)]
     figure.update_yaxes(title=chart_text(title), range=[0, 1.05 * max([1.0, *highs])], automargin=True)
     return with_layout(figure, 320, showlegend=False, clickmode="event+select")
 
 
-def _add_places(figure: go.Figure, groups: Sequence[Group], **look: Any) -> None:
+def _add_places(figure: go.Figure, groups: Sequence[Group], **style: Any) -> None:
     figure.add_scatter(
-        x=[one.label for one in groups],
-        y=[one.value.mean for one in groups],
-        error_y=_arms([one.value for one in groups], color=GREY),
+        x=[group.label for group in groups],
+        y=[group.value.mean for group in groups],
+        error_y=_error_bars([group.value for group in groups], color=GREY),
         customdata=[
-            [f"gold_place:{one.key}", one.value.n_scored, interval_text(one.value.low, one.value.high)]
-            for one in groups
+            [
+                f"gold_place:{group.key}",
+                group.value.n_scored,
+                interval_text(group.value.low, group.value.high),
+            ]
+            for group in groups
         ],
         hovertemplate="gold at %{x}: %{y:.2f} %{customdata[2]}, n = %{customdata[1]:,}<extra></extra>",
-        **look,
+        **style,
     )

@@ -27,7 +27,7 @@ from data.scoring.summaries import MetricSummary
 __all__ = ["VersionPoint", "dot_plot", "progress"]
 
 ROW = 34
-_LOOKS = (
+MARKERS = (
     (ORANGE, "circle-open"),
     (GREEN, "square-open"),
     (PURPLE, "triangle-up-open"),
@@ -38,32 +38,34 @@ NOT_COMPUTED = "0, likely not computed"
 
 
 def dot_plot(ours: dict[str, MetricSummary], name: str, rows: Sequence[PublishedRow]) -> go.Figure:
-    """Draw our means with intervals beside published ones, in percent; each system has a mark of its own."""
-    metrics = [one for one in ours if any(one in row.values for row in rows)]
-    labels = [chart_text(metric_label(one)) for one in metrics]
+    """Draw our means with intervals beside published ones, in percent; each system has its own marker."""
+    metrics = [metric for metric in ours if any(metric in row.values for row in rows)]
+    labels = [chart_text(metric_label(metric)) for metric in metrics]
     figure = go.Figure()
     for at, row in enumerate(rows):
-        colour, symbol = _LOOKS[at % len(_LOOKS)]
-        there = [
-            (label, row.values[one]) for one, label in zip(metrics, labels, strict=True) if one in row.values
+        colour, symbol = MARKERS[at % len(MARKERS)]
+        published = [
+            (label, row.values[metric])
+            for metric, label in zip(metrics, labels, strict=True)
+            if metric in row.values
         ]
         figure.add_scatter(
-            x=[100 * value for _, value in there],
-            y=[label for label, _ in there],
+            x=[100 * value for _, value in published],
+            y=[label for label, _ in published],
             mode="markers",
             name=chart_text(shorten(row.name, 40)),
             marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2}},
             hovertemplate="%{y}: %{x:.1f} %<extra>%{fullData.name}</extra>",
         )
-    known = [(label, ours[one]) for one, label in zip(metrics, labels, strict=True)]
+    measured = [(label, ours[metric]) for metric, label in zip(metrics, labels, strict=True)]
     figure.add_scatter(
-        x=[100 * (one.mean or 0.0) for _, one in known],
-        y=[label for label, _ in known],
+        x=[100 * (metric.mean or 0.0) for _, metric in measured],
+        y=[label for label, _ in measured],
         mode="markers",
         name=chart_text(shorten(name, 40)),
         marker={"color": BLUE, "symbol": "diamond", "size": 13},
-        error_x=_arms([one for _, one in known]),
-        customdata=[[one.metric] for _, one in known],
+        error_x=_error_bars([metric for _, metric in measured]),
+        customdata=[[metric.metric] for _, metric in measured],
         hovertemplate="%{y}: %{x:.1f} %<extra>%{fullData.name}</extra>",
     )
     figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], automargin=True, ticksuffix="  ")
@@ -73,11 +75,11 @@ def dot_plot(ours: dict[str, MetricSummary], name: str, rows: Sequence[Published
     )
 
 
-def _arms(values: Sequence[MetricSummary | None]) -> dict[str, object]:
-    """Give the arms of our intervals in percent."""
-    ends = [(None, None, None) if one is None else (one.mean, one.low, one.high) for one in values]
-    middles, lows, highs = zip(*ends, strict=True) if ends else ((), (), ())
-    return error_bars(middles, lows, highs, 100)
+def _error_bars(summaries: Sequence[MetricSummary | None]) -> dict[str, object]:
+    """Return the error bars of our intervals in percent."""
+    bounds = [(None, None, None) if part is None else (part.mean, part.low, part.high) for part in summaries]
+    means, lows, highs = zip(*bounds, strict=True) if bounds else ((), (), ())
+    return error_bars(means, lows, highs, 100)
 
 
 @dataclass(frozen=True)
@@ -98,17 +100,20 @@ class VersionPoint:
 def progress(points: Sequence[VersionPoint], metric: str, target: float | None) -> go.Figure:
     """Draw a metric over versions; a gap is not measured, a cross a 0 that looks uncomputed."""
     labels = [chart_text(shorten(point.label, 26)) for point in points]
-    shown = [point.one if point.one is not None and not point.uncomputed else None for point in points]
+    summaries = [point.one if point.one is not None and not point.uncomputed else None for point in points]
     figure = go.Figure(
         go.Scatter(
             x=labels,
-            y=[None if one is None or one.mean is None else 100 * one.mean for one in shown],
+            y=[
+                None if summary is None or summary.mean is None else 100 * summary.mean
+                for summary in summaries
+            ],
             mode="lines+markers",
             name=metric_label(metric),
             connectgaps=False,
             line={"color": BLUE},
             marker={"color": BLUE, "size": 10},
-            error_y=_arms(shown),
+            error_y=_error_bars(summaries),
             hovertemplate="%{x}: %{y:.2f} %<extra></extra>",
         )
     )

@@ -9,7 +9,16 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
-from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, OWNER_COLOURS, ROW, VERMILION, with_layout
+from dashboard.charts.style import (
+    BLUE,
+    FRAME,
+    GREY,
+    OWNER_COLOURS,
+    ROW,
+    VERDICT_MARKERS,
+    VERMILION,
+    with_layout,
+)
 from dashboard.wording.escaping import capital, chart_text, shorten
 from dashboard.wording.formatting import number, signed
 from data.comparison.compare import GOOD, MetricDifference
@@ -19,13 +28,6 @@ from metrics.metric_registry import title_of
 from metrics.schema.scores import FloatArray
 
 __all__ = ["Point", "case_map", "difference_forest", "fix_first_bars", "stage_transition_map", "trend"]
-
-VERDICT_MARKERS = {
-    "better": (GREEN, "triangle-up"),
-    "worse": (VERMILION, "triangle-down"),
-    "cannot tell": (GREY, "circle"),
-    "unchanged": (GREY, "line-ew-open"),
-}
 
 
 def fix_first_bars(entries: Sequence[FixFirst]) -> Chart:
@@ -118,21 +120,21 @@ def trend(points: Sequence[Point], title: str, baseline: float | None) -> Chart:
 
 
 def case_map(
-    context: FloatArray, faithfulness: FloatArray, cutoffs: tuple[float, float], signal: str
+    context: FloatArray, faithfulness: FloatArray, thresholds: tuple[float, float], context_metric: str
 ) -> go.Figure:
-    """Draw where the cases lie: context against faithfulness in cells of 0.1, cut-offs as dashed lines."""
+    """Draw where the cases lie: context against faithfulness in cells of 0.1, thresholds as dashed lines."""
     edges = np.linspace(0, 1, 11)
-    known = np.isfinite(context) & np.isfinite(faithfulness)
-    x, y = np.clip(context[known], 0, 1), np.clip(faithfulness[known], 0, 1)
+    measured = np.isfinite(context) & np.isfinite(faithfulness)
+    x, y = np.clip(context[measured], 0, 1), np.clip(faithfulness[measured], 0, 1)
     counts, _, _ = np.histogram2d(y, x, bins=(edges, edges))
     middles = (edges[:-1] + edges[1:]) / 2
-    shown = np.where(counts > 0, counts, np.nan)
+    cells = np.where(counts > 0, counts, np.nan)
     labels = [[f"{int(cell):,}" if cell else "" for cell in row] for row in counts]
     figure = go.Figure(
         go.Heatmap(
             x=middles,
             y=middles,
-            z=shown,
+            z=cells,
             text=labels,
             texttemplate="%{text}",
             showscale=False,
@@ -142,10 +144,10 @@ def case_map(
             hovertemplate="context %{x:.2f}, faithfulness %{y:.2f}: %{z:,} cases<extra></extra>",
         )
     )
-    figure.add_vline(x=cutoffs[0], line_dash="dash", line_color=VERMILION)
-    figure.add_hline(y=cutoffs[1], line_dash="dash", line_color=VERMILION)
+    figure.add_vline(x=thresholds[0], line_dash="dash", line_color=VERMILION)
+    figure.add_hline(y=thresholds[1], line_dash="dash", line_color=VERMILION)
     figure.update_xaxes(
-        title=f"context: {chart_text(signal)}", range=[0, 1], constrain="domain", showgrid=False
+        title=f"context: {chart_text(context_metric)}", range=[0, 1], constrain="domain", showgrid=False
     )
     figure.update_yaxes(title="faithfulness", range=[0, 1], showgrid=False)
     return with_layout(figure, 360)
@@ -195,8 +197,8 @@ def _directed(metric: str, higher: bool | None) -> str:
 def stage_transition_map(flow: Mapping[tuple[str, str], int], base: str, other: str) -> go.Figure:
     """Draw how questions moved between failure stages: rows in the baseline, columns in the other run."""
     titles = {GOOD: "Good", **{stage.key: stage.title for stage in STAGES}}
-    rows = [key for key in titles if any(one == key for one, _ in flow)]
-    columns = [key for key in titles if any(one == key for _, one in flow)]
+    rows = [key for key in titles if any(stage == key for stage, _ in flow)]
+    columns = [key for key in titles if any(stage == key for _, stage in flow)]
     counts = [[flow.get((row, column), 0) for column in columns] for row in rows]
     figure = go.Figure(
         go.Heatmap(

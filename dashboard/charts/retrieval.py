@@ -25,7 +25,7 @@ MARKERS = (
     (PURPLE, "triangle-up"),
     (ORANGE, "cross"),
 )
-Bar = tuple[str, int, str]  # what it says, how many, the mark it leads to
+Bar = tuple[str, int, str]  # title, number of cases, cohort that it leads to
 
 
 def k_curves(
@@ -157,10 +157,10 @@ def _title(metric: str) -> str:
 
 
 def first_gold_bars(counts: Mapping[str, int]) -> go.Figure:
-    """Draw at which rank the first gold document stands; the last bar is for those without any."""
-    marks = {rank: f"gold_at:{rank}" for rank in counts if rank.isdecimal()}
-    deepest = max((int(rank) for rank in marks), default=0)
-    marks |= {"deeper": f"gold_below:{deepest}", "not found": "gold_missed"}
+    """Draw the rank of the first gold document; the last bar is for cases without any."""
+    cohorts = {rank: f"gold_at:{rank}" for rank in counts if rank.isdecimal()}
+    deepest = max((int(rank) for rank in cohorts), default=0)
+    cohorts |= {"deeper": f"gold_below:{deepest}", "not found": "gold_missed"}
     figure = go.Figure(
         go.Bar(
             x=list(counts),
@@ -170,50 +170,52 @@ def first_gold_bars(counts: Mapping[str, int]) -> go.Figure:
             text=[f"{n:,}" if n else "" for n in counts.values()],
             textposition="outside",
             cliponaxis=False,
-            customdata=[[marks[rank]] for rank in counts],
+            customdata=[[cohorts[rank]] for rank in counts],
             hovertemplate="%{x}: %{y:,} cases<extra></extra>",
         )
     )
     figure.update_xaxes(title="rank of the first gold document", type="category", automargin=True)
-    figure.update_yaxes(title="cases", rangemode="tozero", automargin=True, **_whole(counts.values()))
+    figure.update_yaxes(title="cases", rangemode="tozero", automargin=True, **_count_ticks(counts.values()))
     return with_layout(figure, 300, showlegend=False, clickmode="event+select", bargap=0.3)
 
 
 def move_bars(bars: Sequence[Bar]) -> go.Figure:
-    """Draw what became of the gold between first pass and final list, in cases."""
+    """Draw what happened to gold between first pass and final list, in cases."""
     return _bars(bars, (GREY, GREEN, VERMILION, ORANGE, PURPLE), ("", ".", "/", "x", "\\"))
 
 
-def _whole(counts: Iterable[int]) -> dict[str, object]:
-    """Tick an axis of counts at whole numbers, also where all are small."""
+def _count_ticks(counts: Iterable[int]) -> dict[str, object]:
+    """Return tick settings for an axis of counts: whole numbers, also where all are small."""
     return {"tickformat": ",d", "dtick": 1 if max(counts, default=0) <= 5 else None}
 
 
 def hop_bars(tallies: Sequence[HopTally]) -> go.Figure:
     """Draw how the multi-hop cases ended."""
-    bars = [(one.title, one.n, one.cohort) for one in tallies]
+    bars = [(tally.title, tally.n, tally.cohort) for tally in tallies]
     colours = [GREEN, *([VERMILION] * (len(bars) - 2)), ORANGE]
-    shapes = ["", *(["/"] * (len(bars) - 2)), "x"]
-    return _bars(bars, colours, shapes)
+    patterns = ["", *(["/"] * (len(bars) - 2)), "x"]
+    return _bars(bars, colours, patterns)
 
 
-def _bars(bars: Sequence[Bar], colours: Sequence[str], shapes: Sequence[str]) -> go.Figure:
+def _bars(bars: Sequence[Bar], colours: Sequence[str], patterns: Sequence[str]) -> go.Figure:
     figure = go.Figure(
         go.Bar(
             y=[chart_text(title) for title, _, _ in bars],
             x=[n for _, n, _ in bars],
             orientation="h",
             marker_color=list(colours[: len(bars)]),
-            marker_pattern_shape=list(shapes[: len(bars)]),
+            marker_pattern_shape=list(patterns[: len(bars)]),
             text=[f"{n:,}" for _, n, _ in bars],
             textposition="outside",
             cliponaxis=False,
-            customdata=[[mark] for _, _, mark in bars],
+            customdata=[[cohort] for _, _, cohort in bars],
             hovertemplate="%{y}: %{x:,} cases<extra></extra>",
         )
     )
     figure.update_yaxes(autorange="reversed", automargin=True, ticksuffix="  ")
-    figure.update_xaxes(title="cases", rangemode="tozero", automargin=True, **_whole([n for _, n, _ in bars]))
+    figure.update_xaxes(
+        title="cases", rangemode="tozero", automargin=True, **_count_ticks([n for _, n, _ in bars])
+    )
     return with_layout(
         figure, FRAME + ROW * max(len(bars), 2), showlegend=False, clickmode="event+select", bargap=0.35
     )

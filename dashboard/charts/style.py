@@ -1,4 +1,4 @@
-"""What all charts have in common: room, legend, and no dragging."""
+"""What all charts share: colours, margins, legend, error bars."""
 
 from __future__ import annotations
 
@@ -17,47 +17,50 @@ __all__ = [
     "ROW",
     "VERDICT_BADGES",
     "VERDICT_LABELS",
+    "VERDICT_MARKERS",
     "Badge",
     "error_bars",
     "with_layout",
 ]
 
-ROW = 30  # pixels a row of a horizontal chart
-FRAME = 70
+ROW = 30  # pixels of a row of a horizontal chart
+FRAME = 70  # pixels around the rows
 LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0}
 
 
 def with_layout(figure: go.Figure, height: int, **more: object) -> go.Figure:
-    """Give a figure its height in pixels and the common margins."""
+    """Return the figure with a height in pixels, the common margins and no dragging."""
     figure.update_layout(height=height, margin={"l": 8, "r": 16, "t": 28, "b": 32}, dragmode=False, **more)
     return figure
 
 
 def error_bars(
-    middles: Sequence[float | None],
+    values: Sequence[float | None],
     lows: Sequence[float | None],
     highs: Sequence[float | None],
     scale: float = 1.0,
-    **look: object,
+    **style: object,
 ) -> dict[str, object]:
-    """Give the arms of intervals for an error bar; none where a value or an end is not known.
+    """Return Plotly's error bars for intervals; of length 0 where a value or a bound is missing.
 
     Args:
-        middles: the values.
-        lows: lower ends.
-        highs: upper ends.
-        scale: what values and ends are multiplied by, 100 for percent.
-        look: further settings of the bar.
+        values: the values.
+        lows: lower interval bounds.
+        highs: upper interval bounds.
+        scale: factor of values and bounds, 100 for percent.
+        style: further settings of the error bars.
     """
-    up = [_arm(high, middle, scale) for middle, high in zip(middles, highs, strict=True)]
-    down = [_arm(middle, low, scale) for middle, low in zip(middles, lows, strict=True)]
+
+    def lengths(starts: Sequence[float | None], ends: Sequence[float | None]) -> list[float]:
+        return [
+            0.0 if start is None or end is None else scale * (end - start)
+            for start, end in zip(starts, ends, strict=True)
+        ]
+
     return {
-        "type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1.3, **look,
+        "type": "data", "symmetric": False, "array": lengths(values, highs),
+        "arrayminus": lengths(lows, values), "thickness": 1.3, **style,
     }  # fmt: skip
-
-
-def _arm(outer: float | None, inner: float | None, scale: float) -> float:
-    return 0.0 if outer is None or inner is None else scale * (outer - inner)
 
 
 Badge = Literal["red", "orange", "green", "blue", "gray"]
@@ -77,6 +80,12 @@ OWNER_COLOURS: dict[Owner, str] = {
     "refusal": PURPLE,
     "format": ORANGE,
     "unexplained": GREY,
+}
+VERDICT_MARKERS = {
+    "better": (GREEN, "triangle-up"),
+    "worse": (VERMILION, "triangle-down"),
+    "cannot tell": (GREY, "circle"),
+    "unchanged": (GREY, "line-ew-open"),
 }
 VERDICT_LABELS = {
     "better": "▲ better",

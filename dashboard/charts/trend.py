@@ -16,7 +16,7 @@ from data.comparison.trend import Level
 
 __all__ = ["LOOKS", "OTHER_GROUND", "TrendMark", "trend_lines"]
 
-MOST_TICKS = 20  # names under the axis; with more, every second or third run is named
+MOST_TICKS = 20  # names below the axis; with more runs, every second or third is named
 LONGEST_TICK, LONGEST_RELEASE = 22, 24
 RING = 21  # pixels
 OTHER_GROUND = "other ground than the baseline"
@@ -63,26 +63,26 @@ class TrendMark:
 
 
 def trend_lines(
-    marks: Sequence[TrendMark], title: str, baseline: float | None, by_time: bool = False
+    runs: Sequence[TrendMark], title: str, baseline: float | None, by_time: bool = False
 ) -> go.Figure:
     """Draw a metric over runs: points with 95 % intervals, the baseline dashed, releases as vertical lines.
 
-    Each verdict has a mark and a colour of its own; a run known by its mean alone is hollow and bare.
+    Each verdict has its own marker and colour; an aggregate-only run is hollow, without an interval.
 
     Args:
-        marks: the runs, oldest first.
+        runs: oldest first.
         title: of the metric.
         baseline: level of the baseline; None for none.
         by_time: place runs by when they were made; in equal steps otherwise.
     """
     figure = go.Figure()
-    places: list[object] = [one.when if by_time else at for at, one in enumerate(marks)]
-    measured = [(x, one) for x, one in zip(places, marks, strict=True) if one.level.mean is not None]
+    places: list[object] = [run.when if by_time else at for at, run in enumerate(runs)]
+    measured = [(x, run) for x, run in zip(places, runs, strict=True) if run.level.mean is not None]
     _add_rings(figure, measured)
-    for look, (colour, symbol, size) in LOOKS.items():
-        mine = [(x, one) for x, one in measured if one.look == look]
-        if mine:
-            _add_points(figure, mine, look, {"color": colour, "symbol": symbol, "size": size})
+    for verdict, (colour, symbol, size) in LOOKS.items():
+        points = [(x, run) for x, run in measured if run.look == verdict]
+        if points:
+            _add_points(figure, points, verdict, {"color": colour, "symbol": symbol, "size": size})
     if baseline is not None:
         figure.add_hline(
             y=baseline,
@@ -91,25 +91,25 @@ def trend_lines(
             annotation_text="baseline",
             annotation_position="top right",
         )
-    for x, one in zip(places, marks, strict=True):
-        if one.release:
-            _add_release(figure, x, one.release)
-    _lay_axes(figure, marks, by_time)
+    for x, run in zip(places, runs, strict=True):
+        if run.release:
+            _add_release(figure, x, run.release)
+    _set_x_axis(figure, runs, by_time)
     figure.update_yaxes(title=chart_text(title), automargin=True)
     return with_layout(figure, 460, legend=LEGEND, clickmode="event+select", hovermode="closest")
 
 
 def _add_rings(figure: go.Figure, measured: Sequence[tuple[object, TrendMark]]) -> None:
-    """Draw what surrounds a point: a square where the ground differs, a circle around the run on display."""
+    """Draw rings: a square where the ground differs from the baseline, a circle for the run on display."""
     rings = (
-        (OTHER_GROUND, "square-open", GREY, [one for one in measured if one[1].other_ground]),
-        ("on display", "circle-open", BLUE, [one for one in measured if one[1].current]),
+        (OTHER_GROUND, "square-open", GREY, [run for run in measured if run[1].other_ground]),
+        ("on display", "circle-open", BLUE, [run for run in measured if run[1].current]),
     )
-    for name, symbol, colour, mine in rings:
-        if mine:
+    for name, symbol, colour, points in rings:
+        if points:
             figure.add_scatter(
-                x=[x for x, _ in mine],
-                y=[one.level.mean for _, one in mine],
+                x=[x for x, _ in points],
+                y=[run.level.mean for _, run in points],
                 mode="markers",
                 name=name,
                 marker={"symbol": symbol, "size": RING, "color": colour, "line": {"width": 1.5}},
@@ -118,36 +118,36 @@ def _add_rings(figure: go.Figure, measured: Sequence[tuple[object, TrendMark]]) 
 
 
 def _add_points(
-    figure: go.Figure, mine: Sequence[tuple[object, TrendMark]], name: str, marker: dict[str, object]
+    figure: go.Figure, points: Sequence[tuple[object, TrendMark]], name: str, marker: dict[str, object]
 ) -> None:
-    levels = [one.level for _, one in mine]
+    levels = [run.level for _, run in points]
     means = [level.mean for level in levels]
     bars = error_bars(means, [level.low for level in levels], [level.high for level in levels], width=3)
     figure.add_scatter(
-        x=[x for x, _ in mine],
+        x=[x for x, _ in points],
         y=means,
         mode="markers",
         name=name,
         marker=marker,
         error_y=None if all(level.low is None for level in levels) else bars,
-        customdata=[_told(one) for _, one in mine],
+        customdata=[_custom_data(run) for _, run in points],
         hovertemplate=HOVER,
     )
 
 
-def _told(one: TrendMark) -> list[str]:
-    """Give the custom data of a point: its run, and what stands in the box beside it."""
-    level = one.level
+def _custom_data(run: TrendMark) -> list[str]:
+    """Return the custom data of a point: its run, and the lines shown on hover."""
+    level = run.level
     n = f"n = {level.n:,}" if level.n else "n not stated"
     value = f"{number(level.mean, 3)} {interval_text(level.low, level.high, 3)}, {n}"
     if level.reported:
         value = f"{number(level.mean, 3)}, stated; no sample, no interval"
     return [
-        one.run_id,
-        chart_text(shorten(one.label, 60)),
-        f"{one.when:%Y-%m-%d %H:%M} UTC",
+        run.run_id,
+        chart_text(shorten(run.label, 60)),
+        f"{run.when:%Y-%m-%d %H:%M} UTC",
         value,
-        chart_text(one.told or one.look),
+        chart_text(run.told or run.look),
     ]
 
 
@@ -168,17 +168,17 @@ def _add_release(figure: go.Figure, x: object, name: str) -> None:
     )
 
 
-def _lay_axes(figure: go.Figure, marks: Sequence[TrendMark], by_time: bool) -> None:
+def _set_x_axis(figure: go.Figure, runs: Sequence[TrendMark], by_time: bool) -> None:
     if by_time:
         figure.update_xaxes(type="date", title="made, UTC", automargin=True)
         return
-    step = max(1, ceil(len(marks) / MOST_TICKS))
-    room = max(0.6, len(marks) / 50)  # so that the ring around the last point is whole
-    named = range(len(marks) - 1, -1, -step)  # from the newest back
+    step = max(1, ceil(len(runs) / MOST_TICKS))
+    padding = max(0.6, len(runs) / 50)  # so that the ring around the last point is whole
+    named = range(len(runs) - 1, -1, -step)  # from the newest back
     figure.update_xaxes(
         tickvals=list(named),
-        ticktext=[chart_text(shorten(marks[at].label, LONGEST_TICK)) for at in named],
-        range=[-room, len(marks) - 1 + room],
-        tickangle=-35 if len(marks) > 6 else 0,
+        ticktext=[chart_text(shorten(runs[at].label, LONGEST_TICK)) for at in named],
+        range=[-padding, len(runs) - 1 + padding],
+        tickangle=-35 if len(runs) > 6 else 0,
         automargin=True,
     )
