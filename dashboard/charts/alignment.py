@@ -74,7 +74,7 @@ class VersionRate:
 
 
 def version_rates(rates: Sequence[VersionRate]) -> go.Figure:
-    """Draw the rate of ignored first documents of each version with its interval; each source of use has a marker.
+    """Draw the rate of ignored first documents of each version with its interval, a marker for each source.
 
     The published range has its own row below the versions, since it was measured in another way; the alert
     line ends above it.
