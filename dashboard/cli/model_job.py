@@ -1,4 +1,4 @@
-"""What the commands that ask a model have in common: the plan, the question whether to go on, the bar."""
+"""What the commands that ask a model share: the plan, the confirmation, the progress bar."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}{postfix}]"
 
 
 def plan_text(plan: JudgePlan) -> str:
-    """Write a plan for people."""
+    """Format a plan for the terminal."""
     cost = (
         "unknown: the model is not in the price table" if plan.cost_usd is None else f"${plan.cost_usd:.4f}"
     )
@@ -41,19 +41,19 @@ def plan_text(plan: JudgePlan) -> str:
 
 
 def agreed(plan: JudgePlan, dry_run: bool, yes: bool, as_json: bool) -> bool:
-    """Show a plan and say whether to go on; a person at a terminal is asked before anything is spent."""
+    """Show a plan and return whether to go on; at a terminal the user confirms before anything is spent."""
     if dry_run:
         click.echo(json.dumps(plan.to_dict(), indent=1) if as_json else plan_text(plan))
         return False
     click.echo(plan_text(plan), err=True)
-    asked = sys.stdin.isatty() and not yes and plan.calls
-    return not asked or click.confirm("Go on?", err=True)
+    must_confirm = sys.stdin.isatty() and not yes and plan.calls
+    return not must_confirm or click.confirm("Go on?", err=True)
 
 
 def with_bar(
     doing: str, store: RunStore, run: Run, work: JudgeTask, settings: ClientSettings, spec: JobSpec
 ) -> JobResult:
-    """Do work under a bar with rate, cost so far and time left."""
+    """Run a task under a progress bar with rate, cost so far and time left."""
     total = len(spec.rows) * spec.repeats
     with tqdm(total=total, desc=doing, bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
 
@@ -67,9 +67,9 @@ def with_bar(
 
 def _state(progress: Progress) -> str:
     left, cost, rate = progress.seconds_left, progress.cost_usd, progress.rate
-    known = [
+    parts = [
         "" if rate is None else f"{rate:.1f} calls/s",
         "" if cost is None else f"${cost:.4f}",
         "" if left is None else f"about {tqdm.format_interval(left)} left",
     ]
-    return ", ".join(one for one in known if one)
+    return ", ".join(part for part in parts if part)

@@ -23,9 +23,7 @@ __all__ = ["Job", "JobState", "ask_to_stop", "begin_job", "end_job", "jobs_of", 
 JobState = Literal["running", "done", "stopped", "failed", "died"]
 STATES = get_args(JobState)
 SILENT_SECONDS = 20.0  # on another machine, a job with an older heartbeat has died
-SLEPT_SECONDS = (
-    600.0  # on this one its process is still there and may have been suspended, as by a laptop's sleep
-)
+SLEPT_SECONDS = 600.0  # the same on this machine, where a process that is there may have been suspended
 _COLUMNS = (
     "job_id, kind, run_id, project, spec, state, progress, message, host, pid, started_at, heartbeat,"
     " ended_at, stop_asked"
