@@ -1,4 +1,4 @@
-"""The entry point of the dashboard: navigation, pickers, and one place that catches errors."""
+"""The entry point of the dashboard: navigation, pickers, and the one place that catches errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PAGES = [
     st.Page("views/present.py", title="Present"),
     st.Page("views/runs.py", title="Runs"),
 ]
-KNOWN_BY_MEANS = ("benchmarks", "trend", "runs")  # pages that show something of a version without samples
+SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs")  # pages that show runs without samples
 CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "cohort": "", "grid": "", "page": 1}
 CONVENTIONS = {
     "default": "ragtriage (undefined stays undefined)",
@@ -36,7 +36,7 @@ CONVENTIONS = {
 
 
 def pick(view: View) -> View:
-    """Draw the pickers of project, run and baseline, and give the view that they choose."""
+    """Draw the pickers of project, run and baseline."""
     with st.sidebar:
         projects = view.store.projects()
         choose("Project", "project", projects, str, {**CLEAR_RUN, "run": "", "case": ""}, shown=view.project)
@@ -63,20 +63,20 @@ if presenting != bool(current_selection().slide):
 try:
     store = open_store()
     tell_missing(store)
-    found = View.of(store, current_selection())
-    if found is None and page.url_path != "runs":
+    view = View.of(store, current_selection())
+    if view is None and page.url_path != "runs":
         st.title("No runs yet")
         st.write(
             "Load evaluation results on the Runs page, or start `ragtriage demo` to see the bundled samples."
         )
         st.page_link("views/runs.py", label="Load a run")
     else:
-        st.session_state["view"] = pick(found) if found is not None and not presenting else found
+        st.session_state["view"] = pick(view) if view is not None and not presenting else view
         save_selection()
-        if found is not None and found.run.means and page.url_path not in KNOWN_BY_MEANS:
+        if view is not None and view.run.means and page.url_path not in SHOW_REPORTED_MEANS:
             from dashboard.shell.reported_means import reported_means_page
 
-            reported_means_page(found)
+            reported_means_page(view)
         else:
             page.run()
 except (DataError, MetricsError) as error:

@@ -1,4 +1,4 @@
-"""Putting charts and tables on a page, the same way everywhere."""
+"""Charts, tables, small print and findings, drawn the same way on every page."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def draw(figure: go.Figure, key: str, alt: str) -> None:
 
 
 def clicked(figure: go.Figure, key: str, alt: str) -> list[Any] | None:
-    """Draw a chart whose points can be clicked; give the custom data of the one that was, else None.
+    """Draw a chart whose points can be clicked; return the custom data of the clicked one, else None.
 
     Args:
         figure: the chart, with clickmode "event+select".
@@ -69,7 +69,7 @@ def clicked(figure: go.Figure, key: str, alt: str) -> list[Any] | None:
 
 
 def show_table(rows: Sequence[Mapping[str, Any]], alt: str, columns: Mapping[str, Any] | None = None) -> None:
-    """Draw a table whose cells are already text or numbers, sized to its rows."""
+    """Draw a table of text and numbers, as high as its rows, with a menu to export it."""
     frame = pd.DataFrame([dict(row) for row in rows])
     st.dataframe(
         frame, hide_index=True, alt=alt, column_config=dict(columns or {}), height="content", placeholder="–"
@@ -79,12 +79,12 @@ def show_table(rows: Sequence[Mapping[str, Any]], alt: str, columns: Mapping[str
 
 
 def begin_page() -> None:
-    """Forget which tables were drawn; called once at the start of a page."""
+    """Reset the counts of tables with the same name; called once at the start of a page."""
     st.session_state[_DRAWN] = {}
 
 
 def export_menu(rows: Sequence[Mapping[str, Any]], alt: str) -> None:
-    """Offer a table as a file, written when it is asked for; a table of the same name gets a number."""
+    """Offer a table as a file, written on download; tables of the same name get numbers."""
     drawn: dict[str, int] = st.session_state.setdefault(_DRAWN, {})
     drawn[alt] = drawn.get(alt, 0) + 1
     name = re.sub(r"[^\w-]+", "-", alt).strip("-")[:60] or "table"
@@ -108,33 +108,32 @@ def _file(rows: Sequence[Mapping[str, Any]], form: str) -> bytes:
 
 
 def facts(parts: Sequence[str]) -> None:
-    """Write facts in a line of small print; parts are Markdown, outside text escaped by the caller."""
+    """Draw facts as a line of small print; parts are Markdown, outside text escaped by the caller."""
     st.caption(" · ".join(part for part in parts if part))
 
 
 def finding_list(findings: Sequence[Finding]) -> None:
-    """Write out the findings of the checks."""
+    """List the findings of the sanity checks."""
     if not findings:
         st.write("The numbers agree with each other.")
     colours = {"error": "red", "warning": "orange", "note": "gray"}
-    for one in findings:
-        badge = f":{colours[one.severity]}-badge[{one.severity}]"
-        st.markdown(f"{badge} **{markdown_text(one.title)}**  \n{markdown_text(one.message)}")
+    for finding in findings:
+        badge = f":{colours[finding.severity]}-badge[{finding.severity}]"
+        st.markdown(f"{badge} **{markdown_text(finding.title)}**  \n{markdown_text(finding.message)}")
 
 
 def metric_title(name: str) -> str:
-    """Name a metric or the pass rate with a capital."""
-    title = title_of(name)
-    return capital(title)
+    """Return the title of a metric or of the pass rate, capitalised."""
+    return capital(title_of(name))
 
 
 def config_table(view: View, runs: Sequence[Run]) -> None:
-    """List the configurations side by side, keys that differ first."""
-    flat = [{path: setting_text(value) for path, value in flat_settings(run.config).items()} for run in runs]
-    keys = sorted(
-        {key for one in flat for key in one}, key=lambda key: (len({one.get(key) for one in flat}) == 1, key)
-    )
-    if not keys:
+    """List the configurations of runs side by side, differing settings first."""
+    configs = [
+        {path: setting_text(value) for path, value in flat_settings(run.config).items()} for run in runs
+    ]
+    values = {key: {config.get(key) for config in configs} for config in configs for key in config}
+    if not values:
         st.caption(
             "No configuration was recorded with these runs; `ragtriage import --config key=value` records it."
         )
@@ -144,12 +143,12 @@ def config_table(view: View, runs: Sequence[Run]) -> None:
             {
                 "Setting": key,
                 **{
-                    view.labels[run.run_id]: one.get(key, NOT_MEASURED)
-                    for run, one in zip(runs, flat, strict=True)
+                    view.labels[run.run_id]: config.get(key, NOT_MEASURED)
+                    for run, config in zip(runs, configs, strict=True)
                 },
-                "": "differs" if len({one.get(key) for one in flat}) > 1 else "",
+                "": "differs" if len(values[key]) > 1 else "",
             }
-            for key in keys
+            for key in sorted(values, key=lambda key: (len(values[key]) == 1, key))
         ],
         "Configuration of each version",
     )

@@ -57,18 +57,18 @@ class Selection:
         signal: metric that speaks for the context; "" for the first available.
         context: cut-off of the context signal.
         faithfulness: cut-off of faithfulness.
-        relevancy: cut-off of answer relevancy.
+        relevancy: threshold of answer relevancy.
         order: order of the failure stages, as keys.
         pattern: filter on the metric pattern.
         stage: filter on the failure stage.
         bad: "yes" for bad cases, "no" for good ones, "" for both.
         refused: the same for refusals.
-        label: filter on what people said.
+        label: filter on human labels.
         failure: filter on a failure label.
         annotator: whose labels.
         text: words to search for.
         slices: name of a slice -> value.
-        mark: a group of cases that a view leads to.
+        cohort: key of a saved filter that a chart links to.
         sort: how cases are ordered.
         descending: highest first.
         page: page of the list, from 1.
@@ -78,24 +78,24 @@ class Selection:
         metric: metric whose changes are listed.
         k: rank cut-off of the Retrieval, Chunking and Alignment pages; 0 for the run's own, else 5.
         grid: key of the grid of chunkings on display.
-        measure: metric that a heatmap or a curve shows, without its cut-off.
+        shown_metric: metric that a heatmap or a curve shows, without its k.
         budget: tokens of context at which chunkings are compared; 0 to compare at k.
-        split: what the cases of a view are divided by.
-        origin: who says what answers draw on.
+        split: what the cases of a chart are grouped by.
+        source: how the use of documents is known.
         against: key of the published row that ours is compared with.
-        quality: metric that stands against cost.
-        family: group of metrics that a comparison holds.
+        outcome: metric that is plotted against cost, or that defines the oracle gap.
+        family: group of metrics that are compared together.
         cost: metric on the cost axis.
-        kinds: query type -> kind of question, where a person said so.
-        quantity: what people said that metrics are held against.
-        held: the metric held against it, as METRIC:SOURCE.
-        people_cut: cut-off of what people said, as a share of its scale.
-        held_cut: the same of the metric.
+        kinds: query type -> kind of question, where the user changed it.
+        dimension: what human labels rate that metrics are evaluated on.
+        evaluated: the metric that is evaluated, as METRIC:SOURCE.
+        human_threshold: threshold on the human ratings, as a share of their scale.
+        metric_threshold: the same on the metric.
         queue: number of the random labelling queue in use; 0 for none.
-        part: which part of the Judge page is open.
-        axis: how the Trend page places runs: "" in equal steps, "time" by when they were made.
+        part: which section of the Judge page is open.
+        axis: how the Trend page spaces runs: "" equally, "time" by their time.
         story: number of the story on the Present page; 0 for none.
-        slide: point of the story that is presented, from 1; 0 while it is composed.
+        slide: section of the story that is presented, from 1; 0 while it is edited.
     """
 
     project: str = ""
@@ -146,35 +146,34 @@ class Selection:
     slide: int = 0
 
     def with_(self, **changes: Any) -> Selection:
-        """Give a copy with some values changed."""
+        """Return a copy with some values changed."""
         return replace(self, **changes)
 
     def to_params(self) -> dict[str, str]:
         """Write the selection as URL parameters, leaving out what is at its default."""
-        plain = Selection()
-        found = {}
-        for one in fields(self):
-            value = getattr(self, one.name)
-            if value != getattr(plain, one.name):
-                found[one.name] = _write(value)
-        return found
+        defaults, params = Selection(), {}
+        for field_ in fields(self):
+            value = getattr(self, field_.name)
+            if value != getattr(defaults, field_.name):
+                params[field_.name] = _write(value)
+        return params
 
     @classmethod
     def from_params(cls, params: Mapping[str, str]) -> Selection:
-        """Read a selection from URL parameters; what is unknown or out of range keeps its default."""
-        plain = cls()
-        found: dict[str, Any] = {}
+        """Read a selection from URL parameters; unknown names and values out of range keep their defaults."""
+        defaults = cls()
+        values: dict[str, Any] = {}
         params = {_FORMER_KEYS.get(key, key): text for key, text in params.items()}
-        for one in fields(cls):
-            text = params.get(one.name)
+        for field_ in fields(cls):
+            text = params.get(field_.name)
             if text is not None and len(text) <= LONGEST * 4:
-                value = _read(one.name, text, getattr(plain, one.name))
+                value = _read(field_.name, text, getattr(defaults, field_.name))
                 if value is not None:
-                    found[one.name] = value
-        return cls(**found)
+                    values[field_.name] = value
+        return cls(**values)
 
     def filter(self) -> CaseFilter:
-        """Give the part of the selection that says which cases to show."""
+        """Return the filter on the cases."""
         return CaseFilter(
             pattern=self.pattern,
             stage=self.stage,
@@ -191,8 +190,8 @@ class Selection:
         )
 
     def unfiltered(self) -> Selection:
-        """Give a copy that shows every case."""
-        plain = Selection()
+        """Return a copy that shows every case."""
+        defaults = Selection()
         names = (
             "pattern",
             "stage",
@@ -207,12 +206,12 @@ class Selection:
             "page",
             "queue",
         )
-        return replace(self, case="", **{name: getattr(plain, name) for name in names})
+        return replace(self, case="", **{name: getattr(defaults, name) for name in names})
 
     def settings(self) -> DiagnosisSettings:
-        """Give the part of the selection that says how cases are diagnosed."""
-        cutoffs = CaseThresholds(self.context, self.faithfulness, self.relevancy)
-        return DiagnosisSettings(cutoffs, self.context_metric or None, self.order)
+        """Return how cases are diagnosed."""
+        thresholds = CaseThresholds(self.context, self.faithfulness, self.relevancy)
+        return DiagnosisSettings(thresholds, self.context_metric or None, self.order)
 
 
 def _write(value: Any) -> str:
@@ -251,7 +250,7 @@ _CHECKED: dict[str, Callable[[str], object]] = {
     "cohort": cohort_title,
     "dimension": dimension_title,
     "evaluated": evaluated_metric_of,
-}  # each raises for what it does not know
+}  # each raises for an unknown value
 
 
 def _checked(name: str, text: str) -> str | None:
@@ -271,16 +270,16 @@ def _number(text: str) -> float | None:
 
 
 def _order(text: str) -> tuple[str, ...] | None:
-    """Read an order of stages; keys that are missing follow in the usual order."""
-    given = [key for key in dict.fromkeys(text.split(",")) if key in DEFAULT_ORDER]
-    return (*given, *(key for key in DEFAULT_ORDER if key not in given))
+    """Read an order of stages; missing keys follow in the usual order."""
+    order = [key for key in dict.fromkeys(text.split(",")) if key in DEFAULT_ORDER]
+    return (*order, *(key for key in DEFAULT_ORDER if key not in order))
 
 
 def _mapping(text: str) -> dict[str, str] | None:
     try:
-        found = json.loads(text)
+        mapping = json.loads(text)
     except json.JSONDecodeError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(mapping, dict):
         return None
-    return {str(key)[:LONGEST]: str(value)[:LONGEST] for key, value in list(found.items())[:20]}
+    return {str(key)[:LONGEST]: str(value)[:LONGEST] for key, value in list(mapping.items())[:20]}

@@ -1,4 +1,4 @@
-"""What a page is given: the workspace as it is now, the selection, and diagnoses kept between clicks."""
+"""What pages work with: the workspace, the selection of the browser tab, and cached diagnoses."""
 
 from __future__ import annotations
 
@@ -60,20 +60,20 @@ def open_store() -> RunStore:
 
 
 def current_selection() -> Selection:
-    """Give the selection of this browser tab."""
-    found = st.session_state.get(_SELECTION)
-    return found if isinstance(found, Selection) else Selection()
+    """Return the selection of this browser tab."""
+    selection = st.session_state.get(_SELECTION)
+    return selection if isinstance(selection, Selection) else Selection()
 
 
 def keep(**changes: Any) -> None:
-    """Change the selection of this tab; for callbacks, which run before the page does."""
+    """Change the selection of this tab; for callbacks, which run before the page."""
     st.session_state[_SELECTION] = current_selection().with_(**changes)
 
 
 def restore_selection(page: str) -> None:
-    """Follow the URL where the person changed it: a link opened, back, forward.
+    """Read the selection from the URL where the user changed it: a link, back, forward.
 
-    Another page of the navigation comes with an empty URL; there the selection stays.
+    Navigation to another page comes with an empty URL; the selection is kept then.
     """
     params = st.query_params.to_dict()
     moved = st.session_state.get(_PAGE) not in (None, page)
@@ -96,7 +96,7 @@ class View:
 
     Attributes:
         store: of the workspace.
-        selection: what is chosen.
+        selection: the choices of the user.
         runs: the runs of the project, oldest first.
         run: the run on display.
         baseline: the run it is compared with, if any.
@@ -110,7 +110,7 @@ class View:
 
     @classmethod
     def of(cls, store: RunStore, selection: Selection) -> View | None:
-        """Resolve a selection; what it names and is not there gives way to the default. None without runs."""
+        """Resolve a selection; names that do not exist give way to defaults. None without runs."""
         runs = store.runs()
         if not runs:
             return None
@@ -120,9 +120,9 @@ class View:
         project = selection.project
         if project not in projects:
             project = chosen.project if chosen else projects[0]
-        mine = tuple(run for run in runs if run.project == project)
-        run = chosen if chosen is not None and chosen in mine else _newest_measured(store, mine)
-        return cls(store, selection, mine, run, _baseline(store, selection, mine, run))
+        in_project = tuple(run for run in runs if run.project == project)
+        run = chosen if chosen is not None and chosen in in_project else _newest_measured(store, in_project)
+        return cls(store, selection, in_project, run, _baseline(store, selection, in_project, run))
 
     @property
     def project(self) -> str:
@@ -131,12 +131,12 @@ class View:
 
     @property
     def sampled(self) -> tuple[Run, ...]:
-        """The runs of the project that have samples; the others are known by their means alone."""
+        """The runs of the project that have samples; of the others only the means were reported."""
         return tuple(run for run in self.runs if not run.means)
 
     @cached_property
     def labels(self) -> dict[str, str]:
-        """A name for every run of the project, made different where names repeat."""
+        """A distinct label for every run of the project."""
         return distinct_labels(self.runs, self.store.names())
 
     @property
@@ -149,11 +149,11 @@ class View:
         return self.store.options(run, DEFAULT_KS, convention)
 
     def scored(self, run: Run) -> ScoredRun:
-        """Give a run's arrays."""
+        """Return a run with its scores."""
         return self.store.scored(run, self._options(run))
 
     def summary(self, run: Run) -> dict[str, MetricSummary]:
-        """Give a run's aggregates over all its questions."""
+        """Return the summary of every metric of a run."""
         return self.store.summary(run, self._options(run))
 
     def diagnosis(self, run: Run, settings: DiagnosisSettings | None = None) -> Diagnosis:
@@ -182,26 +182,27 @@ class View:
 
 
 def _newest_measured(store: RunStore, runs: tuple[Run, ...]) -> Run:
-    """Pick the newest run with an answer-level score of its own; the newest of all where none has one."""
-    for run in reversed([one for one in runs if not one.means and not _made_from(one)]):
+    """Return the newest run with an answer-level score of its own, else the newest run."""
+    for run in reversed([run for run in runs if not run.means and not _is_generated(run)]):
         if any(name in store.summary(run) for name in ("faithfulness", "answer_relevancy", "correctness")):
             return run
     return runs[-1]
 
 
 def _baseline(store: RunStore, selection: Selection, runs: tuple[Run, ...], run: Run) -> Run | None:
-    """Pick the baseline chosen, else the project's, else the run before this one."""
-    others = {one.run_id: one for one in runs if one.run_id != run.run_id and not one.means}
-    versions = {run_id for run_id, one in others.items() if not _made_from(one)}
+    """Return the selected baseline, else the project's, else the run before this one."""
+    others = {other.run_id: other for other in runs if other != run and not other.means}
+    versions = [other for other in others.values() if not _is_generated(other)]
     wanted = selection.baseline or store.ledger.baselines().get(run.project, "")
     if wanted in others:
         return others[wanted]
-    earlier = [one for one in runs[: runs.index(run)] if one.run_id in versions]
-    return earlier[-1] if earlier else next((one for one in runs if one.run_id in versions), None)
+    earlier = {other.run_id for other in runs[: runs.index(run)]}
+    newest_first = reversed(versions)
+    return next((other for other in newest_first if other.run_id in earlier), next(iter(versions), None))
 
 
-def _made_from(run: Run) -> bool:
-    """Whether a run was generated from another one to part its losses: no version of its own."""
+def _is_generated(run: Run) -> bool:
+    """Tell whether a run was generated from another one for its oracle gap: it is no version of its own."""
     return bool(run.config.get("generated_from"))
 
 
@@ -237,14 +238,14 @@ def _findings(scored: ScoredRun, convention: Convention) -> list[Finding]:
 
 
 def current_view() -> View:
-    """Give the view of this rerun; raises DataError in a workspace without runs."""
+    """Return the view of this rerun; raises DataError in a workspace without runs."""
     view = st.session_state.get("view")
     if not isinstance(view, View):
-        raise DataError("the workspace holds no run yet; load one on the Runs page")
+        raise DataError("the workspace has no runs yet; load one on the Runs page")
     return view
 
 
 def open_cases(**chosen: Any) -> None:
-    """Go to the Cases page with a filter; for the main script, not for callbacks."""
+    """Open the Cases page with a filter; for the main script, not for callbacks."""
     st.session_state[_SELECTION] = current_selection().unfiltered().with_(**chosen)
     st.switch_page("views/cases.py")

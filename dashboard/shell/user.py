@@ -1,4 +1,4 @@
-"""Who sits at the screen: the name that stands with what a person adds, and changes made under it."""
+"""The current user: the name under which labels and changes are recorded, and whether changes are allowed."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ _KEY = "annotator_name"
 
 
 def current_user() -> str:
-    """Give the name that the person gave, "" without one."""
+    """Return the name that the user entered, "" without one."""
     return str(st.session_state.get(_KEY, "")).strip()
 
 
 def name_box(width: int = 150) -> None:
-    """Ask for the name; it stays while one goes from page to page."""
+    """Draw the box for the user's name, which all pages share."""
     st.text_input("Your name", key=_KEY, persist_state="session", width=width, max_chars=60)
 
 
 def attempt(change: Callable[[], str | None]) -> None:
-    """Make a change from a callback and say what came of it, or why it cannot be made.
+    """Make a change in a callback, and show its message or the reason why it failed.
 
     Args:
-        change: makes it and gives a sentence for people, outside text in it escaped; None to say nothing.
+        change: makes the change and returns a message, outside text in it escaped; None for no message.
     """
     try:
-        said = change()
-        if said:
-            st.toast(said)
+        message = change()
+        if message:
+            st.toast(message)
     except DataError as error:
         st.toast(markdown_text(str(error)), icon="⚠️", duration="long")
 
 
 def may_write() -> bool:
-    """Whether pages offer what changes the workspace; not under `ragtriage serve --read-only`.
+    """Tell whether pages may offer changes of the workspace; not under `ragtriage serve --read-only`.
 
-    The data package refuses on its own as well: what a page forgets to hide still changes nothing.
+    The data package refuses changes as well, in case a page forgets to hide a control.
     """
     return not read_only()
 
 
 def only_reads(what: str) -> None:
-    """Say in one sentence what is switched off here.
+    """Show that something is switched off.
 
     Args:
-        what: begins the sentence, in the plural, e.g. "Labels".
+        what: the start of the sentence, in the plural, e.g. "Labels".
     """
     st.caption(f"{what} are switched off: this dashboard was started with `--read-only`.")

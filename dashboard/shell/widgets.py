@@ -1,4 +1,4 @@
-"""Widgets tied to the selection: each shows and changes one field of it, so that the URL always agrees."""
+"""Widgets bound to the selection: each shows and changes one of its fields, and so the URL."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ __all__ = [
 ]
 
 
-def _take(name: str, key: str, clear: Mapping[str, Any]) -> None:
+def _keep_value(name: str, key: str, clear: Mapping[str, Any]) -> None:
     value = st.session_state[key]
     keep(**{**clear, name: "" if value is None else value})
 
 
-def _tie(
+def _binding(
     name: str, clear: Mapping[str, Any], options: Sequence[str] = (), shown: str | None = None
 ) -> dict[str, Any]:
-    """Give the widget arguments that tie it to one field of the selection."""
+    """Return the widget arguments that bind it to one field of the selection."""
     key, value = f"pick_{name}", getattr(current_selection(), name)
     if options and value not in options:
         value = options[0] if shown is None else shown
     show_in(key, value)
-    return {"key": key, "on_change": _take, "args": (name, key, clear)}
+    return {"key": key, "on_change": _keep_value, "args": (name, key, clear)}
 
 
 def show_in(key: str, value: Any) -> None:
-    """Put a value into a widget, unless it is there: setting it again would undo what one is just typing."""
+    """Set the value of a widget, unless it has it: setting it again would undo what the user is typing."""
     if key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value
 
@@ -61,34 +61,39 @@ def choose(
         options: values of the field.
         titles: what to show for each.
         clear: other fields to set when this one changes.
-        shown: what stands in the box while the selection names nothing that is there.
+        shown: what the box shows while the selection names no option.
         more: passed on to st.selectbox.
     """
-    tie = _tie(name, clear or {}, options, shown)
+    binding = _binding(name, clear or {}, options, shown)
     show = titles if callable(titles) else titles.__getitem__
-    return str(st.selectbox(label, options, format_func=show, **tie, **more))
+    return str(st.selectbox(label, options, format_func=show, **binding, **more))
 
 
 def slide(label: str, name: str, help_text: str) -> float:
     """Draw a slider from 0 to 1 for one field."""
-    return float(st.slider(label, 0.0, 1.0, step=0.05, format="%.2f", help=help_text, **_tie(name, {})))
+    return float(st.slider(label, 0.0, 1.0, step=0.05, format="%.2f", help=help_text, **_binding(name, {})))
 
 
 def search(label: str, name: str, placeholder: str, clear: Mapping[str, Any]) -> str:
     """Draw a search box for one field."""
-    return str(st.text_input(label, type="search", placeholder=placeholder, **_tie(name, clear)))
+    return str(st.text_input(label, type="search", placeholder=placeholder, **_binding(name, clear)))
 
 
 def toggle(label: str, name: str, clear: Mapping[str, Any]) -> bool:
     """Draw a switch for one field."""
-    return bool(st.toggle(label, **_tie(name, clear)))
+    return bool(st.toggle(label, **_binding(name, clear)))
 
 
 def pick(name: str, titles: Mapping[str, str]) -> str:
-    """Draw one field as a row of words, of which one is always chosen; the first stands for the default."""
-    tie = _tie(name, {}, list(titles))
+    """Draw one field as a row of options, of which one is always selected; the first is the default."""
+    binding = _binding(name, {}, list(titles))
     chosen = st.segmented_control(
-        name, list(titles), format_func=titles.__getitem__, label_visibility="collapsed", required=True, **tie
+        name,
+        list(titles),
+        format_func=titles.__getitem__,
+        label_visibility="collapsed",
+        required=True,
+        **binding,
     )
     return str(chosen or "")
 
@@ -97,7 +102,7 @@ USUAL_K = 5
 
 
 def k_picker(run: Run) -> int:
-    """Let a person move the k in use; at first the run's own top_k where its configuration has one."""
+    """Draw the box for k; its default is the run's own top_k where its configuration has one."""
     recorded = run.config.get("top_k")
     usual = recorded if isinstance(recorded, int) and not isinstance(recorded, bool) else USUAL_K
     show_in("pick_k", min(max(1, current_selection().k or usual), LONGEST_K))
@@ -108,6 +113,6 @@ def k_picker(run: Run) -> int:
         key="pick_k",
         on_change=lambda: keep(k=st.session_state["pick_k"]),
         width=140,
-        help="How many documents from the top reach the generator.",
+        help="How many of the top-ranked documents reach the generator.",
     )
     return int(st.session_state["pick_k"])
