@@ -11,7 +11,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = tuple(f"{ROOT / layer}/" for layer in ("metrics", "data", "dashboard"))
-PROJECTS = {"triage": "iris", "cases": "iris", "chunking": "towns"}  # page -> project on display
+PROJECTS = {"triage": "iris", "cases": "iris", "chunking": "state_of_the_union"}  # page -> project on display
 WRAPPERS = ("<module>", "<lambda>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 
 
