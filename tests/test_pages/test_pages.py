@@ -63,7 +63,7 @@ def test_a_selection_of_what_is_gone_falls_back(demo: RunStore, monkeypatch: pyt
 def test_filters_that_leave_nothing_say_so(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(demo.workspace.root, "cases", Selection(project="iris", text="no such words"), monkeypatch)
     assert not app.exception
-    assert "No case meets all of these filters" in _texts(app)
+    assert "No case matches all of these filters" in _texts(app)
 
 
 def test_the_convention_changes_what_is_undefined(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
