@@ -31,22 +31,24 @@ def effect_label(effect: Effect) -> str:
 def effect_forest(effects: Sequence[Effect], title: str) -> go.Figure:
     """Draw the effect of each change with its interval and a dashed line at 0."""
     figure = go.Figure()
-    labels = [chart_text(effect_label(one)) for one in effects]
+    labels = [chart_text(effect_label(effect)) for effect in effects]
     for name, (colour, symbol) in VERDICT_MARKERS.items():
-        mine = [(label, one) for label, one in zip(labels, effects, strict=True) if one.verdict == name]
-        if mine:
-            gaps = [one.difference for _, one in mine]
+        rows = [
+            (label, effect) for label, effect in zip(labels, effects, strict=True) if effect.verdict == name
+        ]
+        if rows:
+            gaps = [effect.difference for _, effect in rows]
             figure.add_scatter(
-                x=[one.difference for one in gaps],
-                y=[label for label, _ in mine],
+                x=[gap.difference for gap in gaps],
+                y=[label for label, _ in rows],
                 mode="markers",
                 name=name,
                 marker={"color": colour, "symbol": symbol, "size": 11},
                 error_x=error_bars(
-                    [one.difference for one in gaps], [one.low for one in gaps], [one.high for one in gaps]
+                    [gap.difference for gap in gaps], [gap.low for gap in gaps], [gap.high for gap in gaps]
                 ),
                 customdata=[
-                    [one.n_pairs, len(effect.pairs)] for (_, effect), one in zip(mine, gaps, strict=True)
+                    [gap.n_pairs, len(effect.pairs)] for (_, effect), gap in zip(rows, gaps, strict=True)
                 ],
                 hovertemplate="%{y}: %{x:+.3f}, %{customdata[0]:,} questions, %{customdata[1]} pairs of runs"
                 "<extra></extra>",
@@ -94,30 +96,30 @@ def _versions(
 ) -> None:
     costs = [point.cost for point, _ in mine if point.cost is not None]
     quality = [point.quality for point, _ in mine if point.quality is not None]
-    means = [one.mean or 0.0 for one in quality]
+    means = [value.mean or 0.0 for value in quality]
     figure.add_scatter(
-        x=[one.mean for one in costs],
+        x=[cost.mean for cost in costs],
         y=means,
         mode="markers+text",
         name=title,
         text=[chart_text(shorten(name, 24)) for _, name in mine],
-        textposition=_positions(np.array([one.mean for one in costs]), np.array(means)),
+        textposition=_positions(np.array([cost.mean for cost in costs]), np.array(means)),
         marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2}},
         error_x=error_bars(
-            [one.mean for one in costs],
-            [one.low for one in costs],
-            [one.high for one in costs],
+            [cost.mean for cost in costs],
+            [cost.low for cost in costs],
+            [cost.high for cost in costs],
             thickness=0.8,
             color=GREY,
         ),
         error_y=error_bars(
-            [one.mean for one in quality],
-            [one.low for one in quality],
-            [one.high for one in quality],
+            [value.mean for value in quality],
+            [value.low for value in quality],
+            [value.high for value in quality],
             thickness=0.8,
             color=GREY,
         ),
-        customdata=[[one.n_scored, other.n_scored] for one, other in zip(costs, quality, strict=True)],
+        customdata=[[cost.n_scored, value.n_scored] for cost, value in zip(costs, quality, strict=True)],
         hovertemplate="%{text}: %{x:,.4g} (n = %{customdata[0]:,}), %{y:.3f} (n = %{customdata[1]:,})"
         "<extra></extra>",
     )

@@ -93,14 +93,16 @@ class VersionPoint:
     """
 
     label: str
-    one: MetricSummary | None
+    summary: MetricSummary | None
     uncomputed: bool
 
 
 def progress(points: Sequence[VersionPoint], metric: str, target: float | None) -> go.Figure:
     """Draw a metric over versions; a gap is not measured, a cross a 0 that looks uncomputed."""
     labels = [chart_text(shorten(point.label, 26)) for point in points]
-    summaries = [point.one if point.one is not None and not point.uncomputed else None for point in points]
+    summaries = [
+        point.summary if point.summary is not None and not point.uncomputed else None for point in points
+    ]
     figure = go.Figure(
         go.Scatter(
             x=labels,

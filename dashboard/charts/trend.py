@@ -56,7 +56,7 @@ class TrendMark:
     when: datetime
     level: Level
     look: str
-    told: str = ""
+    difference_text: str = ""
     other_ground: bool = False
     current: bool = False
     release: str = ""
@@ -147,7 +147,7 @@ def _custom_data(run: TrendMark) -> list[str]:
         chart_text(shorten(run.label, 60)),
         f"{run.when:%Y-%m-%d %H:%M} UTC",
         value,
-        chart_text(run.told or run.look),
+        chart_text(run.difference_text or run.look),
     ]
 
 

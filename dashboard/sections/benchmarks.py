@@ -274,7 +274,7 @@ def progress_section(view: View, bands: Mapping[str, Band]) -> None:
         "progress",
         f"{metric_label(metric)} over versions",
     )
-    have = [point for point in points if point.one is not None and not point.uncomputed]
+    have = [point for point in points if point.summary is not None and not point.uncomputed]
     facts(
         [
             f"{count(len(have), 'version')} of {len(points)} measured it",

@@ -81,7 +81,7 @@ def story_bar(view: View, shown: tuple[StoredStory, Story] | None) -> None:
 
 
 def _new(view: View, audience: str) -> None:
-    chosen = next(one for one in AUDIENCES if one == audience)
+    chosen = next(name for name in AUDIENCES if name == audience)
     story = Story(
         title=view.labels[view.run.run_id],
         run=view.run.run_id,

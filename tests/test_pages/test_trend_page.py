@@ -135,7 +135,7 @@ def _traces(figure: Any) -> dict[str, Any]:
 
 MARKS = [
     _mark(0, 0.9, "baseline", release="1.0 <b>"),
-    _mark(1, 0.6, "regression", told="−0.300", other_ground=True),
+    _mark(1, 0.6, "regression", difference_text="−0.300", other_ground=True),
     _mark(2, None, "cannot tell"),
     _mark(3, 0.5, "mean only", stated=True, current=True, label="<i>four</i>"),
 ]

@@ -59,7 +59,7 @@ class EditableChart:
         horizontal: whether the intervals of a scatter lie along x.
         overlap: of bars in percent; 100 where no two series share a position.
         legend: whether one is drawn.
-        remarks: what the specification has and this chart cannot show: to be written beside it.
+        remarks: what the specification has and this chart cannot show: shown as text.
     """
 
     form: Form
@@ -101,7 +101,7 @@ def _bars(chart: Chart) -> EditableChart:
     names = chart.y.names if chart.horizontal else chart.x.names
     series = tuple(_by_category(series, chart.horizontal, len(names)) for series in chart.series)
     taken = Counter(
-        position for one in chart.series for position in set(one.y if chart.horizontal else one.x)
+        position for part in chart.series for position in set(part.y if chart.horizontal else part.x)
     )
     shared = any(n > 1 for n in taken.values())
     lengths = chart.x if chart.horizontal else chart.y
@@ -121,7 +121,7 @@ def _bars(chart: Chart) -> EditableChart:
 
 def _lines(chart: Chart) -> EditableChart:
     levels = [line for line in chart.lines if not line.vertical]
-    series = [_by_category(one, False, len(chart.x.names)) for one in chart.series]
+    series = [_by_category(part, False, len(chart.x.names)) for part in chart.series]
     series += [
         _line_series(line, (None,) * len(chart.x.names), (line.at,) * len(chart.x.names)) for line in levels
     ]
@@ -130,7 +130,7 @@ def _lines(chart: Chart) -> EditableChart:
         _categories(chart.x),
         tuple(series),
         _axis(chart.x, (), numeric=False),
-        _axis(chart.y, [value for one in series for value in _extent(one, one.y)], numeric=True),
+        _axis(chart.y, [value for part in series for value in _extent(part, part.y)], numeric=True),
         legend=chart.legend and len(chart.series) > 1,
         remarks=_remarks(chart, [line for line in chart.lines if line.vertical and line.at], levels),
     )
@@ -138,9 +138,9 @@ def _lines(chart: Chart) -> EditableChart:
 
 def _scatter(chart: Chart) -> EditableChart:
     """Return points over numbers; an axis of names becomes positions from 0 with the names as labels."""
-    drawn = [_known_points(one) for one in chart.series]
-    x_extent = [value for one in drawn for value in _extent(one, one.x, chart.horizontal)]
-    y_extent = [value for one in drawn for value in _extent(one, one.y, not chart.horizontal)]
+    drawn = [_known_points(part) for part in chart.series]
+    x_extent = [value for part in drawn for value in _extent(part, part.x, chart.horizontal)]
+    y_extent = [value for part in drawn for value in _extent(part, part.y, not chart.horizontal)]
     x, y = _axis(chart.x, x_extent, numeric=True), _axis(chart.y, y_extent, numeric=True)
     series = list(drawn)
     for line in chart.lines:

@@ -55,7 +55,7 @@ _CARRIERS = {TO_THE_LEFT: XL_LABEL_POSITION.LEFT, BELOW: XL_LABEL_POSITION.BELOW
 
 
 def _paint_series(drawn: Any, series: Series, form: str) -> None:
-    """Give a drawn series and its points their colours, markers, line and labels."""
+    """Set colours, markers, line and labels of a drawn series and its points."""
     colour = hex_digits(series.colour)
     bars = form in ("bar", "column")
     if bars:
@@ -273,8 +273,8 @@ def _ordered(model: EditableChart) -> list[Series]:
     if model.form != "scatter":
         return list(model.series)
     series = [*_carriers(model), *_intervals(model), *model.series]
-    longest = max(series, key=lambda one: len(one.x))
-    return [longest, *(one for one in series if one is not longest)]
+    longest = max(series, key=lambda part: len(part.x))
+    return [longest, *(part for part in series if part is not longest)]
 
 
 def _intervals(model: EditableChart) -> list[Series]:

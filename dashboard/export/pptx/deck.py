@@ -157,7 +157,7 @@ def _widen(deck: Any) -> None:
 
 
 def _theme(deck: Any) -> None:
-    """Give the deck's theme the colours of the charts and fonts that hold most scripts."""
+    """Set the colours of the charts, and fonts that hold most scripts, in the theme of the deck."""
     part = deck.slide_master.part.part_related_by(RELATIONSHIP_TYPE.THEME)
     theme = part.blob.decode("utf-8")
 
