@@ -30,7 +30,7 @@ from data.chunking.chunkers import Strategy
 from data.chunking.corpus import Corpus, Document, read_corpus
 from data.chunking.grid_search import GridPlan, plan_configurations, run_grid
 from data.chunking.questions import Questions, read_questions
-from data.importers.parsing.source import Source
+from data.importers.parsing.input_file import Source
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run, Workspace
 

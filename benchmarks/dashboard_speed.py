@@ -55,8 +55,8 @@ class Opened:
 def import_rate(root: Path, files: list[Path]) -> tuple[float, float]:
     """Give samples a second over all files: reading alone, and reading with scoring."""
     from data.importers.load import Step, import_source
+    from data.importers.parsing.input_file import Source
     from data.importers.parsing.options import Options
-    from data.importers.parsing.source import Source
     from data.scoring.run_store import RunStore
     from data.store.workspace import Workspace
 

@@ -26,7 +26,8 @@ from data.scoring.score_run import ScoreOptions
 from data.scoring.summaries import interpretation_of
 from data.store.workspace import Run, Workspace
 from metrics.metric_registry import ordered
-from metrics.statistics.intervals import Interval, question_means
+from metrics.statistics.intervals import Interval
+from metrics.statistics.question_means import question_means
 
 if TYPE_CHECKING:
     import pandas as pd

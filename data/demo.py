@@ -18,8 +18,8 @@ from data.chunking.questions import read_questions
 from data.errors import ValidationErrors
 from data.importers.detect import read_runs
 from data.importers.load import Step, Watch, import_parsed_runs
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.scoring.run_store import RunStore
 from data.store.parsed_run import ParsedRun
 from data.store.write_run import ImportedRun
@@ -65,7 +65,7 @@ def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> lis
     if "grid" in entry:
         return _run_grid(store, entry, watch)
     name = Path(entry["file"]).name
-    source = Source.from_bytes(name, (_folder() / entry["file"]).read_bytes())
+    source = InputFile.from_bytes(name, (_folder() / entry["file"]).read_bytes())
     problems = ValidationErrors(name)
     drafts = [_described(draft, entry) for draft in read_runs(source, Options(), problems)]
     return import_parsed_runs(store, drafts, entry["project"], problems, watch)
@@ -75,7 +75,7 @@ def _run_grid(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) ->
     """Run a bundled grid search; that takes about as long as importing its runs would."""
     grid = entry["grid"]
     corpus = read_corpus([_folder() / grid["corpus"]])
-    questions = read_questions(Source.from_path(_folder() / grid["questions"]), corpus)
+    questions = read_questions(InputFile.from_path(_folder() / grid["questions"]), corpus)
     cells, _ = plan_configurations(grid["sizes"], grid["overlaps"], "tokens", grid["strategies"])
 
     def tell(step: GridStep) -> None:

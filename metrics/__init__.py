@@ -3,7 +3,8 @@
 from metrics.metric_registry import REGISTRY, compute, lookup, unavailable
 from metrics.schema.batch import Batch
 from metrics.schema.metric import CONVENTIONS, Convention, Metric, MetricKey
-from metrics.schema.scores import MetricsError, Scores, Source, Status
+from metrics.schema.scores import MetricsError, Scores, Status
+from metrics.schema.source import Source
 
 __all__ = [
     "CONVENTIONS",

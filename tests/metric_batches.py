@@ -19,7 +19,8 @@ from metrics.schema.batch import (
     ReferenceClaims,
     SpanRankings,
 )
-from metrics.schema.scores import FloatArray, Source, Status
+from metrics.schema.scores import FloatArray, Status
+from metrics.schema.source import Source
 
 WIDTH = 6  # ranks in the arrays of a sample
 

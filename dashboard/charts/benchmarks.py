@@ -21,7 +21,7 @@ from dashboard.charts.style import (
 )
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import metric_label
-from data.comparison.benchmarks import PublishedRow
+from data.comparison.published_results import PublishedRow
 from data.scoring.summaries import MetricSummary
 
 __all__ = ["VersionPoint", "dot_plot", "progress"]

@@ -20,7 +20,7 @@ from data.chunking.grid_search import GridPlan, GridStep, plan_configurations
 from data.chunking.grids import Grid, grids_of
 from data.chunking.questions import read_questions
 from data.chunking.ranking import rank_trials
-from data.importers.parsing.source import Source
+from data.importers.parsing.input_file import InputFile
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 
@@ -104,7 +104,7 @@ def _run(workspace: str | None, options: GridOptions, as_json: bool) -> int:
         options.sizes, options.overlaps, options.unit, options.strategies, HEADINGS[options.headings]
     )
     corpus = read_corpus(options.corpus)
-    questions = read_questions(Source.from_path(options.questions), corpus)
+    questions = read_questions(InputFile.from_path(options.questions), corpus)
     title = options.title or corpus.name
     plan = GridPlan(corpus, questions, chunkings, options.retriever, options.depth, title)
     for reason in refused:

@@ -20,8 +20,8 @@ from data.errors import DataError, InputError
 from data.importers.formats.beir import inputs_of
 from data.importers.load import Step, import_source
 from data.importers.measurable import computable
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.importers.preview import Preview, preview
 from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
@@ -80,9 +80,9 @@ def import_(
         mapping={column: field for field, column in mapping.items()},
         name=name,
         config={key: _json_or_text(text) for key, text in config.items()},
-        qrels=Source.from_path(qrels) if qrels else None,
-        queries=Source.from_path(queries) if queries else None,
-        corpus=Source.from_path(corpus) if corpus else None,
+        qrels=InputFile.from_path(qrels) if qrels else None,
+        queries=InputFile.from_path(queries) if queries else None,
+        corpus=InputFile.from_path(corpus) if corpus else None,
         dataset=dataset,
     )
     if dry_run:

@@ -20,7 +20,7 @@ from data.judge.plan import choose_rows, plan_task
 from data.judge.prices import read_prices
 from data.judge.run_job import JobResult, JobSpec
 from data.scoring.summaries import MetricSummary
-from metrics.schema.scores import Source
+from metrics.schema.source import Source
 
 __all__ = ["judge"]
 

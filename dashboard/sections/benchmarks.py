@@ -21,7 +21,7 @@ from dashboard.wording.formatting import (
     signed,
     source_text,
 )
-from data.comparison.benchmarks import (
+from data.comparison.published_results import (
     BAND_NAMES,
     Band,
     Published,

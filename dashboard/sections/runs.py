@@ -22,8 +22,8 @@ from data.errors import DataError, InputError
 from data.importers.detect import FORMATS
 from data.importers.load import Step, import_source
 from data.importers.measurable import computable
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.importers.preview import Preview, preview
 from data.scoring.run_store import RunStore
 from data.scoring.sanity import means_of
@@ -213,7 +213,7 @@ def loader(store: RunStore, project: str) -> None:
     beside = _beside()
     sources = [_uploaded(one) for one in uploads]
     if path.strip():
-        sources.append(Source.from_path(Path(path.strip()).expanduser()))
+        sources.append(InputFile.from_path(Path(path.strip()).expanduser()))
     if not sources:
         formats = "; ".join(f"{one.title}: {one.accepts}" for one in FORMATS.values())
         st.caption(f"Accepted: {markdown_text(formats)}. Gzip is unpacked.")
@@ -242,11 +242,11 @@ def _beside() -> Options:
     return Options(qrels=given["qrels"], queries=given["queries"], corpus=given["corpus"])
 
 
-def _uploaded(file: Any) -> Source:
-    return Source.from_bytes(file.name, file.getvalue())
+def _uploaded(file: Any) -> InputFile:
+    return InputFile.from_bytes(file.name, file.getvalue())
 
 
-def _previewed(source: Source, plain: Options) -> tuple[Source, Options] | None:
+def _previewed(source: InputFile, plain: Options) -> tuple[InputFile, Options] | None:
     """Show how a file would be read; None where it cannot be."""
     st.markdown(f"**{markdown_text(source.name)}**")
     try:
@@ -261,7 +261,7 @@ def _previewed(source: Source, plain: Options) -> tuple[Source, Options] | None:
     return None if seen.total_errors else (source, options)
 
 
-def _mapping(source: Source, seen: Preview) -> dict[str, str]:
+def _mapping(source: InputFile, seen: Preview) -> dict[str, str]:
     """Let a person correct how columns were understood; gives only what was changed."""
     if not seen.mapping:
         return {}
@@ -307,7 +307,7 @@ def _problems(error: DataError) -> None:
     )
 
 
-def _load(store: RunStore, ready: Sequence[tuple[Source, Options]], project: str) -> None:
+def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: str) -> None:
     bar = st.progress(0.0, "Reading …")
 
     def watch(step: Step) -> None:

@@ -21,7 +21,8 @@ from metrics.definitions.alignment import (
 from metrics.metric_registry import bounds_of
 from metrics.schema.batch import ContextUse
 from metrics.schema.scores import BoolArray, FloatArray, Scores
-from metrics.statistics.intervals import Interval, interval, question_means
+from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.question_means import question_means
 
 __all__ = [
     "ALERT",

@@ -13,7 +13,7 @@ from data.scoring.ranked_lists import RankedLists
 from data.scoring.scored_run import ScoredRun
 from metrics.analysis.multi_hop import hop_outcomes
 from metrics.schema.scores import BoolArray, Status
-from metrics.statistics.intervals import question_means
+from metrics.statistics.question_means import question_means
 
 __all__ = ["HopTally", "hop_curves", "hop_tallies", "missed_names"]
 

@@ -12,7 +12,8 @@ from data.scoring.scored_run import ScoredRun
 from metrics.analysis.cutoff_curves import DOCUMENT_CURVES, SPAN_CURVES, curve_intervals, curve_values
 from metrics.schema.batch import Rankings, SpanRankings
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
-from metrics.statistics.intervals import Interval, question_means
+from metrics.statistics.intervals import Interval
+from metrics.statistics.question_means import question_means
 
 __all__ = [
     "HOPS",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import DataError, ValidationErrors
-from data.importers.parsing.source import Source
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.streams import TEXT_ACCEPTED
 
 __all__ = ["Corpus", "Document", "corpus_of", "read_corpus"]
@@ -87,7 +87,7 @@ def read_corpus(paths: Sequence[str | Path]) -> Corpus:
         raise DataError(f"corpus {shown}: contains no text; accepted: {ACCEPTED_FILES}")
     first = Path(paths[0]).expanduser().resolve()
     name = first.stem if first.is_file() else first.name
-    return corpus_of(((inside, Source.from_path(path)) for inside, path in files), name)
+    return corpus_of(((inside, InputFile.from_path(path)) for inside, path in files), name)
 
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:
@@ -106,7 +106,7 @@ def _files(root: Path) -> Iterator[tuple[str, Path]]:
                 yield path.relative_to(root).as_posix(), path
 
 
-def corpus_of(sources: Iterable[tuple[str, Source]], name: str) -> Corpus:
+def corpus_of(sources: Iterable[tuple[str, InputFile]], name: str) -> Corpus:
     """Build a corpus from files, each with its name in the corpus."""
     documents: dict[str, Document] = {}
     without_documents = []
@@ -132,7 +132,7 @@ def _listing(what: str, names: Sequence[str]) -> str:
     return f"{what}: {', '.join(names[:MOST_NAMED])}{more}" if names else ""
 
 
-def _documents(inside: str, source: Source) -> Iterator[tuple[int | None, Document]]:
+def _documents(inside: str, source: InputFile) -> Iterator[tuple[int | None, Document]]:
     filled = source.size > 0  # before anything else: raises where the file does not exist
     if source.ending in TEXT_ENDINGS:
         yield None, _text_document(inside, source)
@@ -142,7 +142,7 @@ def _documents(inside: str, source: Source) -> Iterator[tuple[int | None, Docume
         yield from _json_documents(source)
 
 
-def _text_document(inside: str, source: Source) -> Document:
+def _text_document(inside: str, source: InputFile) -> Document:
     try:
         text = source.whole().decode("utf-8") if source.size else ""
     except UnicodeDecodeError as error:
@@ -152,7 +152,7 @@ def _text_document(inside: str, source: Source) -> Document:
     return Document(doc_id, text, doc_id.rpartition("/")[2].replace("_", " "), inside)
 
 
-def _json_documents(source: Source) -> Iterator[tuple[int, Document]]:
+def _json_documents(source: InputFile) -> Iterator[tuple[int, Document]]:
     problems = ValidationErrors(source.name)
     for line, text in source.lines(problems):
         record = _record(text)

@@ -13,8 +13,8 @@ import orjson
 
 from data.chunking.corpus import Corpus, Document
 from data.errors import ValidationErrors
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.rows import open_table
-from data.importers.parsing.source import Source
 from data.store.sample_validation import normalise
 
 __all__ = ["Questions", "read_questions"]
@@ -46,7 +46,7 @@ class Questions:
         return hashlib.sha256(orjson.dumps(list(self.records), option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
 
 
-def read_questions(source: Source, corpus: Corpus) -> Questions:
+def read_questions(source: InputFile, corpus: Corpus) -> Questions:
     """Read questions and keep those whose gold lies in the corpus.
 
     Rows of chunking_evaluation that name another corpus are left out and counted; any other span that is not

@@ -12,8 +12,9 @@ from data.chunking.grids import Grid, GridTrial
 from data.scoring.scored_run import ScoredRun
 from metrics.metric_registry import bounds_of, declared, ordered
 from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval, interval, question_means
+from metrics.statistics.intervals import Interval, interval
 from metrics.statistics.paired import PairedDifference, holm, paired
+from metrics.statistics.question_means import question_means
 
 __all__ = [
     "GridRanking",

@@ -15,8 +15,8 @@ from data.store.run_config import flat_settings, setting_text
 from data.store.workspace import Run
 from metrics.metric_registry import bounds_of, declared
 from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import question_means
 from metrics.statistics.paired import PairedDifference, Verdict, holm, paired, verdict
+from metrics.statistics.question_means import question_means
 
 __all__ = ["Ablation", "Confounded", "Effect", "Factor", "ablation", "factors_of"]
 

@@ -16,7 +16,6 @@ from data.store.judge_results import judge_of
 from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import bounds_of, declared
 from metrics.schema.scores import FloatArray, IntArray
-from metrics.statistics.intervals import question_means
 from metrics.statistics.paired import (
     PairedDifference,
     RunFacts,
@@ -26,6 +25,7 @@ from metrics.statistics.paired import (
     paired,
     verdict,
 )
+from metrics.statistics.question_means import question_means
 
 __all__ = [
     "GOOD",

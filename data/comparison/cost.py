@@ -11,8 +11,9 @@ from data.scoring.scored_run import ScoredRun
 from data.scoring.summaries import MetricSummary
 from metrics.metric_registry import bounds_of
 from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval, interval, question_means
+from metrics.statistics.intervals import Interval, interval
 from metrics.statistics.pareto import pareto_front
+from metrics.statistics.question_means import question_means
 
 __all__ = ["COSTS", "PERCENTILES", "CostPoint", "cost_points", "cost_values", "measured_costs", "percentiles"]
 

@@ -12,7 +12,7 @@ from data.comparison.compare import match_questions
 from data.diagnosis.diagnosis import Diagnosis, passing_of
 from data.scoring.scored_run import ScoredRun
 from metrics.schema.scores import BoolArray, IntArray
-from metrics.statistics.intervals import question_means
+from metrics.statistics.question_means import question_means
 
 __all__ = [
     "CriticalCounts",

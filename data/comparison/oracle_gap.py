@@ -20,9 +20,11 @@ from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
 from metrics.diagnosis.patterns import CaseThresholds
 from metrics.metric_registry import declared, ordered
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Source
-from metrics.statistics.intervals import interval, question_means
+from metrics.schema.scores import BoolArray, FloatArray, IntArray
+from metrics.schema.source import Source
+from metrics.statistics.intervals import interval
 from metrics.statistics.paired import paired
+from metrics.statistics.question_means import question_means
 
 __all__ = [
     "BEST",

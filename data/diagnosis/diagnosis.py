@@ -29,7 +29,8 @@ from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageFeatures, Stage
 from metrics.diagnosis.symptoms import Symptom, symptoms
 from metrics.metric_registry import ordered, title_of
 from metrics.schema.scores import BoolArray, FloatArray, Status
-from metrics.statistics.intervals import Interval, interval, question_means
+from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.question_means import question_means
 
 __all__ = [
     "CORRECTNESS",

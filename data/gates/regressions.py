@@ -15,8 +15,8 @@ from data.gates.thresholds import slice_lacking
 from metrics.gates.gates import Gate, GateResult, judge_regression, unmeasured
 from metrics.metric_registry import bounds_of, declared, is_share, ordered
 from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import question_means
 from metrics.statistics.paired import PairedDifference, holm, paired
+from metrics.statistics.question_means import question_means
 
 __all__ = ["judge_regressions"]
 

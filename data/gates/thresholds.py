@@ -16,7 +16,8 @@ from data.scoring.scored_run import NOT_GIVEN, ScoredRun
 from data.scoring.summaries import MetricSummary, summarise
 from metrics.gates.gates import Gate, GateResult, judge_gate, unmeasured
 from metrics.schema.scores import BoolArray, FloatArray
-from metrics.statistics.intervals import Interval, interval, question_means
+from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.question_means import question_means
 
 __all__ = ["judge_checks", "judge_mean_gate", "slice_lacking"]
 

@@ -16,8 +16,8 @@ from data.gates.baseline import baseline_of
 from data.gates.config import GateConfig
 from data.gates.report import GateReport, gate_run
 from data.importers.load import import_source
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.scoring.run_store import RunStore
 from data.store.read_only import must_write
 from data.store.workspace import Run
@@ -243,7 +243,7 @@ class Watcher:
             self.memory.note(name, state, digest, imported=False)
             return
         try:
-            source = Source(_printable(path), path=path)
+            source = InputFile(_printable(path), path=path)
             imported_runs = import_source(self.store, source, Options(), self.options.project)
         except Exception as error:  # noqa: BLE001 -- no file may end the watch
             if _state(path) == state:  # else it changed while it was read: the next scans decide

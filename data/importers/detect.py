@@ -9,14 +9,14 @@ from data.errors import InputError, ValidationErrors
 from data.importers.formats import inspectorraget, native, pipelines, ragas, ragchecker, table, trec, versions
 from data.importers.formats.qrels import Qrels, read_qrels, with_qrels
 from data.importers.parsing.columns import guessed_fields
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, container, open_table
-from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["FORMATS", "Importer", "detect", "read_runs"]
 
-Read = Callable[[Source, Options, ValidationErrors], list[ParsedRun]]
+Read = Callable[[InputFile, Options, ValidationErrors], list[ParsedRun]]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ DOCUMENT_FORMATS: Mapping[str, Callable[[object], bool]] = {
 }
 
 
-def detect(source: Source) -> str:
+def detect(source: InputFile) -> str:
     """Return the format of a file, detected from its content: a key of FORMATS.
 
     Raises:
@@ -90,7 +90,7 @@ def detect(source: Source) -> str:
     return _by_columns(rows_table, source)
 
 
-def _first_lines(source: Source) -> list[str]:
+def _first_lines(source: InputFile) -> list[str]:
     """Return up to twenty whole lines from the beginning of a file."""
     head = source.head(1 << 16)
     try:
@@ -100,7 +100,7 @@ def _first_lines(source: Source) -> list[str]:
     return lines[:20] if len(lines) > 20 else lines
 
 
-def _by_columns(rows_table: Table, source: Source) -> str:
+def _by_columns(rows_table: Table, source: InputFile) -> str:
     if versions.is_versions(rows_table.columns):
         return "versions"
     if native.is_native(rows_table.columns):
@@ -116,7 +116,7 @@ def _by_columns(rows_table: Table, source: Source) -> str:
     )
 
 
-def read_runs(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read the runs of a file.
 
     Records may be generators: errors of single records are added to `errors` as they are consumed, so call
@@ -140,7 +140,7 @@ def read_runs(source: Source, options: Options, errors: ValidationErrors) -> lis
     return [_with_options(run, options, qrels, several, errors) for run in _distinctly_named(runs)]
 
 
-def _format_of(source: Source, options: Options) -> str:
+def _format_of(source: InputFile, options: Options) -> str:
     if options.format != "auto":
         return options.format
     if not options.mapping:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from data.errors import ValidationErrors
 from data.importers.detect import read_runs
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.scoring.run_store import RunStore
 from data.store.parsed_run import ParsedRun
 from data.store.write_run import ImportedRun, store_run
@@ -39,7 +39,7 @@ Watch = Callable[[Step], None]
 
 
 def import_source(
-    store: RunStore, source: Source, options: Options, project: str, watch: Watch | None = None
+    store: RunStore, source: InputFile, options: Options, project: str, watch: Watch | None = None
 ) -> list[ImportedRun]:
     """Import every run of a file into the workspace and score it.
 

@@ -8,8 +8,8 @@ from itertools import chain, islice
 
 from data.errors import ValidationError, ValidationErrors
 from data.importers.detect import read_runs
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.store.parsed_run import MappedColumn, Record
 from data.store.sample_schema import FIELDS
 
@@ -60,7 +60,7 @@ class Preview:
     total_errors: int
 
 
-def preview(source: Source, options: Options, limit: int = PREVIEW_RECORDS) -> Preview:
+def preview(source: InputFile, options: Options, limit: int = PREVIEW_RECORDS) -> Preview:
     """Return how the first records of a file would be imported.
 
     Raises:

@@ -24,7 +24,8 @@ from data.scoring.scored_run import ScoredRun
 from data.store.judge_results import TaskResult, read_task_results
 from data.store.ledger import Ledger
 from data.store.workspace import Workspace, utc_now
-from metrics.schema.scores import FloatArray, Source, Status
+from metrics.schema.scores import FloatArray, Status
+from metrics.schema.source import Source
 from metrics.statistics.prevalence import EvaluatorAccuracy, evaluator_accuracy
 
 __all__ = [

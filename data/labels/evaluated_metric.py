@@ -12,7 +12,8 @@ from data.labels.rating_dimensions import PASS
 from data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS, lexical_groundedness
 from data.scoring.scored_run import MetricColumn, ScoredRun
 from metrics.metric_registry import bounds_of, declared, ordered, title_of
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from metrics.schema.source import Source
 
 __all__ = [
     "EvaluatedMetric",

@@ -19,7 +19,8 @@ from data.store.ledger import Ledger
 from data.store.ragged import Ragged, numbers, padded
 from metrics.metric_registry import bounds_of, declared, title_of
 from metrics.schema.batch import ANSWERABLE
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from metrics.schema.source import Source
 from metrics.statistics.agreement import Level
 
 __all__ = [

@@ -22,7 +22,8 @@ from metrics.schema.batch import (
     Rankings,
     ReferenceClaims,
 )
-from metrics.schema.scores import BoolArray, IntArray, Source, Status
+from metrics.schema.scores import BoolArray, IntArray, Status
+from metrics.schema.source import Source
 
 __all__ = [
     "batch_of",

@@ -27,7 +27,8 @@ from data.store.workspace import Workspace
 from metrics.metric_registry import compute, lookup, unavailable
 from metrics.schema.batch import Batch
 from metrics.schema.metric import CONVENTIONS, Convention
-from metrics.schema.scores import FloatArray, Scores, Source, Status
+from metrics.schema.scores import FloatArray, Scores, Status
+from metrics.schema.source import Source
 
 __all__ = [
     "DEFAULT_KS",

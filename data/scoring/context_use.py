@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from data.scoring.scored_run import ScoredRun
 from data.store.ragged import Ragged, flags, padded
 from metrics.schema.batch import Batch, ContextUse
-from metrics.schema.scores import BoolArray, FloatArray, Source, Status
+from metrics.schema.scores import BoolArray, FloatArray, Status
+from metrics.schema.source import Source
 
 __all__ = ["ORIGINS", "RunContextUse", "context_use_of", "use_table"]
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from data.store.ragged import Ragged, numbers
 from metrics.metric_registry import REGISTRY, lookup
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError, Scores, Source, Status
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError, Scores, Status
+from metrics.schema.source import Source
 
 __all__ = ["human_scores", "imported_scores", "known_name", "recorded_figures"]
 

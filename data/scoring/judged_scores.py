@@ -21,7 +21,8 @@ from data.store.ragged import Ragged
 from metrics.metric_registry import REGISTRY, compute, cutoffs_of
 from metrics.schema.batch import Batch, JudgeLabels
 from metrics.schema.metric import Convention, Metric, MetricKey
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Source, Status, StrArray
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status, StrArray
+from metrics.schema.source import Source
 
 __all__ = [
     "EVALUATOR",

@@ -13,7 +13,8 @@ import numpy as np
 
 from data.scoring.scored_run import MetricColumn, ScoredRun
 from data.text.context_attribution import ContextAttributor
-from metrics.schema.scores import FloatArray, IntArray, Source, Status
+from metrics.schema.scores import FloatArray, IntArray, Status
+from metrics.schema.source import Source
 
 __all__ = ["LEXICAL_GROUNDEDNESS", "lexical_groundedness"]
 

@@ -14,7 +14,8 @@ from metrics.metric_registry import bounds_of
 from metrics.sanity.means import Means, check_means
 from metrics.sanity.run import CheckInput, Finding, check_numbers
 from metrics.schema.metric import Convention
-from metrics.schema.scores import FloatArray, Source
+from metrics.schema.scores import FloatArray
+from metrics.schema.source import Source
 
 __all__ = ["check_run", "means_of"]
 

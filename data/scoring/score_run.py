@@ -26,7 +26,8 @@ from data.scoring.stage_features import STAGE_FEATURES
 from data.scoring.summaries import summarise
 from data.scoring.workers import scored_batches, workers_for
 from data.store.workspace import Run, Workspace
-from metrics.schema.scores import Scores, Source, Status
+from metrics.schema.scores import Scores, Status
+from metrics.schema.source import Source
 
 __all__ = ["DEFAULT_KS", "SCORES_VERSION", "ScoreKey", "ScoreOptions", "ensure_scored", "match_of"]
 

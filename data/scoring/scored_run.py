@@ -20,7 +20,8 @@ from data.store.judge_results import judge_result_path
 from data.store.ragged import Ragged
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run, Workspace
-from metrics.schema.scores import FloatArray, IntArray, Source, Status
+from metrics.schema.scores import FloatArray, IntArray, Status
+from metrics.schema.source import Source
 
 __all__ = ["MOST_SLICE_VALUES", "MetricColumn", "ScoredRun", "Slice"]
 

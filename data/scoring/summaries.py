@@ -12,8 +12,10 @@ from data.scoring.scored_run import MetricColumn, ScoredRun
 from data.store.workspace import Run
 from metrics.analysis.bands import Interpretation, interpret
 from metrics.metric_registry import bounds_of, declared, ordered, title_of
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Source, Status
-from metrics.statistics.intervals import intervals, missing_bounds, question_means
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
+from metrics.schema.source import Source
+from metrics.statistics.intervals import intervals, missing_bounds
+from metrics.statistics.question_means import question_means
 
 __all__ = [
     "MetricSummary",

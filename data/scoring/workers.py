@@ -23,7 +23,8 @@ import pyarrow as pa
 
 from data.scoring.batch_scores import ScoredChunk, ScoreKey, ScoreOptions, batches_of, score_batch
 from data.store.workspace import Workspace
-from metrics.schema.scores import Scores, Source
+from metrics.schema.scores import Scores
+from metrics.schema.source import Source
 
 __all__ = [
     "from_table",

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from metrics.schema.applicability import ratio, require
 from metrics.schema.batch import Claims, ReferenceClaims
 from metrics.schema.metric import Compute, Convention, Metric
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Source, Status
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
+from metrics.schema.source import Source
 
 __all__ = [
     "METRICS",

@@ -10,7 +10,8 @@ import numpy as np
 from metrics.schema.applicability import require
 from metrics.schema.batch import JudgeLabels
 from metrics.schema.metric import Compute, Metric
-from metrics.schema.scores import BoolArray, FloatArray, Scores, Source, Status
+from metrics.schema.scores import BoolArray, FloatArray, Scores, Status
+from metrics.schema.source import Source
 
 __all__ = ["METRICS", "answer_relevancy", "completeness", "correctness", "injection", "self_contradiction"]
 

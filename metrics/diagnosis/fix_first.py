@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from metrics.diagnosis.stages import STAGES, Owner
 from metrics.schema.scores import BoolArray, FloatArray, IntArray
-from metrics.statistics.intervals import question_means
+from metrics.statistics.question_means import question_means
 
 __all__ = ["FixFirst", "fix_first"]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
 from metrics.statistics.distributions import normal_tail
-from metrics.statistics.intervals import question_means
 from metrics.statistics.paired import holm
+from metrics.statistics.question_means import question_means
 
 __all__ = ["MIN_SLICE", "SliceFinding", "fisher_upper", "worst_slices"]
 

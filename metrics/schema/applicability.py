@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.schema.batch import Batch, Rankings, SpanRankings
-from metrics.schema.scores import BoolArray, FloatArray, MetricsError, Scores, Source, Status, StrArray
+from metrics.schema.scores import BoolArray, FloatArray, MetricsError, Scores, Status, StrArray
+from metrics.schema.source import Source
 
 __all__ = ["from_lists", "missing", "ratio", "require"]
 

@@ -90,7 +90,7 @@ class Claims:
         contradicted: (m, K) True where the document at that rank contradicts the claim.
         support_known: (m,) whether support was recorded for the claim.
         status: (n,) SCORED where claims were recorded (an empty list is recorded), else NOT_RUN.
-        source: (n,) int8 codes of scores.Source: COMPUTED for recorded labels, ESTIMATED for lexical.
+        source: (n,) int8 codes of source.Source: COMPUTED for recorded labels, ESTIMATED for lexical.
         contradiction_known: (m,) whether contradiction was recorded; None: wherever support was.
     """
 

@@ -8,13 +8,14 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics.schema.source import Source
+
 __all__ = [
     "BoolArray",
     "FloatArray",
     "IntArray",
     "MetricsError",
     "Scores",
-    "Source",
     "Status",
     "StrArray",
 ]
@@ -41,21 +42,6 @@ class Status(IntEnum):
     def label(self) -> str:
         """The word shown on screen."""
         return self.name.lower().replace("_", " ")
-
-
-class Source(IntEnum):
-    """How a value was obtained, in order of precedence: the lowest number wins."""
-
-    HUMAN = 0
-    JUDGED = 1
-    COMPUTED = 2
-    IMPORTED = 3
-    ESTIMATED = 4
-
-    @property
-    def label(self) -> str:
-        """The word shown on screen."""
-        return self.name.lower()
 
 
 @dataclass(frozen=True)

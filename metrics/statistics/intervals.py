@@ -11,16 +11,7 @@ import numpy as np
 from metrics.schema.scores import FloatArray, IntArray, MetricsError
 from metrics.statistics.distributions import beta_quantile, normal_quantile, t_quantile
 
-__all__ = [
-    "FEW_CLUSTERS",
-    "MANY_CLUSTERS",
-    "Interval",
-    "Method",
-    "interval",
-    "intervals",
-    "missing_bounds",
-    "question_means",
-]
+__all__ = ["FEW_CLUSTERS", "MANY_CLUSTERS", "Interval", "Method", "interval", "intervals", "missing_bounds"]
 
 Method = Literal["bootstrap", "wilson", "exact", "t", "normal", "no variance", "none"]
 FEW_CLUSTERS = 10  # below this a bootstrap draws from too few different samples to be trusted
@@ -65,25 +56,6 @@ class _Column:
     bounds: tuple[float, float]
     zero_one: bool
     plain: bool  # every cluster is one question
-
-
-def question_means(values: FloatArray, question: IntArray) -> tuple[FloatArray, IntArray]:
-    """Average the repeats of each question, leaving out unscored (NaN) ones.
-
-    Args:
-        values: (n,) or (n, M) values of the samples.
-        question: (n,) codes 0..q-1 of the question of each sample.
-
-    Returns:
-        The means, (q,) or (q, M), NaN where no repeat is scored, and the counts of scored repeats.
-    """
-    _same_length(values, question)
-    size = int(question.max()) + 1 if len(question) else 0
-    columns = values.reshape(len(values), -1)
-    sums, counts = _sum_by(columns, question, size)
-    means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
-    shape = (size, *values.shape[1:])
-    return means.reshape(shape), counts.astype(np.int64).reshape(shape)
 
 
 def interval(
@@ -142,7 +114,7 @@ def intervals(
         resamples: of the bootstrap.
         bounds: M pairs; (0, 1) by default. Widened to the data where values lie outside.
     """
-    _same_length(matrix, clusters)
+    same_length(matrix, clusters)
     many = matrix.shape[1]
     limits = bounds or [(0.0, 1.0)] * many
     codes = np.unique(clusters, return_inverse=True)[1].astype(np.int64)
@@ -174,12 +146,12 @@ def missing_bounds(
     return float((finite.sum() + n_missing * low) / total), float((finite.sum() + n_missing * high) / total)
 
 
-def _same_length(values: FloatArray, codes: IntArray) -> None:
+def same_length(values: FloatArray, codes: IntArray) -> None:
     if len(values) != len(codes):
         raise MetricsError(f"values and codes differ in length: {len(values)} and {len(codes)}")
 
 
-def _sum_by(columns: FloatArray, codes: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
+def sum_by(columns: FloatArray, codes: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
     """Return sums and counts of the finite values of each column, (size, M) each."""
     finite = np.isfinite(columns)
     clean = np.where(finite, columns, 0.0)

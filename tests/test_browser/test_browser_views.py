@@ -13,8 +13,8 @@ from playwright.sync_api import Locator, expect
 
 from data.api import add_run
 from data.importers.load import import_source
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.scoring.run_store import RunStore
 
 pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
@@ -202,7 +202,7 @@ def test_nothing_in_names_settings_types_and_files_runs(site: Site) -> None:
         ]
         config = {"chunk_size": size, "chunk_overlap": 0, HOSTILE: f"{HOSTILE} {size}", "grid_title": HOSTILE}
         add_run(others, f"{HOSTILE} {size}", HOSTILE, root, config, HOSTILE)
-    versions = Source.from_bytes(
+    versions = InputFile.from_bytes(
         "v.csv", f'version,f1,faithfulness\n"{HOSTILE.replace(chr(34), "")}",5,0.0\n'.encode()
     )
     import_source(site.store, versions, Options(), HOSTILE)

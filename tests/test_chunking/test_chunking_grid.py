@@ -17,7 +17,7 @@ from data.chunking.corpus import corpus_of, read_corpus
 from data.chunking.grid_search import GridPlan, GridStep, plan_configurations, run_grid
 from data.chunking.questions import read_questions
 from data.errors import DataError
-from data.importers.parsing.source import Source
+from data.importers.parsing.input_file import InputFile
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 
@@ -59,7 +59,7 @@ def _plan(tmp_path: Path, script: str, sizes: tuple[int, ...] = (20, 40)) -> Gri
     ]
     lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     corpus = read_corpus([tmp_path / f"{script}.txt"])
-    questions = read_questions(Source.from_bytes("questions.jsonl", lines.encode()), corpus)
+    questions = read_questions(InputFile.from_bytes("questions.jsonl", lines.encode()), corpus)
     cells, _ = plan_configurations(sizes, (0, 10), "tokens", ("paragraph",))
     return GridPlan(corpus, questions, cells, depth=5)
 
@@ -138,9 +138,9 @@ def test_progress_says_how_long_it_will_take(workspace: RunStore, tmp_path: Path
 
 def test_headings_are_indexed_and_not_stored(workspace: RunStore) -> None:
     text = "# Turtles\n\nThey live long.\n\n# Mayflies\n\nThey live briefly."
-    corpus = corpus_of([("animals.md", Source.from_bytes("animals.md", text.encode()))], "animals")
+    corpus = corpus_of([("animals.md", InputFile.from_bytes("animals.md", text.encode()))], "animals")
     row = {"question": "turtles?", "relevant_spans": [{"doc_id": "animals", "start": 11, "end": 26}]}
-    questions = read_questions(Source.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
+    questions = read_questions(InputFile.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
     cells, _ = plan_configurations((5,), (0,), "tokens", ("paragraph",), (False, True))
     _, bare, headed = run_grid(workspace, GridPlan(corpus, questions, cells), "p")
     found = [workspace.scored(run).samples.read([0])[0]["retrieved"] for run in (bare, headed)]
@@ -151,9 +151,9 @@ def test_headings_are_indexed_and_not_stored(workspace: RunStore) -> None:
 
 def test_gold_is_counted_at_a_budget_and_by_chunks(workspace: RunStore) -> None:
     text = "alpha beta gamma delta epsilon zeta"
-    corpus = corpus_of([("t.txt", Source.from_bytes("t.txt", text.encode()))], "t")
+    corpus = corpus_of([("t.txt", InputFile.from_bytes("t.txt", text.encode()))], "t")
     row = {"question": "gamma delta", "relevant_spans": [{"doc_id": "t", "start": 11, "end": 22}]}
-    questions = read_questions(Source.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
+    questions = read_questions(InputFile.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
     cells, _ = plan_configurations((11,), (0,), "characters")
     (run,) = run_grid(workspace, GridPlan(corpus, questions, cells), "p")
     sample = workspace.scored(run).samples.read([0])[0]
@@ -220,12 +220,12 @@ def test_empty_documents_are_noted_by_name(workspace: RunStore, tmp_path: Path) 
     assert [one.doc_id for one in corpus.documents] == ["a", "b", "c"]
     assert corpus.notes == ("empty documents: a, b",)
     row = {"question": "beta", "relevant_spans": [{"doc_id": "c", "start": 6, "end": 10}]}
-    questions = read_questions(Source.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
+    questions = read_questions(InputFile.from_bytes("q.jsonl", json.dumps(row).encode()), corpus)
     cells, _ = plan_configurations((5,), (0,), "tokens", ("paragraph", "heading", "recursive"))
     for run in run_grid(workspace, GridPlan(corpus, questions, cells), "p"):
         assert "empty documents: a, b" in run.notes
     files = {"none.jsonl": b"", "one.jsonl": b'{"id": "x", "text": "words"}'}
-    listed = corpus_of(((name, Source.from_bytes(name, one)) for name, one in files.items()), "c")
+    listed = corpus_of(((name, InputFile.from_bytes(name, one)) for name, one in files.items()), "c")
     assert listed.notes == ("files without documents: none.jsonl",)
     assert [one.doc_id for one in listed.documents] == ["x"]
 
@@ -250,10 +250,10 @@ QUESTION = {"question": "q?", "relevant_spans": [{"doc_id": "a", "start": 0, "en
     ],
 )  # fmt: skip
 def test_questions_that_do_not_fit_are_refused_by_name(rows: list[dict[str, Any]], message: str) -> None:
-    corpus = corpus_of([("a.txt", Source.from_bytes("a.txt", b"hello world"))], "c")
+    corpus = corpus_of([("a.txt", InputFile.from_bytes("a.txt", b"hello world"))], "c")
     content = "\n".join(json.dumps(row) for row in rows).encode()
     with pytest.raises(DataError, match=message):
-        read_questions(Source.from_bytes("q.jsonl", content), corpus)
+        read_questions(InputFile.from_bytes("q.jsonl", content), corpus)
 
 
 def test_a_folder_is_read_in_order_with_its_names(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_a_folder_is_read_in_order_with_its_names(tmp_path: Path) -> None:
 )
 def test_a_corpus_that_cannot_be_read_is_refused_by_name(name: str, content: bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        corpus_of([(name, Source.from_bytes(name, content))], "c")
+        corpus_of([(name, InputFile.from_bytes(name, content))], "c")
 
 
 def test_an_empty_folder_says_what_belongs_there(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from data.chunking.chunkers import Strategy
 from data.chunking.corpus import corpus_of, read_corpus
 from data.chunking.grid_job import GridOptions, command_words, grid_jobs, keep_upload
 from data.errors import DataError
-from data.importers.parsing.source import Source
+from data.importers.parsing.input_file import InputFile
 from data.jobs.record import Job, ask_to_stop, begin_job, end_job
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
@@ -187,7 +187,7 @@ def test_uploads_are_kept_where_the_process_reads_the_same_corpus(workspace: Run
     names = [Path(path).name for path in paths]
     assert names == ["b.md", "a.txt", "c.txt"]
     sources = zip(names, uploads.values(), strict=True)
-    in_memory = corpus_of(((name, Source.from_bytes(name, content)) for name, content in sources), "b")
+    in_memory = corpus_of(((name, InputFile.from_bytes(name, content)) for name, content in sources), "b")
     assert read_corpus(paths) == in_memory
     assert keep_upload(workspace.workspace, "a.txt", TEXT.encode()) == paths[1]
 

@@ -12,10 +12,10 @@ from streamlit.testing.v1 import AppTest
 from dashboard.sections.benchmarks import band_rows, difference_rows, matrix_rows
 from dashboard.shell.selection import Selection
 from data.api import add_run
-from data.comparison.benchmarks import Published, PublishedRow, read_published
+from data.comparison.published_results import Published, PublishedRow, read_published
 from data.importers.load import import_source
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.scoring.run_store import RunStore
 from data.scoring.summaries import MetricSummary
 from metrics.sanity.means import Means, check_means
@@ -93,7 +93,7 @@ def test_only_shares_are_percent(workspace: RunStore) -> None:
 
 
 def test_versions_keep_metrics_that_are_no_shares(workspace: RunStore) -> None:
-    source = Source.from_bytes("v.csv", b"version,answer_f1,latency_ms\nV1,0.5,812.25\nV2,0.6,700\n")
+    source = InputFile.from_bytes("v.csv", b"version,answer_f1,latency_ms\nV1,0.5,812.25\nV2,0.6,700\n")
     first, _ = (one.run for one in import_source(workspace, source, Options(), "h"))
     assert first.means == {"answer_f1": 0.5, "latency_ms": 812.25}
     assert first.config["step"] == pytest.approx(0.1)

@@ -12,8 +12,8 @@ from places import FIXTURES
 
 from data.errors import InputError, ValidationErrors
 from data.importers.detect import FORMATS, detect, read_runs
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 
 FORMAT_OF = {
     "native/run.jsonl": "native",
@@ -45,7 +45,7 @@ ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def count(source: Source) -> list[int]:
+def count(source: InputFile) -> list[int]:
     errors = ValidationErrors(source.name)
     counts = [sum(1 for _ in parsed.records) for parsed in read_runs(source, Options(), errors)]
     errors.raise_if_any()
@@ -56,9 +56,9 @@ def count(source: Source) -> list[int]:
 @pytest.mark.parametrize("path", FORMAT_OF)
 def test_format_and_number_of_records_do_not_depend_on_the_encoding(path: str, encoding: str) -> None:
     content = (FIXTURES / path).read_bytes()
-    source = Source.from_bytes("upload", ENCODINGS[encoding](content))
+    source = InputFile.from_bytes("upload", ENCODINGS[encoding](content))
     assert detect(source) == FORMAT_OF[path]
-    assert count(source) == count(Source.from_path(FIXTURES / path))
+    assert count(source) == count(InputFile.from_path(FIXTURES / path))
 
 
 def test_every_format_has_a_fixture() -> None:
@@ -79,7 +79,7 @@ RECORDS = [{"question": "a", "answer": "b", "tags": {"x": "1"}}, {"question": "c
     ],
 )
 def test_native_records_are_found_under_any_ending(name: str, content: str) -> None:
-    source = Source.from_bytes(name, content.encode())
+    source = InputFile.from_bytes(name, content.encode())
     assert detect(source) == "native"
     assert count(source) == [2]
 
@@ -98,12 +98,12 @@ def test_native_records_are_found_under_any_ending(name: str, content: str) -> N
 )
 def test_names_of_columns_decide_between_native_and_table(columns: list[str], expected: str) -> None:
     content = ",".join(columns) + "\n" + ",".join("x" for _ in columns) + "\n"
-    assert detect(Source.from_bytes("t.csv", content.encode())) == expected
+    assert detect(InputFile.from_bytes("t.csv", content.encode())) == expected
 
 
 def test_what_is_no_evaluation_is_refused_with_what_was_seen_and_what_is_accepted() -> None:
     with pytest.raises(InputError) as caught:
-        detect(Source.from_bytes("people.csv", b"name,age\nAda,36\n"))
+        detect(InputFile.from_bytes("people.csv", b"name,age\nAda,36\n"))
     message = str(caught.value)
     assert message.startswith("people.csv: is read as csv with columns 'name', 'age'")
     assert all(name in message for name in FORMATS)
@@ -111,7 +111,7 @@ def test_what_is_no_evaluation_is_refused_with_what_was_seen_and_what_is_accepte
 
 def test_a_format_that_does_not_exist_is_refused_with_those_that_do() -> None:
     with pytest.raises(InputError, match=r"asked to be read as 'exel'; accepted: auto, native, ragas"):
-        read_runs(Source.from_bytes("x", b"{}"), Options(format="exel"), ValidationErrors("x"))
+        read_runs(InputFile.from_bytes("x", b"{}"), Options(format="exel"), ValidationErrors("x"))
 
 
 @pytest.mark.parametrize(
@@ -125,4 +125,4 @@ def test_a_format_that_does_not_exist_is_refused_with_those_that_do() -> None:
 )
 def test_other_kinds_of_files_are_named(content: bytes, what: str) -> None:
     with pytest.raises(InputError, match=what):
-        detect(Source.from_bytes("f", content))
+        detect(InputFile.from_bytes("f", content))

@@ -11,8 +11,8 @@ from places import FIXTURES
 
 from data.errors import ValidationErrors
 from data.importers.detect import detect, read_runs
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun
 from data.store.sample_validation import normalise
 
@@ -31,7 +31,7 @@ GOLDEN = {
 
 
 def read(path: str, options: Options | None = None) -> tuple[list[ParsedRun], list[list[Any]]]:
-    source = Source.from_path(FIXTURES / path)
+    source = InputFile.from_path(FIXTURES / path)
     errors = ValidationErrors(source.name)
     parsed_runs = read_runs(source, options or Options(), errors)
     records = [list(parsed.records) for parsed in parsed_runs]
@@ -68,7 +68,7 @@ def test_a_file_becomes_the_records_written_down_for_it(name: str) -> None:
 def test_the_native_forms_of_one_run_agree() -> None:
     (lines,), (from_lines,) = read("native/run.jsonl")
     (document,), (from_document,) = read("native/run.json")
-    assert detect(Source.from_path(FIXTURES / "native/run.json")) == "native"
+    assert detect(InputFile.from_path(FIXTURES / "native/run.json")) == "native"
     assert (lines.name, lines.config, lines.created_at) == (
         document.name,
         document.config,

@@ -11,8 +11,8 @@ from places import FIXTURES
 
 from data.errors import InputError, ValidationErrors
 from data.importers.detect import read_runs
+from data.importers.parsing.input_file import InputFile, Limits
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Limits, Source
 from data.store.sample_validation import normalise
 
 GOOD = b'{"question": "q", "answer": "a"}\n'
@@ -100,7 +100,7 @@ CASES: dict[str, tuple[str, bytes, list[str]]] = {
 }
 
 
-def load(source: Source, options: Options) -> None:
+def load(source: InputFile, options: Options) -> None:
     errors = ValidationErrors(source.name)
     for parsed in read_runs(source, options, errors):
         for line, record in parsed.records:
@@ -108,7 +108,7 @@ def load(source: Source, options: Options) -> None:
     errors.raise_if_any()
 
 
-def failure(source: Source, options: Options | None = None) -> str:
+def failure(source: InputFile, options: Options | None = None) -> str:
     with pytest.raises(InputError) as caught:
         load(source, options or Options())
     return str(caught.value)
@@ -117,37 +117,37 @@ def failure(source: Source, options: Options | None = None) -> str:
 @pytest.mark.parametrize("case", CASES)
 def test_bad_input_is_named_by_file_line_and_field(case: str) -> None:
     name, content, parts = CASES[case]
-    message = failure(Source.from_bytes(name, content))
+    message = failure(InputFile.from_bytes(name, content))
     assert all(part in message for part in parts), message
     assert "; accepted: " in message
 
 
 def test_all_problems_are_gathered_and_counted() -> None:
-    message = failure(Source.from_bytes("r.jsonl", GOOD + b"{oops\n" * 30))
+    message = failure(InputFile.from_bytes("r.jsonl", GOOD + b"{oops\n" * 30))
     assert message.count("is not JSON") == 20
     assert message.endswith("... and 10 more problems")
 
 
 def test_an_over_long_line_is_named_and_the_lines_after_it_are_still_checked() -> None:
     long = b'{"question": "' + b"x" * 5000 + b'"}\n'
-    source = Source.from_bytes("r.jsonl", GOOD + long + b"{oops\n", Limits(line_bytes=1000))
+    source = InputFile.from_bytes("r.jsonl", GOOD + long + b"{oops\n", Limits(line_bytes=1000))
     message = failure(source)
     assert "r.jsonl:2: is longer than 1,000 bytes; accepted: lines of at most 1,000 bytes" in message
     assert "r.jsonl:3: is not JSON" in message
 
 
 def test_an_over_long_cell_in_csv_is_named() -> None:
-    source = Source.from_bytes("r.csv", b"question,answer\nq," + b"x" * 2000, Limits(line_bytes=1000))
+    source = InputFile.from_bytes("r.csv", b"question,answer\nq," + b"x" * 2000, Limits(line_bytes=1000))
     assert "r.csv:2: is longer than 1,000 bytes" in failure(source)
 
 
 def test_a_gzip_bomb_is_stopped_at_the_limit() -> None:
-    source = Source.from_bytes("r.gz", gzip.compress(GOOD * 1000), Limits(unpacked_bytes=5000))
+    source = InputFile.from_bytes("r.gz", gzip.compress(GOOD * 1000), Limits(unpacked_bytes=5000))
     assert "r.gz: unpacks to more than 5,000 bytes; accepted: at most 5,000" in failure(source)
 
 
 def test_a_document_beyond_the_limit_points_to_the_formats_that_stream() -> None:
-    source = Source.from_bytes(
+    source = InputFile.from_bytes(
         "r.json", b'[{"question": "q"},\n' + b" " * 500 + b"]", Limits(document_bytes=100)
     )
     assert "r.json: is larger than 100 bytes" in failure(source)
@@ -155,13 +155,13 @@ def test_a_document_beyond_the_limit_points_to_the_formats_that_stream() -> None
 
 
 def test_places_that_are_no_file_are_named(tmp_path: Path) -> None:
-    assert f"{tmp_path}: is a folder; accepted: the path of a file" in failure(Source.from_path(tmp_path))
+    assert f"{tmp_path}: is a folder; accepted: the path of a file" in failure(InputFile.from_path(tmp_path))
     missing = tmp_path / "missing.jsonl"
-    assert f"{missing}: does not exist" in failure(Source.from_path(missing))
+    assert f"{missing}: does not exist" in failure(InputFile.from_path(missing))
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert f"{pipe}: is not a regular file" in failure(Source.from_path(pipe))
-    assert "cannot be opened" in failure(Source.from_path("bad\0name"))
+    assert f"{pipe}: is not a regular file" in failure(InputFile.from_path(pipe))
+    assert "cannot be opened" in failure(InputFile.from_path("bad\0name"))
 
 
 def test_a_file_without_permission_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ def test_a_file_without_permission_is_named(tmp_path: Path, monkeypatch: pytest.
     path.write_bytes(GOOD)
     monkeypatch.setattr(Path, "open", refuse)  # root may read anything, so permissions alone prove nothing
     assert "r.jsonl: may not be read (no permission); accepted: a file that this user can read" in failure(
-        Source.from_path(path)
+        InputFile.from_path(path)
     )
 
 
@@ -192,13 +192,13 @@ TABLE = b"Frage,Antwort,kurz\nwas?,das,x\nwer?,der,x\n"
     ],
 )
 def test_a_wrong_mapping_lists_columns_and_fields(mapping: dict[str, str], parts: list[str]) -> None:
-    message = failure(Source.from_bytes("t.csv", TABLE), Options(mapping=mapping))
+    message = failure(InputFile.from_bytes("t.csv", TABLE), Options(mapping=mapping))
     assert all(part in message for part in parts), message
 
 
 def test_a_mapping_is_refused_where_the_format_has_no_columns() -> None:
     path = FIXTURES / "mtrag/small.json"
-    message = failure(Source.from_path(path), Options(mapping={"a": "question"}))
+    message = failure(InputFile.from_path(path), Options(mapping={"a": "question"}))
     assert "is inspectorraget, which takes no mapping of columns; accepted: ragas" in message
 
 
@@ -210,7 +210,7 @@ def test_ragchecker_labels_that_do_not_fit_are_named_by_row_and_field() -> None:
         b' "retrieved2response": [["Neutral"], ["Neutral", "Neutral"], ["Neutral"]],'
         b' "gt_answer_claims": ["x"], "response2answer": []}]}'
     )
-    message = failure(Source.from_bytes("c.json", row))
+    message = failure(InputFile.from_bytes("c.json", row))
     assert (
         "c.json:1: answer2response: found 'Maybe'; accepted: Entailment | Neutral | Contradiction" in message
     )

@@ -21,10 +21,10 @@ from data.importers.detect import read_runs
 from data.importers.formats.frames import runs_from_frame
 from data.importers.parsing.cells import CellError, read_cell, read_score
 from data.importers.parsing.documents import document_of, documents_of
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.literals import LiteralError, read_literal
 from data.importers.parsing.metric_names import metric_name
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.importers.preview import preview
 from data.store.sample_schema import SCHEMA
 from data.store.sample_validation import normalise
@@ -32,7 +32,7 @@ from data.store.sample_validation import normalise
 
 def records(content: bytes, file: str = "t.csv", **options: Any) -> dict[str, list[Any]]:
     errors = ValidationErrors(file)
-    parsed_runs = read_runs(Source.from_bytes(file, content), Options(**options), errors)
+    parsed_runs = read_runs(InputFile.from_bytes(file, content), Options(**options), errors)
     found = {parsed.name: [record for _, record in parsed.records] for parsed in parsed_runs}
     errors.raise_if_any()
     return found
@@ -164,7 +164,7 @@ def test_ids_scores_and_texts_of_one_list_are_joined() -> None:
 def test_reference_passages_that_match_nothing_are_no_gold() -> None:
     rows = [{"user_input": "q", "response": "a", "retrieved_contexts": ["x"], "reference_contexts": ["y"]}]
     errors = ValidationErrors("t.json")
-    (parsed,) = read_runs(Source.from_bytes("t.json", json.dumps(rows).encode()), Options(), errors)
+    (parsed,) = read_runs(InputFile.from_bytes("t.json", json.dumps(rows).encode()), Options(), errors)
     ((_, record),) = parsed.records
     assert isinstance(record, dict)
     assert "relevant" not in record
@@ -207,7 +207,7 @@ def test_latency_is_brought_to_milliseconds(column: str, value: str, expected: f
 def test_a_word_among_latencies_is_a_problem_of_its_line_only() -> None:
     content = b"query,response_time\nq1,1.5\nq2,soon\nq3,2.5\n"
     errors = ValidationErrors("t.csv")
-    (parsed,) = read_runs(Source.from_bytes("t.csv", content), Options(), errors)
+    (parsed,) = read_runs(InputFile.from_bytes("t.csv", content), Options(), errors)
     samples = [normalise(record, line, errors) for line, record in parsed.records]
     assert [sample and sample["latency_ms"] for sample in samples] == [1500.0, None, 2500.0]
     assert [str(problem) for problem in errors.first] == [
@@ -258,7 +258,7 @@ def test_names_and_options_make_the_run() -> None:
     assert set(records(content, name="night")) == {"night v", "night w"}
     errors = ValidationErrors("t")
     options = Options(name="mine", config={"k": 5}, dataset="d", mapping={"version": ""})
-    (parsed,) = read_runs(Source.from_bytes("up/load.csv", content), options, errors)
+    (parsed,) = read_runs(InputFile.from_bytes("up/load.csv", content), options, errors)
     assert (parsed.name, parsed.named_by_content, parsed.config, parsed.dataset) == (
         "mine",
         True,
@@ -266,19 +266,19 @@ def test_names_and_options_make_the_run() -> None:
         "d",
     )
     (plain,) = read_runs(
-        Source.from_bytes("up/load.csv.gz", content), Options(mapping={"version": ""}), errors
+        InputFile.from_bytes("up/load.csv.gz", content), Options(mapping={"version": ""}), errors
     )
     assert plain.name == "load"
 
 
 def test_qrels_are_joined_by_question_id() -> None:
     content = b'{"question_id": "1", "question": "a"}\n{"question_id": "2", "question": "b"}\n'
-    qrels = Source.from_bytes("q.tsv", b"query-id\tcorpus-id\tscore\n1\td1\t2\n1\td2\t0\n")
+    qrels = InputFile.from_bytes("q.tsv", b"query-id\tcorpus-id\tscore\n1\td1\t2\n1\td2\t0\n")
     ((first, second),) = records(content, "r.jsonl", qrels=qrels).values()
     assert first["relevant"] == [{"id": "d1", "grade": 2.0}, {"id": "d2", "grade": 0.0}]
     assert "relevant" not in second
     with pytest.raises(InputError, match=r"bad\.txt:2: found 'nonsense'; accepted: lines `question_id 0"):
-        records(content, "r.jsonl", qrels=Source.from_bytes("bad.txt", b"1 0 d1 1\nnonsense\n"))
+        records(content, "r.jsonl", qrels=InputFile.from_bytes("bad.txt", b"1 0 d1 1\nnonsense\n"))
 
 
 def samples(found: list[Any]) -> list[Any]:
@@ -333,7 +333,7 @@ def test_rows_from_python_are_understood_like_a_file() -> None:
 
 
 def test_a_preview_shows_the_mapping_the_runs_and_what_is_filled() -> None:
-    found = preview(Source.from_path(FIXTURES / "iris_vector_rag/detailed_small.csv"), Options())
+    found = preview(InputFile.from_path(FIXTURES / "iris_vector_rag/detailed_small.csv"), Options())
     assert found.format == "table"
     assert [(run.name, run.count) for run in found.runs] == [("basic", 2), ("hyde", 2), ("colbert", 2)]
     assert found.complete
@@ -345,14 +345,14 @@ def test_a_preview_shows_the_mapping_the_runs_and_what_is_filled() -> None:
 
 def test_a_preview_reads_no_further_than_it_shows() -> None:
     lines = b'{"question": "q", "answer": "a"}\n' * 500 + b"{oops\n"
-    found = preview(Source.from_bytes("r.jsonl", lines), Options(), limit=20)
+    found = preview(InputFile.from_bytes("r.jsonl", lines), Options(), limit=20)
     assert not found.complete
     assert (found.runs[0].name, found.total_errors) == ("r", 0)
 
 
 def test_native_lines_stream_without_being_held() -> None:
     line = json.dumps({"question": "q", "answer": "a" * 2000}).encode() + b"\n"
-    source = Source.from_bytes("r.jsonl", line * 20_000)  # 40 MB, held by the test itself
+    source = InputFile.from_bytes("r.jsonl", line * 20_000)  # 40 MB, held by the test itself
     (parsed,) = read_runs(source, Options(), ValidationErrors("r.jsonl"))
     stream: Iterator[Any] = iter(parsed.records)
     next(stream)

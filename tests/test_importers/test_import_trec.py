@@ -15,8 +15,8 @@ from places import FIXTURES
 
 from data.errors import InputError, ValidationErrors
 from data.importers.detect import detect, read_runs
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 
 TREC = FIXTURES / "trec_eval"
 KS = (1, 3, 5, 10, 15, 20, 30, 100, 200, 500, 1000)
@@ -129,7 +129,7 @@ def test_json_of_ranx_and_trec_lines_give_the_same_run(
 def _read(content: bytes | str, **options: Any) -> list[dict[str, Any]]:
     raw = content.encode() if isinstance(content, str) else content
     errors = ValidationErrors("run.txt")
-    parsed_runs = read_runs(Source.from_bytes("run.txt", raw), Options(**options), errors)
+    parsed_runs = read_runs(InputFile.from_bytes("run.txt", raw), Options(**options), errors)
     records = [
         {"name": parsed.name, "notes": parsed.notes, "records": [r for _, r in parsed.records]}
         for parsed in parsed_runs
@@ -163,10 +163,10 @@ def test_several_tags_are_several_runs() -> None:
 
 
 def test_texts_come_from_beside_the_run() -> None:
-    queries = Source.from_bytes(
+    queries = InputFile.from_bytes(
         "queries.jsonl", b'{"_id": "q1", "text": "Which?"}\n{"_id": "q2", "text": "Who?"}'
     )
-    corpus = Source.from_bytes(
+    corpus = InputFile.from_bytes(
         "corpus.jsonl", b'{"_id": "a", "title": "A", "text": "first"}\n{"_id": "zz", "text": "no"}'
     )
     (run,) = _read(LINES, queries=queries, corpus=corpus)
@@ -176,7 +176,7 @@ def test_texts_come_from_beside_the_run() -> None:
 
 
 def test_judged_questions_that_the_run_lacks_are_told() -> None:
-    qrels = Source.from_bytes("qrels", b"q1 0 a 1\nq9 0 a 2\nq1 0 c -1\n")
+    qrels = InputFile.from_bytes("qrels", b"q1 0 a 1\nq9 0 a 2\nq1 0 c -1\n")
     (run,) = _read(LINES, qrels=qrels)
     assert any("does not have: 1;" in note for note in run["notes"])
     assert run["records"][0]["relevant"] == [{"id": "a", "grade": 1.0}, {"id": "c", "grade": -1.0}]
@@ -200,7 +200,7 @@ def test_a_packed_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     packed = gzip.compress(LINES.encode() * 500)
     with pytest.raises(InputError, match=r"run\.gz"):
         read_runs(
-            Source.from_bytes("run.gz", packed[: len(packed) // 2]),
+            InputFile.from_bytes("run.gz", packed[: len(packed) // 2]),
             Options(format="trec"),
             ValidationErrors("run.gz"),
         )
@@ -216,7 +216,7 @@ def test_a_packed_file_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_the_format_is_told_by_the_content(content: bytes, form: str) -> None:
-    assert detect(Source.from_bytes("anything", content)) == form
+    assert detect(InputFile.from_bytes("anything", content)) == form
 
 
 def _beir(folder: Path, runs: dict[str, str], labels: tuple[str, ...] = ("test",)) -> Path:

@@ -31,7 +31,8 @@ from data.judge.run_job import JobSpec, run_task
 from data.scoring.run_store import RunStore
 from data.store.judge_results import judge_result_path, judge_results_of, read_task_results
 from data.store.workspace import Workspace
-from metrics.schema.scores import Source, Status
+from metrics.schema.scores import Status
+from metrics.schema.source import Source
 
 EXAMPLE = REPOSITORY / "data" / "bundled" / "ragchecker" / "checking_outputs.json"
 PASSING = ("429", "529", "500", "drop", "slow", "cut")

@@ -19,7 +19,8 @@ from data.judge.run_job import JobSpec, run_task
 from data.prompts.message import Document
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run, Workspace
-from metrics.schema.scores import Source, Status
+from metrics.schema.scores import Status
+from metrics.schema.source import Source
 
 
 @pytest.fixture(autouse=True)

@@ -21,7 +21,8 @@ from data.labels.ratings import rate
 from data.scoring.lexical_groundedness import LEXICAL_GROUNDEDNESS, lexical_groundedness
 from data.scoring.run_store import RunStore
 from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import Source, Status
+from metrics.schema.scores import Status
+from metrics.schema.source import Source
 from metrics.statistics.ppi import ppi_mean
 
 HUMAN = "imported:faithfulness"

@@ -33,7 +33,8 @@ from data.scoring.scored_run import MetricColumn
 from data.store.judge_replies import RequestedLabels
 from data.store.judge_results import JudgeResult, TaskResult, publish
 from data.store.ledger import Ledger
-from metrics.schema.scores import FloatArray, Source, Status
+from metrics.schema.scores import FloatArray, Status
+from metrics.schema.source import Source
 from metrics.statistics.prevalence import corrected_rate, evaluator_accuracy, rogan_gladen
 
 DATE = Evaluator("date", "wrong date", "Is a date wrong?", "A date that no document states.")

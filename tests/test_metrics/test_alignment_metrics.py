@@ -14,7 +14,8 @@ from metrics.definitions.alignment import (
     wasted_context,
 )
 from metrics.schema.batch import ContextUse
-from metrics.schema.scores import Scores, Source, Status
+from metrics.schema.scores import Scores, Status
+from metrics.schema.source import Source
 
 FIVE = ["a", "b", "c", "d", "e"]
 NAN = float("nan")

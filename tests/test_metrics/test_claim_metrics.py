@@ -8,7 +8,8 @@ from metric_batches import ClaimRow, Row, batch
 
 from metrics.metric_registry import compute
 from metrics.schema.metric import Convention
-from metrics.schema.scores import Scores, Source, Status
+from metrics.schema.scores import Scores, Status
+from metrics.schema.source import Source
 
 # Two relevant documents (1, 2), one irrelevant (3), one document nobody needs (4).
 REFERENCE = [

@@ -15,7 +15,8 @@ from metrics.statistics.distributions import (
     regularised_beta,
     t_quantile,
 )
-from metrics.statistics.intervals import interval, intervals, missing_bounds, question_means
+from metrics.statistics.intervals import interval, intervals, missing_bounds
+from metrics.statistics.question_means import question_means
 
 unit = st.floats(0, 1, allow_nan=False).map(lambda value: round(value, 6))
 

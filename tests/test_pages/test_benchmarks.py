@@ -14,11 +14,11 @@ from streamlit.testing.v1 import AppTest
 from dashboard.charts.benchmarks import VersionPoint, dot_plot, progress
 from dashboard.shell.selection import Selection
 from data.api import add_run
-from data.comparison.benchmarks import band_of, read_published
+from data.comparison.published_results import band_of, read_published
 from data.errors import InputError, ValidationErrors
 from data.importers.detect import detect, read_runs
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
 from data.scoring.summaries import reported_means
@@ -179,7 +179,7 @@ def test_bands_follow_the_direction_of_the_metric(demo: RunStore) -> None:
 
 def _read(content: str) -> list[Any]:
     problems = ValidationErrors("versions.csv")
-    drafts = read_runs(Source.from_bytes("versions.csv", content.encode()), Options(), problems)
+    drafts = read_runs(InputFile.from_bytes("versions.csv", content.encode()), Options(), problems)
     problems.raise_if_any()
     return drafts
 
@@ -209,8 +209,8 @@ def test_versions_that_cannot_be_read_are_named(content: str, message: str) -> N
 
 
 def test_a_table_with_questions_is_not_taken_for_versions() -> None:
-    assert detect(Source.from_bytes("t.csv", b"version,f1\nV1,3\n")) == "versions"
-    assert detect(Source.from_bytes("t.csv", b"question,answer,version,f1\nq,a,V1,3\n")) == "table"
+    assert detect(InputFile.from_bytes("t.csv", b"version,f1\nV1,3\n")) == "versions"
+    assert detect(InputFile.from_bytes("t.csv", b"question,answer,version,f1\nq,a,V1,3\n")) == "table"
 
 
 def test_every_command_knows_a_version_without_samples(
@@ -298,7 +298,7 @@ def test_means_beside_a_run_with_samples(workspace: RunStore, monkeypatch: pytes
         "reference_claims": [],
     }
     add_run([record], "sampled", "mixed", root)
-    source = Source.from_bytes("v.csv", b"version,faithfulness,hallucination\nV1,80,10\nV0,0.0,0.0\n")
+    source = InputFile.from_bytes("v.csv", b"version,faithfulness,hallucination\nV1,80,10\nV0,0.0,0.0\n")
     from data.importers.load import import_source
 
     import_source(workspace, source, Options(), "mixed")

@@ -19,7 +19,7 @@ from data.labels.rating_dimensions import RATING_DIMENSIONS
 from data.labels.ratings import rate, ratings_of
 from data.scoring.run_store import RunStore
 from data.scoring.scored_run import ScoredRun
-from metrics.schema.scores import Source
+from metrics.schema.source import Source
 from metrics.statistics.agreement import Agreement, Confusion
 
 VIEWS = REPOSITORY / "dashboard" / "views"

@@ -23,7 +23,7 @@ from data.chunking.questions import read_questions
 from data.chunking.ranking import rank_trials
 from data.errors import ValidationErrors
 from data.importers.load import import_parsed_runs
-from data.importers.parsing.source import Source
+from data.importers.parsing.input_file import InputFile
 from data.scoring.run_store import RunStore
 from data.store.parsed_run import ParsedRun
 
@@ -34,7 +34,7 @@ TEXT = "\n\n".join(
 
 
 def _plan(sizes: tuple[int, ...], overlaps: tuple[int, ...], strategies: tuple[Any, ...] = ()) -> GridPlan:
-    corpus = corpus_of([("towns.txt", Source.from_bytes("towns.txt", TEXT.encode()))], "towns")
+    corpus = corpus_of([("towns.txt", InputFile.from_bytes("towns.txt", TEXT.encode()))], "towns")
     rows = []
     for at in range(12):
         gold = f"has {at} bridges"
@@ -42,7 +42,7 @@ def _plan(sizes: tuple[int, ...], overlaps: tuple[int, ...], strategies: tuple[A
         span = {"doc_id": "towns", "start": start, "end": start + len(gold)}
         rows.append({"question": f"How many bridges has town number {at}?", "relevant_spans": [span]})
     content = "\n".join(json.dumps(row) for row in rows).encode()
-    questions = read_questions(Source.from_bytes("q.jsonl", content), corpus)
+    questions = read_questions(InputFile.from_bytes("q.jsonl", content), corpus)
     return GridPlan(corpus, questions, plan_configurations(sizes, overlaps, "tokens", strategies)[0])
 
 

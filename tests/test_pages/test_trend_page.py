@@ -28,8 +28,8 @@ from data.comparison.trend import (
     versions_of,
 )
 from data.importers.load import import_source
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.scoring.run_store import RunStore
 from data.store.versions import mark_release
 from data.store.workspace import Run, Workspace
@@ -44,7 +44,7 @@ def _add(store: RunStore, name: str, values: list[float], day: int = 0, **option
         for at, value in enumerate(values)
     ]
     text = "\n".join(json.dumps(line) for line in lines).encode()
-    source = Source.from_bytes(f"{name}.jsonl", text)
+    source = InputFile.from_bytes(f"{name}.jsonl", text)
     made = import_source(store, source, Options(name=name, **options), "p")[0].run
     return _dated(store, made, day)
 
@@ -268,7 +268,7 @@ def test_a_version_known_by_its_mean_is_hollow_and_not_compared(
 ) -> None:
     table = tmp_path / "versions.csv"
     table.write_text("version,faithfulness\nV1,0.5\nV2,0.6\n", encoding="utf-8")
-    import_source(workspace, Source.from_path(table), Options(), "p")
+    import_source(workspace, InputFile.from_path(table), Options(), "p")
     at = _open(workspace, monkeypatch, metric="faithfulness")
     shown = at.dataframe[0].value
     assert set(shown["Verdict"]) == {"mean only, cannot be compared"}

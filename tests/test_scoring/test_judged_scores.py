@@ -23,7 +23,7 @@ from data.scoring.context_use import context_use_of
 from data.scoring.run_store import RunStore
 from data.store.judge_results import current_results, judge_of, judge_results_of
 from data.store.workspace import Workspace
-from metrics.schema.scores import Source
+from metrics.schema.source import Source
 
 
 @pytest.fixture(autouse=True)

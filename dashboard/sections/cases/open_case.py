@@ -21,7 +21,8 @@ from metrics.diagnosis.explanations import evidence_sentence
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import compute, ordered
-from metrics.schema.scores import Source, Status
+from metrics.schema.scores import Status
+from metrics.schema.source import Source
 
 __all__ = ["open_case"]
 

@@ -18,7 +18,7 @@ from data.chunking.grid_job import HEADINGS, GridOptions, command_words, grid_jo
 from data.chunking.grid_search import plan_configurations
 from data.chunking.questions import read_questions
 from data.errors import DataError
-from data.importers.parsing.source import Source
+from data.importers.parsing.input_file import InputFile
 from data.jobs.record import Job
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
@@ -115,16 +115,16 @@ def _corpus(path: str, uploads: Sequence[Any]) -> Corpus:
             "corpus: nothing given; accepted: a folder or file on this machine, or uploaded files"
         )
     name = uploads[0].name.rpartition(".")[0] or "corpus"
-    sources = ((upload.name, Source.from_bytes(upload.name, upload.getvalue())) for upload in uploads)
+    sources = ((upload.name, InputFile.from_bytes(upload.name, upload.getvalue())) for upload in uploads)
     return corpus_of(sources, name)
 
 
-def _questions(path: str, upload: Any) -> Source:
+def _questions(path: str, upload: Any) -> InputFile:
     if path.strip():
-        return Source.from_path(path.strip())
+        return InputFile.from_path(path.strip())
     if upload is None:
         raise DataError("questions: nothing given; accepted: a file on this machine, or an uploaded one")
-    return Source.from_bytes(upload.name, upload.getvalue())
+    return InputFile.from_bytes(upload.name, upload.getvalue())
 
 
 def _paths(workspace: Workspace, path: str, uploads: Sequence[Any]) -> list[str]:

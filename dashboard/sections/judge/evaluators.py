@@ -32,9 +32,11 @@ from data.judge.evaluators import (
 from data.labels.failure_taxonomy import LabelCount, label_counts
 from data.scoring.scored_run import ScoredRun
 from data.store.judge_results import JudgeResult, judge_results_of
-from metrics.schema.scores import Source, Status
-from metrics.statistics.intervals import Interval, missing_bounds, question_means
+from metrics.schema.scores import Status
+from metrics.schema.source import Source
+from metrics.statistics.intervals import Interval, missing_bounds
 from metrics.statistics.prevalence import LEAST_LABELS, EvaluatorAccuracy
+from metrics.statistics.question_means import question_means
 
 __all__ = ["check_rows", "evaluator_section", "missing_text"]
 

@@ -20,7 +20,7 @@ from data.scoring.summaries import MetricSummary, summarise
 from data.store.judge_replies import EVALUATION
 from data.store.judge_results import JudgeResult, judge_results_of
 from metrics.metric_registry import title_of
-from metrics.schema.scores import Source
+from metrics.schema.source import Source
 
 __all__ = ["current_result", "verdict_section"]
 

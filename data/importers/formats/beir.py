@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 
 __all__ = ["inputs_of"]
 
@@ -19,7 +19,7 @@ ACCEPTED = (
 )
 
 
-def inputs_of(path: str, options: Options) -> list[tuple[Source, Options]]:
+def inputs_of(path: str, options: Options) -> list[tuple[InputFile, Options]]:
     """Return what to import for a path: the file itself, or the runs of a BEIR folder with its other files.
 
     Raises:
@@ -27,8 +27,8 @@ def inputs_of(path: str, options: Options) -> list[tuple[Source, Options]]:
     """
     folder = Path(path)
     if not folder.is_dir():
-        return [(Source.from_path(path), options)]
-    folder_source = Source.from_path(path)
+        return [(InputFile.from_path(path), options)]
+    folder_source = InputFile.from_path(path)
     runs = sorted(_runs(folder))
     if not runs:
         has = "a BEIR data set and no run" if _file_in(folder, OWN_FILES[0]) else "no run"
@@ -40,7 +40,7 @@ def inputs_of(path: str, options: Options) -> list[tuple[Source, Options]]:
         qrels=options.qrels or _source(_qrels(folder, folder_source)),
         dataset=options.dataset or folder.resolve().name,
     )
-    return [(Source.from_path(run), folder_options) for run in runs]
+    return [(InputFile.from_path(run), folder_options) for run in runs]
 
 
 def _runs(folder: Path) -> Iterator[Path]:
@@ -54,7 +54,7 @@ def _file_in(folder: Path, name: str) -> Path | None:
     return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
 
 
-def _qrels(folder: Path, folder_source: Source) -> Path | None:
+def _qrels(folder: Path, folder_source: InputFile) -> Path | None:
     paths = sorted(path for path in (folder / "qrels").glob("*.tsv*") if path.is_file())
     if len(paths) < 2:
         return paths[0] if paths else None
@@ -65,5 +65,5 @@ def _qrels(folder: Path, folder_source: Source) -> Path | None:
     return test[0]
 
 
-def _source(path: Path | None) -> Source | None:
-    return None if path is None else Source.from_path(path)
+def _source(path: Path | None) -> InputFile | None:
+    return None if path is None else InputFile.from_path(path)

@@ -10,9 +10,9 @@ from typing import Any
 from data.errors import ValidationErrors
 from data.importers.parsing.cells import CellError, read_cell, read_turns
 from data.importers.parsing.documents import document_of
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.metric_names import metric_name, plain_name
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun, Record
 
 __all__ = [
@@ -339,7 +339,7 @@ def is_inspectorraget(document: object) -> bool:
     return all(isinstance(value, list) for value in [*lists, results])
 
 
-def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run per model."""
     document: Mapping[str, Any] = source.document()
     tasks = Tasks.of(document, errors)
@@ -371,7 +371,7 @@ def _parsed_run(
     records: list[Record],
     document: Mapping[str, Any],
     tasks: Tasks,
-    source: Source,
+    source: InputFile,
 ) -> ParsedRun:
     facts = {key: value for key, value in model.items() if key not in {"model_id", "name"} and value}
     return ParsedRun(

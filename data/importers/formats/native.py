@@ -13,9 +13,9 @@ from data.errors import ValidationErrors
 from data.importers.parsing.cells import CellError, is_blank, read_cell
 from data.importers.parsing.columns import guessed_fields
 from data.importers.parsing.documents import document_of
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, container, json_lines, open_table
-from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun, Record
 from data.store.sample_schema import FIELDS
 
@@ -40,7 +40,7 @@ def is_native(columns: Iterable[str]) -> bool:
     return not unmapped and bool(names & SIGNS or not foreign)
 
 
-def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run in the native form; JSONL and Parquet are streamed.
 
     Facts of the run come from a first line `{"ragtriage_run": {...}}`, or from a JSON document

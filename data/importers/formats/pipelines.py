@@ -11,9 +11,9 @@ from typing import Any
 from data.errors import ValidationErrors
 from data.importers.formats.table import runs_of_table
 from data.importers.parsing.columns import plan_columns
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table
-from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun
 
 __all__ = ["is_pipelines", "read"]
@@ -27,7 +27,7 @@ def is_pipelines(document: object) -> bool:
     return isinstance(document, dict) and isinstance(document.get("pipeline_results"), dict)
 
 
-def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run for each pipeline."""
     document: Mapping[str, Any] = source.document()
     created_at = _time(document.get("timestamp"), errors)

@@ -8,7 +8,7 @@ from typing import Any
 
 from data.errors import ValidationErrors
 from data.importers.formats.trec import is_score_json
-from data.importers.parsing.source import Source
+from data.importers.parsing.input_file import InputFile
 from data.store.parsed_run import Record
 
 __all__ = ["Qrels", "read_qrels", "with_qrels"]
@@ -21,7 +21,7 @@ ACCEPTED = (
 Qrels = dict[str, list[dict[str, Any]]]
 
 
-def read_qrels(source: Source) -> Qrels:
+def read_qrels(source: InputFile) -> Qrels:
     """Read TREC qrels, BEIR's with their header, or JSON: question id -> [{id, grade}].
 
     Raises:
@@ -44,7 +44,7 @@ def read_qrels(source: Source) -> Qrels:
     return dict(qrels)
 
 
-def _of_json(source: Source) -> Qrels:
+def _of_json(source: InputFile) -> Qrels:
     document = source.document()
     if not is_score_json(document):
         raise source.error("is no JSON of relevance labels", ACCEPTED)

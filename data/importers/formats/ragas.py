@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from data.errors import ValidationErrors
 from data.importers.formats.table import runs_of_table
 from data.importers.parsing.columns import plan_columns
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import open_table
-from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun
 
 __all__ = ["OWN_COLUMNS", "is_ragas", "read"]
@@ -31,7 +31,7 @@ def is_ragas(columns: Iterable[str]) -> bool:
     return {"question", "contexts"} <= names and len(names & NAMES_BEFORE_0_2) > 2
 
 
-def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a Ragas table; a blank or NaN cell is a metric that failed."""
     scored = open_table(source, errors, options.limit)
     plan = plan_columns(scored, options.mapping, source.name, metrics_after=OWN_COLUMNS)

@@ -8,9 +8,9 @@ from typing import Any
 
 from data.errors import ValidationErrors
 from data.importers.parsing.documents import documents_of
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import open_table
-from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["is_ragchecker", "read"]
@@ -49,7 +49,7 @@ def is_ragchecker(row: object) -> bool:
     return {"query", "response"} <= row.keys() and bool({"gt_answer", "response_claims"} & row.keys())
 
 
-def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a run of RAGChecker; its means over questions go to the configuration as reported means."""
     table = open_table(source, errors, options.limit)
     document = source.document() if table.kind == "json" else None

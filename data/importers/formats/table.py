@@ -10,9 +10,9 @@ from typing import Any
 from data.errors import ValidationErrors
 from data.importers.parsing.cells import CellError, is_blank, read_cell, read_score
 from data.importers.parsing.columns import Plan, plan_columns
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, open_table
-from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun, Record
 from data.store.sample_schema import FIELDS, document_id
 
@@ -21,7 +21,7 @@ __all__ = ["read", "records_of", "runs_of_table"]
 ROW_ACCEPTED = "an object with one value per column"
 
 
-def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a table; a column with the pipeline or model splits it into one run each."""
     table = open_table(source, errors, options.limit)
     plan = plan_columns(table, options.mapping, source.name)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from data.errors import ValidationErrors
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun, Record
 
 __all__ = [
@@ -30,7 +30,7 @@ QUERIES_ACCEPTED = "JSONL of {_id, text} as BEIR writes it, or lines of question
 CORPUS_ACCEPTED = "JSONL of {_id, title, text} as BEIR writes it"
 
 
-def read_queries(source: Source) -> dict[str, str]:
+def read_queries(source: InputFile) -> dict[str, str]:
     """Return the texts of questions by id.
 
     Raises:
@@ -57,7 +57,7 @@ def _query(text: str) -> tuple[str, str] | None:
     return (name.strip(), query.strip()) if tab and name.strip() and query.strip() else None
 
 
-def read_texts(source: Source, document_ids: Collection[str]) -> dict[str, str]:
+def read_texts(source: InputFile, document_ids: Collection[str]) -> dict[str, str]:
     """Return the texts of some documents of a corpus by id, title first.
 
     Raises:
@@ -69,7 +69,7 @@ def read_texts(source: Source, document_ids: Collection[str]) -> dict[str, str]:
     return texts
 
 
-def _documents(source: Source, errors: ValidationErrors) -> Iterator[tuple[int, str, str]]:
+def _documents(source: InputFile, errors: ValidationErrors) -> Iterator[tuple[int, str, str]]:
     for line, text in source.lines(errors):
         record = _object(text)
         name, body = _identifier(record), record.get("text") if record else None
@@ -143,7 +143,7 @@ def is_score_json(document: object) -> bool:
     )
 
 
-def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a TREC run; a file with several tags has several runs.
 
     As trec_eval does, documents are ordered by score (as 32-bit numbers) descending, ties by document id
@@ -168,7 +168,7 @@ def read(source: Source, options: Options, errors: ValidationErrors) -> list[Par
     ]
 
 
-def read_json(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read_json(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a run in JSON; documents are ordered as in a TREC run."""
     document: Any = source.document()
     if not is_score_json(document):
@@ -191,7 +191,7 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _parsed_run(source: Source, options: Options, tag: str, lists: Lists, file_format: str) -> ParsedRun:
+def _parsed_run(source: InputFile, options: Options, tag: str, lists: Lists, file_format: str) -> ParsedRun:
     ordered = {question: _ordered(hits) for question, hits in lists.items()}
     queries = read_queries(options.queries) if options.queries else {}
     document_ids = {hit.document for hits in ordered.values() for hit in hits}

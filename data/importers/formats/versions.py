@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from data.errors import ValidationErrors
+from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import open_table
-from data.importers.parsing.source import Source
 from data.store.parsed_run import ParsedRun
 from metrics.metric_registry import declared, is_share
 
@@ -39,7 +39,7 @@ def _metric(column: str) -> str:
     return "" if metric is None else (name if metric.per_k else metric.key)
 
 
-def read(source: Source, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run per version, without records."""
     rows = [(line, row) for line, row in open_table(source, errors, options.limit).rows()]
     tables = [(line, _lowered(row)) for line, row in rows if isinstance(row, Mapping)]
@@ -64,7 +64,7 @@ def _usual_scale(tables: list[tuple[int, dict[str, Any]]]) -> float:
 
 
 def _parsed_run(
-    source: Source, line: int, row: Mapping[str, Any], scale: float, errors: ValidationErrors
+    source: InputFile, line: int, row: Mapping[str, Any], scale: float, errors: ValidationErrors
 ) -> Iterator[ParsedRun]:
     name = str(row.get("version") or "").strip()
     if not name:

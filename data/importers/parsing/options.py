@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from data.importers.parsing.source import Source
+from data.importers.parsing.input_file import InputFile
 
 __all__ = ["Options"]
 
@@ -33,9 +33,9 @@ class Options:
     mapping: Mapping[str, str] = field(default_factory=dict)
     name: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
-    qrels: Source | None = None
-    queries: Source | None = None
-    corpus: Source | None = None
+    qrels: InputFile | None = None
+    queries: InputFile | None = None
+    corpus: InputFile | None = None
     dataset: str = ""
     dataset_version: str = ""
     corpus_version: str = ""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.errors import ValidationErrors
-from data.importers.parsing.source import Source, decoded_line, json_fault
+from data.importers.parsing.input_file import InputFile, decoded_line, json_fault
 from data.store.parsed_run import Record
 
 __all__ = ["HEAD_ROWS", "Table", "container", "document_rows", "open_table"]
@@ -58,7 +58,7 @@ class Table:
         return cls(kind, tuple(names), head, stream)
 
 
-def container(source: Source) -> str:
+def container(source: InputFile) -> str:
     """Return the container format of a file by its content, and by its ending if that is ambiguous.
 
     Returns:
@@ -90,7 +90,7 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def open_table(source: Source, errors: ValidationErrors, limit: int | None = None) -> Table:
+def open_table(source: InputFile, errors: ValidationErrors, limit: int | None = None) -> Table:
     """Open a file as a table; rows that cannot be read are added to `errors` as the rows are consumed."""
     kind = container(source)
     if kind == "parquet":
@@ -104,7 +104,7 @@ def open_table(source: Source, errors: ValidationErrors, limit: int | None = Non
     return Table.of(kind, islice(json_lines(source, errors), limit))
 
 
-def json_lines(source: Source, errors: ValidationErrors) -> Iterator[Record]:
+def json_lines(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
     """Yield the value on each line; lines that are not JSON are reported and skipped."""
     for number, text in source.lines(errors):
         try:
@@ -113,12 +113,12 @@ def json_lines(source: Source, errors: ValidationErrors) -> Iterator[Record]:
             errors.add(number, "", f"is not JSON: {json_fault(error)}", OBJECT_PER_LINE)
 
 
-def document_rows(source: Source) -> Iterator[Record]:
+def document_rows(source: InputFile) -> Iterator[Record]:
     """Yield the rows of a JSON document: of a list of objects, or of columns of equal length."""
     return enumerate(_rows_of(source.document(), source), start=1)
 
 
-def _rows_of(document: Any, source: Source) -> list[Any]:
+def _rows_of(document: Any, source: InputFile) -> list[Any]:
     accepted = f"a list of objects, or an object that holds one under {', '.join(LIST_KEYS)}"
     if isinstance(document, list):
         return document
@@ -147,7 +147,7 @@ def _column(value: object) -> list[Any] | None:
     return None
 
 
-def _parquet(source: Source) -> tuple[list[str], Iterator[Record]]:
+def _parquet(source: InputFile) -> tuple[list[str], Iterator[Record]]:
     accepted = "a whole Parquet file"
     try:
         file = pq.ParquetFile(source.random_access())
@@ -160,7 +160,7 @@ def _parquet(source: Source) -> tuple[list[str], Iterator[Record]]:
     return list(file.schema_arrow.names), _parquet_rows(file, source)
 
 
-def _parquet_rows(file: pq.ParquetFile, source: Source) -> Iterator[Record]:
+def _parquet_rows(file: pq.ParquetFile, source: InputFile) -> Iterator[Record]:
     number = 0
     try:
         for batch in file.iter_batches(batch_size=256):
@@ -172,7 +172,7 @@ def _parquet_rows(file: pq.ParquetFile, source: Source) -> Iterator[Record]:
         raise source.error(what, "a whole Parquet file", number + 1) from error
 
 
-def _delimited(source: Source, errors: ValidationErrors) -> tuple[list[str], Iterator[Record]]:
+def _delimited(source: InputFile, errors: ValidationErrors) -> tuple[list[str], Iterator[Record]]:
     csv.field_size_limit(source.limits.line_bytes)  # the default limit is 128 KB, too little for contexts
     reader = csv.reader(_text_lines(source, errors), delimiter=_delimiter(source), strict=True)
     try:
@@ -184,7 +184,7 @@ def _delimited(source: Source, errors: ValidationErrors) -> tuple[list[str], Ite
     return names, _delimited_rows(reader, names, errors)
 
 
-def _delimiter(source: Source) -> str:
+def _delimiter(source: InputFile) -> str:
     first = io.StringIO(source.head().decode("utf-8", "replace").lstrip())
     cell_counts = {}
     for delimiter in DELIMITERS:
@@ -207,7 +207,7 @@ def _distinct(names: list[str]) -> list[str]:
     return distinct
 
 
-def _text_lines(source: Source, errors: ValidationErrors) -> Iterator[str]:
+def _text_lines(source: InputFile, errors: ValidationErrors) -> Iterator[str]:
     """Yield every line up to the first bad one; blank ones too, since a quoted cell may hold them."""
     limit = source.limits.line_bytes
     with source.open() as stream:

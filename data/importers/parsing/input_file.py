@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from data.errors import InputError, ValidationError, ValidationErrors
 from data.importers.parsing.streams import TEXT_ACCEPTED, DecompressedStream, TranscodedStream
 
-__all__ = ["Limits", "Source", "decoded_line", "json_fault"]
+__all__ = ["InputFile", "Limits", "decoded_line", "json_fault"]
 
 UNREAD = object()
 HEAD_BYTES = 1 << 20
@@ -46,7 +46,7 @@ class Limits:
     unpacked_bytes: int = 8 << 30
 
 
-class Source:
+class InputFile:
     """An input file. Nothing is read until needed; `open` returns its bytes decompressed and in UTF-8."""
 
     def __init__(
@@ -64,12 +64,12 @@ class Source:
         self._document: Any = UNREAD
 
     @classmethod
-    def from_path(cls, path: str | Path, limits: Limits | None = None) -> Source:
+    def from_path(cls, path: str | Path, limits: Limits | None = None) -> InputFile:
         """Return a source for a file on disk, named in messages as the user typed it."""
         return cls(str(path), path=Path(path), limits=limits)
 
     @classmethod
-    def from_bytes(cls, name: str, content: bytes, limits: Limits | None = None) -> Source:
+    def from_bytes(cls, name: str, content: bytes, limits: Limits | None = None) -> InputFile:
         """Return a source for a file uploaded in a browser."""
         return cls(name, content=content, limits=limits)
 

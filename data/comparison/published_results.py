@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import DataError, InputError
-from data.importers.parsing.source import Source
+from data.importers.parsing.input_file import InputFile
 from data.store.workspace import Workspace
 from metrics.metric_registry import declared, is_share
 from metrics.sanity.means import Means
@@ -126,7 +126,7 @@ def read_published(workspace: Workspace) -> Published:
     errors: list[DataError] = []
     own = sorted((workspace.root / "benchmarks").glob("*.json"))
     for folder, path in [("", one) for one in _shipped()] + [("own/", one) for one in own]:
-        source = Source.from_path(path)
+        source = InputFile.from_path(path)
         try:
             found = _object(source)
             read = [_table(source, found, f"{folder}{source.stem}")] if "rows" in found else []
@@ -139,14 +139,14 @@ def read_published(workspace: Workspace) -> Published:
     return Published(tuple(tables), bands, tuple(errors))
 
 
-def _object(source: Source) -> Mapping[str, Any]:
+def _object(source: InputFile) -> Mapping[str, Any]:
     found = source.document()
     if not isinstance(found, Mapping) or not ("rows" in found or "bands" in found):
         raise source.error("is no file of published results", ACCEPTED)
     return found
 
 
-def _table(source: Source, found: Mapping[str, Any], key: str) -> PublishedTable:
+def _table(source: InputFile, found: Mapping[str, Any], key: str) -> PublishedTable:
     scale = _scale(source, found)
     rows = _list(source, found, "rows")
     return PublishedTable(
@@ -158,7 +158,7 @@ def _table(source: Source, found: Mapping[str, Any], key: str) -> PublishedTable
     )
 
 
-def _row(source: Source, at: int, row: object, scale: float, key: str) -> PublishedRow:
+def _row(source: InputFile, at: int, row: object, scale: float, key: str) -> PublishedRow:
     if not isinstance(row, Mapping) or not isinstance(row.get("values"), Mapping):
         raise source.error(f"rows[{at}]: is no object with name and values", ACCEPTED)
     name = row.get("name")
@@ -177,7 +177,7 @@ def _decimals(value: object) -> int:
     return len(str(value).partition(".")[2])
 
 
-def _metric(source: Source, field: str, name: object) -> str:
+def _metric(source: InputFile, field: str, name: object) -> str:
     found = declared(str(name))
     if found is None or (found.per_k and "@" not in str(name)):
         raise source.error(
@@ -186,7 +186,7 @@ def _metric(source: Source, field: str, name: object) -> str:
     return str(name) if found.per_k else found.key
 
 
-def _scaled(source: Source, field: str, value: object, metric: str, scale: float) -> float:
+def _scaled(source: InputFile, field: str, value: object, metric: str, scale: float) -> float:
     """Read a number in the unit of the file; a metric that is no share has its own."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
         raise source.error(
@@ -202,35 +202,35 @@ def _finite(value: float) -> bool:
         return False
 
 
-def _scale(source: Source, found: Mapping[str, Any]) -> float:
+def _scale(source: InputFile, found: Mapping[str, Any]) -> float:
     unit = found.get("unit")
     if not isinstance(unit, str) or unit not in UNITS:
         raise source.error(f"unit: found {str(unit)[:20]!r}", ", ".join(UNITS))
     return UNITS[unit]
 
 
-def _text(source: Source, found: Mapping[str, Any], field: str) -> str:
+def _text(source: InputFile, found: Mapping[str, Any], field: str) -> str:
     value = found.get(field)
     if not isinstance(value, str) or not value.strip():
         raise source.error(f"{field}: missing", "text")
     return value
 
 
-def _list(source: Source, found: Mapping[str, Any], field: str) -> Sequence[object]:
+def _list(source: InputFile, found: Mapping[str, Any], field: str) -> Sequence[object]:
     value = found[field]
     if not isinstance(value, list) or not value:
         raise source.error(f"{field}: is no list with an entry", LISTS[field])
     return value
 
 
-def _bands(source: Source, found: Mapping[str, Any]) -> list[Band]:
+def _bands(source: InputFile, found: Mapping[str, Any]) -> list[Band]:
     scale = _scale(source, found)
     title, origin = _text(source, found, "title"), _text(source, found, "source")
     given = enumerate(_list(source, found, "bands"))
     return [_band(source, at, one, scale, title, origin) for at, one in given]
 
 
-def _band(source: Source, at: int, one: object, scale: float, title: str, origin: str) -> Band:
+def _band(source: InputFile, at: int, one: object, scale: float, title: str, origin: str) -> Band:
     if not isinstance(one, Mapping):
         raise source.error(f"bands[{at}]: is no object", LISTS["bands"])
     metric = _metric(source, f"bands[{at}].metric", one.get("metric"))
