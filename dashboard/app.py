@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboard.shell.components import begin_page
 from dashboard.shell.session import View, current_selection, open_store, restore_selection, save_selection
-from dashboard.shell.stale_links import tell_missing
+from dashboard.shell.stale_links import tell_missing, tell_unreadable
 from dashboard.shell.user import may_write
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
@@ -64,7 +64,10 @@ try:
     store = open_store()
     tell_missing(store)
     view = View.of(store, current_selection())
-    if view is None and page.url_path != "runs":
+    if view is None and page.url_path != "runs" and store.unreadable():
+        st.title("No run can be read")
+        tell_unreadable(store)
+    elif view is None and page.url_path != "runs":
         st.title("No runs yet")
         st.write(
             "Load evaluation results on the Runs page, or start `ragtriage demo` to see the bundled samples."

@@ -25,7 +25,8 @@ def delete(workspace: str | None, run_names: tuple[str, ...], yes: bool, as_json
     if not yes and not click.confirm(f"Delete {', '.join(run_names)}?", err=True):
         return
     store = open_store(workspace)
-    run_ids = [store.find(name).run_id for name in run_names]
+    unreadable = store.unreadable()
+    run_ids = [name if name in unreadable else store.find(name).run_id for name in run_names]
     for run_id in run_ids:
         store.workspace.delete_run(run_id)
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from dashboard.cli.options import JSON
-from dashboard.cli.terminal import print_json, table
+from dashboard.cli.terminal import plain, print_json, table
 from dashboard.wording.formatting import NOT_MEASURED
 from data.api import open_store, runs_answer
 
@@ -19,8 +19,14 @@ def runs(workspace: str | None, as_json: bool) -> None:
     """List the runs."""
     store = open_store(workspace)
     answer = runs_answer(store)
+    unreadable = store.unreadable()
+    for problem in unreadable.values():
+        click.echo(f"warning: {plain(problem)}", err=True)
     if as_json:
         print_json(answer)
+        return
+    if not answer and unreadable:
+        click.echo(f"No run in {store.workspace.root} can be read.")
         return
     if not answer:
         click.echo(

@@ -1,4 +1,4 @@
-"""A warning about names in the URL that do not exist in the workspace, shown once."""
+"""Warnings about names in the URL that do not exist in the workspace, and about runs that cannot be read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dashboard.shell.session import current_selection, keep
 from dashboard.wording.escaping import markdown_text, shorten
 from data.scoring.run_store import RunStore
 
-__all__ = ["missing_choices", "tell_missing"]
+__all__ = ["missing_choices", "tell_missing", "tell_unreadable"]
 
 LONGEST = 60  # characters of a name from the URL that the warning repeats
 
@@ -43,6 +43,12 @@ def tell_missing(store: RunStore) -> None:
     keep(**dict.fromkeys(messages, ""))
     text = " ".join(f"{markdown_text(message)}." for message in messages.values())
     st.warning(f"{text} The default is shown instead.", title="The link is out of date")
+
+
+def tell_unreadable(store: RunStore) -> None:
+    """Warn of what is wrong with each run of the workspace that cannot be read."""
+    for problem in store.unreadable().values():
+        st.warning(markdown_text(problem), title="A run cannot be read")
 
 
 def _named(text: str) -> str:

@@ -10,6 +10,7 @@ from dashboard.sections.runs import (
     run_table,
 )
 from dashboard.shell.session import View, current_selection, open_store
+from dashboard.shell.stale_links import tell_unreadable
 from dashboard.shell.user import may_write, only_reads
 
 store = open_store()
@@ -22,13 +23,14 @@ if may_write():
 else:
     only_reads("Uploads")
 
-if view is None:
+tell_unreadable(store)
+if view is None and not store.unreadable():
     st.info(
         "The workspace is empty. Upload a file above, or run `ragtriage demo` to see the bundled samples."
         if may_write()
         else "The workspace is empty; runs appear here when somebody loads them."
     )
-else:
+elif view is not None:
     st.subheader(f"Runs of this project ({len(view.runs)})")
     run_table(view)
     st.subheader("This run")

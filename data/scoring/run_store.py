@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -36,6 +36,7 @@ class RunStore:
         self.workspace = workspace
         self.ledger = Ledger(workspace.ledger_path)
         self._runs: dict[str, Run] = {}
+        self._unreadable: dict[str, str] = {}
         self._summaries: dict[tuple[str, str], dict[str, MetricSummary]] = {}
         self._scored_runs: dict[tuple[str, str], ScoredRun] = {}
         self._results: dict[str, dict[str, str]] = {}
@@ -48,11 +49,18 @@ class RunStore:
             there = self.workspace.run_ids()
             for gone in self._runs.keys() - there:
                 del self._runs[gone]
+            self._unreadable.clear()  # they are read anew each time, since somebody may have mended them
             fresh = there - self._runs.keys()
             if fresh:
                 self._load(fresh)
             found = [run for run in self._runs.values() if project is None or run.project == project]
         return sorted(found, key=lambda run: (run.created_at, run.name, run.run_id))
+
+    def unreadable(self) -> dict[str, str]:
+        """Return run id -> what is wrong, of the runs in the workspace that cannot be read."""
+        with self._lock:
+            self.runs()
+            return dict(sorted(self._unreadable.items()))
 
     def projects(self) -> list[str]:
         """List the projects, sorted."""
@@ -70,6 +78,8 @@ class RunStore:
             WorkspaceError: there is none, or more than one; the message lists candidates.
         """
         runs = self.runs(project)
+        if wanted in self.unreadable():
+            raise WorkspaceError(self.unreadable()[wanted])
         if not runs:
             raise WorkspaceError(
                 f"no run {wanted!r}: there are no runs in {self.workspace.root}; accepted: a workspace with "
@@ -158,19 +168,29 @@ class RunStore:
     def _load(self, run_ids: set[str]) -> None:
         stored = self._read_facts()
         for run_id in run_ids:
-            text = stored.get(run_id)
+            if run_id in stored:
+                self._runs[run_id] = stored[run_id]
+                continue
             try:
-                run = Run.from_json(text) if text else self.workspace.read_run(run_id)
-            except (WorkspaceError, KeyError, TypeError, ValueError):
-                continue  # deleted meanwhile, or written by a newer version
-            if text is None:
-                self._write(run_id, "run", run.to_json())
+                run = self.workspace.read_run(run_id)
+            except WorkspaceError as error:
+                if run_id in self.workspace.run_ids():  # not deleted meanwhile
+                    self._unreadable[run_id] = str(error)
+                continue
+            self._write(run_id, "run", run.to_json())
             self._runs[run_id] = run
 
-    def _read_facts(self) -> dict[str, str]:
+    def _read_facts(self) -> dict[str, Run]:
+        """Return the runs as the index has them; a run whose entry is damaged is read from its folder."""
         with self._open() as connection:
             rows = connection.execute("SELECT run_id, body FROM entries WHERE kind = 'run'").fetchall()
-        return {run_id: json.loads(body) for run_id, body in rows}
+        facts = {}
+        for run_id, body in rows:
+            with suppress(TypeError, ValueError):
+                run = Run.from_json(json.loads(body))
+                if run.run_id == run_id:
+                    facts[run_id] = run
+        return facts
 
     def _read(self, run_id: str, kind: str) -> Any:
         with self._open() as connection:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import uuid
@@ -15,8 +16,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from data.errors import WorkspaceError
 from data.store.read_only import must_write, read_only
@@ -24,6 +28,7 @@ from data.store.read_only import must_write, read_only
 __all__ = ["FORMAT_VERSION", "Run", "Workspace", "utc_now"]
 
 FORMAT_VERSION = 1
+_TEMPORARY = re.compile(r"\.(staging|deleted)-(?P<host>.+)-(?P<pid>[0-9]{1,9})-[^-]+")
 DEFAULT_FOLDER = "ragtriage-workspace"
 
 
@@ -85,17 +90,29 @@ class Run:
 
     @classmethod
     def from_json(cls, text: str) -> Run:
-        """Parse run.json; raises WorkspaceError if a newer version wrote it."""
-        facts = json.loads(text)
-        if facts["format_version"] > FORMAT_VERSION:
-            raise WorkspaceError(
-                f"run {facts['run_id']}: written in format {facts['format_version']}; "
-                f"this version reads up to {FORMAT_VERSION}: update ragtriage"
+        """Parse run.json; fields that this version does not know are ignored.
+
+        Raises:
+            ValueError: a fact is missing or of another type, or a newer version wrote it.
+        """
+        try:
+            run = _run_adapter().validate_json(text, strict=True)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            field_name = ".".join(str(part) for part in fault["loc"])
+            raise ValueError(f"{field_name}: {fault['msg']}" if field_name else fault["msg"]) from error
+        if run.format_version > FORMAT_VERSION:
+            raise ValueError(
+                f"format_version: {run.format_version}, and this ragtriage reads up to {FORMAT_VERSION}"
             )
-        for moment in ("created_at", "imported_at"):
-            facts[moment] = datetime.fromisoformat(facts[moment])
-        facts["notes"], facts["fields"] = tuple(facts["notes"]), tuple(facts["fields"])
-        return cls(**facts)
+        if run.created_at.tzinfo or run.imported_at.tzinfo:
+            raise ValueError("created_at, imported_at: with a time zone, where UTC without one is stored")
+        return run
+
+
+@cache
+def _run_adapter() -> TypeAdapter[Run]:
+    return TypeAdapter(Run)
 
 
 class Workspace:
@@ -147,21 +164,34 @@ class Workspace:
         return self.runs_folder / run_id / "samples.parquet"
 
     def run_ids(self) -> set[str]:
-        """Return the runs that are in the folder now, whichever process published them."""
+        """Return the runs that are in the folder now, whichever process published them; files are no runs."""
         if not self.runs_folder.is_dir():
             return set()
         with os.scandir(self.runs_folder) as entries:
-            return {entry.name for entry in entries if not entry.name.startswith(".")}
+            return {entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(".")}
 
     def read_run(self, run_id: str) -> Run:
-        """Read the facts of a run; raises WorkspaceError if there is no such run."""
+        """Read the facts of a run.
+
+        Raises:
+            WorkspaceError: there is no such run, or its run.json cannot be read or is that of another run.
+        """
         path = self.runs_folder / run_id / "run.json"
+        if run_id not in self.run_ids():
+            raise WorkspaceError(f"no run {run_id!r} in {self.root}; see `ragtriage runs`")
         try:
-            return Run.from_json(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise WorkspaceError(f"no run {run_id!r} in {self.root}; see `ragtriage runs`") from error
-        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
-            raise WorkspaceError(f"{path}: cannot be read as run facts ({error})") from error
+            run = Run.from_json(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise WorkspaceError(
+                f"{path}: cannot be read ({reason}); accepted: the run.json that the import wrote, "
+                f"or `ragtriage delete {run_id}` and a new import"
+            ) from error
+        if run.run_id != run_id:  # paths are made of it: another id would lead out of the run's folder
+            raise WorkspaceError(
+                f"{path}: run_id {run.run_id!r} differs from the name of its folder; accepted: {run_id!r}"
+            )
+        return run
 
     @contextmanager
     def staging(self, folder: Path) -> Iterator[Path]:
@@ -197,9 +227,14 @@ class Workspace:
         return True
 
     def delete_run(self, run_id: str) -> None:
-        """Delete a run and the data derived from it; its labels stay."""
+        """Delete a run, readable or not, and the data derived from it; its labels stay.
+
+        Raises:
+            WorkspaceError: there is no such run, or the folder cannot be changed.
+        """
         must_write(f"workspace {self.root}")
-        self.read_run(run_id)
+        if run_id not in self.run_ids():
+            raise WorkspaceError(f"no run {run_id!r} in {self.root}; see `ragtriage runs`")
         self._remove(self.runs_folder / run_id)
         if (self.scores_folder / run_id).exists():
             self._remove(self.scores_folder / run_id)
@@ -214,11 +249,10 @@ def clear_abandoned(folder: Path, alive: Callable[[int], bool] | None = None) ->
     """Remove temporary folders of processes of this host that no longer run."""
     alive = alive or _is_running
     with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries if entry.name.startswith((".staging-", ".deleted-"))]
+        names = [entry.name for entry in entries if entry.is_dir()]
     for name in names:
-        rest, _, _ = name.rpartition("-")
-        host, _, pid = rest.split("-", 1)[1].rpartition("-")
-        if host == socket.gethostname() and pid.isdigit() and not alive(int(pid)):
+        owner = _TEMPORARY.fullmatch(name)
+        if owner and owner["host"] == socket.gethostname() and not alive(int(owner["pid"])):
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
