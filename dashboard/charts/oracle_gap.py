@@ -12,8 +12,8 @@ from data.comparison.oracle_gap import GapEstimate, GapKind, OracleGap
 __all__ = ["PARTS", "oracle_gap_bars"]
 
 PARTS: Mapping[GapKind, str] = {
-    "retrieval": "Lost in retrieval",
-    "generation": "Lost in generation",
+    "retrieval": "Retrieval error",
+    "generation": "Generation error",
     "context": "Added by the context",
 }
 FILLS: Mapping[GapKind, tuple[str, str]] = {
@@ -24,10 +24,10 @@ FILLS: Mapping[GapKind, tuple[str, str]] = {
 
 
 def oracle_gap_bars(gap: OracleGap, cohorts: Mapping[GapKind, str], title: str) -> Chart:
-    """Return what each stage loses as bars with their 95 % intervals.
+    """Return the retrieval and the generation error as bars with their 95 % intervals.
 
     Args:
-        gap: the parts of the loss.
+        gap: the errors, and what the context adds.
         cohorts: the cases that the bar of a part leads to; parts without them lead nowhere.
         title: of the outcome metric.
     """

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from dashboard.charts.overview import case_map
 from dashboard.sections.diagnosis.failures import (
-    both_known,
-    context_metric_name,
-    context_metric_title,
-    obtained,
     pattern_table,
+    source_facts,
     stage_order,
     stage_table,
     symptom_list,
 )
 from dashboard.sections.diagnosis.oracle_gap import oracle_gap_section
-from dashboard.shell.components import draw, facts
+from dashboard.shell.components import draw, facts, metric_title
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import choose, slide
 from dashboard.wording.escaping import markdown_text
@@ -27,26 +25,30 @@ view = current_view()
 selection = view.selection
 
 st.title(f"Where do the cases of {markdown_text(view.labels[view.run.run_id])} go wrong?")
-signals = context_metrics_of(view.scored(view.run))
+context_metrics = context_metrics_of(view.scored(view.run))
 with st.container(border=True):
-    one, two, three, four = st.columns(4, gap="medium")
-    with one:
-        if signals:
-            titles = {name: context_metric_title(name, signals[0]) for name in signals}
-            choose("Context metric", "context_metric", signals, titles, shown=signals[0])
+    metric_column, context_column, faithfulness_column, relevancy_column = st.columns(4, gap="medium")
+    with metric_column:
+        if context_metrics:
+            default = context_metrics[0]
+            titles = {name: metric_title(name) for name in context_metrics}
+            titles[default] += " (default)"
+            choose("Context metric", "context_metric", context_metrics, titles, shown=default)
         else:
             st.caption("Context metric")
             st.write("none recorded")
-    with two:
-        slide("Context cut-off", "context", "A case below this has a context that lacks what it needs.")
-    with three:
+    with context_column:
+        slide("Context threshold", "context", "Below this, the context lacks what the question needs.")
+    with faithfulness_column:
         slide(
-            "Faithfulness cut-off",
+            "Faithfulness threshold",
             "faithfulness",
-            "A case below this says what its context does not support.",
+            "Below this, the answer makes claims that its context does not support.",
         )
-    with four:
-        slide("Answer relevancy cut-off", "relevancy", "A case below this does not address the question.")
+    with relevancy_column:
+        slide(
+            "Answer relevancy threshold", "relevancy", "Below this, the answer does not address the question."
+        )
 
 diagnosis = view.diagnosis(view.run)
 rate = diagnosis.pass_rate
@@ -56,7 +58,7 @@ facts(
         f"pass rate {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
         f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}",
         markdown_text(diagnosis.coverage.clause()),
-        *obtained(diagnosis),
+        *source_facts(diagnosis),
     ]
 )
 
@@ -64,27 +66,26 @@ st.subheader("Metric pattern")
 pattern_table(diagnosis)
 
 st.subheader("Failure stage of the bad cases")
-st.caption("First rule that matches wins; the order can be changed below.")
+st.caption("The first rule that matches wins; the order can be changed below.")
 stage_table(diagnosis)
 
 oracle_gap_section(view)
 
-st.subheader("Where the cases lie")
-values = diagnosis.features
-context, faithful = values.known("context"), values.known("faithfulness")
-if diagnosis.context_metric and both_known(context, faithful):
-    signal = context_metric_name(diagnosis.context_metric)
+st.subheader("Cases by context metric and faithfulness")
+context, faithfulness = (diagnosis.features.known(name) for name in ("context", "faithfulness"))
+n = int((np.isfinite(context) & np.isfinite(faithfulness)).sum())
+if diagnosis.context_metric and n:
+    thresholds = (selection.context, selection.faithfulness)
     draw(
-        case_map(context, faithful, (selection.context, selection.faithfulness), signal),
+        case_map(context, faithfulness, thresholds, metric_title(diagnosis.context_metric)),
         "case_map",
-        "Number of cases by context signal and faithfulness, with the cut-offs",
+        "Number of cases by context metric and faithfulness, with the thresholds",
     )
-    n = both_known(context, faithful)
-    facts([f"n = {n:,} of {count(view.run.n, 'case')} with both values", "dashed: cut-offs"])
+    facts([f"n = {n:,} of {count(view.run.n, 'case')} with both values", "dashed: thresholds"])
 else:
-    st.info("This map needs a context signal and faithfulness; the run has not both.")
+    st.info("This map needs a context metric and faithfulness; the run does not have both.")
 
-st.subheader("Symptoms of the means")
+st.subheader("Symptoms in the means")
 symptom_list(diagnosis)
 
 with st.expander("Order of the failure stages"):

@@ -30,7 +30,7 @@ def _cases_of(site: Site, pattern: str) -> int:
 def test_moving_a_cutoff_changes_the_counts_and_the_address(site: Site) -> None:
     site.open(f"diagnosis?project=iris&run={site.run_id('iris', 'crag')}")
     before = _cases_of(site, "hallucination")
-    slider = site.page.get_by_role("slider", name="Faithfulness cut-off")
+    slider = site.page.get_by_role("slider", name="Faithfulness threshold")
     slider.focus()
     for value in ("0.75", "0.7", "0.65", "0.6"):
         slider.press("ArrowLeft")

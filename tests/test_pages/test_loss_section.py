@@ -1,4 +1,4 @@
-"""The section that parts losses on the Diagnosis page: with no partner, an imported one, and several."""
+"""The oracle gap on the Diagnosis page: without an oracle-context run, with an imported one, and several."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.oracle_gap import oracle_gap_bars
 from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.sections.diagnosis.oracle_gap import TITLE
 from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.cases.comparison_cohorts import oracle_gap_cohort_key
@@ -60,19 +61,19 @@ def _open(
 
 def _words(app: AppTest) -> str:
     parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning, *app.error]
-    return "\n".join(str(one.value) for one in parts)
+    return "\n".join(str(part.value) for part in parts)
 
 
 def _bars(app: AppTest) -> dict[str, Any] | None:
-    for one in app.get("plotly_chart"):
-        bar: dict[str, Any] = json.loads(one.proto.spec)["data"][0]
-        if "Lost in generation" in (bar.get("y") or ()):
+    for chart in app.get("plotly_chart"):
+        bar: dict[str, Any] = json.loads(chart.proto.spec)["data"][0]
+        if "Generation error" in (bar.get("y") or ()):
             return bar
     return None
 
 
 def _keys(app: AppTest, kind: str) -> set[str]:
-    return {str(one.key) for one in app.get(kind)}
+    return {str(widget.key) for widget in app.get(kind)}
 
 
 def test_without_a_partner_a_run_with_gold_says_how_to_get_one(
@@ -81,7 +82,7 @@ def test_without_a_partner_a_run_with_gold_says_how_to_get_one(
     run = _add(workspace, _records(LOW), "v1")
     app = _open(workspace, monkeypatch)
     assert f"ragtriage generate {run.run_id} --context oracle" in _words(app)
-    assert "Lost in retrieval, or in generation?" in [one.value for one in app.subheader]
+    assert TITLE in [heading.value for heading in app.subheader]
     assert _bars(app) is None
 
 
@@ -90,7 +91,7 @@ def test_without_gold_there_is_one_line(workspace: RunStore, monkeypatch: pytest
     app = _open(workspace, monkeypatch)
     assert "names no gold" in _words(app)
     assert "ragtriage generate" not in _words(app)
-    assert "Lost in retrieval, or in generation?" not in [one.value for one in app.subheader]
+    assert TITLE not in [heading.value for heading in app.subheader]
 
 
 def test_an_imported_partner_gives_two_bars_with_intervals(
@@ -101,7 +102,7 @@ def test_an_imported_partner_gives_two_bars_with_intervals(
     app = _open(workspace, monkeypatch, run=run.run_id)
     bars = _bars(app)
     assert bars is not None
-    assert bars["y"] == ["Lost in retrieval", "Lost in generation"]
+    assert bars["y"] == ["Retrieval error", "Generation error"]
     assert [one[0] for one in bars["customdata"]] == [
         oracle_gap_cohort_key("retrieval", oracle.run_id, "correctness"),
         oracle_gap_cohort_key("generation", oracle.run_id, "correctness"),
@@ -160,7 +161,7 @@ def test_two_partners_and_a_closed_book_can_be_chosen_from(
     assert picker.value == made.run_id
     bars = _bars(app)
     assert bars is not None
-    assert bars["y"] == ["Lost in retrieval", "Lost in generation", "Added by the context"]
+    assert bars["y"] == ["Retrieval error", "Generation error", "Added by the context"]
     assert bars["customdata"][2] == [""]
     assert "+0.35" in bars["hovertext"][2]
     warned = "\n".join(str(one.value) for one in app.warning)
@@ -170,7 +171,7 @@ def test_two_partners_and_a_closed_book_can_be_chosen_from(
     assert app.session_state["selection"].other == other.run_id
     bars = _bars(app)
     assert bars is not None
-    assert "**0.00 [0.00, 0.31]** in generation" in _words(app)  # a bound: all ten answers are right
+    assert "generation error **0.00 [0.00, 0.31]**" in _words(app)  # a bound: all ten answers are right
     assert not app.warning
 
 
@@ -199,7 +200,7 @@ def test_a_generated_run_leads_back_and_an_imported_oracle_shows_its_one_bar(
     app = _open(workspace, monkeypatch, run=made.run_id)
     bars = _bars(app)
     assert bars is not None
-    assert bars["y"] == ["Lost in generation"]
+    assert bars["y"] == ["Generation error"]
     app.button(key="open_original").click().run()
     assert app.session_state["selection"].run == run.run_id
     alone = _open(workspace, monkeypatch, run=closed.run_id)
@@ -219,7 +220,7 @@ def test_a_run_given_one_passage_is_called_near_to_an_oracle(
     assert "one given passage" in _words(app)
     bars = _bars(app)
     assert bars is not None
-    assert bars["y"] == ["Lost in generation"]
+    assert bars["y"] == ["Generation error"]
 
 
 def _found(**losses: tuple[float, float, float]) -> OracleGap:

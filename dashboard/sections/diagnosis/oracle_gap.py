@@ -1,4 +1,4 @@
-"""What is lost in retrieval and what in generation: a section of the Diagnosis page."""
+"""Retrieval error and generation error, from an oracle-context run: a section of the Diagnosis page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from data.store.workspace import Run
 
 __all__ = ["oracle_gap_section"]
 
-TITLE = "Lost in retrieval, or in generation?"
+TITLE = "Oracle gap: retrieval error and generation error"
 GOLD_FIELDS = {"relevant", "relevant_spans"}
 
 
@@ -49,44 +49,47 @@ def _paired_runs(scored: ScoredRun, others: list[ScoredRun]) -> PairedRuns:
 
 @st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
 def _oracle_gap(
-    original: Diagnosis | None, oracle: Diagnosis, outcome: str, closed_book: Diagnosis | None
+    original: Diagnosis | None, oracle: Diagnosis, outcome_metric: str, closed_book: Diagnosis | None
 ) -> OracleGap:
-    return oracle_gap(original, oracle, outcome, closed_book)
+    return oracle_gap(original, oracle, outcome_metric, closed_book)
 
 
 def oracle_gap_section(view: View) -> None:
-    """Part what a run loses between retrieval and generation, where runs with other contexts allow it."""
+    """Split the errors of a run into retrieval and generation error, given an oracle-context run."""
     others = [view.scored(run) for run in view.sampled if "context_mode" in run.fields and run != view.run]
     partners = _paired_runs(view.scored(view.run), others)
     if partners.mode == CLOSED_BOOK:
-        _lead_back(view, "The answers of this run were given without documents")
+        _link_to_original(view, "The answers of this run were generated without documents")
     elif partners.mode == ORACLE:
-        _oracle_run(view)
+        st.subheader(TITLE)
+        _link_to_original(view, "The answers of this run come from given documents; nothing was retrieved")
+        outcome_metric = _outcome_picker([view.diagnosis(view.run)])
+        if outcome_metric is not None:
+            _show_gap(view, None, view.run, None, outcome_metric)
     elif partners.oracle:
-        _pair(view, partners)
+        _paired_section(view, partners)
     elif GOLD_FIELDS & set(view.run.fields):
         st.subheader(TITLE)
         st.info(
-            "Two bars would part what this run loses, retrieval from generation. They need answers to the "
-            "same questions from the gold documents: "
-            f"`ragtriage generate {view.run.run_id} --context oracle` asks Claude for them; or import such a "
-            "run with `context_mode` oracle."
+            "Separating retrieval errors from generation errors needs answers to the same questions from the "
+            f"gold documents: `ragtriage generate {view.run.run_id} --context oracle` asks Claude for them; "
+            "or import such a run with `context_mode` oracle."
         )
     else:
         st.caption(
-            "Losses of retrieval and of generation are not told apart: that needs a run of the same "
+            "Retrieval errors and generation errors cannot be separated: that needs a run of the same "
             "questions answered from the gold documents, and this run names no gold."
         )
 
 
-def _lead_back(view: View, told: str) -> None:
-    """Say that a run stands beside another one, and lead there."""
+def _link_to_original(view: View, reason: str) -> None:
+    """Explain why a run has no oracle gap of its own, with a button that opens its original run."""
     original = original_of(view.run, view.sampled)
     if original is None:
-        st.caption(f"{told}; losses of retrieval are told on a run that retrieved.")
+        st.caption(f"{reason}; the oracle gap is shown for runs with retrieved documents.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{told}; what its stages lose is told on the run whose questions it answers.")
+        st.caption(f"{reason}; the oracle gap is shown for the run whose questions it answers.")
         st.button(
             f"Open {markdown_text(view.labels[original.run_id])}",
             key="open_original",
@@ -94,181 +97,176 @@ def _lead_back(view: View, told: str) -> None:
         )
 
 
-def _oracle_run(view: View) -> None:
-    """Show what a run that was given the gold documents loses, which is generation alone."""
+def _paired_section(view: View, partners: PairedRuns) -> None:
+    """Show the oracle gap of a run that has one or more oracle-context runs."""
     st.subheader(TITLE)
-    _lead_back(view, "The answers of this run were given their documents, none was retrieved")
-    quality = _quality_picker([view.diagnosis(view.run)])
-    if quality is not None:
-        _show(view, None, view.run, None, quality)
-
-
-def _pair(view: View, partners: PairedRuns) -> None:
-    st.subheader(TITLE)
+    own = view.diagnosis(view.run)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        oracle = _oracle_picker(view, partners.oracle)
-        quality = _quality_picker([view.diagnosis(view.run), view.diagnosis(oracle)])
-    if quality is None:
+        by_id = {run.run_id: run for run in partners.oracle}
+        oracle = partners.oracle[0]
+        if len(by_id) > 1:
+            labels = {run_id: view.labels[run_id] for run_id in by_id}
+            oracle = by_id[choose("Oracle-context run", "other", list(by_id), labels, {}, width=380)]
+        outcome_metric = _outcome_picker([own, view.diagnosis(oracle)])
+    if outcome_metric is None:
         st.info(
-            f"{markdown_text(view.labels[oracle.run_id])} has answers from the gold documents, and no "
-            f"quality of the answers is measured in both runs. `ragtriage judge {view.run.run_id}` and "
-            f"`ragtriage judge {oracle.run_id}` measure them alike."
+            f"{markdown_text(view.labels[oracle.run_id])} has answers from the gold documents, but no "
+            f"outcome metric is measured in both runs. `ragtriage judge {view.run.run_id}` and "
+            f"`ragtriage judge {oracle.run_id}` measure both in the same way."
         )
         return
-    _show(view, view.run, oracle, _closed_book(view, partners.closed_book, quality), quality)
+    closed_book = (
+        run
+        for run in partners.closed_book
+        if outcome_metric in outcome_metrics_of([own, view.diagnosis(run)])
+    )
+    _show_gap(view, view.run, oracle, next(closed_book, None), outcome_metric)
 
 
-def _closed_book(view: View, runs: Sequence[Run], quality: str) -> Run | None:
-    """Pick the nearest run without documents that has the quality as well."""
-    mine = view.diagnosis(view.run)
-    return next((run for run in runs if quality in outcome_metrics_of([mine, view.diagnosis(run)])), None)
-
-
-def _oracle_picker(view: View, runs: Sequence[Run]) -> Run:
-    """Let a person choose among several runs with the gold documents."""
-    by_id = {run.run_id: run for run in runs}
-    if len(by_id) < 2:
-        return runs[0]
-    named = {run_id: view.labels[run_id] for run_id in by_id}
-    return by_id[choose("Answers from the gold documents", "other", list(by_id), named, {}, width=380)]
-
-
-def _quality_picker(sides: Sequence[Diagnosis]) -> str | None:
-    names = outcome_metrics_of(sides)
+def _outcome_picker(diagnoses: Sequence[Diagnosis]) -> str | None:
+    names = outcome_metrics_of(diagnoses)
     if len(names) < 2:
         return names[0] if names else None
-    return choose("Quality", "outcome", names, metric_title, {}, width=260)
+    return choose("Outcome metric", "outcome", names, metric_title, {}, width=260)
 
 
-def _show(view: View, original: Run | None, oracle: Run, closed: Run | None, quality: str) -> None:
-    found = _oracle_gap(
+def _show_gap(
+    view: View, original: Run | None, oracle: Run, closed_book: Run | None, outcome_metric: str
+) -> None:
+    gap = _oracle_gap(
         None if original is None else view.diagnosis(original),
         view.diagnosis(oracle),
-        quality,
-        None if closed is None else view.diagnosis(closed),
+        outcome_metric,
+        None if closed_book is None else view.diagnosis(closed_book),
     )
-    if not found.gaps[0].n:
-        st.info(f"{metric_title(quality)} is measured in both runs, and on no question in both.")
+    if not gap.gaps[0].n:
+        st.info(f"{metric_title(outcome_metric)} is measured in both runs, but on no question in both.")
         return
-    st.markdown(_sentence(found))
-    marks: dict[GapKind, str] = {
-        "retrieval": oracle_gap_cohort_key("retrieval", oracle.run_id, quality),
-        "generation": oracle_gap_cohort_key("generation", oracle.run_id, quality),
+    st.markdown(_summary(gap))
+    cohorts: dict[GapKind, str] = {
+        "retrieval": oracle_gap_cohort_key("retrieval", oracle.run_id, outcome_metric),
+        "generation": oracle_gap_cohort_key("generation", oracle.run_id, outcome_metric),
     }
-    alt = "What is lost in retrieval and in generation, with 95 % intervals"
-    hit = clicked(plotly_figure(oracle_gap_bars(found, marks, metric_title(quality))), "stage_losses", alt)
-    facts(_facts(view, found, oracle, closed))
-    _cautions(view, original, oracle, quality)
-    _buttons(found, marks)
+    figure = plotly_figure(oracle_gap_bars(gap, cohorts, metric_title(outcome_metric)))
+    point = clicked(figure, "stage_losses", "Retrieval error and generation error with 95 % intervals")
+    facts(_gap_facts(view, gap, oracle, closed_book))
+    _show_cautions(view, original, oracle, outcome_metric)
+    _cohort_buttons(gap, cohorts)
     with st.expander("The numbers"):
-        show_table(_rows(found), "Losses by stage with intervals")
-    if hit is not None and hit[0]:
-        open_cases(cohort=str(hit[0]))
+        show_table(
+            [
+                {
+                    "Part": PARTS[estimate.key],
+                    metric_title(outcome_metric): signed(estimate.value)
+                    if estimate.key == "context"
+                    else number(estimate.value),
+                    "95 % interval": interval_text(estimate.low, estimate.high),
+                    "Interval by": f"{estimate.method}, few questions"
+                    if estimate.too_few
+                    else estimate.method,
+                    "n": f"{estimate.n:,}",
+                }
+                for estimate in gap.gaps
+            ],
+            "Retrieval and generation error with intervals",
+        )
+    if point is not None and point[0]:
+        open_cases(cohort=str(point[0]))
 
 
-def _sentence(found: OracleGap) -> str:
-    name = f"**{metric_title(found.outcome_metric)}**"
-    generation, retrieval = found.gap("generation"), found.gap("retrieval")
-    lost = "" if generation is None else f"{number(generation.value)} {_ends(generation)}"
+def _summary(gap: OracleGap) -> str:
+    """Return the means and both errors with their intervals, as a sentence."""
+    name = f"**{metric_title(gap.outcome_metric)}**"
+    generation, retrieval = gap.gap("generation"), gap.gap("retrieval")
+    generation_error = "" if generation is None else _estimate_text(generation)
     if retrieval is None:
-        return f"{name} is {number(found.oracle)} with the documents given: **{lost}** is lost in generation."
+        return (
+            f"{name} is {number(gap.oracle)} of 1 with the documents given: the generation error is "
+            f"**{generation_error}**."
+        )
+    caveat = ""
+    if retrieval.high < 0:
+        caveat = " The gold documents did worse than the retrieved ones: check whether the gold is complete."
+    elif retrieval.low <= 0:
+        caveat = " The interval of the retrieval error includes 0, so that error is not certain."
     return (
-        f"{name} is {number(found.retrieved)} as retrieved and {number(found.oracle)} with the gold "
-        f"documents, of 1 at best: **{_minus(retrieval.value)} {_ends(retrieval)}** is lost in retrieval, "
-        f"**{lost}** in generation.{_certain(retrieval)}"
+        f"{name} is {number(gap.retrieved)} as retrieved and {number(gap.oracle)} with the gold documents, "
+        f"of 1 at best: the retrieval error is **{_estimate_text(retrieval)}**, the generation error "
+        f"**{generation_error}**.{caveat}"
     )
 
 
-def _certain(retrieval: GapEstimate) -> str:
-    if retrieval.high < 0:
-        return " The gold documents did worse than the retrieved ones: see whether the gold is all there is."
-    return " The first interval includes 0, so it is not certain." if retrieval.low <= 0 else ""
+def _estimate_text(estimate: GapEstimate) -> str:
+    text = f"{number(estimate.value)} {interval_text(estimate.low, estimate.high)}"
+    return text.replace("-", "−")
 
 
-def _minus(value: float) -> str:
-    return number(value).replace("-", "−")
-
-
-def _ends(one: GapEstimate) -> str:
-    return interval_text(one.low, one.high).replace("-", "−")
-
-
-def _facts(view: View, found: OracleGap, oracle: Run, closed: Run | None) -> list[str]:
+def _gap_facts(view: View, gap: OracleGap, oracle: Run, closed_book: Run | None) -> list[str]:
     names = ("this run", "gold documents", "no documents")
-    told = {name: ", ".join(of) for name, of in zip(names, found.sources, strict=True) if of}
-    alike = len(set(told.values())) == 1
-    by = next(iter(told.values())) if alike else "; ".join(f"{name} {of}" for name, of in told.items())
-    beside = None if found.gap("context") is None or closed is None else closed
+    sources = {name: ", ".join(of_run) for name, of_run in zip(names, gap.sources, strict=True) if of_run}
+    same_source = len(set(sources.values())) == 1
+    sources_text = (
+        next(iter(sources.values()))
+        if same_source
+        else "; ".join(f"{name} {source}" for name, source in sources.items())
+    )
+    interval_methods = dict.fromkeys(METHODS.get(estimate.method, estimate.method) for estimate in gap.gaps)
     return [
-        f"n = {count(found.gaps[0].n, 'question')}"
-        + (" with both, repeats averaged" if found.gap("retrieval") else ", repeats averaged"),
-        f"{count(found.unpaired, 'question')} measured here without a value from the gold documents, so in "
-        "neither bar"
-        if found.unpaired
+        f"n = {count(gap.gaps[0].n, 'question')}"
+        + (" with both, repeats averaged" if gap.gap("retrieval") else ", repeats averaged"),
+        f"left out, without a value from the gold documents: {count(gap.unpaired, 'question')}"
+        if gap.unpaired
         else "",
-        f"gold documents: {markdown_text(view.labels[oracle.run_id])}" if found.gap("retrieval") else "",
-        f"no documents: {markdown_text(view.labels[beside.run_id])}, {number(found.closed_book)}"
-        if beside
+        f"gold documents: {markdown_text(view.labels[oracle.run_id])}" if gap.gap("retrieval") else "",
+        f"no documents: {markdown_text(view.labels[closed_book.run_id])}, {number(gap.closed_book)}"
+        if closed_book is not None and gap.gap("context") is not None
         else "",
-        f"{metric_title(found.outcome_metric)}: {by}",
-        _methods(found),
-        "few questions: take it as a hint" if any(one.too_few for one in found.gaps) else "",
+        f"{metric_title(gap.outcome_metric)}: {sources_text}",
+        f"95 %: {', '.join(interval_methods)}",
+        "few questions: only a hint" if any(estimate.too_few for estimate in gap.gaps) else "",
         "click a bar for its cases",
     ]
 
 
-def _methods(found: OracleGap) -> str:
-    return "95 %: " + ", ".join(dict.fromkeys(METHODS.get(one.method, one.method) for one in found.gaps))
-
-
-def _cautions(view: View, original: Run | None, oracle: Run, quality: str) -> None:
-    """Say what keeps the bars from meaning what they say."""
+def _show_cautions(view: View, original: Run | None, oracle: Run, outcome_metric: str) -> None:
+    """List what else could explain the gap besides the context."""
     if original is None:
         if given_one(view.scored(oracle)):
-            st.caption(f"Read with care: {ONE_PASSAGE}.")
+            st.caption(f"Interpret with care: {ONE_PASSAGE}.")
         return
-    told = cautions(original, oracle, view.scored(oracle))
-    told += [OWN_CONTEXT[quality]] if quality in OWN_CONTEXT else []
-    if not told:
+    caveats = cautions(original, oracle, view.scored(oracle))
+    if outcome_metric in OWN_CONTEXT:
+        caveats.append(OWN_CONTEXT[outcome_metric])
+    if not caveats:
         return
-    lines = "\n".join(f"- {markdown_text(one)}" for one in told)
     remedy = ""
     if "generated_from" in oracle.config and "generated_from" not in original.config:
         remedy = (
-            f"\n\n`ragtriage generate {original.run_id} --context retrieved` puts this run's questions and "
-            "documents to the same generator and prompt; the bars of that run are those of the context alone."
+            f"\n\n`ragtriage generate {original.run_id} --context retrieved` answers this run's questions "
+            "from its own documents with the same generator and prompt; from that run to the oracle run, only "
+            "the context differs."
         )
-    st.warning(f"The bars speak of the context alone only where nothing else differs.\n{lines}{remedy}")
+    lines = "\n".join(f"- {markdown_text(caveat)}" for caveat in caveats)
+    st.warning(
+        f"The errors can be read as the effect of the context only if nothing else differs.\n{lines}{remedy}"
+    )
 
 
-def _buttons(found: OracleGap, marks: dict[GapKind, str]) -> None:
-    lost, wrong = found.counts[(False, True)], found.counts[(False, False)]
-    worse = found.counts[(True, False)]
+def _cohort_buttons(gap: OracleGap, cohorts: dict[GapKind, str]) -> None:
+    retrieval_errors, generation_errors = gap.counts[(False, True)], gap.counts[(False, False)]
+    worse = gap.counts[(True, False)]
     with st.container(horizontal=True, vertical_alignment="center"):
-        if found.gap("retrieval") and st.button(
-            f"Cases lost in retrieval ({count(lost, 'question')})", key="cases_retrieval", disabled=not lost
+        if gap.gap("retrieval") and st.button(
+            f"Right only with gold ({count(retrieval_errors, 'question')})",
+            key="cases_retrieval",
+            disabled=not retrieval_errors,
         ):
-            open_cases(cohort=marks["retrieval"])
+            open_cases(cohort=cohorts["retrieval"])
         if st.button(
-            f"Cases wrong with gold too ({count(wrong, 'question')})",
+            f"Wrong with gold too ({count(generation_errors, 'question')})",
             key="cases_generation",
-            disabled=not wrong,
+            disabled=not generation_errors,
         ):
-            open_cases(cohort=marks["generation"])
+            open_cases(cohort=cohorts["generation"])
         more = f"; right as retrieved and wrong with gold: {count(worse, 'question')}" if worse else ""
-        st.caption(f"right from {number(found.right)}{more}")
-
-
-def _rows(found: OracleGap) -> list[dict[str, str]]:
-    return [
-        {
-            "Part": PARTS[one.key],
-            f"{metric_title(found.outcome_metric)}": signed(one.value)
-            if one.key == "context"
-            else number(one.value),
-            "95 % interval": interval_text(one.low, one.high),
-            "Interval by": f"{one.method}, few questions" if one.too_few else one.method,
-            "n": f"{one.n:,}",
-        }
-        for one in found.gaps
-    ]
+        st.caption(f"an answer is right from {number(gap.right)}{more}")
