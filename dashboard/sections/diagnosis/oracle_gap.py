@@ -243,8 +243,8 @@ def _show_cautions(view: View, original: Run | None, oracle: Run, outcome_metric
     if "generated_from" in oracle.config and "generated_from" not in original.config:
         remedy = (
             f"\n\n`ragtriage generate {original.run_id} --context retrieved` answers this run's questions "
-            "from its own documents with the same generator and prompt; from that run to the oracle run, only "
-            "the context differs."
+            "from its own documents with the same generator and prompt; between that run and the oracle "
+            "run, only the context differs."
         )
     lines = "\n".join(f"- {markdown_text(caveat)}" for caveat in caveats)
     st.warning(
