@@ -251,7 +251,7 @@ def test_a_reading_in_parts_says_so_under_its_case(tmp_path: Path, monkeypatch: 
     assert parts > 1
     app = opened(store, monkeypatch, run)
     app.switch_page("views/cases.py").run()
-    assert f"read in {parts} parts: completeness rests on the first" in said(app)
+    assert f"read in {parts} parts: completeness is judged from the first" in said(app)
 
 
 def test_a_running_job_shows_its_progress_and_no_second_form(
