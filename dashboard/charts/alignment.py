@@ -113,7 +113,7 @@ def version_rates(rates: Sequence[VersionRate]) -> go.Figure:
         ticksuffix="  ",
     )
     figure.update_xaxes(
-        title="answers that pass over the first document, 95 % interval",
+        title="answers that ignore the top-ranked document, 95 % interval",
         range=[-0.02, 1.02],
         tickformat=".0%",
         automargin=True,
@@ -193,12 +193,12 @@ def _error_bars(values: Sequence[Interval], **style: Any) -> dict[str, object]:
 def group_bars(groups: Sequence[Group], cohort: str, axis: str) -> Chart:
     """Return the rate of ignored first documents by group; a bar leads to the cohort of its cases."""
     alert = ReferenceLine(ALERT, False, VERMILION, name=f"alert above {percent(ALERT)}", position="top right")
-    return replace(_bars(groups, cohort, axis, "pass over the first document"), lines=(alert,))
+    return replace(_bars(groups, cohort, axis, "ignore the top-ranked document"), lines=(alert,))
 
 
 def rank_bars(groups: Sequence[Group]) -> Chart:
     """Return how often each rank is used."""
-    return _bars(groups, "used_rank", "rank", "answers that draw on it")
+    return _bars(groups, "used_rank", "rank", "answers that use it")
 
 
 def _bars(groups: Sequence[Group], cohort: str, axis: str, value_title: str) -> Chart:

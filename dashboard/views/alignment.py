@@ -1,4 +1,4 @@
-"""Alignment: does the answer draw on what was ranked first?"""
+"""Alignment: do the answers use the top-ranked document?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard.sections.alignment import (
     advice,
+    context_use_in,
     gap_section,
     gold_rank_section,
     k_section,
@@ -13,7 +14,6 @@ from dashboard.sections.alignment import (
     rates_of,
     source_picker,
     split_section,
-    use_in,
     version_section,
 )
 from dashboard.shell.session import current_view
@@ -21,29 +21,27 @@ from dashboard.shell.widgets import k_picker
 from dashboard.wording.escaping import markdown_text
 
 view = current_view()
-st.title("Does the answer draw on what was ranked first?")
+st.title("Do the answers use the top-ranked document?")
 scored = view.scored(view.run)
-found = use_in(scored)
-if found is None:
+context_use = context_use_in(scored)
+if context_use is None:
     st.info(
-        f"{markdown_text(view.labels[view.run.run_id])} has no answers with retrieved texts that are "
-        f"not refusals, "
-        "so there is no use of documents to look at. Samples can carry `answer` with `retrieved` texts "
-        "(use is then "
-        "estimated from words), `used` ranks, or `citations`."
+        f"{markdown_text(view.labels[view.run.run_id])} has no answers with retrieved texts that are not "
+        "refusals, so context use cannot be shown. Samples can carry `answer` with `retrieved` texts (use is "
+        "then estimated from words), `used` ranks, or `citations`."
     )
     st.stop()
 
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    origin = source_picker(found)
+    source = source_picker(context_use)
     k = k_picker(view.run)
 rates = {rate.source: rate for rate in rates_of(scored)}
-advice(found, rates[origin])
+advice(context_use, rates[source])
 
 st.subheader("Every version")
 version_section(view)
-split_section(scored, found, origin)
-rank_section(scored, found, origin)
-k_section(scored, found, origin, k)
-gap_section(scored, found, origin)
-gold_rank_section(scored, found)
+split_section(scored, context_use, source)
+rank_section(scored, context_use, source)
+k_section(scored, context_use, source, k)
+gap_section(scored, context_use, source)
+gold_rank_section(scored, context_use)

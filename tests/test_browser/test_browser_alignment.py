@@ -16,7 +16,7 @@ PROJECT = "two origins"
 
 
 def _load(site: Site) -> None:
-    """Six judged answers, of which two pass over rank 1, and six imported ones, of which four do."""
+    """Six judged answers, of which two ignore rank 1, and six imported ones, of which four do."""
     records = []
     for at in range(12):
         origin, least = ("judge", 2) if at < 6 else ("imported", 4)
@@ -77,6 +77,6 @@ def test_the_address_gives_origin_and_k_back_in_a_new_window(site: Site) -> None
     other.goto(site.page.url)
     for page in (site.page, other):
         main = page.locator("[data-testid=stMain]")
-        expect(main).to_contain_text("67 % of the answers pass over the first document", timeout=30_000)
+        expect(main).to_contain_text("67 % of the answers ignore the top-ranked document", timeout=30_000)
         expect(main).to_contain_text("wasted context@2: 50 %", timeout=30_000)
     other.close()

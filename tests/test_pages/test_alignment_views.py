@@ -270,7 +270,7 @@ def test_an_origin_the_run_has_not_gives_way_to_the_first(
     app = _open(workspace, monkeypatch, project="p", source=origin)
     assert not app.exception
     words = _words(app)
-    assert "**67 %** of the answers pass over the first document" in words
+    assert "**67 %** of the answers ignore the top-ranked document" in words
     assert "n = 3 questions, judged, exact interval; few questions" in words
 
 
@@ -281,6 +281,6 @@ def test_every_bundled_project_shows_rates_or_says_why_not(
     for project in demo.projects():
         app = _open(demo, monkeypatch, project=project)
         assert not app.exception, project
-        shown[project] = "of the answers pass over the first document" in _words(app)
+        shown[project] = "of the answers ignore the top-ranked document" in _words(app)
         assert shown[project] or app.info or "Only the means of" in _words(app), project
     assert {project for project, rates in shown.items() if rates} == {"clapnq", "ragchecker", "mtrag", "iris"}
