@@ -88,7 +88,7 @@ class VersionPoint:
 
     Attributes:
         label: its name.
-        one: its mean; None where it does not have the metric.
+        summary: its mean; None where it does not have the metric.
         uncomputed: whether its 0 looks like a value that was not computed.
     """
 

@@ -1,4 +1,4 @@
-"""Benchmarks: how do we stand against published results and targets?"""
+"""Benchmarks: how does this run compare with published results and targets?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dashboard.sections.benchmarks import (
 from dashboard.shell.session import current_view
 
 view = current_view()
-st.title("How do we stand against published results and targets?")
+st.title("How does this run compare with published results and targets?")
 published = published_in(view)
 table, against = table_picker(published.tables)
 against_section(view, table, against)
@@ -23,6 +23,6 @@ band_section(view, published.bands, against)
 progress_section(view, published.bands)
 finding_section(view, published.tables)
 st.caption(
-    "Add rows of your own as JSON in the folder `benchmarks` of the workspace; the format is in "
-    "docs/benchmarks.md."
+    "To add your own results, put JSON files in the folder `benchmarks` of the workspace; "
+    "docs/benchmarks.md describes the format."
 )
