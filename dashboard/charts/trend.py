@@ -14,12 +14,12 @@ from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number
 from data.comparison.trend import Level
 
-__all__ = ["LOOKS", "OTHER_GROUND", "TrendMark", "trend_lines"]
+__all__ = ["LOOKS", "NOT_COMPARABLE", "TrendMark", "trend_lines"]
 
 MOST_TICKS = 20  # names below the axis; with more runs, every second or third is named
 LONGEST_TICK, LONGEST_RELEASE = 22, 24
 RING = 21  # pixels
-OTHER_GROUND = "other ground than the baseline"
+NOT_COMPARABLE = "not fully comparable with the baseline"
 LOOKS = {
     "regression": (VERMILION, "triangle-down", 13),
     "worse": (ORANGE, "triangle-down", 11),
@@ -42,13 +42,13 @@ class TrendMark:
     Attributes:
         run_id: the run.
         label: its name.
-        when: when it was made, in UTC.
+        when: when it was created, in UTC.
         level: the metric in it.
-        look: what it is to the baseline, a key of LOOKS.
-        told: the difference to the baseline in words, "" for none.
-        other_ground: whether questions, data set, judge or source differ from the baseline's.
+        look: its outcome against the baseline, a key of LOOKS.
+        difference_text: the difference to the baseline in words, "" for none.
+        not_comparable: whether questions, data set, judge or source differ from the baseline's.
         current: whether it is the run on display.
-        release: what the release is called, "" for a run that is none.
+        release: name of the release, "" for a run that is none.
     """
 
     run_id: str
@@ -57,7 +57,7 @@ class TrendMark:
     level: Level
     look: str
     difference_text: str = ""
-    other_ground: bool = False
+    not_comparable: bool = False
     current: bool = False
     release: str = ""
 
@@ -100,9 +100,9 @@ def trend_lines(
 
 
 def _add_rings(figure: go.Figure, measured: Sequence[tuple[object, TrendMark]]) -> None:
-    """Draw rings: a square where the ground differs from the baseline, a circle for the run on display."""
+    """Draw rings: a square where not fully comparable with the baseline, a circle for the run on display."""
     rings = (
-        (OTHER_GROUND, "square-open", GREY, [run for run in measured if run[1].other_ground]),
+        (NOT_COMPARABLE, "square-open", GREY, [run for run in measured if run[1].not_comparable]),
         ("on display", "circle-open", BLUE, [run for run in measured if run[1].current]),
     )
     for name, symbol, colour, points in rings:

@@ -1,4 +1,4 @@
-"""The pieces of the Runs page: loading with a preview, the list, and one run's facts and changes."""
+"""Loading with a preview, the list of runs, and the details and settings of one run: the Runs page."""
 
 from __future__ import annotations
 
@@ -43,32 +43,32 @@ __all__ = [
     "loader",
     "run_changes",
     "run_detail",
-    "run_marks",
+    "run_labels",
     "run_table",
 ]
 
 HISTORY = 12  # changes of the baseline that are listed
 
 
-def run_marks(view: View) -> dict[str, list[str]]:
-    """Give what the runs of the project are marked with: baseline, release, tags."""
+def run_labels(view: View) -> dict[str, list[str]]:
+    """Return the labels of each run by id: baseline, release, tags."""
     ledger = view.store.ledger
-    found: dict[str, list[str]] = {}
+    labels: dict[str, list[str]] = {}
     baseline = ledger.baselines().get(view.project)
     if baseline:
-        found[baseline] = ["baseline"]
+        labels[baseline] = ["baseline"]
     for run_id, release in releases_of(ledger, view.project).items():
-        found.setdefault(run_id, []).append(f"release {release.name}")
+        labels.setdefault(run_id, []).append(f"release {release.name}")
     for run_id, tags in ledger.tags().items():
-        found.setdefault(run_id, []).extend(tags)
-    return found
+        labels.setdefault(run_id, []).extend(tags)
+    return labels
 
 
 def run_changes(view: View, run: Run) -> None:
-    """Show who set the baseline, and draw the controls that change a run; exports for everyone."""
+    """Draw the controls that change a run, the exports, and the history of the baseline."""
     if may_write():
-        _names(view, run)
-        _standing(view, run)
+        _name_and_tags(view, run)
+        _baseline_and_release(view, run)
     with st.container(horizontal=True, vertical_alignment="center"):
         with st.popover("Export", on_change="rerun") as box:
             if box.open:
@@ -82,7 +82,7 @@ def run_changes(view: View, run: Run) -> None:
     _history(view)
 
 
-def _names(view: View, run: Run) -> None:
+def _name_and_tags(view: View, run: Run) -> None:
     ledger = view.store.ledger
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.text_input(
@@ -103,46 +103,46 @@ def _names(view: View, run: Run) -> None:
         )
         tags = ledger.tags().get(run.run_id, [])
         if tags:
-            gone = st.selectbox("Tags", tags, key=f"tags_{run.run_id}", width=140)
-            st.button("Remove tag", key="remove_tag", on_click=lambda: ledger.untag(run.run_id, gone))
+            removed = st.selectbox("Tags", tags, key=f"tags_{run.run_id}", width=140)
+            st.button("Remove tag", key="remove_tag", on_click=lambda: ledger.untag(run.run_id, removed))
 
 
-def _standing(view: View, run: Run) -> None:
-    """Let a person make the run the baseline, or mark it as a release."""
+def _baseline_and_release(view: View, run: Run) -> None:
+    """Draw the controls that make the run the baseline or a release."""
     ledger = view.store.ledger
-    current = releases_of(ledger, run.project).get(run.run_id)
+    release = releases_of(ledger, run.project).get(run.run_id)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name_box(160)
-        given = st.text_input(
+        release_name = st.text_input(
             "Release",
-            value="" if current is None else current.name,
+            value="" if release is None else release.name,
             key=f"release_{run.run_id}",
             placeholder="2.4.0",
             width=220,
             max_chars=LONGEST_RELEASE,
         )
         st.button(
-            "Mark as release", key="mark_release", on_click=attempt, disabled=not given.strip(),
-            args=(lambda: mark_release(ledger, run.project, run.run_id, given, current_user()),),
+            "Mark as release", key="mark_release", on_click=attempt, disabled=not release_name.strip(),
+            args=(lambda: mark_release(ledger, run.project, run.run_id, release_name, current_user()),),
         )  # fmt: skip
-        if current is not None:
-            st.button("Not a release", key="unmark_release", on_click=_unmark, args=(view, run))
+        if release is not None:
+            st.button("Remove release", key="unmark_release", on_click=_unmark, args=(view, run))
         if ledger.baselines().get(run.project) == run.run_id:
-            st.button("No baseline any more", key="clear_baseline", on_click=_clear, args=(view, run))
+            st.button("Remove baseline", key="clear_baseline", on_click=_clear, args=(view, run))
         elif not run.means:
             st.button("Make it the baseline", key="set_baseline", on_click=_set_baseline, args=(view, run))
 
 
 def _history(view: View) -> None:
-    """Say which run is the baseline, who set it and when, and what it was before."""
+    """Show which run is the baseline, who set it and when, and the baselines before it."""
     moves = baseline_history(view.store.ledger, view.project)
     if not moves:
-        st.caption("Baseline: none is set; the run before the one on display stands in for it.")
+        st.caption("Baseline: none is set; the run before the one on display is used instead.")
         return
-    newest, *earlier = [markdown_text(baseline_move_text(one, view.labels)) for one in moves[:HISTORY]]
-    facts([f"Baseline: {newest}", "" if earlier else "never moved"])
+    newest, *earlier = [markdown_text(baseline_move_text(move, view.labels)) for move in moves[:HISTORY]]
+    facts([f"Baseline: {newest}", "" if earlier else "never changed"])
     if earlier:
-        with st.expander(f"Where the baseline was before ({len(moves) - 1:,})"):
+        with st.expander(f"Earlier baselines ({len(moves) - 1:,})"):
             for line in earlier:
                 st.caption(line)
             if len(moves) > HISTORY:
@@ -185,7 +185,7 @@ def _unmark(view: View, run: Run) -> None:
     def change() -> str:
         unmark_release(view.store.ledger, run.project, run.run_id, current_user())
         st.session_state[f"release_{run.run_id}"] = ""
-        return "This run is no release any more."
+        return "This run is no longer a release."
 
     attempt(change)
 
@@ -199,107 +199,111 @@ def _delete(view: View, run: Run) -> None:
     attempt(change)
 
 
-SHOWN = ("faithfulness", "answer_relevancy", "context_recall", "context_precision", "recall@5", "ndcg@5")
+HEADLINE = ("faithfulness", "answer_relevancy", "context_recall", "context_precision")
 
 
 def loader(store: RunStore, project: str) -> None:
-    """Upload files or name a path, see how they would be read, and load them."""
+    """Draw the upload of files or a path, a preview of how they are read, and the button to load them."""
     uploads = st.file_uploader("Files", accept_multiple_files=True, key="uploads")
     path = st.text_input("or a path on this machine", key="upload_path", placeholder="/data/results.jsonl")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         target = st.text_input("Project", value=project, key="upload_project", width=200)
         name = st.text_input("Name of the run", key="upload_name", placeholder="from the file", width=220)
         form = st.selectbox("Format", ["auto", *FORMATS], key="upload_format", width=200)
-    beside = _beside()
-    sources = [_uploaded(one) for one in uploads]
+    options = replace(_auxiliary_files(), name=name.strip() or None, format=form)
+    files = [_uploaded(upload) for upload in uploads]
     if path.strip():
-        sources.append(InputFile.from_path(Path(path.strip()).expanduser()))
-    if not sources:
-        formats = "; ".join(f"{one.title}: {one.accepts}" for one in FORMATS.values())
-        st.caption(f"Accepted: {markdown_text(formats)}. Gzip is unpacked.")
+        files.append(InputFile.from_path(Path(path.strip()).expanduser()))
+    if not files:
+        formats = "; ".join(f"{importer.title}: {importer.accepts}" for importer in FORMATS.values())
+        st.caption(f"Accepted: {markdown_text(formats)}. Gzip files are unpacked.")
         return
-    ready = [
-        pair
-        for pair in (
-            _previewed(source, replace(beside, name=name.strip() or None, format=form)) for source in sources
-        )
-        if pair is not None
-    ]
+    previews = [_previewed(file, options) for file in files]
+    ready = [file_and_options for file_and_options in previews if file_and_options is not None]
     if st.button(f"Load {count(len(ready), 'file')}", type="primary", key="load", disabled=not ready):
         _load(store, ready, target.strip() or "default")
 
 
-def _beside() -> Options:
-    """Take what may come beside a run: labels, questions and documents."""
-    with st.expander("Relevance labels and texts beside the run: TREC, BEIR"):
-        boxes = {
+def _auxiliary_files() -> Options:
+    """Draw the uploads of relevance labels, questions and documents, and return them as options."""
+    with st.expander("Separate files of relevance labels, questions and documents: TREC, BEIR"):
+        titles = {
             "qrels": "Relevance labels (qrels)",
             "queries": "Questions (queries.jsonl, or id and text)",
             "corpus": "Documents (corpus.jsonl)",
         }
-        files = {name: st.file_uploader(title, key=f"upload_{name}") for name, title in boxes.items()}
-    given = {name: None if one is None else _uploaded(one) for name, one in files.items()}
-    return Options(qrels=given["qrels"], queries=given["queries"], corpus=given["corpus"])
+        uploads = {name: st.file_uploader(title, key=f"upload_{name}") for name, title in titles.items()}
+    files = {name: None if upload is None else _uploaded(upload) for name, upload in uploads.items()}
+    return Options(qrels=files["qrels"], queries=files["queries"], corpus=files["corpus"])
 
 
-def _uploaded(file: Any) -> InputFile:
-    return InputFile.from_bytes(file.name, file.getvalue())
+def _uploaded(upload: Any) -> InputFile:
+    return InputFile.from_bytes(upload.name, upload.getvalue())
 
 
-def _previewed(source: InputFile, plain: Options) -> tuple[InputFile, Options] | None:
-    """Show how a file would be read; None where it cannot be."""
-    st.markdown(f"**{markdown_text(source.name)}**")
+def _previewed(file: InputFile, options: Options) -> tuple[InputFile, Options] | None:
+    """Show how a file would be read; return it with its options, or None where it cannot be read."""
+    st.markdown(f"**{markdown_text(file.name)}**")
     try:
-        seen = preview(source, plain)
-        options = replace(plain, mapping=_mapping(source, seen))
+        file_preview = preview(file, options)
+        options = replace(options, mapping=_mapping(file, file_preview))
         if options.mapping:
-            seen = preview(source, options)
+            file_preview = preview(file, options)
     except DataError as error:
-        _problems(error)
+        _show_errors(error)
         return None
-    _show_preview(seen)
-    return None if seen.total_errors else (source, options)
+    _show_preview(file_preview)
+    return None if file_preview.total_errors else (file, options)
 
 
-def _mapping(source: InputFile, seen: Preview) -> dict[str, str]:
-    """Let a person correct how columns were understood; gives only what was changed."""
-    if not seen.mapping:
+def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
+    """Draw an editable table of how columns are read; return only what was changed."""
+    if not file_preview.mapping:
         return {}
-    rows = [{"Column": one.column, "Read as": one.field, "Example": one.example} for one in seen.mapping]
+    rows = [
+        {"Column": mapped.column, "Read as": mapped.field, "Example": mapped.example}
+        for mapped in file_preview.mapping
+    ]
     st.caption("How the columns are read; change “Read as” to correct it. Empty keeps a column as extra.")
     edited = st.data_editor(
-        rows, hide_index=True, disabled=["Column", "Example"], key=f"mapping_{source.name}", height="content"
+        rows, hide_index=True, disabled=["Column", "Example"], key=f"mapping_{file.name}", height="content"
     )
     return {
         row["Column"]: (row["Read as"] or "").strip()
-        for row, one in zip(edited, seen.mapping, strict=True)
-        if (row["Read as"] or "").strip() != one.field
+        for row, mapped in zip(edited, file_preview.mapping, strict=True)
+        if (row["Read as"] or "").strip() != mapped.field
     }
 
 
-def _show_preview(seen: Preview) -> None:
-    more = "" if seen.complete else " (and more: the first records were read)"
-    runs = ", ".join(f"{markdown_text(run.name)} ({run.count:,})" for run in seen.runs[:12])
-    facts([f"format {FORMATS[seen.format].title}", f"{count(len(seen.runs), 'run')}: {runs}{more}"])
-    for note in dict.fromkeys(note for run in seen.runs for note in run.notes):
+def _show_preview(file_preview: Preview) -> None:
+    more = "" if file_preview.complete else " (only the first records were read)"
+    runs = ", ".join(f"{markdown_text(run.name)} ({run.count:,})" for run in file_preview.runs[:12])
+    facts(
+        [
+            f"format {FORMATS[file_preview.format].title}",
+            f"{count(len(file_preview.runs), 'run')}: {runs}{more}",
+        ]
+    )
+    for note in dict.fromkeys(note for run in file_preview.runs for note in run.notes):
         st.caption(f"· {markdown_text(note)}")
-    if seen.total_errors:
+    if file_preview.total_errors:
         st.error(
-            "\n".join(f"- {markdown_text(str(one))}" for one in seen.errors),
-            title=f"{count(seen.total_errors, 'problem')}; nothing of this file can be loaded",
+            "\n".join(f"- {markdown_text(str(error))}" for error in file_preview.errors),
+            title=f"{count(file_preview.total_errors, 'problem')}; nothing in this file can be loaded",
         )
         return
-    names, missing = computable(seen.records)
-    shown = sorted({name.partition("@")[0] for name in names})
-    st.markdown(f"**Will be measured:** {markdown_text(', '.join(shown)) or 'nothing'}")
-    with st.expander(f"Will not be computable ({len(missing)}), and why"):
+    names, missing = computable(file_preview.records)
+    metrics = sorted({name.partition("@")[0] for name in names})
+    st.markdown(f"**Will be measured:** {markdown_text(', '.join(metrics)) or 'nothing'}")
+    with st.expander(f"Cannot be computed ({len(missing)}), and why"):
         show_table(
-            [{"Metric": key, "Why": why} for key, why in missing.items()], "Metrics that stay unmeasured"
+            [{"Metric": metric, "Why": reason} for metric, reason in missing.items()],
+            "Metrics that cannot be computed",
         )
 
 
-def _problems(error: DataError) -> None:
-    lines = [str(one) for one in error.errors] if isinstance(error, InputError) else [str(error)]
+def _show_errors(error: DataError) -> None:
+    lines = [str(line) for line in error.errors] if isinstance(error, InputError) else [str(error)]
     total = error.total if isinstance(error, InputError) else 1
     st.error(
         "\n".join(f"- {markdown_text(line)}" for line in lines),
@@ -315,16 +319,16 @@ def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: 
         bar.progress(min(share, 1.0), f"{step.doing} {markdown_text(step.run)}: {step.done:,}")
 
     loaded: list[Run] = []
-    for source, options in ready:
+    for file, options in ready:
         try:
-            found = import_source(store, source, options, project, watch)
+            imports = import_source(store, file, options, project, watch)
         except DataError as error:
-            _problems(error)
+            _show_errors(error)
             continue
-        loaded += [one.run for one in found]
-        fresh = sum(one.status == "imported" for one in found)
-        there = len(found) - fresh
-        st.success(f"{markdown_text(source.name)}: {count(fresh, 'run')} loaded, {there} there already.")
+        loaded += [imported.run for imported in imports]
+        n_new = sum(imported.status == "imported" for imported in imports)
+        n_existing = len(imports) - n_new
+        st.success(f"{markdown_text(file.name)}: {count(n_new, 'run')} loaded, {n_existing} already there.")
     bar.empty()
     if loaded:
         last = loaded[-1]
@@ -336,7 +340,7 @@ def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: 
 
 def run_table(view: View) -> None:
     """List the runs of the project, newest first."""
-    marks = run_marks(view)
+    labels = run_labels(view)
     rows = []
     for run in reversed(view.runs):
         summary = view.summary(run)
@@ -344,32 +348,32 @@ def run_table(view: View) -> None:
             {
                 "": "▸" if run == view.run else "",
                 "Run": view.labels[run.run_id],
-                "Made": f"{run.created_at:%Y-%m-%d %H:%M}",
+                "Created": f"{run.created_at:%Y-%m-%d %H:%M}",
                 "Questions": f"{run.n_questions:,}" if run.n_questions else "not stated",
                 "Samples": f"{run.n:,}" if run.n else "means only",
-                **{key: _level(run, summary.get(key)) for key in SHOWN[:4]},
-                "Tags": ", ".join(marks.get(run.run_id, [])),
+                **{key: _mean_cell(run, summary.get(key)) for key in HEADLINE},
+                "Tags": ", ".join(labels.get(run.run_id, [])),
                 "Format": run.origin["format"],
                 "Id": run.run_id,
             }
         )
     titles = {"faithfulness": "Faithfulness", "answer_relevancy": "Relevancy", "context_recall": "Ctx recall"}
     show_table(rows, "Runs of the project", {**titles, "context_precision": "Ctx precision"})
-    facts(["means over questions with 95 % intervals; n and source of each on Triage", "– is not measured"])
+    facts(["means over questions with 95 % intervals; n and source of each on Triage", "– not measured"])
 
 
-def _level(run: Run, one: MetricSummary | None) -> str:
-    """Write a mean with its interval; a 0 that looks uncomputed is not written as one."""
-    if one is None or one.mean is None:
-        return "–"
-    if run.means and one.metric in looks_uncomputed(means_of(run)):
+def _mean_cell(run: Run, summary: MetricSummary | None) -> str:
+    """Format a mean with its interval; a 0 that looks uncomputed is not shown as 0."""
+    if summary is None or summary.mean is None:
+        return NOT_MEASURED
+    if run.means and summary.metric in looks_uncomputed(means_of(run)):
         return "not computed?"
-    span = interval_text(one.low, one.high)
-    return number(one.mean) if span == NOT_MEASURED else f"{number(one.mean)} {span}"
+    interval = interval_text(summary.low, summary.high)
+    return number(summary.mean) if interval == NOT_MEASURED else f"{number(summary.mean)} {interval}"
 
 
 def run_detail(view: View) -> None:
-    """Show the facts of the run on display, and what can be done with it."""
+    """Show the details of the run on display, its settings and its sanity checks."""
     run = view.run
     facts(
         [
@@ -389,5 +393,5 @@ def run_detail(view: View) -> None:
         st.markdown("**Fields recorded**")
         st.caption(", ".join(run.fields))
     with right:
-        st.markdown("**Checks on the numbers**")
+        st.markdown("**Sanity checks**")
         finding_list(view.findings(run))

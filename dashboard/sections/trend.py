@@ -1,4 +1,4 @@
-"""The pieces of the Trend page."""
+"""A metric over the versions of a project: the sections of the Trend page."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from data.store.workspace import Run
 __all__ = [
     "VERDICTS",
     "Trend",
-    "grounds",
-    "look_of",
+    "comparability_warnings",
     "methods_of",
     "metrics_of",
     "newest_sentence",
     "show_chart",
     "show_numbers",
+    "status_of",
     "tally",
     "trend_of",
     "versions_shown",
@@ -66,54 +66,53 @@ MOST_NAMED = 3
 
 
 def tally(changes: Mapping[str, Change], most: float | None) -> str:
-    """Say how many of the later versions regressed, got better, or cannot be told from the baseline.
+    """Return how many of the later versions regressed, improved, or show no significant difference.
 
     Args:
         changes: run id -> its difference to the baseline.
-        most: drop that is let pass; None where none is defined for the metric.
+        most: largest drop that is tolerated; None where none is defined for the metric.
     """
-    known = [one.verdict for one in changes.values() if one.pair.difference.n_pairs]
-    if not known:
+    outcomes = [change.verdict for change in changes.values() if change.pair.difference.n_pairs]
+    if not outcomes:
         return ""
-    limit = "" if most is None else f" (a drop of more than {most:g}, and beyond chance)"
+    limit = "" if most is None else f" (a significant drop of more than {most:g})"
     parts = [
-        (known.count("regression"), f"regressed{limit}"),
-        (known.count("worse"), "got worse by less than that" if most is not None else "got worse"),
-        (known.count("better"), "got better"),
-        (known.count("unchanged"), "did not change"),
-        (known.count("cannot tell"), "cannot be told from the baseline"),
+        (outcomes.count("regression"), f"regressed{limit}"),
+        (outcomes.count("worse"), "got worse by less than that" if most is not None else "got worse"),
+        (outcomes.count("better"), "got better"),
+        (outcomes.count("unchanged"), "did not change"),
+        (outcomes.count("cannot tell"), "without a significant difference"),
     ]
-    told = "; ".join(f"{n:,} {what}" for n, what in parts if n or what.startswith("regressed"))
-    return f"Of {count(len(known), 'version')} after the baseline: {told}."
+    counts = "; ".join(f"{n:,} {outcome}" for n, outcome in parts if n or outcome.startswith("regressed"))
+    return f"Of {count(len(outcomes), 'version')} after the baseline: {counts}."
 
 
 def newest_sentence(name: str, change: Change) -> str:
-    """Say how the newest version stands to the baseline: the number, its uncertainty, and the verdict."""
-    gap = change.pair.difference
-    span = interval_text(gap.low, gap.high, 3).replace("-", "−")
+    """Return the newest version's difference to the baseline, with its interval and outcome."""
+    difference = change.pair.difference
+    interval = interval_text(difference.low, difference.high, 3).replace("-", "−")
     return (
-        f"The newest, {name}: {signed(gap.difference, 3)} {span} "
-        f"over {count(gap.n_pairs, 'shared question')}, {VERDICTS[change.verdict].split(' ', 1)[1]}."
+        f"The newest, {name}: {signed(difference.difference, 3)} {interval} "
+        f"over {count(difference.n_pairs, 'shared question')}, {VERDICTS[change.verdict].split(' ', 1)[1]}."
     )
 
 
-def grounds(changes: Mapping[str, Change], labels: Mapping[str, str]) -> list[str]:
-    """Say which versions do not rest on the same ground as the baseline, one line a difference.
+def comparability_warnings(changes: Mapping[str, Change], labels: Mapping[str, str]) -> list[str]:
+    """List what differs between the baseline's evaluation and that of later versions, a line per difference.
 
     Args:
         changes: run id -> its difference to the baseline.
         labels: name of each run by id; outside text, which the caller escapes with the rest.
     """
-    found: dict[str, list[str]] = {}
+    names_by_warning: dict[str, list[str]] = {}
     for run_id, change in changes.items():
         for warning in change.pair.warnings:
-            found.setdefault(warning, []).append(labels[run_id])
-    return [f"{_names(names)}: {warning}" for warning, names in found.items()]
-
-
-def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
+            names_by_warning.setdefault(warning, []).append(labels[run_id])
+    lines = []
+    for warning, names in names_by_warning.items():
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        lines.append(f"{', '.join(names[:MOST_NAMED])}{more}: {warning}")
+    return lines
 
 
 CHART_KEY, TABLE_KEY = "trend", "trend_numbers"
@@ -124,12 +123,12 @@ class Trend:
     """A metric over the versions of a project.
 
     Attributes:
-        versions: the runs shown, and those left out.
+        versions: the runs shown, and how many are left out.
         metric: full name, or the pass rate.
         levels: run id -> the metric in it.
         baseline: what later runs are compared with; None where no run has samples.
-        chosen: whether a person chose the baseline; otherwise the oldest run that has the metric stands in.
-        changes: run id -> its difference to the baseline, of the later runs that have the metric.
+        chosen: whether the baseline was chosen; otherwise it is the oldest run that has the metric.
+        changes: run id -> its difference to the baseline, for later runs that have the metric.
     """
 
     versions: Versions
@@ -141,7 +140,7 @@ class Trend:
 
     @property
     def measured(self) -> int:
-        """Runs that have the metric."""
+        """Number of runs that have the metric."""
         return sum(level.mean is not None for level in self.levels.values())
 
 
@@ -164,26 +163,28 @@ def _metric_pair(base: ScoredRun, other: ScoredRun, metric: str) -> Pair:
 
 
 def versions_shown(view: View) -> Versions:
-    """Pick the versions of the project that the page shows."""
+    """Return the versions of the project that the page shows."""
     return versions_of(view.runs, [*_wanted_baselines(view), view.run.run_id])
 
 
 def metrics_of(view: View, versions: Versions) -> list[str]:
-    """Name what can be drawn: the pass rate, and the headline metrics that some version has."""
-    named = trend_metrics([view.summary(run) for run in versions.runs], current_selection().metric)
+    """List what can be drawn: the pass rate, and the headline metrics that some version has."""
+    metrics = trend_metrics([view.summary(run) for run in versions.runs], current_selection().metric)
     rates = [GOOD_SHARE] if any(not run.means for run in versions.runs) else []
-    return [*rates, *(name for name in named if name != GOOD_SHARE)]
+    return [*rates, *(name for name in metrics if name != GOOD_SHARE)]
 
 
 def trend_of(view: View, versions: Versions, metric: str) -> Trend:
-    """Return the metric in every version, and the later ones against the baseline."""
+    """Return the metric in every version, and the differences of later versions to the baseline."""
     levels = _levels(view, versions, metric)
     wanted = _wanted_baselines(view)
     by_id = {run.run_id: run for run in versions.runs if not run.means}
     chosen = next((by_id[run_id] for run_id in wanted if run_id in by_id), None)
     measured = (run for run_id, run in by_id.items() if levels[run_id].mean is not None)
     base = chosen or next(measured, None)
-    later = [] if base is None else _measured_later(versions, base, levels)
+    later: list[Run] = []
+    if base is not None and levels[base.run_id].mean is not None:
+        later = [run for run in later_than(versions.runs, base) if levels[run.run_id].mean is not None]
     with st.spinner("Comparing versions with the baseline"):
         pairs = {} if base is None else _pairs(view, base, later, metric)
     return Trend(versions, metric, levels, base, chosen is not None, changes_since(pairs, metric))
@@ -209,20 +210,14 @@ def _pairs(view: View, base: Run, later: Sequence[Run], metric: str) -> dict[str
     return {run.run_id: pair for run, pair in zip(later, pairs, strict=True)}
 
 
-def _measured_later(versions: Versions, base: Run, levels: Mapping[str, Level]) -> list[Run]:
-    if levels[base.run_id].mean is None:
-        return []
-    return [run for run in later_than(versions.runs, base) if levels[run.run_id].mean is not None]
-
-
 def _wanted_baselines(view: View) -> list[str]:
-    """Name the baseline chosen in the sidebar, then the project's own."""
-    own = view.store.ledger.baselines().get(view.project, "")
-    return [run_id for run_id in (view.selection.baseline, own) if run_id]
+    """List the ids of the baseline chosen in the sidebar and of the project's baseline, where set."""
+    of_project = view.store.ledger.baselines().get(view.project, "")
+    return [run_id for run_id in (view.selection.baseline, of_project) if run_id]
 
 
 def show_chart(view: View, trend: Trend, title: str) -> None:
-    """Draw the chart; a click on a point makes its run the one on display."""
+    """Draw the chart; a click on a point shows its run."""
     by_time = current_selection().axis == "time"
     base = None if trend.baseline is None else trend.levels[trend.baseline.run_id].mean
     figure = trend_lines(_marks(view, trend), title, base, by_time)
@@ -238,29 +233,29 @@ def show_chart(view: View, trend: Trend, title: str) -> None:
 
 def _marks(view: View, trend: Trend) -> list[TrendMark]:
     releases = releases_of(view.store.ledger, view.project)
-    found = []
+    marks = []
     for run in trend.versions.runs:
         if trend.levels[run.run_id].mean is None and run.run_id not in releases:
             continue
         change, release = trend.changes.get(run.run_id), releases.get(run.run_id)
-        found.append(
+        marks.append(
             TrendMark(
                 run.run_id,
                 view.labels[run.run_id],
                 run.created_at,
                 trend.levels[run.run_id],
-                look_of(trend, run),
-                "" if change is None else _told(change),
+                status_of(trend, run),
+                "" if change is None else _change_text(change),
                 change is not None and bool(change.pair.warnings),
                 run.run_id == view.run.run_id,
                 "" if release is None else release.name,
             )
         )
-    return found
+    return marks
 
 
-def look_of(trend: Trend, run: Run) -> str:
-    """Say in a word what a run is to the baseline."""
+def status_of(trend: Trend, run: Run) -> str:
+    """Return the key of VERDICTS that describes a run relative to the baseline."""
     change = trend.changes.get(run.run_id)
     if run.means:
         return "mean only"
@@ -273,22 +268,22 @@ def look_of(trend: Trend, run: Run) -> str:
     return change.verdict if change.pair.difference.n_pairs else "no shared question"
 
 
-def _told(change: Change) -> str:
-    gap = change.pair.difference
-    if not gap.n_pairs:
+def _change_text(change: Change) -> str:
+    difference = change.pair.difference
+    if not difference.n_pairs:
         return "shares no scored question with the baseline"
-    span = interval_text(gap.low, gap.high, 3)
-    return f"{signed(gap.difference, 3)} {span} to the baseline, {VERDICTS[change.verdict]}"
+    interval = interval_text(difference.low, difference.high, 3)
+    return f"{signed(difference.difference, 3)} {interval} to the baseline, {VERDICTS[change.verdict]}"
 
 
 def methods_of(trend: Trend) -> str:
-    """Say how the intervals of the chart were obtained."""
+    """Return how the intervals of the chart were computed."""
     levels = [level for level in trend.levels.values() if level.low is not None]
     if not levels:
         return ""
-    named = dict.fromkeys(METHODS.get(level.method, level.method) for level in levels)
-    few = "; few: rests on too little to be trusted" if any(level.too_few for level in levels) else ""
-    return f"bars are 95 % intervals: {', '.join(named)}{few}"
+    interval_methods = dict.fromkeys(METHODS.get(level.method, level.method) for level in levels)
+    few = "; few: too few questions for a reliable interval" if any(level.too_few for level in levels) else ""
+    return f"bars are 95 % intervals: {', '.join(interval_methods)}{few}"
 
 
 def _take_point() -> None:
@@ -304,7 +299,7 @@ def _take_row(ids: Sequence[str]) -> None:
 
 
 def show_numbers(view: View, trend: Trend) -> None:
-    """List the versions with all their numbers, the newest first; a row makes its run the one on display."""
+    """List the versions with all their numbers, the newest first; choosing a row shows its run."""
     runs = list(reversed(trend.versions.runs))
     rows = [_row(view, trend, run) for run in runs]
     st.dataframe(
@@ -323,44 +318,44 @@ def show_numbers(view: View, trend: Trend) -> None:
         [
             "paired on question, repeats averaged" if differing else "",
             differing[0].pair.difference.method if differing else "",
-            f"p Holm-corrected over the {count(len(differing), 'version')} that are compared"
-            if differing
-            else "",
-            "choose a row, or click a point, to put that version on display",
+            f"p Holm-corrected over the {count(len(differing), 'compared version')}" if differing else "",
+            "choose a row or click a point to show that version",
         ]
     )
-    _lead(view, trend)
+    _links(view, trend)
 
 
 def _row(view: View, trend: Trend, run: Run) -> dict[str, str]:
     level, change = trend.levels[run.run_id], trend.changes.get(run.run_id)
-    gap = None if change is None or not change.pair.difference.n_pairs else change.pair.difference
+    difference = None if change is None or not change.pair.difference.n_pairs else change.pair.difference
     few = " few" if level.too_few and level.mean is not None else ""
     return {
         "": "▸" if run.run_id == view.run.run_id else "",
         "Version": view.labels[run.run_id],
-        "Made": f"{run.created_at:%Y-%m-%d %H:%M}",
+        "Created": f"{run.created_at:%Y-%m-%d %H:%M}",
         "Value": number(level.mean, 3),
         "95 % interval": f"{interval_text(level.low, level.high, 3)}{few}",
         "n": f"{level.n:,}" if level.n else NOT_MEASURED,
-        "Difference": NOT_MEASURED if gap is None else signed(gap.difference, 3),
-        "its 95 % interval": NOT_MEASURED if gap is None else interval_text(gap.low, gap.high, 3),
-        "Shared": NOT_MEASURED if gap is None else f"{gap.n_pairs:,}",
+        "Difference": NOT_MEASURED if difference is None else signed(difference.difference, 3),
+        "its 95 % interval": NOT_MEASURED
+        if difference is None
+        else interval_text(difference.low, difference.high, 3),
+        "Shared": NOT_MEASURED if difference is None else f"{difference.n_pairs:,}",
         "p (Holm)": NOT_MEASURED if change is None else p_value(change.adjusted_p),
-        "Verdict": VERDICTS[look_of(trend, run)] if level.mean is not None else "not measured",
-        "Obtained": NOT_MEASURED if level.mean is None else "stated" if level.reported else level.source,
-        **({"Read with care": " ".join(change.pair.warnings)} if change and change.pair.warnings else {}),
+        "Verdict": VERDICTS[status_of(trend, run)] if level.mean is not None else "not measured",
+        "Obtained": NOT_MEASURED if level.mean is None else "reported" if level.reported else level.source,
+        **({"Caution": " ".join(change.pair.warnings)} if change and change.pair.warnings else {}),
     }
 
 
-def _lead(view: View, trend: Trend) -> None:
-    """Lead from the run on display to the page that compares it, and to its cases."""
+def _links(view: View, trend: Trend) -> None:
+    """Draw the buttons that open the run on display on Compare and on Triage."""
     base, name = trend.baseline, markdown_text(view.labels[view.run.run_id])
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"On display: **{name}**")
         if base is not None and base.run_id != view.run.run_id and not view.run.means:
-            against = markdown_text(view.labels[base.run_id])
-            if st.button(f"Compare with {against}", key="trend_compare"):
+            base_name = markdown_text(view.labels[base.run_id])
+            if st.button(f"Compare with {base_name}", key="trend_compare"):
                 versions = (view.run.run_id,)
                 keep(baseline=base.run_id, versions=versions, other=view.run.run_id, case="")
                 st.switch_page("views/compare.py")

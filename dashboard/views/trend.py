@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.sections.trend import (
-    grounds,
+    comparability_warnings,
     methods_of,
     metrics_of,
     newest_sentence,
@@ -23,7 +23,7 @@ from dashboard.wording.formatting import count
 from data.comparison.trend import most_drop
 
 AXES = {"": "Equal steps", "time": "By time"}
-MOST_GROUNDS = 6
+MOST_WARNINGS = 6
 
 view = current_view()
 st.title("Did it get better or worse over time?")
@@ -45,10 +45,8 @@ elif trend.measured < 2:
         f"{count(trend.measured, 'version')} of {len(versions.runs):,} has this metric; a trend needs two."
     )
 if base is not None:
-    how = (
-        "" if trend.chosen else ", the oldest version with this metric; make another one the baseline on Runs"
-    )
-    st.caption(f"Baseline: {markdown_text(view.labels[base.run_id])}{how}")
+    reason = "" if trend.chosen else ", the oldest version with this metric; another can be set on Runs"
+    st.caption(f"Baseline: {markdown_text(view.labels[base.run_id])}{reason}")
 st.markdown(tally(trend.changes, most_drop(metric)))
 compared = [run for run in versions.runs if run.run_id in trend.changes]
 if compared and trend.changes[compared[-1].run_id].pair.difference.n_pairs:
@@ -57,27 +55,29 @@ if compared and trend.changes[compared[-1].run_id].pair.difference.n_pairs:
 
 show_chart(view, trend, metric_title(metric))
 missing = len(versions.runs) - trend.measured
-stated = sum(level.reported for level in trend.levels.values())
-moments = len({run.created_at for run in versions.runs})
+reported = sum(level.reported for level in trend.levels.values())
+timestamps = len({run.created_at for run in versions.runs})
 facts(
     [
         "oldest left",
         methods_of(trend),
         f"{count(missing, 'version')} without this metric: not drawn" if missing else "",
-        f"{count(stated, 'version')} known by the mean alone: hollow, no interval" if stated else "",
+        f"{count(reported, 'version')} with only a reported mean: hollow, no interval" if reported else "",
         f"{count(versions.older, 'older version')} left out" if versions.older else "",
         f"{count(versions.derived, 'run')} generated from another one left out" if versions.derived else "",
-        f"{len(versions.runs):,} versions share {count(moments, 'moment')}: equal steps part them"
-        if view.selection.axis == "time" and moments < len(versions.runs)
+        f"{len(versions.runs):,} versions share {count(timestamps, 'timestamp')}: equal steps separate them"
+        if view.selection.axis == "time" and timestamps < len(versions.runs)
         else "",
     ]
 )
-told = [markdown_text(line) for line in grounds(trend.changes, view.labels)]
-if told:
-    more = [f"and {len(told) - MOST_GROUNDS} more, in the table"] if len(told) > MOST_GROUNDS else []
+warnings = [markdown_text(line) for line in comparability_warnings(trend.changes, view.labels)]
+if warnings:
+    shown = warnings[:MOST_WARNINGS]
+    if len(warnings) > len(shown):
+        shown.append(f"and {len(warnings) - len(shown)} more, in the table")
     st.warning(
-        "\n".join(f"- {line}" for line in [*told[:MOST_GROUNDS], *more]),
-        title="Not on the same ground as the baseline (squares in the chart)",
+        "\n".join(f"- {line}" for line in shown),
+        title="Not fully comparable with the baseline (squares in the chart)",
     )
 
 st.subheader("The numbers")

@@ -141,7 +141,7 @@ def test_the_runs_page_moves_the_baseline_and_says_who_did(
     told = next(one.value for one in at.caption if one.value.startswith("Baseline:"))
     assert "second" in told
     assert "set by Ann \\<b\\>" in told  # a name is text, not markup
-    assert "never moved" in told
+    assert "never changed" in told
     at.button(key="clear_baseline").click().run()
     assert workspace.ledger.baselines() == {}
     assert any("removed by Ann" in one.value for one in at.caption)

@@ -13,8 +13,8 @@ import pytest
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.trend import OTHER_GROUND, TrendMark, trend_lines
-from dashboard.sections.trend import grounds, newest_sentence, tally
+from dashboard.charts.trend import NOT_COMPARABLE, TrendMark, trend_lines
+from dashboard.sections.trend import comparability_warnings, newest_sentence, tally
 from dashboard.shell.selection import Selection
 from data.comparison.trend import (
     MOST_RUNS,
@@ -92,8 +92,9 @@ def test_other_ground_is_told(workspace: RunStore) -> None:
     pair = pair_of_metric(workspace.scored(base), workspace.scored(fewer), "faithfulness")
     assert pair.difference.n_pairs == 8
     assert [one.split(" differ")[0] for one in pair.warnings] == ["The questions", "The dataset", "The judge"]
-    told = grounds(changes_since({fewer.run_id: pair}, "faithfulness"), {fewer.run_id: "fewer"})
-    assert told[1] == "fewer: The dataset differs: one in the baseline, two in the other run."
+    changes = changes_since({fewer.run_id: pair}, "faithfulness")
+    warnings = comparability_warnings(changes, {fewer.run_id: "fewer"})
+    assert warnings[1] == "fewer: The dataset differs: one in the baseline, two in the other run."
 
 
 def test_the_newest_versions_are_shown_and_what_must_stay() -> None:
@@ -135,7 +136,7 @@ def _traces(figure: Any) -> dict[str, Any]:
 
 MARKS = [
     _mark(0, 0.9, "baseline", release="1.0 <b>"),
-    _mark(1, 0.6, "regression", difference_text="−0.300", other_ground=True),
+    _mark(1, 0.6, "regression", difference_text="−0.300", not_comparable=True),
     _mark(2, None, "cannot tell"),
     _mark(3, 0.5, "mean only", stated=True, current=True, label="<i>four</i>"),
 ]
@@ -144,7 +145,7 @@ MARKS = [
 def test_the_chart_has_a_mark_a_verdict_intervals_and_lines() -> None:
     figure = trend_lines(MARKS, "Faithfulness", 0.9)
     found = _traces(figure)
-    assert set(found) == {OTHER_GROUND, "on display", "baseline", "regression", "mean only"}
+    assert set(found) == {NOT_COMPARABLE, "on display", "baseline", "regression", "mean only"}
     assert list(found["regression"].x) == [1]  # its place among all, the unmeasured one keeps its own
     assert list(found["regression"].error_y.array) == pytest.approx([0.1])
     assert found["mean only"].marker.symbol == "circle-open"
@@ -178,13 +179,15 @@ def test_sentences_name_the_numbers(workspace: RunStore) -> None:
         for scored in scored_runs[1:]
     }
     changes = changes_since(pairs, "faithfulness")
-    assert tally(changes, 0.05) == (
-        "Of 3 versions after the baseline: 1 regressed (a drop of more than 0.05, and beyond chance); "
-        "1 got better; 1 cannot be told from the baseline."
-    )
+    head, regressed, improved, undecided = re.split("[:;] ", tally(changes, 0.05))
+    assert "3 versions" in head
+    assert regressed.startswith("1 regressed")
+    assert "0.05" in regressed
+    assert improved == "1 got better"
+    assert undecided == "1 without a significant difference."
     assert tally({}, 0.05) == ""
-    told = newest_sentence("X", changes[worse.run_id])
-    assert told == "The newest, X: −0.300 [−0.319, −0.282] over 12 shared questions, regression."
+    sentence = newest_sentence("X", changes[worse.run_id])
+    assert sentence == "The newest, X: −0.300 [−0.319, −0.282] over 12 shared questions, regression."
 
 
 def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **params: str) -> AppTest:
@@ -275,7 +278,7 @@ def test_a_version_known_by_its_mean_is_hollow_and_not_compared(
     assert set(shown["95 % interval"]) == {"–"}
     traces = {trace["name"]: trace for trace in _spec(at)["data"]}
     assert traces["mean only"]["marker"]["symbol"] == "circle-open"
-    assert any("2 versions known by the mean alone" in one.value for one in at.caption)
+    assert any("2 versions with only a reported mean" in caption.value for caption in at.caption)
 
 
 def test_sixty_versions(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
