@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from data.cases.export import native_record
+from data.comparison.band_scales import band_scale, interpretations
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, context_metrics_of, diagnose
@@ -23,7 +24,6 @@ from data.importers.formats.frames import runs_from_frame
 from data.importers.load import import_parsed_runs
 from data.scoring.run_store import RunStore
 from data.scoring.score_run import ScoreOptions
-from data.scoring.summaries import interpretation_of
 from data.store.workspace import Run, Workspace
 from metrics.metric_registry import ordered
 from metrics.statistics.intervals import Interval
@@ -140,7 +140,7 @@ def scores_answer(store: RunStore, run: Run) -> dict[str, list[Any]]:
 
 
 def metrics_answer(
-    store: RunStore, run: Run, options: ScoreOptions, per_sample: bool = False
+    store: RunStore, run: Run, options: ScoreOptions, per_sample: bool = False, bands: str = ""
 ) -> dict[str, Any]:
     """Return every metric of a run: mean, interval, counts, source and interpretation.
 
@@ -149,15 +149,18 @@ def metrics_answer(
         run: the run.
         options: ranks k and zero-division convention, see RunStore.options.
         per_sample: whether to add one value a question and metric.
+        bands: key of the scale of bands; the production targets when left out.
     """
     summaries = store.summary(run, options)
+    said = interpretations(store.scored(run, options), summaries, band_scale(store.workspace, bands))
     metrics: dict[str, Any] = {}
     for name, summary in summaries.items():
-        interpretation = interpretation_of(name, summary)
+        interpretation = said[name]
         metrics[name] = {
             **summary.to_dict(),
             "source": summary.source,
             "band": interpretation.band,
+            "band_scale": interpretation.scale or None,
             "sentence": interpretation.sentence,
         }
     answer: dict[str, Any] = {

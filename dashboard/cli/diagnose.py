@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 
 import click
 
@@ -16,6 +17,7 @@ from data.scoring.sanity import check_run
 from metrics.diagnosis.fix_first import UNEXPLAINED
 from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from metrics.diagnosis.stages import STAGES
+from metrics.diagnosis.symptoms import SymptomEdges
 from metrics.sanity.rule import Finding
 
 __all__ = ["diagnose"]
@@ -30,6 +32,13 @@ __all__ = ["diagnose"]
 )
 @click.option("--faithfulness", type=click.FloatRange(0, 1), default=0.8, show_default=True)
 @click.option("--answer-relevancy", type=click.FloatRange(0, 1), default=0.5, show_default=True)
+@click.option(
+    "--symptom-edge",
+    "symptom_edges",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help=f"Where a mean counts as low or high: {', '.join(field.name for field in fields(SymptomEdges))}.",
+)
 @JSON
 @click.pass_obj
 def diagnose(
@@ -40,17 +49,38 @@ def diagnose(
     context: float,
     faithfulness: float,
     answer_relevancy: float,
+    symptom_edges: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Show where the cases of a run fail and what to fix first."""
     store = open_store(workspace)
     thresholds = CaseThresholds(context, faithfulness, answer_relevancy)
-    settings = DiagnosisSettings(thresholds, signal if context_metric is None else context_metric)
+    settings = DiagnosisSettings(
+        thresholds,
+        signal if context_metric is None else context_metric,
+        symptom_edges=_symptom_edges(symptom_edges),
+    )
     diagnosis = diagnosis_of(store, store.find(run_name), settings)
     if as_json:
         print_json(diagnosis_answer(diagnosis, settings))
     else:
         click.echo(_diagnosis_text(diagnosis, check_run(diagnosis.scored)))
+
+
+def _symptom_edges(texts: Sequence[str]) -> SymptomEdges:
+    names, edges = [field.name for field in fields(SymptomEdges)], {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        try:
+            edges[name] = float(value)
+        except ValueError:
+            edges[name] = -1.0
+        if name not in names or not 0 <= edges[name] <= 1:
+            raise click.BadParameter(
+                f"{text!r}; accepted: NAME=VALUE with a value from 0 to 1 and a name of {', '.join(names)}",
+                param_hint="--symptom-edge",
+            )
+    return SymptomEdges(**edges)
 
 
 def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
@@ -70,6 +100,11 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         sections += [_stage_table(diagnosis, width), wrapped(_fix_first(diagnosis, findings))]
     else:
         sections += [wrapped(no_bad_case(diagnosis))]
+    edges = diagnosis.settings.symptom_edges
+    sections += [
+        wrapped(f"{symptom.title} ({symptom.condition_at(edges)}): {symptom.meaning} {symptom.advice}")
+        for symptom in diagnosis.symptoms
+    ]
     return "\n\n".join(sections)
 
 

@@ -8,7 +8,7 @@ from dashboard.cli.options import JSON, RUN, WholeNumbers
 from dashboard.cli.terminal import print_json, table, wrapped
 from dashboard.wording.formatting import interval_text, number
 from data.api import metrics_answer, open_store
-from data.scoring.summaries import interpretation_of
+from data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
 from metrics.schema.metric import Convention
 from metrics.statistics.intervals import FEW_CLUSTERS
 
@@ -27,6 +27,13 @@ TOO_FEW = (
 @click.option(
     "--convention", type=click.Choice(["default", "ragchecker"]), default="default", show_default=True
 )
+@click.option(
+    "--bands",
+    type=click.Choice([*SCALE_TITLES]),
+    default="targets",
+    show_default=True,
+    help="Whose bands: production targets, RAGChecker's guide for strict or general use, or the Ragas scale.",
+)
 @JSON
 @click.pass_obj
 def metrics(
@@ -35,6 +42,7 @@ def metrics(
     ks: tuple[int, ...],
     per_sample: bool,
     convention: Convention,
+    bands: str,
     as_json: bool,
 ) -> None:
     """Show every metric of a run: mean, 95 % interval, n and source."""
@@ -42,8 +50,10 @@ def metrics(
     run = store.find(run_name)
     options = store.options(run, ks, convention)
     if as_json:
-        print_json(metrics_answer(store, run, options, per_sample))
+        print_json(metrics_answer(store, run, options, per_sample, bands))
         return
+    summaries = store.summary(run, options)
+    said = interpretations(store.scored(run, options), summaries, band_scale(store.workspace, bands))
     rows = [
         [
             name,
@@ -51,10 +61,10 @@ def metrics(
             interval_text(summary.low, summary.high, 3),
             f"{summary.n_scored:,} of {summary.n_applicable:,}",
             summary.source,
-            interpretation_of(name, summary).standing,
+            said[name].standing,
             "too few" if summary.too_few and summary.n_scored else "",
         ]
-        for name, summary in store.summary(run, options).items()
+        for name, summary in summaries.items()
     ]
     click.echo(table(["metric", "mean", "95 % interval", "questions", "source", "band", "caution"], rows))
     if any(row[-1] for row in rows):

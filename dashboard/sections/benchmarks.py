@@ -21,20 +21,20 @@ from dashboard.wording.formatting import (
     signed,
     source_text,
 )
+from data.comparison.band_scales import SCALE_TITLES, band_scale
 from data.comparison.published_results import (
-    BAND_NAMES,
     Band,
     Published,
     PublishedRow,
     PublishedTable,
-    band_of,
     read_published,
 )
-from data.scoring.sanity import means_of
+from data.scoring.sanity import uncomputed_metrics
 from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
+from metrics.analysis.bands import Bands, BandScale
 from metrics.metric_registry import declared, is_share
-from metrics.sanity.means import check_means, looks_uncomputed
+from metrics.sanity.means import check_means
 
 __all__ = [
     "against_section",
@@ -142,27 +142,28 @@ def _digits(metric: str) -> int:
 
 
 def band_rows(
-    ours: Mapping[str, MetricSummary], bands: Mapping[str, Band], against: PublishedRow
+    ours: Mapping[str, MetricSummary], scale: BandScale, against: PublishedRow
 ) -> list[dict[str, str]]:
-    """List the target bands, and in which of them our mean and the published one are."""
+    """List the bands of a scale, and in which of them our mean and the published one are."""
     rows = []
-    for name, band in bands.items():
+    for name, bands in scale.bands.items():
         summary = ours.get(name)
-        edges = zip(BAND_NAMES[1:], (band.minimum, band.good, band.excellent), strict=True)
+        edges = zip(bands.names[1:], bands.edges, strict=True)
         rows.append(
             {
                 "Metric": metric_label(name),
-                "Ours": _band_text(band, summary.mean if summary else None),
+                "Ours": _band_text(name, bands, summary.mean if summary else None),
                 **_uncertainty(name, summary),
-                _published_column(against): _band_text(band, against.values.get(name)),
+                _published_column(against): _band_text(name, bands, against.values.get(name)),
                 **{title: f"{_scaled(name, edge):g}" for title, edge in edges},
+                "Scale": bands.scale,
             }
         )
     return rows
 
 
-def _band_text(band: Band, value: float | None) -> str:
-    return NOT_MEASURED if value is None else f"{_value_text(band.metric, value)} · {band_of(band, value)}"
+def _band_text(metric: str, bands: Bands, value: float | None) -> str:
+    return NOT_MEASURED if value is None else f"{_value_text(metric, value)} · {bands.at(value)}"
 
 
 def published_in(view: View) -> Published:
@@ -175,17 +176,12 @@ def published_in(view: View) -> Published:
 
 def measured(view: View, run: Run) -> dict[str, MetricSummary]:
     """Return the measured means of a run; a 0 that looks uncomputed is left out."""
-    not_computed = uncomputed(run)
+    not_computed = uncomputed_metrics(view.scored(run))
     return {
         name: summary
         for name, summary in view.summary(run).items()
         if summary.mean is not None and name not in not_computed
     }
-
-
-def uncomputed(run: Run) -> list[str]:
-    """List the reported means of 0 that look like values that were not computed."""
-    return looks_uncomputed(means_of(run)) if run.means else []
 
 
 def table_picker(tables: Sequence[PublishedTable]) -> tuple[PublishedTable, PublishedRow]:
@@ -242,15 +238,19 @@ def _sample_sizes(ours: Mapping[str, MetricSummary], shared: Sequence[str]) -> s
     return f"ours: n = {span} questions"
 
 
-def band_section(view: View, bands: Mapping[str, Band], against: PublishedRow) -> None:
-    """Show in which target bands our means and the chosen row are."""
+def band_section(view: View, against: PublishedRow) -> None:
+    """Show in which bands of a scale our means and the chosen row are."""
     st.subheader("Target bands")
-    rows = band_rows(measured(view, view.run), bands, against)
+    scale = band_scale(view.store.workspace, choose("Scale", "bands", list(SCALE_TITLES), SCALE_TITLES))
+    rows = band_rows(measured(view, view.run), scale, against)
     show_table(rows, "Target bands with ours and the published row")
-    sources = dict.fromkeys(
-        f"{markdown_text(band.title)} ({markdown_text(band.source)})" for band in bands.values()
+    facts(
+        [
+            "an edge belongs to the better band",
+            "shares in percent",
+            "the band is that of the mean, whatever its interval",
+        ]
     )
-    facts([*sources, "shares in percent", "the band is that of the mean, whatever its interval"])
 
 
 def progress_section(view: View, bands: Mapping[str, Band]) -> None:
@@ -263,7 +263,11 @@ def progress_section(view: View, bands: Mapping[str, Band]) -> None:
         "Metric", "shown_metric", names, {name: metric_label(name) for name in names}, {}, width=320
     )
     points = [
-        VersionPoint(view.labels[run.run_id], _measured_summary(view, run, metric), metric in uncomputed(run))
+        VersionPoint(
+            view.labels[run.run_id],
+            _measured_summary(view, run, metric),
+            metric in uncomputed_metrics(view.scored(run)),
+        )
         for run in view.runs
     ]
     band = bands.get(metric)

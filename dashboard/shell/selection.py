@@ -9,12 +9,14 @@ from typing import Any
 
 from data.cases.cases import LABEL_STATES, CaseFilter
 from data.cases.cohorts import cohort_title
+from data.comparison.band_scales import SCALE_TITLES
 from data.diagnosis.diagnosis import DiagnosisSettings
 from data.errors import DataError
 from data.labels.evaluated_metric import evaluated_metric_of
 from data.labels.human_ratings import dimension_title
 from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
+from metrics.diagnosis.symptoms import SymptomEdges
 from metrics.schema.metric import CONVENTIONS
 
 __all__ = ["Selection"]
@@ -30,6 +32,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "convention": CONVENTIONS,
     "part": ("", "people", "errors"),
     "axis": ("", "time"),
+    "bands": ("", *SCALE_TITLES),
 }
 _FORMER_KEYS = {  # names of fields in older links
     "signal": "context_metric",
@@ -94,6 +97,13 @@ class Selection:
         queue: number of the random labelling queue in use; 0 for none.
         part: which section of the Judge page is open.
         axis: how the Trend page spaces runs: "" equally, "time" by their time.
+        bands: key of the scale of bands; "" for the production targets.
+        symptom_low: share below which precision, recall and utilization are low.
+        symptom_f1: the same for answer F1.
+        symptom_faithfulness: the same for faithfulness.
+        symptom_hallucination: hallucination above which it is high.
+        symptom_noise_relevant: the same for noise sensitivity (relevant).
+        symptom_noise_irrelevant: the same for noise sensitivity (irrelevant).
         story: number of the story on the Present page; 0 for none.
         slide: section of the story that is presented, from 1; 0 while it is edited.
     """
@@ -142,6 +152,13 @@ class Selection:
     queue: int = 0
     part: str = ""
     axis: str = ""
+    bands: str = ""
+    symptom_low: float = 0.30
+    symptom_f1: float = 0.20
+    symptom_faithfulness: float = 0.50
+    symptom_hallucination: float = 0.30
+    symptom_noise_relevant: float = 0.50
+    symptom_noise_irrelevant: float = 0.30
     story: int = 0
     slide: int = 0
 
@@ -211,7 +228,15 @@ class Selection:
     def settings(self) -> DiagnosisSettings:
         """Return how cases are diagnosed."""
         thresholds = CaseThresholds(self.context, self.faithfulness, self.relevancy)
-        return DiagnosisSettings(thresholds, self.context_metric or None, self.order)
+        edges = SymptomEdges(
+            self.symptom_low,
+            self.symptom_f1,
+            self.symptom_faithfulness,
+            self.symptom_hallucination,
+            self.symptom_noise_relevant,
+            self.symptom_noise_irrelevant,
+        )
+        return DiagnosisSettings(thresholds, self.context_metric or None, self.order, edges)
 
 
 def _write(value: Any) -> str:

@@ -25,14 +25,16 @@ from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, source_text
 from data.cases.cases import read_case
 from data.cases.export import native_record
+from data.comparison.band_scales import band_scale, interpretations
 from data.comparison.compare import GOOD_SHARE, MetricDifference
 from data.diagnosis.diagnosis import row_of
 from data.errors import DataError
 from data.gates.baseline import Baseline
 from data.gates.config import load_gates
 from data.gates.report import GateReport, gate_run
-from data.scoring.summaries import MetricSummary, interpretation_of
+from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
+from metrics.analysis.bands import Interpretation
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
 from metrics.gates.wording import gate_title
@@ -224,6 +226,9 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     metrics = [name for name in HEADLINE if name in view.summary and view.summary[name].n_scored]
     if not metrics:
         return RenderedSection("headline", heading, "No headline metric was measured on this run.")
+    said = interpretations(
+        view.scored, {name: view.summary[name] for name in metrics}, band_scale(view.store.workspace)
+    )
     rate = view.diagnosis.pass_rate
     sentence = "No metric that tells good cases from bad ones was measured."
     if rate.n_scored:
@@ -233,18 +238,17 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
             f"{count(rate.n_scored, 'question')})."
         )
     if len(metrics) == 1:
-        sentence += f" {interpretation_of(metrics[0], view.summary[metrics[0]]).sentence}"
+        sentence += f" {said[metrics[0]].sentence}"
     return RenderedSection(
         "headline",
         heading,
         sentence,
-        rows=[_metric_row(name, view.summary[name]) for name in metrics],
+        rows=[_metric_row(name, view.summary[name], said[name]) for name in metrics],
         facts=["means over questions, repeats averaged first", "95 % intervals"],
     )
 
 
-def _metric_row(name: str, summary: MetricSummary) -> dict[str, str]:
-    interpretation = interpretation_of(name, summary)
+def _metric_row(name: str, summary: MetricSummary, interpretation: Interpretation) -> dict[str, str]:
     return {
         "Metric": capital(title_of(name)),
         "Mean": number(summary.mean),

@@ -19,7 +19,7 @@ st.title("How does this run compare with published results and targets?")
 published = published_in(view)
 table, against = table_picker(published.tables)
 against_section(view, table, against)
-band_section(view, published.bands, against)
+band_section(view, against)
 progress_section(view, published.bands)
 finding_section(view, published.tables)
 st.caption(

@@ -11,6 +11,7 @@ from dashboard.sections.diagnosis.failures import (
     source_facts,
     stage_order,
     stage_table,
+    symptom_edges,
     symptom_list,
 )
 from dashboard.sections.diagnosis.oracle_gap import oracle_gap_section
@@ -87,6 +88,8 @@ else:
 
 st.subheader("Symptoms in the means")
 symptom_list(diagnosis)
+with st.expander("Edges of the symptoms"):
+    symptom_edges()
 
 with st.expander("Order of the failure stages"):
     stage_order(selection.order)

@@ -13,6 +13,7 @@ from typing import Any
 from data.errors import DataError, InputError
 from data.importers.parsing.input_file import InputFile
 from data.store.workspace import Workspace
+from metrics.analysis.bands import TARGETS, Bands
 from metrics.metric_registry import declared, is_share
 from metrics.sanity.means import Means
 
@@ -22,7 +23,6 @@ __all__ = [
     "Published",
     "PublishedRow",
     "PublishedTable",
-    "band_of",
     "read_published",
 ]
 
@@ -34,6 +34,7 @@ LISTS = {
     "rows": "a list of {name, values}",
     "bands": "a list of {metric, minimum, good, excellent}",
 }
+SHIPPED_SOURCE = "ragtriage"  # of the targets that ship
 BAND_NAMES = ("needs work", "minimum", "good", "excellent")
 
 
@@ -97,6 +98,11 @@ class Band:
     excellent: float
     title: str
     source: str
+
+    def as_bands(self) -> Bands:
+        """Return the edges as bands that name whose they are."""
+        scale = TARGETS if self.source == SHIPPED_SOURCE else f"{self.title}, {self.source}"
+        return Bands(BAND_NAMES, (self.minimum, self.good, self.excellent), scale)
 
 
 @dataclass(frozen=True)
@@ -244,11 +250,3 @@ def _band(source: InputFile, at: int, one: object, scale: float, title: str, ori
         )
     minimum, good, excellent = edges
     return Band(metric, minimum, good, excellent, title, origin)
-
-
-def band_of(band: Band, value: float) -> str:
-    """Return the name of the band that a mean is in."""
-    found = declared(band.metric)
-    sign = -1.0 if found is not None and found.higher_is_better is False else 1.0
-    reached = sum(sign * value >= sign * edge - 1e-12 for edge in (band.minimum, band.good, band.excellent))
-    return BAND_NAMES[reached]

@@ -26,7 +26,7 @@ from metrics.diagnosis.patterns import (
 )
 from metrics.diagnosis.slices import SliceFinding, worst_slices
 from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageFeatures, StageResult, attribute_failures
-from metrics.diagnosis.symptoms import Symptom, symptoms
+from metrics.diagnosis.symptoms import Symptom, SymptomEdges, symptoms
 from metrics.metric_registry import ordered, title_of
 from metrics.schema.scores import BoolArray, FloatArray, Status
 from metrics.statistics.intervals import Interval, interval
@@ -124,11 +124,13 @@ class DiagnosisSettings:
         thresholds: case thresholds, below which a metric counts as low.
         context_metric: metric that stands for the context; None for the first available.
         order: order in which the stages are tried.
+        symptom_edges: where a mean counts as low or high in the symptom table.
     """
 
     thresholds: CaseThresholds = field(default_factory=CaseThresholds)
     context_metric: str | None = None
     order: tuple[str, ...] = DEFAULT_ORDER
+    symptom_edges: SymptomEdges = field(default_factory=SymptomEdges)
 
 
 @dataclass(frozen=True)
@@ -259,8 +261,14 @@ class Diagnosis:
     @cached_property
     def symptoms(self) -> list[Symptom]:
         """RAGChecker's symptoms that the run's means show."""
+        return symptoms(self.symptom_means, self.settings.symptom_edges)
+
+    @cached_property
+    def symptom_means(self) -> dict[str, float]:
+        """The means that the symptom table uses; NaN where not measured."""
         means = {}
         for name in (
+            "answer_f1",
             "answer_precision",
             "answer_recall",
             "context_recall",
@@ -272,7 +280,7 @@ class Diagnosis:
         ):
             values = question_means(self.scored.values(name), self.scored.question)[0]
             means[name] = float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
-        return symptoms(means)
+        return means
 
 
 def pass_rate(diagnosis: Diagnosis, keep: BoolArray | None = None) -> Interval:

@@ -11,13 +11,14 @@ import numpy as np
 from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
 from metrics.metric_registry import bounds_of
-from metrics.sanity.means import Means, check_means
+from metrics.sanity.columns import zero_columns
+from metrics.sanity.means import Means, check_means, looks_uncomputed
 from metrics.sanity.run import CheckInput, Finding, check_numbers
 from metrics.schema.metric import Convention
 from metrics.schema.scores import FloatArray
 from metrics.schema.source import Source
 
-__all__ = ["check_run", "means_of"]
+__all__ = ["check_run", "means_of", "uncomputed_metrics"]
 
 
 def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Finding]:
@@ -44,6 +45,14 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
             corpus_date=_date(config.get("corpus_date"), scored.run.corpus_version),
         )
     )
+
+
+def uncomputed_metrics(scored: ScoredRun) -> frozenset[str]:
+    """Return the metrics whose values are 0 throughout and were probably never computed."""
+    if scored.run.means:
+        return frozenset(looks_uncomputed(means_of(scored.run)))
+    zero = zero_columns(CheckInput(scored.n, {}, _values(scored, (Source.IMPORTED,))))
+    return frozenset(name for name in zero if set(scored.sources[name]) == {Source.IMPORTED})
 
 
 def _beyond_the_lists(

@@ -10,8 +10,7 @@ import numpy as np
 
 from data.scoring.scored_run import MetricColumn, ScoredRun
 from data.store.workspace import Run
-from metrics.analysis.bands import Interpretation, interpret
-from metrics.metric_registry import bounds_of, declared, ordered, title_of
+from metrics.metric_registry import bounds_of, ordered
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from metrics.schema.source import Source
 from metrics.statistics.intervals import intervals, missing_bounds
@@ -19,7 +18,6 @@ from metrics.statistics.question_means import question_means
 
 __all__ = [
     "MetricSummary",
-    "interpretation_of",
     "reported_means",
     "summarise",
 ]
@@ -160,19 +158,3 @@ def _missing(means: FloatArray, failed: int, bounds: tuple[float, float]) -> dic
 
 def _number(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-def interpretation_of(name: str, summary: MetricSummary) -> Interpretation:
-    """Return what a metric's mean says in words; only the number for a metric without a declaration."""
-    metric, title = declared(name), title_of(name)
-    title = title if title[1:2].isupper() else title[:1].upper() + title[1:]
-    if metric is not None:
-        return interpret(metric, title, summary.mean, summary.low, summary.high, summary.n_scored)
-    value = (
-        "was not measured"
-        if summary.mean is None
-        else f"is {summary.mean:.2f} over {summary.n_scored:,} questions"
-    )
-    return Interpretation(
-        None, False, f"{title} {value}.", "a score of the imported file; nobody declared it"
-    )

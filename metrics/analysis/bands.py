@@ -1,19 +1,97 @@
-"""What a mean says in plain words: its band, whether the band is certain, and one sentence for all screens.
+"""What a mean says in plain words: its band on a named scale, whether the band is certain, and one sentence.
 
 The sentence states the number and its uncertainty. It never states a cause, because no cause was measured.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from types import MappingProxyType
 
 from metrics.schema.metric import Metric
 
-__all__ = ["BANDS", "Band", "Interpretation", "band_of", "interpret"]
+__all__ = ["GUIDES", "TARGETS", "BandScale", "Bands", "Interpretation", "interpret"]
 
-Band = Literal["needs work", "good", "excellent"]
-BANDS: tuple[Band, ...] = ("needs work", "good", "excellent")
+TARGETS = "production targets"
+
+
+@dataclass(frozen=True)
+class Bands:
+    """The bands of one metric. A value on an edge belongs to the better band.
+
+    Attributes:
+        names: of the bands, worst first.
+        edges: between them, on the scale of the metric; falling where lower is better.
+        scale: whose edges they are, as named beside every band.
+    """
+
+    names: tuple[str, ...]
+    edges: tuple[float, ...]
+    scale: str
+
+    def at(self, value: float) -> str:
+        """Return the name of the band that a value is in."""
+        sign = -1.0 if self.edges[0] > self.edges[-1] else 1.0
+        return self.names[sum(sign * value >= sign * edge - 1e-12 for edge in self.edges)]
+
+
+@dataclass(frozen=True)
+class BandScale:
+    """The bands that one source sets.
+
+    Attributes:
+        key: name in commands and links.
+        title: on screen.
+        bands: metric key -> its bands.
+        declared: whether a metric that is not listed takes the bands of its declaration.
+    """
+
+    key: str
+    title: str
+    bands: Mapping[str, Bands]
+    declared: bool = False
+
+    def of(self, metric: Metric) -> Bands | None:
+        """Return the bands of a metric on this scale; None where it has none."""
+        if metric.key in self.bands or not self.declared or metric.bands is None:
+            return self.bands.get(metric.key)
+        return Bands(("needs work", "good", "excellent"), metric.bands, self.title)
+
+
+_FAIR = ("poor", "fair", "good")
+_GUIDE = {
+    **dict.fromkeys(
+        ("answer_precision", "answer_recall", "context_recall", "chunk_precision", "context_utilization"),
+        (_FAIR, (0.30, 0.70)),
+    ),
+    "answer_f1": (("poor", "fair", "good", "excellent"), (0.20, 0.40, 0.60)),
+    "faithfulness": (_FAIR, (0.50, 0.80)),
+    "hallucination": (("poor", "fair", "good", "excellent"), (0.50, 0.30, 0.10)),
+    "noise_sensitivity_relevant": (_FAIR, (0.50, 0.20)),
+    "noise_sensitivity_irrelevant": (_FAIR, (0.30, 0.10)),
+}
+
+
+def _scale(key: str, title: str, rows: Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]]) -> BandScale:
+    bands = {metric: Bands(names, edges, title) for metric, (names, edges) in rows.items()}
+    return BandScale(key, title, MappingProxyType(bands))
+
+
+GUIDES = (
+    _scale("ragchecker", "RAGChecker guide, strict use", {**_GUIDE, "self_knowledge": (_FAIR, (0.50, 0.10))}),
+    _scale(
+        "ragchecker-general",
+        "RAGChecker guide, general use",
+        # What the model knows by itself is no fault in general use, so these names do not judge.
+        {**_GUIDE, "self_knowledge": (("mostly memory", "mixed", "mostly context"), (0.50, 0.10))},
+    ),
+    _scale(
+        "ragas",
+        "Ragas scale",
+        {"faithfulness": (_FAIR, (0.70, 0.90)), "answer_relevancy": (_FAIR, (0.60, 0.80))},
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -23,30 +101,23 @@ class Interpretation:
     Attributes:
         band: of the mean; None where the metric has no bands or nothing was measured.
         sure: True where the whole interval lies in that band.
-        sentence: number, interval, n and band; "not measured" where it was not.
+        sentence: number, interval, n, band and scale; "not measured" where it was not.
         meaning: what the metric says, from its declaration.
+        scale: whose band it is; "" without a band.
     """
 
-    band: Band | None
+    band: str | None
     sure: bool
     sentence: str
     meaning: str
+    scale: str = ""
 
     @property
     def standing(self) -> str:
-        """The band for a table: "cannot tell" where the interval spans several, "" without bands."""
-        return (self.band if self.sure else "cannot tell") if self.band is not None else ""
-
-
-def band_of(metric: Metric, value: float) -> Band | None:
-    """Return the band of a value; None where the metric has none."""
-    if metric.bands is None:
-        return None
-    good, excellent = metric.bands
-    sign = -1.0 if metric.higher_is_better is False else 1.0
-    if sign * value >= sign * excellent:
-        return "excellent"
-    return "good" if sign * value >= sign * good else "needs work"
+        """Band and scale for a table: "cannot tell" where the interval spans several, "" without bands."""
+        if self.band is None:
+            return ""
+        return f"{self.band if self.sure else 'cannot tell'} ({self.scale})"
 
 
 def interpret(
@@ -56,6 +127,7 @@ def interpret(
     low: float | None,
     high: float | None,
     n: int,
+    bands: Bands | None = None,
 ) -> Interpretation:
     """Put a mean into words.
 
@@ -66,23 +138,22 @@ def interpret(
         low: lower end of the 95 % interval; None where there is none.
         high: upper end.
         n: questions behind it.
+        bands: of the scale in use; None for no band.
     """
     if mean is None:
         return Interpretation(None, False, f"{title} was not measured.", metric.meaning)
     numbers = [_number(metric, value) for value in (mean, low or 0.0, high or 0.0)]
     questions = f"{n:,} question{'' if n == 1 else 's'}"
+    band, scale = (None, "") if bands is None else (bands.at(mean), bands.scale)
     if low is None or high is None:
-        return Interpretation(
-            band_of(metric, mean),
-            False,
-            f"{title} is {numbers[0]} over {questions}; there is no interval, so it decides nothing.",
-            metric.meaning,
-        )
-    band, ends = band_of(metric, mean), {band_of(metric, low), band_of(metric, high)}
+        sentence = f"{title} is {numbers[0]} over {questions}; there is no interval, so it decides nothing."
+        return Interpretation(band, False, sentence, metric.meaning, scale)
     statement = f"{title} is {numbers[0]} (95 % interval {numbers[1]} to {numbers[2]}, {questions})"
-    return Interpretation(
-        band, ends == {band}, f"{statement}{_band_text(metric, band, ends)}.", metric.meaning
-    )
+    if bands is None:
+        return Interpretation(None, False, f"{statement}.", metric.meaning)
+    reached = {bands.at(value) for value in (low, mean, high)}
+    sentence = f"{statement}: {_band_text(bands, reached)}."
+    return Interpretation(band, len(reached) == 1, sentence, metric.meaning, scale)
 
 
 def _number(metric: Metric, value: float) -> str:
@@ -91,20 +162,12 @@ def _number(metric: Metric, value: float) -> str:
     )
 
 
-def _band_text(metric: Metric, band: Band | None, ends: set[Band | None]) -> str:
-    if band is None or metric.bands is None:
-        return ""
-    if ends == {band}:
-        return f": {band}"
-    edges = sorted(metric.bands)
-    names = [name for name in BANDS if name in ends | {band}]
-    limits = " and ".join(f"{edge:.2f}" for edge in edges if _crossed(metric, edge, names))
-    return f": {names[0]} or {names[-1]}, too few questions to tell (limit {limits})"
-
-
-def _crossed(metric: Metric, edge: float, names: list[Band]) -> bool:
-    """Return whether the bands lie on both sides of a limit."""
-    good, excellent = metric.bands or (0.0, 0.0)
-    if edge == good:
-        return "needs work" in names
-    return edge == excellent and "excellent" in names
+def _band_text(bands: Bands, reached: set[str]) -> str:
+    at = [number for number, name in enumerate(bands.names) if name in reached]
+    if len(at) == 1:
+        return f"{bands.names[at[0]]} ({bands.scale})"
+    limits = " and ".join(f"{edge:.2f}" for edge in sorted(bands.edges[at[0] : at[-1]]))
+    return (
+        f"{bands.names[at[0]]} or {bands.names[at[-1]]}, too few questions to tell "
+        f"(limit {limits}, {bands.scale})"
+    )

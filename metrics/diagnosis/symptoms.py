@@ -5,13 +5,42 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["HIGH_HALLUCINATION", "HIGH_NOISE", "LOW", "SYMPTOMS", "Symptom", "symptoms"]
-
-LOW = 0.5  # a precision, recall or utilization below one half
-HIGH_HALLUCINATION = 0.15  # about one claim in seven is made up
-HIGH_NOISE = 0.3  # relevant and irrelevant noise together: nearly a third of all claims
+__all__ = ["SYMPTOMS", "Symptom", "SymptomEdges", "symptoms"]
 
 Means = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class SymptomEdges:
+    """Where a mean counts as low or high; the defaults are the edges of RAGChecker's guide.
+
+    Attributes:
+        low: precision, recall, context recall and utilization below it are low.
+        low_f1: answer F1 below it is low.
+        low_faithfulness: faithfulness below it is low.
+        hallucination: hallucination above it is high.
+        noise_relevant: noise sensitivity (relevant) above it is high.
+        noise_irrelevant: noise sensitivity (irrelevant) above it is high.
+    """
+
+    low: float = 0.30
+    low_f1: float = 0.20
+    low_faithfulness: float = 0.50
+    hallucination: float = 0.30
+    noise_relevant: float = 0.50
+    noise_irrelevant: float = 0.30
+
+    def all_low(self, means: Means, metrics: tuple[str, ...]) -> bool:
+        """Return whether every one of the metrics is low."""
+        own = {"answer_f1": self.low_f1, "faithfulness": self.low_faithfulness}
+        return all(means[name] < own.get(name, self.low) for name in metrics)
+
+    def noisy(self, means: Means) -> bool:
+        """Return whether either kind of noise sensitivity is high."""
+        return (
+            means["noise_sensitivity_relevant"] > self.noise_relevant
+            or means["noise_sensitivity_irrelevant"] > self.noise_irrelevant
+        )
 
 
 @dataclass(frozen=True)
@@ -21,11 +50,11 @@ class Symptom:
     Attributes:
         key: name in files and links.
         title: name on screen.
-        condition: when it applies, with its thresholds.
+        condition: when it applies, with the edges by their names in braces.
         meaning: what it points to.
         advice: what to try.
-        needs: metrics whose means it uses.
-        shows: whether the means meet the condition.
+        needs: sets of metrics; any one of them suffices.
+        shows: whether the means of a set meet the condition.
     """
 
     key: str
@@ -33,73 +62,92 @@ class Symptom:
     condition: str
     meaning: str
     advice: str
-    needs: tuple[str, ...]
-    shows: Callable[[Means], bool]
+    needs: tuple[tuple[str, ...], ...]
+    shows: Callable[[Means, SymptomEdges, tuple[str, ...]], bool]
+
+    def condition_at(self, edges: SymptomEdges) -> str:
+        """Return the condition with the edges in use."""
+        return self.condition.format(edges=edges)
+
+    def measured(self, means: Means) -> list[tuple[str, ...]]:
+        """Return the sets of metrics that all have a mean."""
+        known = {name for name, value in means.items() if value == value}
+        return [names for names in self.needs if known.issuperset(names)]
 
 
-def _noise(means: Means) -> float:
-    return means["noise_sensitivity_relevant"] + means["noise_sensitivity_irrelevant"]
+def _everything_low(means: Means, edges: SymptomEdges, names: tuple[str, ...]) -> bool:
+    return edges.all_low(means, names)
 
-
-_EVERYTHING = ("answer_precision", "answer_recall", "context_recall", "faithfulness")
 
 SYMPTOMS = (
     Symptom(
         "hallucinates",
         "Low precision with high hallucination",
-        f"answer precision below {LOW} and hallucination at or above {HIGH_HALLUCINATION}",
+        "answer precision below {edges.low:g} and hallucination above {edges.hallucination:g}",
         "Wrong claims come from the model itself, not from the context.",
         "Ask for grounded answers, lower the temperature, or change the model.",
-        ("answer_precision", "hallucination"),
-        lambda means: means["answer_precision"] < LOW and means["hallucination"] >= HIGH_HALLUCINATION,
+        (("answer_precision", "hallucination"),),
+        lambda means, edges, _names: (
+            means["answer_precision"] < edges.low and means["hallucination"] > edges.hallucination
+        ),
     ),
     Symptom(
         "misled",
         "Low precision with high noise sensitivity",
-        f"answer precision below {LOW} and noise sensitivity, relevant and irrelevant together, at or above "
-        f"{HIGH_NOISE}",
+        "answer precision below {edges.low:g} and noise sensitivity above {edges.noise_relevant:g} "
+        "(relevant) or {edges.noise_irrelevant:g} (irrelevant)",
         "Wrong claims come from what was retrieved.",
         "Pass fewer documents, rerank, or cut chunks that contain less irrelevant text.",
-        ("answer_precision", "noise_sensitivity_relevant", "noise_sensitivity_irrelevant"),
-        lambda means: means["answer_precision"] < LOW and _noise(means) >= HIGH_NOISE,
+        (("answer_precision", "noise_sensitivity_relevant", "noise_sensitivity_irrelevant"),),
+        lambda means, edges, _names: means["answer_precision"] < edges.low and edges.noisy(means),
     ),
     Symptom(
         "starved",
         "Low recall with low context recall",
-        f"answer recall and context recall both below {LOW}",
+        "answer recall and context recall both below {edges.low:g}",
         "The answer lacks what the context lacks: the retriever is the limit.",
         "Look at chunking, embeddings and query processing, or retrieve more.",
-        ("answer_recall", "context_recall"),
-        lambda means: means["answer_recall"] < LOW and means["context_recall"] < LOW,
+        (("answer_recall", "context_recall"),),
+        _everything_low,
     ),
     Symptom(
         "underuses",
         "Low recall with low utilization",
-        f"answer recall and context utilization both below {LOW}",
+        "answer recall and context utilization both below {edges.low:g}",
         "The context had the information and the answer omits it: the generator is the limit.",
         "Look at the limits on the answer's length, the order of the context and the prompt.",
-        ("answer_recall", "context_utilization"),
-        lambda means: means["answer_recall"] < LOW and means["context_utilization"] < LOW,
+        (("answer_recall", "context_utilization"),),
+        _everything_low,
     ),
     Symptom(
         "everything_low",
         "Everything low",
-        f"answer precision, answer recall, context recall and faithfulness all below {LOW}",
+        "answer precision and answer recall below {edges.low:g}, with context recall below {edges.low:g} and "
+        "faithfulness below {edges.low_faithfulness:g} where both are measured, else with answer F1 below "
+        "{edges.low_f1:g}",
         "Nothing downstream can be judged while everything is low.",
         "Check the data first (corpus, questions, field mapping), then start with retrieval.",
-        _EVERYTHING,
-        lambda means: all(means[name] < LOW for name in _EVERYTHING),
+        (
+            ("answer_precision", "answer_recall", "context_recall", "faithfulness"),
+            ("answer_precision", "answer_recall", "answer_f1"),
+        ),
+        _everything_low,
     ),
 )
 
 
-def symptoms(means: Means) -> list[Symptom]:
+def symptoms(means: Means, edges: SymptomEdges | None = None) -> list[Symptom]:
     """Return the symptoms that a run's means show; a symptom with a missing mean never shows.
 
-    Source: Ru et al. 2024, "RAGChecker", whose diagnosis uses these pairs; the thresholds are ours.
+    Source: Ru et al. 2024, "RAGChecker", whose diagnosis uses these pairs.
 
     Args:
         means: metric key -> mean over the run, in 0..1.
+        edges: where a mean counts as low or high; those of RAGChecker's guide when left out.
     """
-    measured = {name for name, value in means.items() if value == value}
-    return [symptom for symptom in SYMPTOMS if measured.issuperset(symptom.needs) and symptom.shows(means)]
+    edges = edges or SymptomEdges()
+    return [
+        symptom
+        for symptom in SYMPTOMS
+        if any(symptom.shows(means, edges, names) for names in symptom.measured(means)[:1])
+    ]

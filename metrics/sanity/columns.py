@@ -10,7 +10,7 @@ import numpy as np
 from metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, first_rows
 from metrics.schema.scores import BoolArray, FloatArray
 
-__all__ = ["COLUMN_RULES", "DIFFERENCE", "FEW_ZEROS", "disputes"]
+__all__ = ["COLUMN_RULES", "DIFFERENCE", "FEW_ZEROS", "disputes", "zero_columns"]
 
 DIFFERENCE = 0.005  # imported and recomputed values further apart than rounding to two decimals explains
 FEW_ZEROS = 5  # fewer zeros than this may well be real
@@ -18,19 +18,27 @@ _RECALLED = 0.5  # a context recall at or above this means that something releva
 _DISAGREEING = ("context_precision", "context_relevance")
 
 
-def _zero_columns(run: CheckInput) -> list[Finding]:
-    """Check imported columns only: a 0 that was computed here is a 0."""
-    findings = []
-    values = run.imported
-    for name, column in values.items():
+def zero_columns(run: CheckInput) -> dict[str, str]:
+    """Return the imported metrics that are 0 throughout, each with another one that is not.
+
+    Only imported columns: a 0 that was computed here is a 0.
+    """
+    zero = {}
+    for name, column in run.imported.items():
         scored = np.isfinite(column)
-        if scored.sum() < FEW_ZEROS or column[scored].any():
+        if scored.sum() < FEW_ZEROS or column[scored].any() or name.partition("@")[0] in run.zero_is_fine:
             continue
-        if name.partition("@")[0] in run.zero_is_fine:
-            continue
-        nonzero = [other for other, other_column in values.items() if np.any(other_column[scored] > 0)]
-        if nonzero:
-            findings.append(_zero_finding(name, scored, nonzero[0], values[nonzero[0]][scored]))
+        other = next((other for other, values in run.imported.items() if np.any(values[scored] > 0)), None)
+        if other is not None:
+            zero[name] = other
+    return zero
+
+
+def _zero_columns(run: CheckInput) -> list[Finding]:
+    findings = []
+    for name, other in zero_columns(run).items():
+        scored = np.isfinite(run.imported[name])
+        findings.append(_zero_finding(name, scored, other, run.imported[other][scored]))
     return findings
 
 

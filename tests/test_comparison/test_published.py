@@ -11,13 +11,14 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.sections.benchmarks import band_rows, difference_rows, matrix_rows
 from dashboard.shell.selection import Selection
-from data.api import add_run
+from data.api import add_run, metrics_answer
 from data.comparison.published_results import Published, PublishedRow, read_published
 from data.importers.load import import_source
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.scoring.run_store import RunStore
 from data.scoring.summaries import MetricSummary
+from metrics.analysis.bands import BandScale
 from metrics.sanity.means import Means, check_means
 
 FACTS = {"title": "Mine", "source": "my team", "date": "2026", "unit": "percent"}
@@ -111,7 +112,9 @@ def test_a_row_called_ours_does_not_take_our_place(workspace: RunStore) -> None:
     (row,) = difference_rows(ours, ["answer_f1"], against)
     assert (row["Ours"], row["Published: Ours"]) == ("50.0", "90.0")
     bands = read_published(workspace.workspace).bands
-    (banded,) = band_rows(ours, {"answer_f1": bands["answer_f1"]}, against)
+    (banded,) = band_rows(
+        ours, BandScale("targets", "targets", {"answer_f1": bands["answer_f1"].as_bands()}), against
+    )
     assert (banded["Ours"], banded["95 % interval"], banded["n"]) == ("50.0 · good", "[40.0, 60.0]", "30")
     assert banded["Published: Ours"] == "90.0 · excellent"
 
@@ -176,3 +179,19 @@ def test_a_broken_file_and_a_live_date_do_no_harm_on_the_page(
     assert list(frame["Ours"]) == ["50.0", "100.000"]
     charts = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
     assert charts[0]["data"][-1]["y"] == ["Faithfulness"], "shares alone share an axis"
+
+
+def test_a_band_names_its_scale_and_an_uncomputed_mean_has_none(workspace: RunStore) -> None:
+    text = b"version,f1,precision,recall,hallucination,faithfulness,unit\nV1,26.26,28.25,39.91,0,0,percent\n"
+    run = import_source(workspace, InputFile.from_bytes("versions.csv", text), Options(), "p")[0].run
+    guide = metrics_answer(workspace, run, workspace.options(run), bands="ragchecker")["metrics"]
+    targets = metrics_answer(workspace, run, workspace.options(run))["metrics"]
+    assert (guide["answer_f1"]["band"], guide["answer_f1"]["band_scale"]) == (
+        "fair",
+        "RAGChecker guide, strict use",
+    )
+    assert (targets["answer_f1"]["band"], targets["answer_f1"]["band_scale"]) == (
+        "needs work",
+        "production targets",
+    )
+    assert {guide[name]["band"] for name in ("faithfulness", "hallucination")} == {None}

@@ -20,7 +20,7 @@ from metrics.diagnosis.patterns import (
 )
 from metrics.diagnosis.slices import fisher_upper, worst_slices
 from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageFeatures, attribute_failures, stage_code
-from metrics.diagnosis.symptoms import SYMPTOMS, symptoms
+from metrics.diagnosis.symptoms import SYMPTOMS, SymptomEdges, symptoms
 from metrics.schema.scores import FloatArray, MetricsError
 
 NAN = float("nan")
@@ -265,25 +265,35 @@ def test_every_stage_has_a_sentence_even_without_figures(stage: str) -> None:
     assert " nan" not in evidence_sentence(stage, unknown)
 
 
-def test_the_symptoms_of_the_table() -> None:
-    low = {"answer_precision": 0.3, "hallucination": 0.2, "answer_recall": 0.4, "context_recall": 0.3}
-    assert [one.key for one in symptoms(low)] == ["hallucinates", "starved"]
-    assert [one.key for one in symptoms({**low, "faithfulness": 0.2})] == [
+def test_the_symptoms_of_the_table_at_the_edges_of_the_guide() -> None:
+    low = {"answer_precision": 0.29, "hallucination": 0.31, "answer_recall": 0.29, "context_recall": 0.2}
+    assert [symptom.key for symptom in symptoms(low)] == ["hallucinates", "starved"]
+    assert [symptom.key for symptom in symptoms({**low, "faithfulness": 0.49})] == [
         "hallucinates",
         "starved",
         "everything_low",
     ]
     noisy = {
-        "answer_precision": 0.4,
+        "answer_precision": 0.2,
         "noise_sensitivity_relevant": 0.2,
-        "noise_sensitivity_irrelevant": 0.15,
+        "noise_sensitivity_irrelevant": 0.35,
         "hallucination": NAN,
-        "answer_recall": 0.4,
-        "context_utilization": 0.3,
+        "answer_recall": 0.2,
+        "context_utilization": 0.1,
     }
-    assert [one.key for one in symptoms(noisy)] == ["misled", "underuses"]
+    assert [symptom.key for symptom in symptoms(noisy)] == ["misled", "underuses"]
     assert symptoms({}) == []
     assert len(SYMPTOMS) == 5
+
+
+def test_everything_low_is_seen_on_precision_recall_and_f1_alone_and_the_edges_can_be_set() -> None:
+    history = {"answer_precision": 0.2825, "answer_recall": 0.3991, "answer_f1": 0.2626}
+    assert symptoms(history) == []
+    edges = SymptomEdges(low=0.4, low_f1=0.4)
+    (symptom,) = symptoms(history, edges)
+    assert symptom.key == "everything_low"
+    assert "below 0.4" in symptom.condition_at(edges)
+    assert [found.key for found in symptoms(dict.fromkeys(history, 0.1))] == ["everything_low"]
 
 
 def test_what_to_fix_first_is_an_upper_bound_over_questions() -> None:

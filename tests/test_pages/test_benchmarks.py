@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.charts.benchmarks import VersionPoint, dot_plot, progress
 from dashboard.shell.selection import Selection
 from data.api import add_run
-from data.comparison.published_results import band_of, read_published
+from data.comparison.published_results import read_published
 from data.errors import InputError, ValidationErrors
 from data.importers.detect import detect, read_runs
 from data.importers.parsing.input_file import InputFile
@@ -169,10 +169,10 @@ def test_a_broken_file_is_told_and_leaves_the_others(workspace: RunStore, conten
 
 def test_bands_follow_the_direction_of_the_metric(demo: RunStore) -> None:
     bands = read_published(demo.workspace).bands
-    assert [band_of(bands["answer_f1"], value) for value in (0.39, 0.40, 0.55, 0.6)] == [
+    assert [bands["answer_f1"].as_bands().at(value) for value in (0.39, 0.40, 0.55, 0.6)] == [
         *("needs work", "minimum", "good", "excellent"),
     ]
-    assert [band_of(bands["hallucination"], value) for value in (0.21, 0.2, 0.1, 0.05)] == [
+    assert [bands["hallucination"].as_bands().at(value) for value in (0.21, 0.2, 0.1, 0.05)] == [
         *("needs work", "minimum", "good", "excellent"),
     ]
 

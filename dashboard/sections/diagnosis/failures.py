@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 import streamlit as st
 
 from dashboard.shell.session import current_selection, keep, open_cases
+from dashboard.shell.widgets import slide
 from dashboard.wording.diagnosis import no_bad_case, stage_inferred
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import source_text
@@ -80,17 +80,37 @@ def stage_table(diagnosis: Diagnosis) -> None:
 
 def symptom_list(diagnosis: Diagnosis) -> None:
     """List the symptoms that the means show, and those that could not be checked."""
-
-    def is_measured(metric: str) -> bool:
-        return bool(np.isfinite(diagnosis.scored.values(metric)).any())
-
+    edges = diagnosis.settings.symptom_edges
     for symptom in diagnosis.symptoms:
-        st.warning(f"{symptom.meaning} {symptom.advice}  \n:gray[{symptom.condition}]", title=symptom.title)
-    unchecked = [symptom.title for symptom in SYMPTOMS if not all(map(is_measured, symptom.needs))]
+        condition = symptom.condition_at(edges)
+        st.warning(f"{symptom.meaning} {symptom.advice}  \n:gray[{condition}]", title=symptom.title)
+    unchecked = [symptom.title for symptom in SYMPTOMS if not symptom.measured(diagnosis.symptom_means)]
     if not diagnosis.symptoms and len(unchecked) < len(SYMPTOMS):
         st.write(f"None of the {len(SYMPTOMS) - len(unchecked)} symptoms that could be checked is present.")
     if unchecked:
         st.caption(f"Not checked, because their metrics were not measured: {'; '.join(unchecked)}.")
+
+
+def symptom_edges() -> None:
+    """Draw the sliders for where a mean counts as low or high."""
+    columns = st.columns(3)
+    for number, (name, (title, help_text)) in enumerate(_EDGES.items()):
+        with columns[number % 3]:
+            slide(title, name, help_text)
+    st.caption("The defaults are the edges of RAGChecker's guide.")
+
+
+_EDGES = {
+    "symptom_low": ("Low share", "Precision, recall, context recall and utilization below this are low."),
+    "symptom_f1": ("Low answer F1", "Answer F1 below this is low."),
+    "symptom_faithfulness": ("Low faithfulness", "Faithfulness below this is low."),
+    "symptom_hallucination": ("High hallucination", "Hallucination above this is high."),
+    "symptom_noise_relevant": ("High noise (relevant)", "Noise sensitivity (relevant) above this is high."),
+    "symptom_noise_irrelevant": (
+        "High noise (irrelevant)",
+        "Noise sensitivity (irrelevant) above this is high.",
+    ),
+}
 
 
 def stage_order(order: tuple[str, ...]) -> None:
@@ -126,5 +146,6 @@ __all__ = [
     "source_facts",
     "stage_order",
     "stage_table",
+    "symptom_edges",
     "symptom_list",
 ]

@@ -24,10 +24,11 @@ from dashboard.wording.formatting import (
     signed,
     source_text,
 )
+from data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
 from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
 from data.comparison.metric_families import shared_metrics
 from data.diagnosis.diagnosis import Diagnosis
-from data.scoring.summaries import MetricSummary, interpretation_of
+from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.diagnosis.fix_first import UNEXPLAINED
 from metrics.metric_registry import declared, title_of
@@ -226,11 +227,15 @@ def metric_table(view: View, summaries: Mapping[str, MetricSummary], comparison:
     changes = {change.metric: change for change in comparison.differences} if comparison else {}
     base = view.summary(view.baseline) if view.baseline else {}
     show_all = st.toggle("Show every k, and metrics without a value", key="every_metric")
+    scale = band_scale(
+        view.store.workspace, choose("Bands", "bands", list(SCALE_TITLES), SCALE_TITLES, width=320)
+    )
+    readings = interpretations(view.scored(view.run), summaries, scale)
     rows = []
     for name, summary in summaries.items():
         if not show_all and (not summary.n_scored or not _is_usual_k(name)):
             continue
-        metric, change, reading = declared(name), changes.get(name), interpretation_of(name, summary)
+        metric, change, reading = declared(name), changes.get(name), readings[name]
         few = " few" if summary.too_few and summary.n_scored else ""
         rows.append(
             {
