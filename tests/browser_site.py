@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page
 
 from data.scoring.run_store import RunStore
 
-__all__ = ["Site", "serving", "visiting"]
+__all__ = ["Site", "serving", "visiting", "wait_for"]
 
 
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
@@ -80,14 +80,14 @@ def serving(root: Path, settings: Mapping[str, str] | None = None) -> Iterator[s
         process = subprocess.Popen(command, cwd=root.parent, env=environment, stdout=log, stderr=log)
         url = f"http://127.0.0.1:{port}/"
         try:
-            _wait_for(url, process)
+            wait_for(url, process)
             yield url
         finally:
             process.terminate()
             process.wait(10)
 
 
-def _wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
     for _ in range(240):
         assert process.poll() is None, "the dashboard ended while starting"
         try:

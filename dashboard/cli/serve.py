@@ -15,6 +15,7 @@ import urllib.request
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
@@ -25,6 +26,7 @@ from data.store.read_only import READ_ONLY
 __all__ = ["EXPOSED", "BindAddress", "free_port", "run_dashboard", "serve"]
 
 HOST = "127.0.0.1"
+ALLOWED_HOSTS = "RAGTRIAGE_ALLOWED_HOSTS"  # read by dashboard.entry
 FIRST_PORT, LAST_PORT = 8501, 8599
 STARTING_SECONDS = 60
 EXPOSED = (
@@ -40,10 +42,12 @@ class BindAddress:
     Attributes:
         host: address or name of this machine.
         expose: whether other machines may reach it.
+        allowed_names: further names under which it may be opened.
     """
 
     host: str = HOST
     expose: bool = False
+    allowed_names: tuple[str, ...] = ()
 
     @property
     def addresses(self) -> list[str]:
@@ -64,6 +68,14 @@ class BindAddress:
     def loopback(self) -> bool:
         """Whether it can be reached from this machine alone."""
         return all(ipaddress.ip_address(ip.partition("%")[0]).is_loopback for ip in self.addresses)
+
+    @property
+    def allowed_hosts(self) -> list[str]:
+        """The names and addresses under which it may be opened: any other one may be a rebound name."""
+        hosts = [self.host, *self.allowed_names, HOST, "localhost", "::1"]
+        if not self.loopback:
+            hosts += [*self.addresses, *_own_names()]
+        return list(dict.fromkeys(name.lower() for name in hosts))
 
     def url(self, port: int) -> str:
         """Return a URL that works on this machine, also where the server listens on every address."""
@@ -95,12 +107,25 @@ class BindAddress:
     is_flag=True,
     help="Needed for a --host that others reach: there is no login, so they all see every case.",
 )
+@click.option(
+    "--allow-host",
+    "allowed_names",
+    multiple=True,
+    metavar="NAME",
+    help="Another name under which it may be opened, as behind a proxy; may be repeated.",
+)
 @click.pass_obj
 def serve(
-    workspace: str | None, browser: bool, port: int | None, read_only: bool, host: str, expose: bool
+    workspace: str | None,
+    browser: bool,
+    port: int | None,
+    read_only: bool,
+    host: str,
+    expose: bool,
+    allowed_names: tuple[str, ...],
 ) -> None:
     """Open the dashboard, reachable from this machine alone unless --host says otherwise."""
-    address = BindAddress(host, expose)
+    address = BindAddress(host, expose, allowed_names)
     address.check()
     if read_only:
         os.environ[READ_ONLY] = "1"
@@ -130,9 +155,50 @@ def run_dashboard(
         health = f"{address.url(chosen_port)}_stcore/health"
         threading.Thread(target=_open_when_ready, args=(health, url), daemon=True).start()
     os.environ["RAGTRIAGE_WORKSPACE"] = root
-    entry = Path(__file__).resolve().parents[1] / "app.py"
-    arguments = [str(entry), "--server.port", str(chosen_port), "--server.address", address.host]
-    cli.main_run(arguments, standalone_mode=False)
+    os.environ[ALLOWED_HOSTS] = ",".join(address.allowed_hosts)
+    entry = Path(__file__).resolve().parents[1] / "entry.py"
+    cli.main_run([str(entry), *_settings(address, chosen_port)], standalone_mode=False)
+
+
+def _settings(address: BindAddress, port: int) -> list[str]:
+    """Return Streamlit's options that guard the dashboard, as arguments.
+
+    An argument takes precedence over the environment and over the settings of the folder that the command is
+    started in.
+    """
+    settings = {
+        "server.port": port,
+        "server.address": address.host,
+        "server.baseUrlPath": "",
+        "server.enableCORS": True,
+        "server.corsAllowedOrigins": address.url(port).rstrip("/"),
+        "server.enableXsrfProtection": True,
+        "server.xsrfCookieSameSite": "strict",
+        "server.enableStaticServing": False,
+        "server.enableAgentApi": False,
+        "browser.serverAddress": urlsplit(
+            address.url(port)
+        ).hostname,  # else it looks its own address up outside
+        "browser.serverPort": port,
+        "browser.gatherUsageStats": False,
+        "global.developmentMode": False,
+        "logger.hideWelcomeMessage": True,  # it says what stands above, and asks for addresses
+    }
+    options = [
+        f"--{name}={str(value).lower() if isinstance(value, bool) else value}"
+        for name, value in settings.items()
+    ]
+    return options + [f"--server.allowedHosts={name}" for name in address.allowed_hosts]
+
+
+def _own_names() -> list[str]:
+    """Return this machine's name and the addresses that it resolves to here."""
+    name = socket.gethostname()
+    try:
+        entries = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError:
+        entries = []
+    return [name, *(str(entry[4][0]) for entry in entries)]
 
 
 def _notes(address: BindAddress) -> str:
