@@ -1,17 +1,29 @@
-"""The entry point of the command line. Exit code 0: done, 1: a gate failed, 2: bad usage or input."""
+"""The entry point of the command line.
+
+Exit code 0: done, 1: a gate failed and nothing else, 2: bad usage or input, or an error of ragtriage itself.
+As a shell has it, Ctrl+C gives 130, and 141 says that the reader of a pipe has gone.
+"""
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
+import tempfile
+import traceback
 from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from dashboard import __version__
+from dashboard.cli.terminal import plain
 
 __all__ = ["COMMANDS", "app", "main"]
+
+INTERRUPTED, PIPE_CLOSED = 130, 141  # 128 and the number of the signal
 
 COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, what its help begins with
     "baseline": ("baseline", "Make RUN the baseline of its project; without RUN, show it and its history."),
@@ -51,6 +63,14 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(f"dashboard.cli.{module}"), module)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; a pipe whose reader has gone, as in `| head`, is no failed gate."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed
+            ctx.exit(PIPE_CLOSED)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """Write the list of commands in the help."""
         with formatter.section("Commands"):
@@ -78,17 +98,41 @@ def app(context: click.Context, workspace: str | None) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; an error of the data or metrics package ends it with exit code 2."""
+    """Run the command line; every error ends it with one sentence and exit code 2."""
     try:
-        app.main(arguments, prog_name="ragtriage")
-    except Exception as error:
-        from data.errors import DataError  # here, because they load NumPy, which --help does without
-        from metrics.schema.scores import MetricsError
-
-        if not isinstance(error, DataError | MetricsError):
-            raise
-        click.echo(f"error: {error}", err=True)
+        code = app.main(arguments, prog_name="ragtriage", standalone_mode=False)
+    except click.Abort:
+        sys.exit(INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
         sys.exit(2)
+    except Exception as error:  # noqa: BLE001 -- the one place that catches everything
+        click.echo(f"error: {_told(error)}", err=True)
+        sys.exit(2)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _told(error: Exception) -> str:
+    """Return the message of an error; the traceback of one that we did not foresee goes to a file."""
+    from data.errors import DataError  # here, because they load NumPy, which --help does without
+    from metrics.schema.scores import MetricsError
+
+    if isinstance(error, DataError | MetricsError):
+        return "\n".join(map(plain, str(error).split("\n")))
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+        where = f"{error.filename}: " if error.filename else ""
+        accepted = "a folder that you may write to, on a disk with free space"
+        return f"{where}cannot be written ({error.strerror}); accepted: {accepted}"
+    what = plain(f"{type(error).__name__}: {error}"[:300])
+    details = "".join(traceback.format_exception(error))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", errors="replace", prefix="ragtriage-error-", suffix=".txt", delete=False
+        ) as file:
+            file.write(details)
+    except OSError:
+        return f"ragtriage itself failed ({what}); the details could not be stored\n{details}"
+    return f"ragtriage itself failed ({what}); the details are in {file.name}, please report them"
 
 
 if __name__ == "__main__":

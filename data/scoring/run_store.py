@@ -210,6 +210,7 @@ class RunStore:
         """Open the index; one that is broken or cannot be written gives way to one in memory."""
         path = self.workspace.index_path
         try:
+            self.workspace.create_file(path)
             connection = _connect(str(path))
         except sqlite3.DatabaseError as error:
             if not isinstance(error, sqlite3.OperationalError):

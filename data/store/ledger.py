@@ -12,7 +12,7 @@ from typing import Literal
 
 from data.errors import WorkspaceError
 from data.store.read_only import frozen_ledger, must_write, read_only
-from data.store.workspace import utc_now
+from data.store.workspace import Workspace, utc_now
 
 __all__ = ["Label", "Ledger", "Verdict"]
 
@@ -109,18 +109,24 @@ class Ledger:
     def _connect(self) -> sqlite3.Connection:
         if read_only():
             return frozen_ledger(self.path, self._prepare, len(_migrations()))
+        Workspace(self.path.parent).create_file(self.path)
         connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         try:
             self._prepare(connection)
-        except sqlite3.Error:
+        except (sqlite3.Error, WorkspaceError):
             connection.close()
             raise
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version >= len(_migrations()):
+        if version == len(_migrations()):
             return
+        if version > len(_migrations()):
+            raise WorkspaceError(
+                f"ledger {self.path}: has version {version}, from a newer ragtriage; accepted: up to version "
+                f"{len(_migrations())}, or an update of ragtriage"
+            )
         connection.execute(JOURNAL_ON_NETWORK if self.on_network else JOURNAL)
         connection.execute("BEGIN IMMEDIATE")
         (version,) = connection.execute("PRAGMA user_version").fetchone()

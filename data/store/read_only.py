@@ -49,7 +49,7 @@ def frozen_ledger(
     """
     if path.exists():
         connection = _open_read_only(path)
-        if connection.execute("PRAGMA user_version").fetchone()[0] >= newest:
+        if connection.execute("PRAGMA user_version").fetchone()[0] == newest:
             return connection
         with closing(connection):
             return _in_memory(prepare, connection)

@@ -11,9 +11,10 @@ import os
 import re
 import shutil
 import socket
+import stat
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -25,9 +26,10 @@ from pydantic import TypeAdapter, ValidationError
 from data.errors import WorkspaceError
 from data.store.read_only import must_write, read_only
 
-__all__ = ["FORMAT_VERSION", "Run", "Workspace", "utc_now"]
+__all__ = ["FORMAT_VERSION", "OWNER_ONLY", "Run", "Workspace", "utc_now"]
 
 FORMAT_VERSION = 1
+OWNER_ONLY = 0o700
 _TEMPORARY = re.compile(r"\.(staging|deleted)-(?P<host>.+)-(?P<pid>[0-9]{1,9})-[^-]+")
 DEFAULT_FOLDER = "ragtriage-workspace"
 
@@ -127,12 +129,16 @@ class Workspace:
         return cls(folder or os.environ.get("RAGTRIAGE_WORKSPACE") or DEFAULT_FOLDER)
 
     def create(self) -> Workspace:
-        """Create the folders, except in read-only mode; raises WorkspaceError if that fails."""
+        """Create the folders, except in read-only mode; raises WorkspaceError if that fails.
+
+        What is created is for its owner alone: questions and answers are often confidential.
+        """
         if read_only():
             return self
         try:
-            self.runs_folder.mkdir(parents=True, exist_ok=True)
-            self.scores_folder.mkdir(exist_ok=True)
+            self.root.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
+            self.runs_folder.mkdir(OWNER_ONLY, exist_ok=True)
+            self.scores_folder.mkdir(OWNER_ONLY, exist_ok=True)
         except OSError as error:
             raise WorkspaceError(
                 f"workspace {self.root}: cannot be created ({error.strerror}); accepted: a writable folder"
@@ -143,6 +149,19 @@ class Workspace:
     def runs_folder(self) -> Path:
         """Folder of the runs."""
         return self.root / "runs"
+
+    def mode(self) -> int:
+        """Return the mode of the folder of runs, which everything new takes on."""
+        try:
+            return stat.S_IMODE(self.runs_folder.stat().st_mode)
+        except FileNotFoundError:
+            return OWNER_ONLY
+
+    def create_file(self, path: Path) -> None:
+        """Create an empty file for those who may read the runs; SQLite would create it for everybody."""
+        if not path.exists():
+            with suppress(OSError):  # then SQLite says what is wrong
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, self.mode() & 0o666))
 
     @property
     def scores_folder(self) -> Path:
@@ -203,10 +222,10 @@ class Workspace:
         if self.scores_folder not in (folder, *folder.parents):
             must_write(f"workspace {self.root}")
         self.create()
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(self.mode(), parents=True, exist_ok=True)
         clear_abandoned(folder)
         stage = folder / f".staging-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        stage.mkdir()
+        stage.mkdir(OWNER_ONLY)
         try:
             yield stage
         finally:
@@ -214,7 +233,9 @@ class Workspace:
 
     def publish(self, stage: Path, final: Path) -> bool:
         """Publish a finished folder by renaming it; return False if another process was first."""
+        stage.chmod(self.mode())
         for path in stage.iterdir():
+            path.chmod(self.mode() & 0o666)
             _sync(path)
         _sync(stage)
         try:

@@ -316,14 +316,14 @@ def test_serve_says_what_it_lets_in(
 ) -> None:
     root = str(tmp_path / "ws")
     words, said = _served(monkeypatch, capsys, root)
-    assert words[-1] == "127.0.0.1"
+    assert "--server.address=127.0.0.1" in words
     assert "read only" not in said
     assert "login" not in said
     words, said = _served(monkeypatch, capsys, root, "--host", "0.0.0.0")
     assert words is None
     assert "accepted: --expose" in said
     words, said = _served(monkeypatch, capsys, root, "--host", "0.0.0.0", "--expose")
-    assert words[-1] == "0.0.0.0"
+    assert "--server.address=0.0.0.0" in words
     assert EXPOSED.format(" and can change and delete all of it") in said
     words, said = _served(monkeypatch, capsys, root, "--host", "0.0.0.0", "--expose", "--read-only")
     assert "read only: nothing can be changed from the pages" in said
