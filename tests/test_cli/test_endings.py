@@ -58,7 +58,8 @@ def test_a_reader_that_goes_is_no_failed_gate(workspace: RunStore) -> None:
     add_run(records, "one", workspace=root)
     process = subprocess.Popen(
         [sys.executable, "-m", "dashboard.cli", "--workspace", root, "export", "one"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": ""},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONUNBUFFERED": ""},
     )  # fmt: skip
     assert process.stdout is not None
     process.stdout.read(10)
