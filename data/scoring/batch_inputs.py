@@ -59,10 +59,16 @@ def heuristic_use(table: Any, rows: IntArray) -> Iterator[tuple[int, list[tuple[
 REFUSED_SOURCES = {"human": Source.HUMAN, "judge": Source.JUDGED, "imported": Source.IMPORTED}
 
 
-def batch_of(table: Any, match: Match = "id") -> Batch:
-    """Make the metric inputs of an Arrow table of samples; estimates fill what was not recorded."""
+def batch_of(table: Any, match: Match = "id", ids_match: bool = True) -> Batch:
+    """Make the metric inputs of an Arrow table of samples; estimates fill what was not recorded.
+
+    Args:
+        table: the samples.
+        match: whether gold is compared with chunk ids or with document ids.
+        ids_match: whether any gold id of the run occurs among its retrieved ids.
+    """
     retrieved = Ragged.of(table["retrieved"])
-    ranked = rankings(table, match)
+    ranked = rankings(table, match, ids_match=ids_match)
     reference = _reference_claims(table, retrieved.width)
     answers = _answers(table, ranked, reference)
     return Batch(
@@ -76,7 +82,7 @@ def batch_of(table: Any, match: Match = "id") -> Batch:
         answers=answers,
         checks=checks_of(table),
         document_relevant=_document_labels(retrieved, table.num_rows),
-        first_pass=rankings(table, match, column="candidates"),
+        first_pass=rankings(table, match, "candidates", ids_match),
     )
 
 

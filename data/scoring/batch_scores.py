@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from data.scoring.batch_inputs import batch_of
 from data.scoring.context_use import use_table
 from data.scoring.gold_join import Match
+from data.scoring.id_overlap import id_mismatch
 from data.scoring.imported_scores import human_scores, imported_scores, recorded_figures
 from data.scoring.judged_labels import overlaid
 from data.scoring.judged_scores import EVALUATOR, JudgedBatch, evaluator_scores, judged_scores, yielding
@@ -40,7 +41,7 @@ __all__ = [
     "score_batch",
 ]
 
-SCORES_VERSION = 5  # raise when a definition, a heuristic or a file of the scores changes
+SCORES_VERSION = 6  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]
@@ -117,7 +118,8 @@ def score_batch(workspace: Workspace, run_id: str, groups: list[int], options: S
     """Score the samples of some row groups of a run's samples file."""
     with pq.ParquetFile(workspace.samples_path(run_id)) as file:
         recorded = conform(file.read_row_groups(groups))
-    recorded_batch = batch_of(recorded, options.match)
+    ids_match = id_mismatch(workspace.samples_path(run_id), options.match) is None
+    recorded_batch = batch_of(recorded, options.match, ids_match)
     computed = compute(recorded_batch, options.ks, options.convention)
     results = {
         kind: JudgedBatch(path, np.asarray(recorded["row"].to_numpy(), dtype=np.int64))
@@ -125,7 +127,7 @@ def score_batch(workspace: Workspace, run_id: str, groups: list[int], options: S
         if (path := judge_result_path(workspace, run_id, digest)).exists()
     }
     table, judged, tables = _judged(recorded, results, options, computed)
-    batch = recorded_batch if table is recorded else batch_of(table, options.match)
+    batch = recorded_batch if table is recorded else batch_of(table, options.match, ids_match)
     blocks = {
         (name, source): _of_source(scores, source)
         for name, scores in computed.items()

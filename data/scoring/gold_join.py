@@ -24,15 +24,19 @@ NO_GOLD = "the sample names no gold documents (`relevant`)"
 NO_SPANS = "the sample names no gold spans (`relevant_spans`)"
 NOTHING_RELEVANT = "no document is relevant to this question"
 NOT_RETRIEVED = "the context was given, not retrieved"
+NO_MATCH = "ids do not match: no gold id of this run occurs among its retrieved ids"
 
 
-def rankings(table: Any, match: Match = "id", column: str = "retrieved") -> Rankings | None:
+def rankings(
+    table: Any, match: Match = "id", column: str = "retrieved", ids_match: bool = True
+) -> Rankings | None:
     """Join a ranked list of every sample with its gold documents.
 
     Args:
         table: Arrow table of samples.
         match: compare gold with the chunk's `id`, or with the `doc_id` it was cut from.
         column: "retrieved", or "candidates" for the longer first pass.
+        ids_match: False where no gold id of the whole run occurs among its retrieved ids: nothing is scored.
 
     Returns:
         The joined arrays; None when no sample records gold documents.
@@ -52,6 +56,9 @@ def rankings(table: Any, match: Match = "id", column: str = "retrieved") -> Rank
         grades, ideal, units, has_hops = _join_large(gold, found, gold_codes, found_codes, n)
     nothing = (status == Status.SCORED) & np.isnan(units).all(axis=1)
     status[nothing], reason[nothing] = Status.NOT_APPLICABLE, NOTHING_RELEVANT
+    if not ids_match:
+        reason[status == Status.SCORED] = NO_MATCH
+        status[status == Status.SCORED] = Status.NOT_RUN
     return Rankings(grades, ideal, units, status, reason, has_hops)
 
 

@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from data.scoring.id_overlap import id_mismatch
+from data.scoring.score_run import match_of
 from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
 from metrics.metric_registry import bounds_of
 from metrics.sanity.columns import zero_columns
 from metrics.sanity.means import Means, check_means, looks_uncomputed
+from metrics.sanity.rule import IdMismatch
 from metrics.sanity.run import CheckInput, Finding, check_numbers
 from metrics.schema.metric import Convention
 from metrics.schema.scores import FloatArray
@@ -43,6 +46,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
             synthetic_share=_synthetic_share(scored),
             dataset_date=_date(config.get("dataset_date"), scored.run.dataset_version),
             corpus_date=_date(config.get("corpus_date"), scored.run.corpus_version),
+            id_mismatch=_id_mismatch(scored),
         )
     )
 
@@ -68,6 +72,14 @@ def _beyond_the_lists(
             if reported_k.isdigit() and k.isdigit() and longest <= int(k) <= int(reported_k):
                 columns[name] = values
     return columns
+
+
+def _id_mismatch(scored: ScoredRun) -> IdMismatch | None:
+    """Look at the ids only where no metric of ranked documents has a value, since that reads every list."""
+    listed = scored.column("recall@1", Source.COMPUTED) if "recall@1" in scored.sources else None
+    if listed is not None and np.isfinite(listed.values).any():
+        return None
+    return id_mismatch(scored.samples_path, match_of(scored.run))
 
 
 def _synthetic_share(scored: ScoredRun) -> float | None:

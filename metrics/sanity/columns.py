@@ -188,6 +188,25 @@ def _recomputed_means(run: CheckInput) -> list[Finding]:
     return findings
 
 
+def _unmatched_ids(run: CheckInput) -> list[Finding]:
+    ids = run.id_mismatch
+    if ids is None:
+        return []
+    advice = (
+        "They occur among the `doc_id`s of the chunks: set match=doc_id in the configuration of the run."
+        if ids.as_doc_id
+        else "Import the run again with the ids that the gold names (`--map retrieved_ids=COLUMN`, also "
+        "inside documents, as contexts[].metadata.id); or else not one gold document was ever retrieved."
+    )
+    message = (
+        f"None of the {ids.n_gold} gold ids of {ids.n_samples} samples (such as {ids.gold[:60]!r}) occurs "
+        f"among the retrieved ids (such as {ids.retrieved[:60]!r}), so recall and the other metrics from "
+        f"gold documents are not measured. {advice}"
+    )
+    evidence = (("gold id", ids.gold[:60]), ("retrieved id", ids.retrieved[:60]))
+    return [Finding("ids", "warning", "Ids do not match", message, evidence, ids.n_samples)]
+
+
 def _one_test_set(run: CheckInput) -> list[Finding]:
     name = run.retrieval_test_set
     if not name or name != run.generation_test_set:
@@ -249,6 +268,12 @@ COLUMN_RULES = (
         "Reported means against recomputed",
         f"a mean reported in a file differs from the recomputed one by more than {DIFFERENCE}",
         _recomputed_means,
+    ),
+    Rule(
+        "ids",
+        "Gold ids against retrieved ids",
+        "no gold id of at least 3 samples occurs among the retrieved ids of the run",
+        _unmatched_ids,
     ),
     Rule(
         "one_test_set",

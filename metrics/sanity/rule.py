@@ -12,7 +12,17 @@ import numpy as np
 from metrics.schema.metric import Convention
 from metrics.schema.scores import BoolArray, FloatArray, MetricsError
 
-__all__ = ["ROWS_SHOWN", "ZERO_IS_FINE", "CheckInput", "Finding", "Rule", "Severity", "columns", "first_rows"]
+__all__ = [
+    "ROWS_SHOWN",
+    "ZERO_IS_FINE",
+    "CheckInput",
+    "Finding",
+    "IdMismatch",
+    "Rule",
+    "Severity",
+    "columns",
+    "first_rows",
+]
 
 Severity = Literal["error", "warning", "note"]
 ROWS_SHOWN = 20
@@ -57,6 +67,25 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class IdMismatch:
+    """Gold ids of which none occurs among the retrieved ids of the run.
+
+    Attributes:
+        n_samples: samples that name gold documents.
+        n_gold: distinct gold ids.
+        gold: an example of them.
+        retrieved: an example of the retrieved ids.
+        as_doc_id: whether gold ids occur among the `doc_id`s of the chunks instead.
+    """
+
+    n_samples: int
+    n_gold: int
+    gold: str
+    retrieved: str
+    as_doc_id: bool
+
+
+@dataclass(frozen=True)
 class CheckInput:
     """The numbers of one run and their provenance.
 
@@ -74,6 +103,7 @@ class CheckInput:
         synthetic_share: share of the questions that were generated; None where not recorded.
         dataset_date: when the questions were made; None where not recorded.
         corpus_date: when the corpus last changed; None where not recorded.
+        id_mismatch: the gold ids, where none occurs among the retrieved ids; None where they match.
     """
 
     n: int
@@ -89,6 +119,7 @@ class CheckInput:
     synthetic_share: float | None = None
     dataset_date: date | None = None
     corpus_date: date | None = None
+    id_mismatch: IdMismatch | None = None
 
     def __post_init__(self) -> None:
         for source, values in (*self.computed.items(), *self.imported.items()):

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from data.errors import ValidationErrors
+from data.importers.formats.qrels import read_qrels
 from data.importers.parsing.cells import CellError, is_blank, read_cell, read_score
 from data.importers.parsing.columns import Plan, plan_columns
 from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.nested_ids import is_nested, nested_value
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, open_table
 from data.store.parsed_run import ParsedRun, Record
@@ -24,9 +26,14 @@ ROW_ACCEPTED = "an object with one value per column"
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a table; a column with the pipeline or model splits it into one run each."""
     table = open_table(source, errors, options.limit)
-    plan = plan_columns(table, options.mapping, source.name)
+    plan = plan_columns(table, options.mapping, source.name, gold_ids=_labelled_ids(options))
     base = ParsedRun(source.stem, (), source.name, "table")
     return runs_of_table(table, plan, base, errors)
+
+
+def _labelled_ids(options: Options) -> set[str]:
+    labels = read_qrels(options.qrels).values() if options.qrels is not None else ()
+    return {str(document["id"]) for documents in labels for document in documents}
 
 
 def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationErrors) -> list[ParsedRun]:
@@ -171,6 +178,9 @@ class _Builder:
 
     def _join_documents(self, record: dict[str, Any], line: int) -> None:
         documents = record.get("retrieved")
+        path = self._plan.column("retrieved_ids") or ""
+        if is_nested(path) and isinstance(documents, list):
+            documents = [_with_nested_id(document, path) for document in documents]
         for field, part in (("retrieved_ids", "id"), ("retrieved_scores", "score")):
             values = record.pop(field, None)
             if values is None:
@@ -208,6 +218,11 @@ class _Builder:
 
 def _with(item: object, part: str, value: object) -> object:
     return {**item, part: value} if isinstance(item, dict) else item
+
+
+def _with_nested_id(document: object, path: str) -> object:
+    name = nested_value(document, path) if isinstance(document, dict) else None
+    return document if name is None or not isinstance(document, dict) else {**document, "id": name}
 
 
 def _id_of_text(text: object, documents: list[Any]) -> object:

@@ -13,6 +13,7 @@ from statistics import median
 from data.errors import InputError, ValidationError
 from data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell, read_score
 from data.importers.parsing.metric_names import metric_name, plain_name
+from data.importers.parsing.nested_ids import NestedIds, gold_ids_of, is_nested, nested_ids
 from data.importers.parsing.rows import Table
 from data.store.parsed_run import MappedColumn
 from data.store.sample_schema import FIELDS
@@ -31,6 +32,8 @@ PREFIXES = ("scores.", "tags.")
 def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file: str) -> None:
     """Check that the columns and fields of a mapping exist, and that no field occurs twice.
 
+    A path inside documents, as `context_docs[].metadata.section_id`, may hold their ids.
+
     Raises:
         InputError: the mapping is wrong.
     """
@@ -38,7 +41,8 @@ def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file
     errors = []
     column_of: dict[str, str] = {}
     for column, field in overrides.items():
-        if column not in columns:
+        nested = is_nested(column) and field in {"retrieved_ids", ""}
+        if column not in columns and not (nested and column.partition("[]")[0] in columns):
             errors.append(ValidationError(file, None, column, "no such column to map", ", ".join(columns)))
         if field and field not in all_fields and not is_prefixed(field):
             accepted = f"{', '.join(all_fields)}, scores.<metric>, tags.<key>, or nothing to keep it as extra"
@@ -120,7 +124,12 @@ def guessed_fields(columns: Iterable[str]) -> set[str]:
 
 
 def plan_columns(
-    table: Table, overrides: Mapping[str, str], file: str, *, metrics_after: Collection[str] = ()
+    table: Table,
+    overrides: Mapping[str, str],
+    file: str,
+    *,
+    metrics_after: Collection[str] = (),
+    gold_ids: Collection[str] = (),
 ) -> Plan:
     """Return the mapping of the columns of a table to fields.
 
@@ -129,6 +138,7 @@ def plan_columns(
         overrides: column -> field, set by the user; "" keeps a column as extra.
         file: name of the file, for messages.
         metrics_after: a tool's own columns; every numeric column after the last of them is a metric.
+        gold_ids: ids of gold documents from another file; those of the table itself are looked up in it.
 
     Raises:
         InputError: no column reads as the question, or an override is wrong.
@@ -144,10 +154,26 @@ def plan_columns(
     ordered = {name: fields[name] for name in table.columns}
     _require_question(ordered, file)
     factors, notes = _units(columns, ordered)
-    shown = tuple(
-        MappedColumn(column.name, ordered[column.name], _example(column.values)) for column in columns
+    shown = [MappedColumn(column.name, ordered[column.name], _example(column.values)) for column in columns]
+    nested = _nested_ids(table, ordered, gold_ids)
+    paths = {path: "retrieved_ids" if path == nested.chosen else "" for path in nested.examples}
+    paths |= {name: field for name, field in overrides.items() if is_nested(name)}
+    shown += [
+        MappedColumn(path, field, _example((nested.examples.get(path, ""),))) for path, field in paths.items()
+    ]
+    asked = () if any(map(is_nested, overrides)) else nested.notes
+    return Plan(
+        {**ordered, **paths}, tuple(shown), factors, blank_text, (*notes, *asked, *_left_over(ordered))
     )
-    return Plan(ordered, shown, factors, blank_text, (*notes, *_left_over(ordered)))
+
+
+def _nested_ids(table: Table, fields: Mapping[str, str], gold_ids: Collection[str]) -> NestedIds:
+    """Return where the documents keep their ids; nowhere inside them when a column of the table has them."""
+    columns = {field: column for column, field in fields.items()}
+    if "retrieved_ids" in columns or "retrieved" not in columns:
+        return NestedIds({}, "", ())
+    gold = gold_ids_of(table.head, columns.get("relevant")) or set(gold_ids)
+    return nested_ids(table.head, columns["retrieved"], gold)
 
 
 def _require_question(fields: Mapping[str, str], file: str) -> None:
