@@ -76,6 +76,7 @@ class ScoredRun:
         workspace: the workspace of the run.
         run: the facts of the run.
         scores_path: folder of its scores.
+        samples_path: Parquet file of its samples.
         judge_results: kind -> digest of the judge results that the scores include.
     """
 
@@ -89,6 +90,7 @@ class ScoredRun:
         self.workspace = workspace
         self.run = run
         self.scores_path = scores_path
+        self.samples_path = workspace.samples_path(run.run_id)
         self.judge_results = dict(judge_results)
         self._columns: dict[tuple[str, Source | None], MetricColumn | None] = {}
         self._auxiliary_tables: dict[str, Any] = {}
@@ -111,11 +113,6 @@ class ScoredRun:
         for metric, those in scored.sources.items():
             scored._columns[(metric, None)] = _by_precedence([blocks[(metric, source)] for source in those])
         return scored
-
-    @property
-    def samples_path(self) -> Path:
-        """The Parquet file of the run's samples."""
-        return self.workspace.samples_path(self.run.run_id)
 
     @property
     def cache_key(self) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from functools import cache
 from importlib.resources import files
 from threading import Lock
@@ -11,7 +11,7 @@ from typing import Any
 
 import duckdb
 
-__all__ = ["cursor", "query", "statement"]
+__all__ = ["query", "statement"]
 
 _LOCK = Lock()
 
@@ -26,17 +26,6 @@ def _engine() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-@contextmanager
-def cursor() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yield a new cursor: a connection shared between threads mixes up results."""
-    with _LOCK:
-        new_cursor = _engine().cursor()
-    try:
-        yield new_cursor
-    finally:
-        new_cursor.close()
-
-
 @cache
 def statement(name: str) -> str:
     """Read a query from data/sql/<name>.sql."""
@@ -44,6 +33,11 @@ def statement(name: str) -> str:
 
 
 def query(name: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Any:
-    """Return the result of a stored query with bound parameters as an Arrow table."""
-    with cursor() as duck:
-        return duck.sql(statement(name), params=parameters).to_arrow_table()
+    """Return the result of a stored query with bound parameters as an Arrow table.
+
+    Each call has a cursor of its own: a connection shared between threads mixes up results.
+    """
+    with _LOCK:
+        cursor = _engine().cursor()
+    with closing(cursor):
+        return cursor.sql(statement(name), params=parameters).to_arrow_table()

@@ -180,7 +180,7 @@ class Workspace:
 
     def samples_path(self, run_id: str) -> Path:
         """Return the path of a run's samples."""
-        return self.runs_folder / run_id / "samples.parquet"
+        return self.root / "runs" / run_id / "samples.parquet"
 
     def run_ids(self) -> set[str]:
         """Return the runs that are in the folder now, whichever process published them; files are no runs."""
