@@ -15,6 +15,7 @@ from data.cases.export import native_record
 from data.comparison.band_scales import band_scale, interpretations
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
+from data.comparison.primary import primary_metric, resolved_primary
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, context_metrics_of, diagnose
 from data.errors import DataError, ValidationErrors
 from data.gates.baseline import baseline_of
@@ -229,14 +230,21 @@ def _interval(interval: Interval) -> dict[str, Any]:
     }
 
 
-def comparisons_with(store: RunStore, base: Run, others: Sequence[Run], family: str) -> list[Comparison]:
-    """Compare runs with a baseline, paired on question; p values are corrected over the metric family."""
+def comparisons_with(
+    store: RunStore, base: Run, others: Sequence[Run], family: str, primary: str = ""
+) -> list[Comparison]:
+    """Compare runs with a baseline, paired on question: the primary metric alone, the family corrected."""
+    if primary:
+        primary = resolved_primary(primary, "--primary")
+    else:
+        primary = primary_metric(store.workspace, base.project)
     base_diagnosis, *diagnoses = [diagnosis_of(store, run, DiagnosisSettings()) for run in (base, *others)]
     return [
         compare(
             base_diagnosis,
             diagnosis,
             shared_metrics([base_diagnosis.scored, diagnosis.scored], family=family),
+            primary=primary,
         )
         for diagnosis in diagnoses
     ]
@@ -254,6 +262,8 @@ def comparison_answer(
                 "run": run.run_id,
                 "warnings": list(comparison.warnings),
                 "n_shared": len(comparison.matched.base),
+                "primary": comparison.primary.metric,
+                "n_family": comparison.n_family,
                 "metrics": {
                     row.metric: {
                         "baseline": _finite(row.base),
@@ -263,6 +273,9 @@ def comparison_answer(
                         "high": _finite(row.difference.high),
                         "p": _finite(row.difference.p),
                         "adjusted_p": _finite(row.adjusted_p),
+                        "verdict_low": _finite(row.low),
+                        "verdict_high": _finite(row.high),
+                        "primary": row.primary,
                         "n_pairs": row.difference.n_pairs,
                         "verdict": row.verdict,
                     }

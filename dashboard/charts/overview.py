@@ -20,7 +20,7 @@ from dashboard.charts.style import (
     with_layout,
 )
 from dashboard.wording.escaping import capital, chart_text, shorten
-from dashboard.wording.formatting import number, signed
+from dashboard.wording.formatting import interval_text, number, signed
 from data.comparison.compare import GOOD, MetricDifference
 from metrics.diagnosis.fix_first import FixFirst
 from metrics.diagnosis.stages import STAGES
@@ -154,25 +154,29 @@ def case_map(
 
 
 def difference_forest(differences: Sequence[MetricDifference], higher: Mapping[str, bool | None]) -> Chart:
-    """Return signed differences with intervals and a dashed line at 0; each verdict has its own marker."""
+    """Return signed differences, a dashed line at 0 and the intervals that the verdicts rest on.
+
+    Each verdict has its own marker; the plain interval of a metric stands in its details.
+    """
     series = []
     names = [_directed(row.metric, higher.get(row.metric, True)) for row in differences]
     for verdict, (colour, symbol) in VERDICT_MARKERS.items():
         rows = [at for at, row in enumerate(differences) if row.verdict == verdict]
-        gaps = [differences[at].difference for at in rows]
+        shown = [differences[at] for at in rows]
         if rows:
             series.append(
                 Series(
                     verdict,
-                    finite(gap.difference for gap in gaps),
+                    finite(row.difference.difference for row in shown),
                     tuple(len(names) - 1 - at for at in rows),  # the first on top
                     colour,
-                    low=finite(gap.low for gap in gaps),
-                    high=finite(gap.high for gap in gaps),
-                    n=tuple(gap.n_pairs for gap in gaps),
+                    low=finite(row.low for row in shown),
+                    high=finite(row.high for row in shown),
+                    n=tuple(row.difference.n_pairs for row in shown),
                     details=tuple(
-                        f"{names[at]}: {signed(gap.difference, 3)}, {gap.n_pairs} pairs"
-                        for at, gap in zip(rows, gaps, strict=True)
+                        f"{names[at]}: {signed(row.difference.difference, 3)}, {row.difference.n_pairs} "
+                        f"pairs, by itself {interval_text(row.difference.low, row.difference.high, 3)}"
+                        for at, row in zip(rows, shown, strict=True)
                     ),
                     symbol=symbol,
                     size=11,
@@ -181,7 +185,7 @@ def difference_forest(differences: Sequence[MetricDifference], higher: Mapping[s
     return Chart(
         "points",
         tuple(series),
-        Axis("difference to the baseline, 95 % interval"),
+        Axis("difference to the baseline, interval that the verdict rests on"),
         Axis(names=tuple(names[::-1])),
         FRAME + 26 * max(len(names), 3),
         horizontal=True,

@@ -6,6 +6,7 @@ import click
 
 from dashboard.cli.options import JSON
 from dashboard.cli.terminal import plain, print_json, table, wrapped
+from dashboard.wording.comparisons import tested_text
 from dashboard.wording.formatting import interval_text, number, p_value, signed
 from dashboard.wording.runs import distinct_labels
 from data.api import comparison_answer, comparisons_with, open_store
@@ -15,9 +16,10 @@ from metrics.metric_registry import title_of
 __all__ = ["compare"]
 
 FOOTER = (
-    "Differences are paired on question. The interval is of one metric by itself and is not corrected; p is "
-    "Holm-corrected over the metrics of the table and gives the verdict, so a difference can stay within "
-    "chance although its interval leaves 0 out."
+    "Differences are paired on question, over the n pairs that both runs scored. The primary metric (*) "
+    "is tested alone; the others together, by step-down max-T over sign flips that they share. The interval "
+    "is the one the verdict rests on: it leaves 0 out where p is below 0.05. The interval of a metric by "
+    "itself is in --json: low and high."
 )
 
 
@@ -31,13 +33,21 @@ FOOTER = (
     show_default=True,
     help="Metrics that are compared, and over which p values are corrected.",
 )
+@click.option(
+    "--primary",
+    metavar="METRIC",
+    default="",
+    help="Metric to test alone; else that of metrics.toml, or the pass rate.",
+)
 @JSON
 @click.pass_obj
-def compare(workspace: str | None, base: str, others: tuple[str, ...], family: str, as_json: bool) -> None:
+def compare(
+    workspace: str | None, base: str, others: tuple[str, ...], family: str, primary: str, as_json: bool
+) -> None:
     """Compare runs with a baseline, paired on question."""
     store = open_store(workspace)
     base_run, *runs = [store.find(name) for name in (base, *others)]
-    comparisons = comparisons_with(store, base_run, runs, family)
+    comparisons = comparisons_with(store, base_run, runs, family, primary)
     if as_json:
         print_json(comparison_answer(base_run, runs, comparisons, family))
         return
@@ -52,19 +62,17 @@ def _comparison_text(title: str, comparison: Comparison) -> str:
     n_shared = len(comparison.matched.base)
     rows = [
         [
-            title_of(row.metric),
+            f"{title_of(row.metric)}{' *' if row.primary else ''}",
             number(row.base, 3),
             number(row.other, 3),
             signed(row.difference.difference, 3),
-            interval_text(row.difference.low, row.difference.high, 3),
+            interval_text(row.low, row.high, 3),
             f"{row.difference.n_pairs:,}",
             p_value(row.adjusted_p),
             row.verdict,
         ]
         for row in comparison.differences
     ]
-    header = ["metric", "baseline", "run", "difference", "95 % interval", "n", "p (Holm)", "verdict"]
-    if all(row.difference.n_pairs == n_shared for row in comparison.differences):
-        rows, header = [[*row[:5], *row[6:]] for row in rows], [*header[:5], *header[6:]]
+    header = ["metric", "baseline", "run", "difference", "interval", "n", "p", "verdict"]
     heading = f"{plain(title)} ({len(rows)} metrics, {n_shared:,} shared questions)"
-    return "\n".join([heading, *comparison.warnings, table(header, rows)])
+    return "\n".join([heading, *comparison.warnings, table(header, rows), f"{tested_text(comparison)}."])

@@ -22,6 +22,7 @@ from data.comparison.compare import (
     metric_sides,
     stage_transitions,
 )
+from data.comparison.primary import primary_metric
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.errors import DataError
 from data.scoring.run_store import RunStore
@@ -166,7 +167,12 @@ class View:
 
     def comparison(self, base: Run, other: Run, metrics: Sequence[str]) -> Comparison:
         """Compare two runs under this selection."""
-        return _comparison(self.diagnosis(base), self.diagnosis(other), tuple(metrics))
+        return _comparison(self.diagnosis(base), self.diagnosis(other), tuple(metrics), self.primary)
+
+    @cached_property
+    def primary(self) -> str:
+        """The primary metric of the project."""
+        return primary_metric(self.store.workspace, self.project)
 
     def changes(self, base: Run, other: Run, metric: str) -> Changes:
         """List the questions by their change in a metric under this selection."""
@@ -213,8 +219,8 @@ def cached_diagnosis(scored: ScoredRun, settings: DiagnosisSettings, ledger: Led
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
-def _comparison(base: Diagnosis, other: Diagnosis, metrics: tuple[str, ...]) -> Comparison:
-    return compare(base, other, metrics, _sides(base.scored, other.scored, metrics))
+def _comparison(base: Diagnosis, other: Diagnosis, metrics: tuple[str, ...], primary: str) -> Comparison:
+    return compare(base, other, metrics, _sides(base.scored, other.scored, metrics), primary)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)

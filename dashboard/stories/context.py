@@ -7,6 +7,7 @@ from functools import cached_property
 
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
+from data.comparison.primary import primary_metric
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.scoring.run_store import RunStore
 from data.scoring.sanity import check_run
@@ -83,7 +84,8 @@ class StoryView:
         if self.baseline_diagnosis is None:
             return None
         family = shared_metrics([self.baseline_diagnosis.scored, self.scored], family="headline")
-        return compare(self.baseline_diagnosis, self.diagnosis, family)
+        primary = primary_metric(self.store.workspace, self.run.project)
+        return compare(self.baseline_diagnosis, self.diagnosis, family, primary=primary)
 
     @cached_property
     def findings(self) -> Sequence[Finding]:

@@ -20,6 +20,7 @@ from dashboard.stories.diagnostic_sections import (
     retrieval_section,
 )
 from dashboard.stories.story import AUDIENCES, Audience, RenderedSection, StorySection
+from dashboard.wording.comparisons import tested_text
 from dashboard.wording.diagnosis import inference_caveat, no_bad_case, ownership, rate_title
 from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, source_text
@@ -315,7 +316,7 @@ def _change(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         return RenderedSection("change", heading, sentence, facts=list(comparison.warnings))
     moved = "; ".join(
         f"{capital(title_of(change.metric))} {signed(change.difference.difference)} "
-        f"({interval_text(change.difference.low, change.difference.high)}), {change.verdict}"
+        f"({interval_text(change.low, change.high)}), {change.verdict}"
         for change in paired
         if change.verdict in ("better", "worse")
     )
@@ -330,19 +331,20 @@ def _change(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
                 "Baseline": number(change.base),
                 "This run": number(change.other),
                 "Difference": signed(change.difference.difference),
-                "95 % interval": interval_text(change.difference.low, change.difference.high),
+                "Interval": interval_text(change.low, change.high),
+                "By itself, 95 %": interval_text(change.difference.low, change.difference.high),
                 "n": change.difference.n_pairs,
-                "p (Holm)": p_value(change.adjusted_p),
+                "p (corrected)": p_value(change.adjusted_p),
                 "Verdict": change.verdict,
             }
             for change in paired
         ],
         facts=[
             f"paired on {count(len(comparison.matched.base), 'shared question')}",
-            f"{count(len(paired), 'metric')}, Holm-corrected; the intervals are not corrected",
+            tested_text(comparison),
             *comparison.warnings,
         ],
-        alt="Differences to the baseline with 95 % intervals",
+        alt="Differences to the baseline with the intervals of their verdicts",
     )
 
 

@@ -57,7 +57,7 @@ higher = {one: found.higher_is_better for one in metrics if (found := declared(o
 draw(
     plotly_figure(difference_forest(on_scale, higher)),
     "forest",
-    f"Differences of {name} to {base_name} with 95 % intervals",
+    f"Differences of {name} to {base_name} with the intervals of their verdicts",
 )
 left_out = len(side.differences) - len(on_scale)
 facts([f"{count(left_out, 'metric')} on another scale than 0 to 1: in the numbers below" if left_out else ""])

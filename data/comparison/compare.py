@@ -16,12 +16,12 @@ from data.store.judge_results import judge_of
 from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import bounds_of, declared
 from metrics.schema.scores import FloatArray, IntArray
+from metrics.statistics.max_t import ClusterSums, max_t
 from metrics.statistics.paired import (
     PairedDifference,
     RunFacts,
     Verdict,
     comparability,
-    holm,
     paired,
     verdict,
 )
@@ -83,9 +83,12 @@ class MetricDifference:
         metric: full name, or GOOD_SHARE.
         base: mean over the shared questions in the baseline; NaN where not scored.
         other: mean in the other run.
-        difference: other minus base, paired on question.
-        adjusted_p: p-value after Holm's correction over the family of metrics.
+        difference: other minus base, paired on question, with the interval of this metric by itself.
+        adjusted_p: of the primary metric, its own p; of the others, after step-down max-T over their family.
         verdict: better, worse, cannot tell or unchanged.
+        low: lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05.
+        high: its upper end.
+        primary: whether this is the primary metric, which is tested alone.
     """
 
     metric: str
@@ -94,6 +97,9 @@ class MetricDifference:
     difference: PairedDifference
     adjusted_p: float
     verdict: Verdict
+    low: float
+    high: float
+    primary: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,13 +108,24 @@ class Comparison:
 
     Attributes:
         warnings: what makes the runs unequal.
-        differences: the pass rate, then one entry per metric in the given order.
+        differences: the primary metric, the pass rate where it is not that, then one entry per metric in the
+            given order.
         matched: which questions are shared.
     """
 
     warnings: tuple[str, ...]
     differences: tuple[MetricDifference, ...]
     matched: QuestionMatch
+
+    @property
+    def primary(self) -> MetricDifference:
+        """The primary metric, tested alone."""
+        return self.differences[0]
+
+    @property
+    def n_family(self) -> int:
+        """Number of metrics that are tested together, besides the primary one."""
+        return len(self.differences) - 1
 
 
 @dataclass(frozen=True)
@@ -120,12 +137,14 @@ class Side:
         base: mean over the shared questions in the baseline.
         other: mean in the other run.
         difference: other minus base, paired on question.
+        clusters: the differences summed by cluster, for the test over a family.
     """
 
     metric: str
     base: float
     other: float
     difference: PairedDifference
+    clusters: ClusterSums
 
 
 def metric_sides(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> list[Side]:
@@ -148,43 +167,72 @@ def _side(
 ) -> Side:
     before, after = base_means[matched.base], other_means[matched.other]
     bounds = (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric)
-    difference = paired(before, after, base.clusters[matched.base], 0, _direction(metric), bounds)
+    clusters = base.clusters[matched.base]
+    difference = paired(before, after, clusters, 0, _direction(metric), bounds)
     known = np.isfinite(before) & np.isfinite(after)
     means = (
         (float(before[known].mean()), float(after[known].mean()))
         if known.any()
         else (float("nan"), float("nan"))
     )
-    return Side(metric, *means, difference)
+    codes = np.unique(clusters, return_inverse=True)[1]
+    reach = bounds[1] - bounds[0]
+    by_cluster = ClusterSums(
+        np.bincount(codes, weights=np.where(known, after - before, 0.0)).astype(np.float64),
+        np.bincount(codes, weights=known).astype(np.float64),
+        (-reach, reach),
+        (difference.low, difference.high),
+    )
+    return Side(metric, *means, difference, by_cluster)
 
 
 def compare(
-    base: Diagnosis, other: Diagnosis, metrics: Sequence[str], sides: Sequence[Side] | None = None
+    base: Diagnosis,
+    other: Diagnosis,
+    metrics: Sequence[str],
+    sides: Sequence[Side] | None = None,
+    primary: str = GOOD_SHARE,
 ) -> Comparison:
-    """Compare two diagnosed runs on the pass rate and a family of metrics.
+    """Compare two diagnosed runs on the primary metric, and on a family of others.
+
+    The primary metric is tested alone; the pass rate and the family are corrected together (see
+    metrics.statistics.max_t). Where the two runs share no value of the primary metric, the pass rate is it.
 
     Args:
         base: the baseline.
         other: the other run.
         metrics: the family.
         sides: the result of metric_sides for it, if it is already there.
+        primary: name of the primary metric.
     """
     matched = match_questions(base.scored, other.scored)
     family = [_side(GOOD_SHARE, _pass_shares(base), _pass_shares(other), base.scored, matched)]
     family += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
-    adjusted = holm([side.difference.p for side in family])
+    warnings = comparability(run_facts(base.scored), run_facts(other.scored))
+    if primary not in [side.metric for side in family]:
+        family += metric_sides(base.scored, other.scored, [primary])
+    first = next(side for side in family if side.metric == primary)
+    if not first.difference.n_pairs and primary != GOOD_SHARE:
+        warnings.append(
+            f"No question has the primary metric, {primary}, on both sides: the pass rate is primary."
+        )
+        first = family[0]
+    rest = [side for side in family if side is not first and side.metric != primary]
+    tests = [*max_t([first.clusters]), *max_t([side.clusters for side in rest])]
     differences = tuple(
         MetricDifference(
             side.metric,
             side.base,
             side.other,
             side.difference,
-            float(p),
-            verdict(side.difference, p, _direction(side.metric)),
+            test.p,
+            verdict(side.difference, test.p, _direction(side.metric)),
+            test.low,
+            test.high,
+            side is first,
         )
-        for side, p in zip(family, adjusted, strict=True)
+        for side, test in zip([first, *rest], tests, strict=True)
     )
-    warnings = comparability(run_facts(base.scored), run_facts(other.scored))
     return Comparison(tuple(warnings), differences, matched)
 
 

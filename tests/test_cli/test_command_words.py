@@ -167,10 +167,10 @@ def test_a_comparison_names_its_runs_apart_and_counts_its_pairs(
     left, right = title.split(" (")[0].split(" against ")
     assert left != right
     rows = {line.split("  ")[0]: line.split() for line in text.splitlines()}
-    assert rows["metric"][-4:-3] == ["n"]
+    assert rows["metric"][-3:] == ["n", "p", "verdict"]
     assert rows["Answer relevancy"][-3] == "4"
-    assert rows["Faithfulness"][-3] == "20"
-    assert "is not corrected; p is Holm-corrected" in text
+    assert rows["Faithfulness"][-4:] == ["20", "<", "0.001", "better"]
+    assert "The interval is the one the verdict rests on" in " ".join(text.split())
 
 
 def test_runs_of_one_name_are_told_apart_by_time_and_then_by_id(workspace: RunStore) -> None:

@@ -215,8 +215,8 @@ def test_the_map_counts_the_cases_with_both_values() -> None:
 
 def test_differences_are_signed_and_marked_by_verdict() -> None:
     better = paired(np.zeros(12), np.full(12, 0.2) + np.arange(12) / 100, np.arange(12))
-    one = MetricDifference("faithfulness", 0.0, 0.25, better, 0.01, "better")
-    other = MetricDifference("hallucination", 0.0, 0.25, better, 0.01, "worse")
+    one = MetricDifference("faithfulness", 0.0, 0.25, better, 0.01, "better", 0.2, 0.3)
+    other = MetricDifference("hallucination", 0.0, 0.25, better, 0.01, "worse", 0.2, 0.3)
     figure = plotly_figure(difference_forest([one, other], {"faithfulness": True, "hallucination": False}))
     assert {trace.name for trace in figure.data} == {"better", "worse"}
     assert {trace.marker.symbol for trace in figure.data} == {"triangle-up", "triangle-down"}

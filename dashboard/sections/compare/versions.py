@@ -13,6 +13,7 @@ from dashboard.charts.style import VERDICT_LABELS
 from dashboard.shell.components import export_menu, facts, metric_title, show_table
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.widgets import choose, show_in
+from dashboard.wording.comparisons import tested_text
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
 from data.cases.cases import page_of, read_case
@@ -103,14 +104,14 @@ def matrix(view: View, base: Run, versions: Sequence[Run], sides: Sequence[Compa
         }
         for run, side in zip(versions, sides, strict=True):
             row[view.labels[run.run_id]] = _cell(side.differences[at])
-            row[f"95 % of the difference, {view.labels[run.run_id]}"] = _span(side.differences[at])
+            row[f"Interval of the verdict, {view.labels[run.run_id]}"] = _span(side.differences[at])
         rows.append(row)
     show_table(rows, "Metrics by version, with differences to the baseline")
     pairs = [len(side.matched.base) for side in sides]
     facts(
         [
-            "▲ better, ▼ worse, · cannot tell (Holm-corrected p ≥ 0.05), = unchanged",
-            f"each version: {len(sides[0].differences)} metrics in the family",
+            "▲ better, ▼ worse, · cannot tell (the interval includes 0), = unchanged",
+            tested_text(sides[0]),
             f"{min(pairs):,} to {max(pairs):,} shared questions"
             if min(pairs) != max(pairs)
             else f"n = {count(pairs[0], 'shared question')}",
@@ -124,8 +125,7 @@ def _level(metric: str, value: float) -> str:
 
 
 def _span(one: MetricDifference) -> str:
-    gap = one.difference
-    return interval_text(gap.low, gap.high) if gap.n_pairs else NOT_MEASURED
+    return interval_text(one.low, one.high) if one.difference.n_pairs else NOT_MEASURED
 
 
 def _cell(one: MetricDifference) -> str:
@@ -139,13 +139,14 @@ def detail_rows(side: Comparison) -> list[dict[str, str]]:
     """Give the numbers of one comparison in full."""
     return [
         {
-            "Metric": metric_title(one.metric),
+            "Metric": f"{metric_title(one.metric)}{' (primary)' if one.primary else ''}",
             "Baseline": number(one.base),
             "Version": number(one.other),
             "Difference": signed(one.difference.difference),
-            "95 % interval": interval_text(one.difference.low, one.difference.high),
+            "Interval": interval_text(one.low, one.high),
+            "By itself, 95 %": interval_text(one.difference.low, one.difference.high),
             "p": p_value(one.difference.p),
-            "p (Holm)": p_value(one.adjusted_p),
+            "p (corrected)": p_value(one.adjusted_p),
             "Pairs": f"{one.difference.n_pairs:,}",
             "Better / worse / same": _counts(one),
             "Verdict": VERDICT_LABELS[one.verdict],

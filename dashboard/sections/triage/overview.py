@@ -12,6 +12,7 @@ from dashboard.charts.style import VERDICT_BADGES, VERDICT_LABELS
 from dashboard.shell.components import draw, facts, metric_title, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.widgets import choose
+from dashboard.wording.comparisons import tested_text
 from dashboard.wording.diagnosis import inference_caveat, no_bad_case, ownership, rate_title
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import (
@@ -119,7 +120,7 @@ def baseline_card(comparison: Comparison | None) -> None:
     if comparison is None:
         st.metric("Since the baseline", NOT_MEASURED, border=True, height="stretch")
         return
-    change = comparison.differences[0]
+    change = next(row for row in comparison.differences if row.metric == GOOD_SHARE)
     difference = change.difference
     st.metric(
         "Pass rate since the baseline",
@@ -129,8 +130,9 @@ def baseline_card(comparison: Comparison | None) -> None:
         delta=f"{VERDICT_LABELS[change.verdict]}, n = {count(difference.n_pairs, 'shared question')}",
         delta_color="off",
         delta_arrow="off",
-        help=f"Paired by question; 95 % interval {interval_text(difference.low, difference.high)}, "
-        f"p (Holm) {p_value(change.adjusted_p)}.",
+        help=f"Paired by question; interval of the verdict {interval_text(change.low, change.high)}, "
+        f"p {p_value(change.adjusted_p)}; the pass rate's interval by itself "
+        f"{interval_text(difference.low, difference.high)}.",
     )
 
 
@@ -177,17 +179,18 @@ def change_section(comparison: Comparison | None) -> None:
     for warning in comparison.warnings:
         st.caption(f"⚠ {markdown_text(warning)}")
     moved = [change for change in comparison.differences if change.verdict in ("better", "worse")]
-    family = f"{len(comparison.differences)} metrics, Holm-corrected"
     if not moved:
-        st.write(f"No metric moved more than chance explains ({family}).")
+        st.write("No metric moved more than chance explains.")
     for change in moved:
         difference = change.difference
         st.markdown(
             f":{VERDICT_BADGES[change.verdict]}-badge[{VERDICT_LABELS[change.verdict]}] "
             f"{markdown_text(metric_title(change.metric))}: {number(change.base)} → {number(change.other)} "
-            f"({signed(difference.difference)}, {interval_text(difference.low, difference.high)}, "
-            f"n = {difference.n_pairs}; {family})"
+            f"({signed(difference.difference)}, {interval_text(change.low, change.high)}, "
+            f"n = {count(difference.n_pairs, 'pair')}{', primary' if change.primary else ''})",
+            help=f"By itself, 95 %: {interval_text(difference.low, difference.high)}.",
         )
+    st.caption(tested_text(comparison))
     if st.button("Compare in full", key="to_compare"):
         st.switch_page("views/compare.py")
 

@@ -1,0 +1,58 @@
+"""The primary metric of a project: the one that a comparison tests alone, set in metrics.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any
+
+from data.comparison.compare import GOOD_SHARE
+from data.errors import DataError
+from data.store.workspace import Workspace
+from metrics.metric_registry import REGISTRY, lookup
+from metrics.schema.scores import MetricsError
+
+__all__ = ["FILE_NAME", "primary_metric", "resolved_primary"]
+
+FILE_NAME = "metrics.toml"
+ACCEPTED = (
+    '"pass rate" or the name of a metric, e.g. primary = "recall@5", at the top or under [project.NAME]'
+)
+
+
+def primary_metric(workspace: Workspace, project: str) -> str:
+    """Return the primary metric of a project: its own in metrics.toml, else the general one.
+
+    Raises:
+        DataError: the file cannot be read, or holds something else.
+    """
+    path = workspace.root / FILE_NAME
+    if not path.is_file():
+        return GOOD_SHARE
+    try:
+        settings: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); accepted: primary = {ACCEPTED}") from error
+    projects = settings.get("project", {})
+    own = projects.get(project, {}) if isinstance(projects, dict) else projects
+    if not isinstance(own, dict):
+        raise DataError(f"{path}: [project] is no table; accepted: {ACCEPTED}")
+    name = own.get("primary", settings.get("primary", GOOD_SHARE))
+    if not isinstance(name, str) or not name.strip():
+        raise DataError(f"{path}: primary is {name!r}; accepted: {ACCEPTED}")
+    return resolved_primary(name, str(path))
+
+
+def resolved_primary(name: str, source: str) -> str:
+    """Return the full name of a primary metric; a name that is not declared may be an imported score.
+
+    Raises:
+        DataError: it lacks its rank k, or takes none.
+    """
+    if name == GOOD_SHARE:
+        return name
+    try:
+        return lookup(name).name
+    except MetricsError as error:
+        if f"{name}@k" in REGISTRY or "@" in name:
+            raise DataError(f"{source}: primary metric {name!r}; accepted: {ACCEPTED}") from error
+        return name
