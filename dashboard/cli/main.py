@@ -19,7 +19,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from dashboard import __version__
-from dashboard.cli.terminal import plain
 
 __all__ = ["COMMANDS", "app", "main"]
 
@@ -114,7 +113,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _told(error: Exception) -> str:
     """Return the message of an error; the traceback of one that we did not foresee goes to a file."""
-    from data.errors import DataError  # here, because they load NumPy, which --help does without
+    from dashboard.cli.terminal import plain  # here, because they load NumPy, which --help does without
+    from data.errors import DataError
     from metrics.schema.scores import MetricsError
 
     if isinstance(error, DataError | MetricsError):
