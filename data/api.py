@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from data.cases.export import native_record
+from data.cases.refusal_cohorts import refusal_counts
 from data.comparison.band_scales import band_scale, interpretations
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
@@ -215,6 +216,7 @@ def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[
         "stages": diagnosis.stage_counts(),
         "fix_first": [asdict(stage) for stage in diagnosis.fix_first],
         "worst_slices": [asdict(worst) for worst in diagnosis.worst_slices],
+        "refusals": refusal_counts(diagnosis.scored),
         "symptoms": [symptom.key for symptom in diagnosis.symptoms],
     }
 

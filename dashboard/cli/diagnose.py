@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 import click
@@ -12,6 +12,7 @@ from dashboard.cli.terminal import print_json, screen_width, table, wrapped
 from dashboard.wording.diagnosis import inference_caveat, no_bad_case, ownership, stage_inferred
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, percent
 from data.api import diagnosis_answer, diagnosis_of, open_store
+from data.cases.refusal_cohorts import refusal_counts
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from data.scoring.sanity import check_run
 from metrics.diagnosis.fix_first import UNEXPLAINED
@@ -100,12 +101,24 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         sections += [_stage_table(diagnosis, width), wrapped(_fix_first(diagnosis, findings))]
     else:
         sections += [wrapped(no_bad_case(diagnosis))]
+    refusals = refusal_counts(diagnosis.scored)
+    if sum(refusals.values()):
+        sections += [_refusal_table(refusals, width)]
     edges = diagnosis.settings.symptom_edges
     sections += [
         wrapped(f"{symptom.title} ({symptom.condition_at(edges)}): {symptom.meaning} {symptom.advice}")
         for symptom in diagnosis.symptoms
     ]
     return "\n\n".join(sections)
+
+
+def _refusal_table(counts: Mapping[str, int], width: int | None) -> str:
+    rows = [
+        ["holds the answer", f"{counts['answered']:,}", f"{counts['over_refusal']:,} over-refusal"],
+        ["lacks the answer", f"{counts['unsupported_answer']:,} missed refusal", f"{counts['rejected']:,}"],
+    ]
+    total = f"{count(sum(counts.values()), 'case')} where context and refusal are known."
+    return f"{table(['context', 'answered', 'refused'], rows, width)}\n{total}"
 
 
 def _headline(diagnosis: Diagnosis) -> str:

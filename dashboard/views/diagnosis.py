@@ -8,6 +8,7 @@ import streamlit as st
 from dashboard.charts.overview import case_map
 from dashboard.sections.diagnosis.failures import (
     pattern_table,
+    refusal_table,
     source_facts,
     stage_order,
     stage_table,
@@ -69,6 +70,9 @@ pattern_table(diagnosis)
 st.subheader("Failure stage of the bad cases")
 st.caption("The first rule that matches wins; the order can be changed below.")
 stage_table(diagnosis)
+
+st.subheader("Refusals")
+refusal_table(diagnosis)
 
 oracle_gap_section(view)
 

@@ -9,6 +9,7 @@ from data.cases.alignment_cohorts import ALIGNMENT_COHORTS
 from data.cases.cohort import Cohort
 from data.cases.comparison_cohorts import COMPARISON_COHORTS
 from data.cases.judge_cohorts import JUDGE_COHORTS
+from data.cases.refusal_cohorts import REFUSAL_COHORTS
 from data.cases.retrieval_cohorts import RETRIEVAL_COHORTS
 from data.errors import DataError
 from data.scoring.scored_run import ScoredRun
@@ -22,6 +23,7 @@ COHORTS: Mapping[str, Cohort] = {
     **COMPARISON_COHORTS,
     **AGREEMENT_COHORTS,
     **JUDGE_COHORTS,
+    **REFUSAL_COHORTS,
 }
 
 

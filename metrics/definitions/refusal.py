@@ -10,11 +10,11 @@ import numpy as np
 from metrics.schema.applicability import require
 from metrics.schema.batch import ANSWERABLE, Answers
 from metrics.schema.metric import Compute, Metric
-from metrics.schema.scores import BoolArray, IntArray, Scores, Status
+from metrics.schema.scores import BoolArray, Scores, Status
 
 __all__ = [
     "METRICS",
-    "confusion",
+    "corpus_rejection_rate",
     "correct_abstention",
     "negative_rejection_rate",
     "over_refusal",
@@ -46,6 +46,26 @@ def refused(answers: Answers) -> Scores:
 
 
 def negative_rejection_rate(answers: Answers) -> Scores:
+    """1 where the question was refused and its context lacks the answer, 0 where it was answered.
+
+    The context of an unanswerable question lacks the answer unless it is known to hold it.
+    """
+    unanswerable = (answers.answerable == _NO) & (answers.context_has_gold < 0)
+    between = ~np.isin(answers.answerable, [-1, _YES, _NO])
+    why = "the question is neither plainly answerable nor unanswerable"
+    gaps: list[Rule] = [
+        (between, Status.NOT_APPLICABLE, why),
+        (answers.context_has_gold == 1, Status.NOT_APPLICABLE, "the context held the gold"),
+        (
+            (answers.context_has_gold < 0) & ~unanswerable,
+            Status.NOT_RUN,
+            "whether the context held the gold is not known",
+        ),
+    ]
+    return _on(answers, gaps)
+
+
+def corpus_rejection_rate(answers: Answers) -> Scores:
     """1 where an unanswerable question was refused, 0 where it was answered."""
     other = (answers.answerable != _NO, Status.NOT_APPLICABLE, "the question is not unanswerable")
     return _on(answers, [_not_labelled(answers), other])
@@ -58,9 +78,18 @@ def _answerable_only(answers: Answers) -> list[Rule]:
 
 
 def over_refusal(answers: Answers) -> Scores:
-    """1 where an answerable question was refused although its context held the gold: the generator erred."""
+    """1 where a question was refused although its context held the gold: the generator erred.
+
+    A question whose gold is in the context counts as answerable unless it is labelled otherwise.
+    """
+    other = (
+        ~np.isin(answers.answerable, [-1, _YES]),
+        Status.NOT_APPLICABLE,
+        "the question is not plainly answerable",
+    )
     lacks = (answers.context_has_gold == 0, Status.NOT_APPLICABLE, "the context did not hold the gold")
-    return _on(answers, [*_answerable_only(answers), lacks])
+    why = "whether the context held the gold is not known"
+    return _on(answers, [other, (answers.context_has_gold < 0, Status.NOT_RUN, why), lacks])
 
 
 def correct_abstention(answers: Answers) -> Scores:
@@ -78,15 +107,6 @@ def refusal_accuracy(answers: Answers) -> Scores:
     return Scores.build(right.astype(np.float64), gaps, answers.refused_source)
 
 
-def confusion(answers: Answers) -> IntArray:
-    """(2, 2) counts: rows answerable, unanswerable; columns answered, refused; the rest is left out."""
-    counts = [
-        [np.sum((answers.answerable == label) & (answers.refused == refusal)) for refusal in (0, 1)]
-        for label in (_YES, _NO)
-    ]
-    return np.array(counts, dtype=np.int64)
-
-
 def _of(formula: Callable[[Answers], Scores]) -> Compute:
     return lambda batch, _k, _convention: formula(require(batch.answers))
 
@@ -98,18 +118,30 @@ METRICS: tuple[Metric, ...] = (
     _refusal(
         key="negative_rejection_rate",
         title="Negative rejection rate",
-        meaning="How often the system refuses questions that the corpus cannot answer, as it should.",
+        meaning="How often the system refuses when its context lacks the answer, as it should.",
+        formula="on samples whose context lacks the gold, unanswerable questions among them: 1 if refused, "
+        "else 0",
+        needs=("refused", "retrieved"),
+        undefined="The context held the gold, or the question is partly answerable or conversational.",
+        reference="negative rejection, RGB (Chen et al. 2024), whose documents are noise only",
+        compute=_of(negative_rejection_rate),
+    ),
+    _refusal(
+        key="corpus_rejection_rate",
+        title="Rejection of unanswerable questions",
+        meaning="How often the system refuses questions that the whole corpus cannot answer, as it should.",
         formula="on unanswerable questions: 1 if refused, else 0",
         undefined="The question is answerable, partly answerable or conversational.",
-        reference="negative rejection, RGB (Chen et al. 2024)",
-        compute=_of(negative_rejection_rate),
+        reference=_TWO_BY_TWO,
+        compute=_of(corpus_rejection_rate),
     ),
     _refusal(
         key="over_refusal",
         title="Over-refusal",
         meaning="How often the system refuses although the answer was in its context: a generator error.",
-        formula="on answerable questions whose context held the gold: 1 if refused, else 0",
-        needs=("answerable", "refused", "retrieved"),
+        formula="on questions whose context held the gold, unless labelled other than answerable: 1 if "
+        "refused, else 0",
+        needs=("refused", "retrieved"),
         undefined="The question is not plainly answerable, or the context did not hold the gold.",
         reference=_TWO_BY_TWO,
         higher_is_better=False,

@@ -22,15 +22,27 @@ NA, RUN = Status.NOT_APPLICABLE, Status.NOT_RUN
 TABLE: list[tuple[Callable[[Answers], Scores], tuple[int, int, int], float | Status]] = [
     (refusal.negative_rejection_rate, (NO, REFUSED, 0), 1.0),
     (refusal.negative_rejection_rate, (NO, ANSWERED, 0), 0.0),
-    (refusal.negative_rejection_rate, (YES, REFUSED, 0), NA),
+    (refusal.negative_rejection_rate, (NO, REFUSED, UNKNOWN), 1.0),
+    (refusal.negative_rejection_rate, (YES, REFUSED, 0), 1.0),
+    (refusal.negative_rejection_rate, (YES, ANSWERED, 0), 0.0),
+    (refusal.negative_rejection_rate, (UNKNOWN, REFUSED, 0), 1.0),
+    (refusal.negative_rejection_rate, (YES, REFUSED, 1), NA),
+    (refusal.negative_rejection_rate, (NO, REFUSED, 1), NA),
     (refusal.negative_rejection_rate, (PARTIAL, REFUSED, 0), NA),
-    (refusal.negative_rejection_rate, (UNKNOWN, REFUSED, 0), RUN),
+    (refusal.negative_rejection_rate, (YES, REFUSED, UNKNOWN), RUN),
     (refusal.negative_rejection_rate, (NO, UNKNOWN, 0), RUN),
+    (refusal.corpus_rejection_rate, (NO, REFUSED, 0), 1.0),
+    (refusal.corpus_rejection_rate, (NO, ANSWERED, 0), 0.0),
+    (refusal.corpus_rejection_rate, (YES, REFUSED, 0), NA),
+    (refusal.corpus_rejection_rate, (PARTIAL, REFUSED, 0), NA),
+    (refusal.corpus_rejection_rate, (UNKNOWN, REFUSED, 0), RUN),
+    (refusal.corpus_rejection_rate, (NO, UNKNOWN, 0), RUN),
     (refusal.over_refusal, (YES, REFUSED, 1), 1.0),
     (refusal.over_refusal, (YES, ANSWERED, 1), 0.0),
     (refusal.over_refusal, (YES, REFUSED, 0), NA),
     (refusal.over_refusal, (YES, REFUSED, UNKNOWN), RUN),
     (refusal.over_refusal, (NO, REFUSED, 1), NA),
+    (refusal.over_refusal, (UNKNOWN, REFUSED, 1), 1.0),
     (refusal.correct_abstention, (YES, REFUSED, 0), 1.0),
     (refusal.correct_abstention, (YES, ANSWERED, 0), 0.0),
     (refusal.correct_abstention, (YES, REFUSED, 1), NA),
@@ -62,12 +74,6 @@ def test_the_two_by_two(
         assert scores.reason[0]
     else:
         assert scores.values[0] == expected
-
-
-def test_confusion_counts_only_what_is_known() -> None:
-    rows = [row(YES, ANSWERED, 1)] * 3 + [row(YES, REFUSED, 1)] * 2 + [row(NO, REFUSED, 0)]
-    rows += [row(NO, ANSWERED, 0)] * 4 + [row(PARTIAL, REFUSED, 0), row(NO, UNKNOWN, 0)]
-    assert refusal.confusion(answers(rows)).tolist() == [[3, 2], [4, 1]]
 
 
 def test_a_refusal_found_by_its_phrases_is_an_estimate() -> None:

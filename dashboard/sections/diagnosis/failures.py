@@ -6,12 +6,15 @@ from typing import Literal
 
 import streamlit as st
 
+from dashboard.shell.components import facts, metric_title
 from dashboard.shell.session import current_selection, keep, open_cases
 from dashboard.shell.widgets import slide
 from dashboard.wording.diagnosis import no_bad_case, stage_inferred
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import source_text
+from dashboard.wording.escaping import capital, markdown_text
+from dashboard.wording.formatting import count, interval_text, percent, source_text
+from data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
 from data.diagnosis.diagnosis import Diagnosis
+from data.scoring.summaries import summarise
 from metrics.diagnosis.patterns import PATTERNS, Pattern
 from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
 from metrics.diagnosis.symptoms import SYMPTOMS
@@ -113,6 +116,38 @@ _EDGES = {
 }
 
 
+def refusal_table(diagnosis: Diagnosis) -> None:
+    """Draw the refusal table (context holds the answer, by refusal); a button opens the cases of a cell."""
+    counts = refusal_counts(diagnosis.scored)
+    total = sum(counts.values())
+    if not total:
+        st.info("This table needs answers, and whether the context held what the question needs.")
+        return
+    columns = st.columns(2)
+    for number, (cell, (_, _, title)) in enumerate(REFUSAL_CELLS.items()):
+        with columns[number % 2]:
+            label = f"{counts[cell]:,} · {capital(title)}"
+            if st.button(label, key=f"refusal_{cell}", disabled=not counts[cell], width="stretch"):
+                open_cases(cohort=f"refusal:{cell}")
+    facts(
+        [
+            f"n = {total:,} of {count(diagnosis.scored.n, 'case')}; for the others context or refusal "
+            "is not known, or neither is plainly right",
+            *_refusal_rates(diagnosis),
+        ]
+    )
+
+
+def _refusal_rates(diagnosis: Diagnosis) -> list[str]:
+    rates = summarise(diagnosis.scored, ["over_refusal", "negative_rejection_rate", "corpus_rejection_rate"])
+    return [
+        f"{metric_title(name).lower()} {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
+        f"n = {count(rate.n_scored, 'question')}"
+        for name, rate in rates.items()
+        if rate.mean is not None
+    ]
+
+
 def stage_order(order: tuple[str, ...]) -> None:
     """Draw the controls that move a stage up or down, or restore the default order."""
     titles = {stage.key: f"{order.index(stage.key) + 1}. {stage.title}" for stage in STAGES}
@@ -143,6 +178,7 @@ def _move(stage: str, step: Literal[-1, 1]) -> None:
 
 __all__ = [
     "pattern_table",
+    "refusal_table",
     "source_facts",
     "stage_order",
     "stage_table",
