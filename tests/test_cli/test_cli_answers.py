@@ -42,6 +42,7 @@ DIAGNOSIS = {
     "stages",
     "fix_first",
     "worst_slices",
+    "refusals",
     "symptoms",
 }
 DIFFERENCE = {"baseline", "run", "difference", "low", "high", "p", "adjusted_p", "n_pairs", "verdict"}
