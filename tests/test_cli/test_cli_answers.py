@@ -45,7 +45,20 @@ DIAGNOSIS = {
     "refusals",
     "symptoms",
 }
-DIFFERENCE = {"baseline", "run", "difference", "low", "high", "p", "adjusted_p", "n_pairs", "verdict"}
+DIFFERENCE = {
+    "baseline",
+    "run",
+    "difference",
+    "low",
+    "high",
+    "p",
+    "adjusted_p",
+    "n_pairs",
+    "primary",
+    "verdict_low",
+    "verdict_high",
+    "verdict",
+}
 PREVIEW = {
     "file",
     "format",
@@ -131,7 +144,7 @@ def test_compare_holds_every_version_against_the_first(capsys: Capture, root: Pa
     assert answer.keys() == {"baseline", "comparisons", "family"}
     assert [one["run"] for one in answer["comparisons"]] == versions[1:]
     for one in answer["comparisons"]:
-        assert one.keys() == {"run", "warnings", "n_shared", "metrics"}
+        assert one.keys() == {"run", "warnings", "n_shared", "primary", "n_family", "metrics"}
         assert one["n_shared"] == 10, "three repeats of ten questions are ten pairs"
         assert all(found.keys() == DIFFERENCE for found in one["metrics"].values())
 
