@@ -1,1 +1,1 @@
-"""What a run is and where it lies: run format, workspace, importers, scoring, queries."""
+"""What a run is and where it is stored: run format, workspace, importers, scoring, queries."""

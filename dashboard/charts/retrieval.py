@@ -36,7 +36,7 @@ def k_curves(
     Args:
         ours: of the run on display; their intervals are drawn at k.
         base: of the baseline.
-        k: the rank cut-off in use.
+        k: the rank in use.
         base_name: name of the baseline.
         ends_from: length of the shortest list; larger k are shaded, since some lists have ended there.
     """

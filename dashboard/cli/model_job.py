@@ -32,7 +32,7 @@ def plan_text(plan: JudgePlan) -> str:
     return "\n".join(
         [
             f"{plan.kind} by {plan.model}, prompt {plan.prompt}",
-            f"samples  {plan.samples:,}, {plan.cached:,} of them judged already{alike}{nothing}",
+            f"samples  {plan.samples:,}, {plan.cached:,} of them done already{alike}{nothing}",
             f"calls    {plan.calls:,}",
             f"tokens   {plan.input_tokens:,} in, {plan.output_tokens:,} out ({plan.method})",
             f"cost     about {cost}{half} (prices of {plan.price_date})",

@@ -58,8 +58,8 @@ class Selection:
         baseline: run id of the baseline; "" for the project's own.
         convention: how the undefined is treated.
         signal: metric that speaks for the context; "" for the first available.
-        context: cut-off of the context signal.
-        faithfulness: cut-off of faithfulness.
+        context: case threshold of the context metric.
+        faithfulness: case threshold of faithfulness.
         relevancy: threshold of answer relevancy.
         order: order of the failure stages, as keys.
         pattern: filter on the metric pattern.
@@ -79,7 +79,7 @@ class Selection:
         versions: run ids beside the baseline on the Compare page.
         other: which of them the detail shows.
         metric: metric whose changes are listed.
-        k: rank cut-off of the Retrieval, Chunking and Alignment pages; 0 for the run's own, else 5.
+        k: rank k of the Retrieval, Chunking and Alignment pages; 0 for the run's own, else 5.
         grid: key of the grid of chunkings on display.
         shown_metric: metric that a heatmap or a curve shows, without its k.
         budget: tokens of context at which chunkings are compared; 0 to compare at k.

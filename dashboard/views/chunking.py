@@ -86,7 +86,7 @@ if others:
 facts(
     [
         "differences to the best configuration, paired on question, Holm-corrected over all of them",
-        "the best is chosen on these same questions, so its mean is a little too good",
+        "the best is chosen on these same questions, so its mean is slightly optimistic",
         "choose a row to open or compare it",
     ]
 )

@@ -22,7 +22,7 @@ name = markdown_text(view.labels[view.run.run_id])
 lists = lists_of(view, view.run)
 if lists is None:
     st.info(
-        f"{name} names no gold documents, so there is nothing to find. Samples can carry `relevant` "
+        f"{name} names no gold documents, so retrieval cannot be scored. Samples can carry `relevant` "
         "(document ids) or `relevant_spans` (characters), or labels can come from a file: "
         "`ragtriage import RUN --qrels FILE`, in the TREC or BEIR form."
     )

@@ -39,7 +39,7 @@ def ownership(entry: FixFirst, bad: int) -> str:
     """Return how many bad cases are attributed to a stage; the stage's title precedes the text."""
     if entry.key == UNEXPLAINED:
         return f"{entry.n_bad:,} of {bad:,} bad cases cannot be explained by what is recorded"
-    return f"owns {entry.n_bad:,} of {bad:,} bad cases"
+    return f"accounts for {entry.n_bad:,} of {bad:,} bad cases"
 
 
 def stage_inferred(diagnosis: Diagnosis, key: str) -> str:

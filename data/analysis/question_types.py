@@ -38,7 +38,7 @@ class Gain:
     """The gain from the documents between two values of k.
 
     Attributes:
-        start: the smaller cut-off.
+        start: the smaller k.
         end: the larger one.
         each: gain of the metric for each document between them, over questions, with interval.
     """
@@ -99,7 +99,7 @@ def type_curves(
         scored: the run.
         lists: its ranked lists.
         chosen: query type -> key of KINDS, where a person said so.
-        k: a cut-off that the curves must have even where every list is shorter.
+        k: a value that the curves must have even where every list is shorter.
     """
     found = [_type_curve(scored, lists, name, keep, chosen, k) for name, keep in _groups(scored)]
     return sorted(found, key=lambda one: (-one.n, one.name))

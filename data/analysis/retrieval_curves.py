@@ -1,4 +1,4 @@
-"""Retrieval metrics over the cut-off k, and where the first gold of each case stands."""
+"""Retrieval metrics over k, and where the first gold of each case stands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Curve:
     """One metric over k.
 
     Attributes:
-        metric: key without the cut-off.
+        metric: key without its k.
         ks: 1, 2, ... up to the longest list or the k asked for, at most LONGEST_K.
         points: mean with interval at each k.
         longest: length of the longest list, at most LONGEST_K; behind it no document is left to find.
@@ -77,7 +77,7 @@ def curves(
         lists: its ranked lists.
         metrics: which; recall, precision, nDCG and MRR when left out, their span forms for gold text.
         keep: (n,) samples to use; all when left out.
-        k: a cut-off that must be there even where every list is shorter.
+        k: a value that must be there even where every list is shorter.
     """
     block = block_of(lists)
     if block is None:

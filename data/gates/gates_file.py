@@ -236,7 +236,7 @@ def _resolved(metric: str) -> str:
         return lookup(metric).name
     except MetricsError as error:
         if f"{metric}@k" in REGISTRY:
-            raise _misfit(f"{metric!r} needs a rank cut-off", f"e.g. {metric}@5") from error
+            raise _misfit(f"{metric!r} needs a rank k", f"e.g. {metric}@5") from error
         if "@" in metric:
             accepted = "a metric of docs/metrics.md, with its rank k where it takes one"
             raise _misfit(str(error), accepted) from error

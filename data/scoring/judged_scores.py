@@ -191,7 +191,7 @@ def judged_scores(
         table: samples with the labels laid over them.
         readings: by place.
         found: the outcomes.
-        scoring: cut-offs, convention, and how gold is matched.
+        scoring: values of k, convention, and how gold is matched.
         recorded: the metrics without a judge: of samples without a reading they tell which questions a metric
             of answerability leaves out.
     """

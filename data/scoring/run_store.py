@@ -93,7 +93,7 @@ class RunStore:
             return hits[0]
         shown = [f"{run.run_id} ({run.project}: {names[run.run_id]})" for run in (hits or runs)[:12]]
         problem = f"{len(hits)} runs are called" if hits else "no run"
-        raise WorkspaceError(f"{problem} {wanted!r}; accepted: an id of {'; '.join(shown)}")
+        raise WorkspaceError(f"{problem} {wanted!r}; accepted: one of these ids: {'; '.join(shown)}")
 
     def names(self) -> dict[str, str]:
         """Return the display name of every run: the newest one in the ledger, else the imported one."""

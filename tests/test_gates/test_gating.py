@@ -385,7 +385,7 @@ off = true
         (MEAN.replace("block", "stop"), ['gate[1].severity: \'stop\'; accepted: "block" or "warn"']),
         (MEAN.replace('severity = "block"', ""), ["gate[1].severity: is missing"]),
         (MEAN.replace('"faithfulness"', "3"), ["gate[1].metric: 3; accepted: a text"]),
-        (MEAN.replace("faithfulness", "recall"), ["gate[1].metric", "needs a rank cut-off"]),
+        (MEAN.replace("faithfulness", "recall"), ["gate[1].metric", "needs a rank k"]),
         (
             MEAN + 'kind = "average"\n',
             ["gate[1].kind: 'average'; accepted: mean, regression, checks, critical"],

@@ -122,7 +122,7 @@ def test_samples_that_are_alike_are_asked_once(tmp_path: Path, capsys: pytest.Ca
     plan = command(capsys, tmp_path, "judge", run.run_id, "--dry-run", "--json").json
     assert (plan["samples"], plan["cached"], plan["alike"], plan["calls"]) == (5, 0, 4, 1)
     told = command(capsys, tmp_path, "judge", run.run_id, "--dry-run").out
-    assert "samples  5, 0 of them judged already, 4 alike and asked once" in told
+    assert "samples  5, 0 of them done already, 4 alike and asked once" in told
     with JudgeServer() as server:
         done = command(
             capsys, tmp_path, "judge", run.run_id, "--yes", "--json", "--base-url", server.url

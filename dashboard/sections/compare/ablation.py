@@ -179,7 +179,7 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
             f"on the Pareto front: {markdown_text(', '.join(front)) or 'none'}",
             f"not measured: {markdown_text(', '.join(missing))}" if missing else "",
             "means over questions with 95 % intervals, percentiles over samples",
-            "the front goes by means alone",
+            "the front is based on means alone",
         ]
     )
     show_table(

@@ -42,7 +42,7 @@ def lists_of(view: View, run: Run) -> RankedLists | None:
 
 
 def k_beyond(lists: RankedLists, k: int) -> int:
-    """Give k where it lies behind the longest list, else 1: what curves must be computed to beside it."""
+    """Return k where it is beyond the longest list, else 1: the k that curves must reach."""
     return k if k > longest_list(lists) else 1
 
 

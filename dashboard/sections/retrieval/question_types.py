@@ -144,7 +144,7 @@ def _gain_table(one: TypeCurve) -> None:
             }
             for gain in one.gains
         ],
-        "Gain of the metric for each document between two cut-offs, paired on question",
+        "Gain of the metric for each document between two values of k, paired on question",
     )
 
 
