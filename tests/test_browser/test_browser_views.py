@@ -88,7 +88,7 @@ def test_a_grid_runs_from_the_form_and_is_told_when_done(site: Site, tmp_path: P
     for label, value in fields.items():
         form.get_by_label(label, exact=True).fill(value)
     form.get_by_role("button", name="Run the grid").click()
-    expect(site.page.get_by_text("is finished").first).to_be_visible(timeout=60_000)
+    expect(site.page.get_by_text("4 of 4 configurations").first).to_be_visible(timeout=60_000)
     assert len(RunStore(site.store.workspace).runs("towns in the browser")) == 4
 
 
@@ -158,7 +158,7 @@ def test_a_version_without_samples_is_explained_everywhere(site: Site) -> None:
     for page in ("", "cases", "alignment"):
         site.open(f"{page}?project=version%20history")
         expect(site.page.get_by_role("heading", level=1)).to_contain_text(
-            "known by its means", timeout=30_000
+            "Only the means of", timeout=30_000
         )
     site.page.get_by_role("link", name=re.compile("Benchmarks")).last.click()
     expect(site.page).to_have_url(re.compile("/benchmarks"), timeout=30_000)

@@ -132,7 +132,12 @@ def _command(folder: Path, run_id: str, url: str) -> subprocess.Popen[bytes]:
     line = [sys.executable, "-m", "dashboard.cli", "--workspace", str(folder), "judge", run_id]
     options = ["--base-url", url, "--concurrency", "8", "--timeout", "1", "--yes"]
     return subprocess.Popen(
-        [*line, *options], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [*line, *options],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        # a background job of a shell ignores SIGINT, and so would what these tests start
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
