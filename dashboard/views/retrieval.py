@@ -29,9 +29,9 @@ if lists is None:
     st.stop()
 if not len(list_lengths(lists)):
     st.info(
-        f"{name} names gold, and no sample has both gold and a list that was retrieved. Samples carry what "
-        "was retrieved in `retrieved`; a context that was given (`context_mode` oracle or closed_book) and a "
-        "question without any relevant document are left out."
+        f"{name} names gold, but no sample has both gold and retrieved documents (`retrieved`). Samples "
+        "with a given context (`context_mode` oracle or closed_book) and questions without any relevant "
+        "document are left out."
     )
     st.stop()
 

@@ -88,16 +88,17 @@ def test_gains_of_a_type_reach_below_0(workspace: RunStore) -> None:
 def test_the_mean_at_the_suggested_k_has_its_interval(workspace: RunStore) -> None:
     _, (one,) = _loaded(workspace, [_record(f"q{at}", query_type="list") for at in range(12)])
     row = _type_row(one, 1)
-    assert row["there"] == "1.000 [0.735, 1.000]"
+    assert row["at suggested k"] == "1.000 [0.735, 1.000]"
     assert str(row["at k = 1"]).startswith("0.200 [")
 
 
 def test_too_many_types_are_not_called_none(workspace: RunStore) -> None:
     scored, found = _loaded(workspace, [_record(f"q{at}", query_type=f"type {at}") for at in range(201)])
     assert [one.name for one in found] == ["all questions"]
-    told = "\n".join(_notes(found, 1, types_named(scored)))
-    assert "the run names 201 types of question; more than 200 are not told apart" in told
-    assert "names no types" not in told
+    notes = "\n".join(_notes(found, 1, types_named(scored)))
+    assert "the run names 201 types of question" in notes
+    assert "at most 200" in notes
+    assert "names no types" not in notes
     bare, alone = _loaded(workspace, [_record("q")])
     assert types_named(bare) == 0
     assert "names no types of question" in "\n".join(_notes(alone, 1, types_named(bare)))

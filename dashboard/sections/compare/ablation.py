@@ -1,4 +1,4 @@
-"""The sections of the Compare page on factors and costs."""
+"""Effects of single settings, and quality against cost: sections of the Compare page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from metrics.metric_registry import declared
 
 __all__ = ["cost_section", "factor_section"]
 
-MATRIX_METRICS = 4
+TABLE_METRICS = 4
 MOST_PAIRS = 6  # pairs of runs offered for one effect
 
 
@@ -42,45 +42,46 @@ def _ablation(scored_runs: list[ScoredRun], metric: str) -> Ablation:
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
 def _cost_points(
-    scored_runs: list[ScoredRun], outcomes: list[MetricSummary | None], cost: str, higher: bool | None
+    scored_runs: list[ScoredRun],
+    outcomes: list[MetricSummary | None],
+    cost: str,
+    higher_is_better: bool | None,
 ) -> list[CostPoint]:
-    return cost_points(scored_runs, outcomes, cost, higher)
+    return cost_points(scored_runs, outcomes, cost, higher_is_better)
 
 
 def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
-    """Show which settings the runs differ in, and what each did to one metric."""
+    """Show in which settings the runs differ, and the effect of each on one metric."""
     st.subheader("Which factor made the difference")
     if not metrics:
         st.caption("The chosen runs share no metric.")
         return
     metric = choose("Effect on", "shown_metric", list(metrics), metric_title, {}, width=320)
-    found = _ablation([view.scored(run) for run in runs], metric)
-    for run_id in found.without_config:
+    result = _ablation([view.scored(run) for run in runs], metric)
+    for run_id in result.without_config:
         st.caption(f"{markdown_text(view.labels[run_id])} records no configuration and is left out.")
-    if not found.factors:
+    if not result.factors:
         st.caption(
             "The chosen runs do not differ in any recorded setting. `ragtriage import --config "
-            "key=value` records "
-            "settings."
+            "key=value` records settings."
         )
         return
-    for one in found.confounded:
-        others = ", ".join(markdown_text(name) for name in one.beside) or "other settings"
+    for confounded in result.confounded:
+        others = ", ".join(markdown_text(name) for name in confounded.beside) or "other settings"
         st.warning(
-            f"**{markdown_text(one.factor)}** changes, but in no pair of the chosen runs alone: its "
-            f"effect is "
-            f"mixed with that of {others}. Add a run that differs in it alone."
+            f"**{markdown_text(confounded.factor)}** changes, but in no pair of the chosen runs alone: its "
+            f"effect is confounded with that of {others}. Add a run that differs only in it."
         )
-    if found.effects:
+    if result.effects:
         title = metric_title(metric)
-        draw(effect_forest(found.effects, title), "effects", f"Effects of single changes on {title}")
-        _effect_table(view, found)
-    with st.expander("Runs by factor, with their metrics", expanded=not found.effects):
-        _matrix(view, runs, found, metrics)
+        draw(effect_forest(result.effects, title), "effects", f"Effects of single changes on {title}")
+        _effect_table(view, result.effects)
+    with st.expander("Runs by factor, with their metrics", expanded=not result.effects):
+        _factor_table(view, runs, result, metrics)
 
 
-def _effect_table(view: View, found: Ablation) -> None:
-    rows = [_effect_row(one) for one in found.effects]
+def _effect_table(view: View, effects: Sequence[Effect]) -> None:
+    rows = [_effect_row(effect) for effect in effects]
     event = st.dataframe(
         rows,
         hide_index=True,
@@ -93,80 +94,80 @@ def _effect_table(view: View, found: Ablation) -> None:
     export_menu(rows, "Effects of single changes")
     facts(
         [
-            "each from all pairs of the chosen runs that differ in this factor alone",
+            "each from all pairs of the chosen runs that differ only in this factor",
             "differences of the pairs averaged for each question, then tested by sign flips",
-            f"Holm-corrected over {count(len(found.effects), 'effect')}",
+            f"Holm-corrected over {count(len(effects), 'effect')}",
             "choose a row to compare its pairs case by case",
         ]
     )
     chosen = event["selection"]["rows"]
-    if chosen and chosen[0] < len(found.effects):
-        _pair_buttons(view, found.effects[chosen[0]])
+    if chosen and chosen[0] < len(effects):
+        _pair_buttons(view, effects[chosen[0]])
 
 
-def _effect_row(one: Effect) -> dict[str, str]:
-    gap = one.difference
+def _effect_row(effect: Effect) -> dict[str, str]:
+    difference = effect.difference
     return {
-        "Change": effect_label(one),
-        "Difference": signed(gap.difference, 3),
-        "95 % interval": interval_text(gap.low, gap.high, 3),
-        "p (Holm)": p_value(one.adjusted_p),
-        "Verdict": VERDICT_LABELS[one.verdict],
-        "Questions": f"{gap.n_pairs:,}",
-        "Pairs of runs": str(len(one.pairs)),
+        "Change": effect_label(effect),
+        "Difference": signed(difference.difference, 3),
+        "95 % interval": interval_text(difference.low, difference.high, 3),
+        "p (Holm)": p_value(effect.adjusted_p),
+        "Verdict": VERDICT_LABELS[effect.verdict],
+        "Questions": f"{difference.n_pairs:,}",
+        "Pairs of runs": str(len(effect.pairs)),
     }
 
 
-def _pair_buttons(view: View, one: Effect) -> None:
+def _pair_buttons(view: View, effect: Effect) -> None:
     with st.container(horizontal=True):
-        for left, right in one.pairs[:MOST_PAIRS]:
+        for left, right in effect.pairs[:MOST_PAIRS]:
             title = f"{markdown_text(view.labels[left])} → {markdown_text(view.labels[right])}"
             st.button(title, key=f"pair_{left}_{right}", on_click=_open_pair, args=(left, right))
-    if len(one.pairs) > MOST_PAIRS:
-        st.caption(f"The first {MOST_PAIRS} of {len(one.pairs)} pairs; the effect is that of all.")
+    if len(effect.pairs) > MOST_PAIRS:
+        st.caption(f"The first {MOST_PAIRS} of {len(effect.pairs)} pairs; the effect is that of all.")
 
 
 def _open_pair(left: str, right: str) -> None:
     keep(baseline=left, run=right, versions=(right,), other=right, case="")
 
 
-def _matrix(view: View, runs: Sequence[Run], found: Ablation, metrics: Sequence[str]) -> None:
-    shown = list(metrics)[:MATRIX_METRICS]
+def _factor_table(view: View, runs: Sequence[Run], result: Ablation, metrics: Sequence[str]) -> None:
     rows = []
     for run in runs:
         summary = view.summary(run)
-        values = {metric_title(name): mean_text(summary.get(name)) for name in shown}
+        values = {metric_title(name): mean_text(summary.get(name)) for name in metrics[:TABLE_METRICS]}
         settings = {
-            f"{one.key} ({one.kind})" if one.kind and one.kind not in one.key else one.key: one.values.get(
-                run.run_id, NOT_MEASURED
-            )
-            for one in found.factors
+            f"{factor.key} ({factor.kind})"
+            if factor.kind and factor.kind not in factor.key
+            else factor.key: factor.values.get(run.run_id, NOT_MEASURED)
+            for factor in result.factors
         }
         rows.append({"Run": view.labels[run.run_id], **settings, **values})
     show_table(rows, "Runs by factor with their metrics")
 
 
 def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
-    """Hold quality against latency, tokens or cost."""
+    """Plot an outcome metric against latency, tokens or cost."""
     st.subheader("Quality against cost")
     scored_runs = [view.scored(run) for run in runs]
     costs = measured_costs(scored_runs)
-    quality = [name for name in metrics if name not in COSTS]
-    if not costs or not quality:
+    outcome_metrics = [name for name in metrics if name not in COSTS]
+    if not costs or not outcome_metrics:
         st.caption(
             "No chosen run records latency, tokens or cost: samples can carry `latency_ms`, `input_tokens`, "
             "`output_tokens`, `cost_usd`."
         )
         return
     with st.container(horizontal=True):
-        metric = choose("Quality", "outcome", quality, metric_title, {}, width=300)
+        metric = choose("Outcome metric", "outcome", outcome_metrics, metric_title, {}, width=300)
         cost = choose("Cost", "cost", costs, COSTS, {}, width=260)
-    found = declared(metric)
-    higher = None if found is None else found.higher_is_better
-    points = _cost_points(scored_runs, [view.summary(run).get(metric) for run in runs], cost, higher)
+    declaration = declared(metric)
+    higher_is_better = None if declaration is None else declaration.higher_is_better
+    outcomes = [view.summary(run).get(metric) for run in runs]
+    points = _cost_points(scored_runs, outcomes, cost, higher_is_better)
     names = [view.labels[run.run_id] for run in runs]
     draw(
-        cost_map(points, names, (COSTS[cost], metric_title(metric)), higher),
+        cost_map(points, names, (COSTS[cost], metric_title(metric)), higher_is_better),
         "cost_map",
         f"{metric_title(metric)} against {COSTS[cost]}; the numbers are in the table below",
     )
@@ -179,7 +180,7 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
             f"on the Pareto front: {markdown_text(', '.join(front)) or 'none'}",
             f"not measured: {markdown_text(', '.join(missing))}" if missing else "",
             "means over questions with 95 % intervals, percentiles over samples",
-            "the front is based on means alone",
+            "the front is that of the means, whatever their intervals",
         ]
     )
     show_table(
@@ -192,16 +193,18 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
 
 
 def _cost_row(view: View, run: Run, scored: ScoredRun, point: CostPoint, cost: str) -> dict[str, str]:
-    n, found = percentiles(scored, cost)
-    span = point.cost
+    n, values = percentiles(scored, cost)
+    mean_cost = point.cost
     digits = 4 if cost == "cost_usd" else 0
     return {
         "Version": view.labels[run.run_id],
         "": "on the front" if point.front else "",
         "Quality": mean_text(point.quality),
-        "Mean": number(span.mean if span else None, digits),
-        "95 % interval": NOT_MEASURED if span is None else interval_text(span.low, span.high, digits),
-        "Questions": NOT_MEASURED if span is None else f"{span.n_scored:,}",
-        **{f"p{p}": number(found.get(p), digits) for p in PERCENTILES},
+        "Mean": number(mean_cost.mean if mean_cost else None, digits),
+        "95 % interval": NOT_MEASURED
+        if mean_cost is None
+        else interval_text(mean_cost.low, mean_cost.high, digits),
+        "Questions": NOT_MEASURED if mean_cost is None else f"{mean_cost.n_scored:,}",
+        **{f"p{p}": number(values.get(p), digits) for p in PERCENTILES},
         "Samples": f"{n:,}" if n else NOT_MEASURED,
     }

@@ -1,4 +1,4 @@
-"""The pieces of the Retrieval page: the k in use, the curves, and where the first gold stands."""
+"""Retrieval metrics over k, and the rank of the first gold: sections of the Retrieval page."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def _curves(scored: ScoredRun, k: int) -> list[Curve]:
 
 
 def lists_of(view: View, run: Run) -> RankedLists | None:
-    """Give the ranked lists of a run, kept while it is in use; None where it names no gold."""
+    """Return the ranked lists of a run; None where it names no gold."""
     return ranked_lists(view.scored(run))
 
 
 def k_beyond(lists: RankedLists, k: int) -> int:
-    """Return k where it is beyond the longest list, else 1: the k that curves must reach."""
+    """Return k where it exceeds the longest list, else 1: curves must then be computed up to k as well."""
     return k if k > longest_list(lists) else 1
 
 
 def curve_section(view: View, lists: RankedLists, k: int) -> None:
-    """Draw the metrics over k with the baseline beside, and their values at the k in use."""
+    """Draw the metrics over k with those of the baseline, and a table of their values at k."""
     scored = view.scored(view.run)
     ours = _curves(scored, k_beyond(lists, k))
     base, base_name = _baseline_curves(view, k)
@@ -62,7 +62,7 @@ def curve_section(view: View, lists: RankedLists, k: int) -> None:
         [
             f"n = {ours[0].at(k).n_scored:,} of {count(view.run.n_questions, 'question')}",
             "computed from gold documents" if lists.documents is not None else "computed from gold text",
-            f"lists hold {_between(lengths)}",
+            f"lists have {_length_range(lengths)}",
             f"{short:,} of {count(len(lengths), 'list')} shorter than {k}" if short else "",
             f"dashed: {markdown_text(base_name)}" if base else "",
             "bars at k: 95 % interval",
@@ -71,22 +71,22 @@ def curve_section(view: View, lists: RankedLists, k: int) -> None:
     show_table([_row(curve, base, k) for curve in ours], f"Metrics at k = {k} with intervals")
 
 
-def _between(lengths: IntArray) -> str:
+def _length_range(lengths: IntArray) -> str:
     low, high = int(np.min(lengths)), int(np.max(lengths))
     return count(low, "document") if low == high else f"{low:,} to {count(high, 'document')}"
 
 
 def _row(curve: Curve, base: Sequence[Curve], k: int) -> dict[str, str]:
     point = curve.at(k)
-    before = next((one.at(k) for one in base if one.metric == curve.metric), None)
+    baseline = next((other.at(k) for other in base if other.metric == curve.metric), None)
     return {
         "Metric": title_of(f"{curve.metric}@{k}"),
         "Value": number(point.mean, 3),
         "95 % interval": interval_text(point.low, point.high, 3),
         "Interval by": point.method,
         "n": f"{point.n_scored:,}",
-        "Baseline": NOT_MEASURED if before is None else number(before.mean, 3),
-        "its interval": NOT_MEASURED if before is None else interval_text(before.low, before.high, 3),
+        "Baseline": NOT_MEASURED if baseline is None else number(baseline.mean, 3),
+        "its interval": NOT_MEASURED if baseline is None else interval_text(baseline.low, baseline.high, 3),
     }
 
 
@@ -94,30 +94,33 @@ def _baseline_curves(view: View, k: int) -> tuple[list[Curve], str]:
     lists = None if view.baseline is None else lists_of(view, view.baseline)
     if view.baseline is None or lists is None or not len(list_lengths(lists)):
         return [], ""
-    scored = view.scored(view.baseline)
-    found = _curves(scored, k_beyond(lists, k))
-    return found, view.labels[view.baseline.run_id]
+    return _curves(view.scored(view.baseline), k_beyond(lists, k)), view.labels[view.baseline.run_id]
 
 
 def first_gold_section(lists: RankedLists) -> None:
-    """Draw where the first gold stands; a bar opens its cases."""
-    found = first_gold(lists, max(1, min(10, longest_list(lists))))
-    what = "gold document" if lists.documents is not None else "chunk with gold text"
-    st.subheader(f"Where the first {what} stands")
-    hit = clicked(first_gold_bars(found), "first_gold", f"Cases by the rank of their first {what}")
-    facts([f"n = {count(sum(found.values()), 'case')} with gold", "computed", "click a bar for its cases"])
-    deepest = max(int(rank) for rank in found if rank.isdecimal())
-    entries = [(f"rank {rank}", f"gold_at:{rank}", n) for rank, n in found.items() if rank.isdecimal()]
-    entries += [(f"below rank {deepest}", f"gold_below:{deepest}", found["deeper"])]
-    case_buttons("first_gold", [*entries, ("not found", "gold_missed", found["not found"])])
-    if hit is not None:
-        open_cases(cohort=str(hit[0]))
+    """Draw the ranks of the first gold document or chunk; a bar opens its cases."""
+    counts = first_gold(lists, max(1, min(10, longest_list(lists))))
+    unit = "gold document" if lists.documents is not None else "chunk with gold text"
+    st.subheader(f"Rank of the first {unit}")
+    point = clicked(first_gold_bars(counts), "first_gold", f"Cases by the rank of their first {unit}")
+    facts([f"n = {count(sum(counts.values()), 'case')} with gold", "computed", "click a bar for its cases"])
+    deepest = max(int(rank) for rank in counts if rank.isdecimal())
+    entries = [(f"rank {rank}", f"gold_at:{rank}", n) for rank, n in counts.items() if rank.isdecimal()]
+    entries += [(f"below rank {deepest}", f"gold_below:{deepest}", counts["deeper"])]
+    case_buttons("first_gold", [*entries, ("not found", "gold_missed", counts["not found"])])
+    if point is not None:
+        open_cases(cohort=str(point[0]))
 
 
 def case_buttons(key: str, entries: Sequence[tuple[str, str, int]]) -> None:
-    """Offer what bars lead to as buttons too, for those who do not point and click."""
+    """Draw a button for each bar of a chart, so that its cases can be opened by keyboard.
+
+    Args:
+        key: prefix of the widgets' keys.
+        entries: title, cohort key and number of cases of each bar.
+    """
     with st.popover("Open cases", key=f"{key}_open"):
-        for title, mark, n in entries:
+        for title, cohort, n in entries:
             label = f"{markdown_text(title[:1].upper() + title[1:])} ({n:,})"
-            if st.button(label, key=f"{key}_{mark}", width="stretch", disabled=n == 0):
-                open_cases(cohort=mark)
+            if st.button(label, key=f"{key}_{cohort}", width="stretch", disabled=n == 0):
+                open_cases(cohort=cohort)

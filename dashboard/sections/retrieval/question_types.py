@@ -1,4 +1,4 @@
-"""The part of the Retrieval page on types of questions: the metric each calls for, and a suggested k."""
+"""Question types with their primary metric and a suggested k: a section of the Retrieval page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from metrics.metric_registry import title_of
 __all__ = ["type_section"]
 
 MOST_TYPES = 12
-FEW = 10  # questions below which a suggested k says next to nothing
+FEW = 10  # below this number of questions a suggested k is unreliable
 
 
 @st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
@@ -35,31 +35,37 @@ def _types(scored: ScoredRun, kinds: dict[str, str], k: int) -> list[TypeCurve]:
 
 
 def type_section(view: View, lists: RankedLists, k: int) -> None:
-    """Show the query types with the metric each calls for and a suggested k; the kind can be changed."""
+    """Show the question types with their primary metrics and a suggested k; their kinds can be changed."""
     scored = view.scored(view.run)
     kinds = {name: kind for name, kind in sorted(current_selection().kinds.items()) if kind in KINDS}
-    every = _types(scored, kinds, k_beyond(lists, k))
-    found = every[:MOST_TYPES]
+    all_types = _types(scored, kinds, k_beyond(lists, k))
+    types = all_types[:MOST_TYPES]
     st.subheader("By type of question")
     draw(
-        plotly_figure(type_lines(found, k)),
+        plotly_figure(type_lines(types, k)),
         "type_lines",
         "The primary metric of each type of question over k; the table below has the numbers",
     )
-    _type_table(scored, found, k)
-    facts(_notes(found, len(every), types_named(scored)))
-    with st.expander("What each further document adds"):
-        for one in found:
-            _gain_table(one)
-    with st.expander("What kind of question each type is"):
-        for kind, (metric, why) in KINDS.items():
-            st.caption(f"**{kind}**: {title_of(f'{metric}@5').removesuffix('@5')}; {why}.")
-        for one in found:
-            _kind_picker(one)
+    _type_table(scored, types, k)
+    facts(_notes(types, len(all_types), types_named(scored)))
+    with st.expander("Gain of each further document"):
+        for question_type in types:
+            _gain_table(question_type)
+    with st.expander("Kind of each question type"):
+        for kind, (metric, reason) in KINDS.items():
+            st.caption(f"**{kind}**: {_title_without_k(metric)}; {reason}.")
+        for question_type in types:
+            name, key = question_type.name, f"kind_{question_type.name}"
+            show_in(key, question_type.kind)
+            st.selectbox(markdown_text(name), list(KINDS), key=key, on_change=_keep_kind, args=(name, key))
 
 
-def _type_table(scored: ScoredRun, found: Sequence[TypeCurve], k: int) -> None:
-    rows = [_type_row(one, k) for one in found]
+def _title_without_k(metric: str) -> str:
+    return title_of(f"{metric}@5").removesuffix("@5")
+
+
+def _type_table(scored: ScoredRun, types: Sequence[TypeCurve], k: int) -> None:
+    rows = [_type_row(question_type, k) for question_type in types]
     event = st.dataframe(
         rows,
         hide_index=True,
@@ -68,97 +74,106 @@ def _type_table(scored: ScoredRun, found: Sequence[TypeCurve], k: int) -> None:
         on_select="rerun",
         selection_mode="single-row",
         placeholder=NOT_MEASURED,
-        alt="Query types with their primary metric and a suggested k",
+        alt="Question types with their primary metric and a suggested k",
     )
-    export_menu(rows, "Query types")
+    export_menu(rows, "Question types")
     chosen = event["selection"]["rows"]
-    name = found[chosen[0]].name if chosen and chosen[0] < len(found) else ""
-    if name and name in _labels(scored):
+    name = types[chosen[0]].name if chosen and chosen[0] < len(types) else ""
+    sliced = next((group.labels for group in scored.slices if group.name == "query_type"), ())
+    if name and name in sliced:
         open_cases(slices={"query_type": name})
 
 
-def _labels(scored: ScoredRun) -> tuple[str, ...]:
-    return next((one.labels for one in scored.slices if one.name == "query_type"), ())
-
-
-def _type_row(one: TypeCurve, k: int) -> dict[str, object]:
-    row: dict[str, object] = {"Type": one.name, "Kind": one.kind, "n": one.n}
-    if one.curve is None or one.suggested is None:
+def _type_row(question_type: TypeCurve, k: int) -> dict[str, object]:
+    curve, suggested = question_type.curve, question_type.suggested
+    row: dict[str, object] = {
+        "Type": question_type.name,
+        "Kind": question_type.kind,
+        "n": question_type.n,
+    }
+    if curve is None or suggested is None:
         return row
-    here, there = one.curve.at(k), one.curve.at(one.suggested)
+    at_k, at_suggested = curve.at(k), curve.at(suggested)
     return {
         **row,
-        "Calls for": title_of(f"{one.curve.metric}@5").removesuffix("@5"),
-        f"at k = {k}": f"{number(here.mean, 3)} {interval_text(here.low, here.high, 3)}",
-        "Suggested k": f"{one.suggested} or more" if one.rising else f"{one.suggested}",
-        "there": f"{number(there.mean, 3)} {interval_text(there.low, there.high, 3)}",
+        "Primary metric": _title_without_k(curve.metric),
+        f"at k = {k}": f"{number(at_k.mean, 3)} {interval_text(at_k.low, at_k.high, 3)}",
+        "Suggested k": f"{suggested} or more" if question_type.rising else f"{suggested}",
+        "at suggested k": f"{number(at_suggested.mean, 3)} "
+        f"{interval_text(at_suggested.low, at_suggested.high, 3)}",
     }
 
 
-def _notes(found: Sequence[TypeCurve], every: int, named: int) -> list[str]:
-    guessed = ", ".join(one.name for one in found if not one.declared and one.name != EVERY)
-    stands_in = ", ".join(one.name for one in found if one.stands_in)
-    few = ", ".join(one.name for one in found if one.n < FEW)
-    by_recall = ", ".join(one.name for one in found if one.curve and one.curve.metric != one.suggested_by)
+def _notes(types: Sequence[TypeCurve], total: int, named: int) -> list[str]:
+    """List the notes below the table.
+
+    Args:
+        types: the types shown.
+        total: number of types, shown or not.
+        named: number of types that the run names.
+    """
+    guessed = ", ".join(curve.name for curve in types if not curve.declared and curve.name != EVERY)
+    stands_in = ", ".join(curve.name for curve in types if curve.stands_in)
+    few = ", ".join(curve.name for curve in types if curve.n < FEW)
+    by_recall = ", ".join(
+        curve.name for curve in types if curve.curve and curve.curve.metric != curve.suggested_by
+    )
+    not_split = ""
+    if types and types[0].name == EVERY:
+        not_split = "the run names no types of question (`query_type`)"
+        if named > 1:
+            not_split = (
+                f"not split by type: the run names {named:,} types of question, and at most "
+                f"{MOST_SLICE_VALUES} are shown apart"
+            )
     return [
         "computed",
-        "a ring stands at the suggested k",
-        f"suggested k: the smallest behind which no longer list adds {LEAST_GAIN} a document on average; "
-        "a suggestion from these questions, not a test",
-        "“or more”: still rising where the lists end" if any(one.rising for one in found) else "",
-        f"taken as broad coverage, because the name says nothing: {markdown_text(guessed)}"
+        "the ring marks the suggested k",
+        f"suggested k: the smallest above which further documents add less than {LEAST_GAIN} each "
+        "on average; a suggestion from these questions, not a test",
+        "“or more”: still rising where the lists end" if any(curve.rising for curve in types) else "",
+        f"treated as broad coverage, because the name gives no hint: {markdown_text(guessed)}"
         if guessed
         else "",
         f"k is suggested by recall, because nDCG can fall with k: {markdown_text(by_recall)}"
         if by_recall
         else "",
-        _together(named) if found and found[0].name == EVERY else "",
-        f"recall stands in, because the gold names no hops: {markdown_text(stands_in)}" if stands_in else "",
-        f"fewer than {FEW} questions, so hardly a ground to choose k on: {markdown_text(few)}" if few else "",
-        f"the {len(found)} most frequent of {count(every, 'type')}" if every > len(found) else "",
-        "click a row for its cases" if len(found) > 1 else "",
+        not_split,
+        f"recall is used instead, because the gold names no hops: {markdown_text(stands_in)}"
+        if stands_in
+        else "",
+        f"fewer than {FEW} questions, too few to choose k: {markdown_text(few)}" if few else "",
+        f"the {len(types)} most frequent of {count(total, 'type')}" if total > len(types) else "",
+        "click a row for its cases" if len(types) > 1 else "",
     ]
 
 
-def _together(named: int) -> str:
-    """Say why all questions stand together."""
-    if named > 1:
-        most = MOST_SLICE_VALUES
-        return f"the run names {named:,} types of question; more than {most} are not told apart"
-    return "the run names no types of question (`query_type`)"
-
-
-def _gain_table(one: TypeCurve) -> None:
-    if not one.gains or one.curve is None:
+def _gain_table(question_type: TypeCurve) -> None:
+    if not question_type.gains or question_type.curve is None:
         return
-    metric = title_of(f"{one.curve.metric}@5").removesuffix("@5")
-    st.caption(f"**{markdown_text(one.name)}**: {metric}, n = {count(one.n, 'question')}")
+    metric = _title_without_k(question_type.curve.metric)
+    n = count(question_type.n, "question")
+    st.caption(f"**{markdown_text(question_type.name)}**: {metric}, n = {n}")
     show_table(
         [
             {
                 "From k": gain.start,
                 "to k": gain.end,
-                "Gain a document": signed(gain.each.mean, 4),
+                "Gain per document": signed(gain.each.mean, 4),
                 "95 % interval": f"{signed(gain.each.low, 4)} to {signed(gain.each.high, 4)}",
-                f"Against {LEAST_GAIN}": _against(gain.each.low, gain.each.high),
+                f"Compared with {LEAST_GAIN}": _outcome(gain.each.low, gain.each.high),
             }
-            for gain in one.gains
+            for gain in question_type.gains
         ],
-        "Gain of the metric for each document between two values of k, paired on question",
+        "Gain of the metric per document between two values of k, paired on question",
     )
 
 
-def _against(low: float, high: float) -> str:
+def _outcome(low: float, high: float) -> str:
     if high < LEAST_GAIN:
         return "▼ less"
     return "▲ more" if low > LEAST_GAIN else "· cannot tell"
 
 
-def _kind_picker(one: TypeCurve) -> None:
-    key = f"kind_{one.name}"
-    show_in(key, one.kind)
-    st.selectbox(markdown_text(one.name), list(KINDS), key=key, on_change=_take_kind, args=(one.name, key))
-
-
-def _take_kind(name: str, key: str) -> None:
+def _keep_kind(name: str, key: str) -> None:
     keep(kinds={**current_selection().kinds, name: st.session_state[key]})

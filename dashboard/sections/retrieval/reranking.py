@@ -1,4 +1,4 @@
-"""The parts of the Retrieval page on reranking and on multi-hop questions."""
+"""Reranking and multi-hop questions: sections of the Retrieval page."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ def _hop_curves(scored: ScoredRun, k: int) -> list[Curve]:
 
 
 def rerank_section(view: View, lists: RankedLists, k: int) -> None:
-    """Show what the reranker lifted into the top k and what it pushed out."""
-    found = _reranking_effect(view.scored(view.run), k)
-    if found is None:
+    """Show which gold the reranker moved into the top k and which it pushed out."""
+    effect = _reranking_effect(view.scored(view.run), k)
+    if effect is None:
         return
-    st.subheader("First pass against what was handed on")
-    moved = found.moves
+    st.subheader("First pass compared with the reranked list")
+    moves = effect.moves
     bars = [
-        (f"kept in the top {k}", int((moved.kept > 0).sum()), f"kept:{k}"),
-        (f"lifted into the top {k}", int((moved.lifted > 0).sum()), f"lifted:{k}"),
-        (f"pushed out of the top {k}", int((moved.pushed_out > 0).sum()), f"pushed_out:{k}"),
-        (f"found, and below {k} in both", int((moved.left_below > 0).sum()), f"left_below:{k}"),
-        ("found by neither pass", int((moved.missed > 0).sum()), "unit_missed"),
+        (f"kept in the top {k}", int((moves.kept > 0).sum()), f"kept:{k}"),
+        (f"lifted into the top {k}", int((moves.lifted > 0).sum()), f"lifted:{k}"),
+        (f"pushed out of the top {k}", int((moves.pushed_out > 0).sum()), f"pushed_out:{k}"),
+        (f"found below {k} in both", int((moves.left_below > 0).sum()), f"left_below:{k}"),
+        ("found by neither pass", int((moves.missed > 0).sum()), "unit_missed"),
     ]
-    hit = clicked(move_bars(bars), "moves", "Cases by what the reranker did to their gold")
+    point = clicked(move_bars(bars), "moves", "Cases by what the reranker did to their gold")
     facts(
         [
-            f"n = {count(int(moved.compared.sum()), 'case')} with both lists",
+            f"n = {count(int(moves.compared.sum()), 'case')} with both lists",
             "a case with several gold documents can be in several bars",
             "click a bar for its cases",
         ]
@@ -65,63 +65,66 @@ def rerank_section(view: View, lists: RankedLists, k: int) -> None:
         ("missed: no gold in the list, none among the candidates", "nowhere", int(nowhere(lists).sum())),
     ]
     st.markdown(" · ".join(f"**{n:,}** {title}" for title, _, n in lost))
-    show_table([_change_row(name, one, k) for name, one in found.changes.items()], "Paired on question")
+    show_table(
+        [_change_row(name, change, k) for name, change in effect.changes.items()], "Paired on question"
+    )
     facts(
         [
             "computed, paired on question",
-            f"p corrected by Holm over these {len(found.changes)} metrics",
+            f"p corrected by Holm over these {len(effect.changes)} metrics",
             f"▲ better, ▼ worse, = same of "
-            f"{count(next(iter(found.changes.values())).difference.n_pairs, 'question')}",
+            f"{count(next(iter(effect.changes.values())).difference.n_pairs, 'question')}",
         ]
     )
-    case_buttons("moves", [*((title, mark, n) for title, n, mark in bars), *lost])
-    if hit is not None:
-        open_cases(cohort=str(hit[0]))
+    case_buttons("moves", [*((title, cohort, n) for title, n, cohort in bars), *lost])
+    if point is not None:
+        open_cases(cohort=str(point[0]))
 
 
-def _change_row(name: str, one: Change, k: int) -> dict[str, str]:
-    gap = one.difference
+def _change_row(name: str, change: Change, k: int) -> dict[str, str]:
+    difference = change.difference
     return {
         "Metric": title_of(f"{name}@{k}"),
-        "First pass": number(one.before, 3),
-        "Handed on": number(one.after, 3),
-        "Difference, 95 % interval": f"{signed(gap.difference, 3)} {interval_text(gap.low, gap.high, 3)}",
-        "p (Holm)": f"{p_value(one.adjusted_p)} {VERDICT_LABELS[one.verdict]}",
-        "▲ / ▼ / =": f"{gap.better:,} / {gap.worse:,} / {gap.same:,}",
+        "First pass": number(change.before, 3),
+        "Reranked": number(change.after, 3),
+        "Difference, 95 % interval": f"{signed(difference.difference, 3)} "
+        f"{interval_text(difference.low, difference.high, 3)}",
+        "p (Holm)": f"{p_value(change.adjusted_p)} {VERDICT_LABELS[change.verdict]}",
+        "▲ / ▼ / =": f"{difference.better:,} / {difference.worse:,} / {difference.same:,}",
     }
 
 
 def hop_section(view: View, lists: RankedLists, k: int) -> None:
-    """Show how multi-hop questions end: which hop was missed, or found too low."""
-    found = hop_tallies(lists, k)
-    if not found:
+    """Show which hop of the multi-hop questions was missed, or ranked too low."""
+    tallies = hop_tallies(lists, k)
+    if not tallies:
         return
-    lines = _hop_curves(view.scored(view.run), k_beyond(lists, k))
+    curves = _hop_curves(view.scored(view.run), k_beyond(lists, k))
     st.subheader("Multi-hop questions")
     draw(
-        plotly_figure(hop_lines(lines, k)),
+        plotly_figure(hop_lines(curves, k)),
         "hop_lines",
         "Share of questions with each hop in the top k, over k",
     )
-    whole = next(one for one in lines if one.metric == HOPS).at(k)
+    all_hops = next(curve for curve in curves if curve.metric == HOPS).at(k)
     facts(
         [
-            f"all-hops recall@{k}: {percent(whole.mean)} "
-            f"[{percent(whole.low)}, {percent(whole.high)}], n = {count(whole.n_scored, 'question')}",
+            f"all-hops recall@{k}: {percent(all_hops.mean)} "
+            f"[{percent(all_hops.low)}, {percent(all_hops.high)}], n = {count(all_hops.n_scored, 'question')}",
             "computed",
             "bars at k: 95 % interval",
         ]
     )
-    hit = clicked(hop_bars(found), "hops", "Multi-hop cases by what was missed")
+    point = clicked(hop_bars(tallies), "hops", "Multi-hop cases by what was missed")
     facts(
         [
-            f"n = {count(sum(one.n for one in found), 'case')} with hops",
+            f"n = {count(sum(tally.n for tally in tallies), 'case')} with hops",
             "missed: neither in the list nor among the candidates"
             if lists.first_pass is not None
-            else "missed: not in the list; the run records no candidates that would tell how deep it stands",
+            else "missed: not in the list; the run records no candidates that would show its rank",
             "click a bar for its cases",
         ]
     )
-    case_buttons("hops", [(one.title, one.cohort, one.n) for one in found])
-    if hit is not None:
-        open_cases(cohort=str(hit[0]))
+    case_buttons("hops", [(tally.title, tally.cohort, tally.n) for tally in tallies])
+    if point is not None:
+        open_cases(cohort=str(point[0]))
