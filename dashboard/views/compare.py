@@ -10,11 +10,11 @@ from dashboard.sections.compare.ablation import cost_section, factor_section
 from dashboard.sections.compare.versions import (
     change_list,
     detail_rows,
-    everything,
     family,
     is_share,
     matrix,
     question_pair,
+    shared_shares,
     versions_picker,
 )
 from dashboard.shell.components import config_table, draw, facts, metric_title, show_table
@@ -37,51 +37,58 @@ if not versions:
     st.stop()
 
 metrics = family(view, base, versions)
-sides = [view.comparison(base, run, metrics) for run in versions]
-for run, side in zip(versions, sides, strict=True):
-    for warning in side.warnings:
+comparisons = [view.comparison(base, run, metrics) for run in versions]
+for run, comparison in zip(versions, comparisons, strict=True):
+    for warning in comparison.warnings:
         st.warning(f"{markdown_text(view.labels[run.run_id])}: {markdown_text(warning)}")
 
 st.subheader("Metrics")
-matrix(view, base, versions, sides)
+matrix(view, base, versions, comparisons)
 
-by_id = {run.run_id: (run, side) for run, side in zip(versions, sides, strict=True)}
-usual = view.run.run_id if view.run.run_id in by_id else versions[0].run_id
-shown = choose("In detail", "other", list(by_id), view.labels, {"case": ""}, shown=usual)
-other, side = by_id[shown]
+by_id = {run.run_id: (run, comparison) for run, comparison in zip(versions, comparisons, strict=True)}
+default = view.run.run_id if view.run.run_id in by_id else versions[0].run_id
+shown = choose("In detail", "other", list(by_id), view.labels, {"case": ""}, shown=default)
+other, comparison = by_id[shown]
 name, base_name = view.labels[other.run_id], view.labels[base.run_id]
 
 st.subheader("Differences")
-on_scale = [one for one in side.differences if is_share(one.metric)]
-higher = {one: found.higher_is_better for one in metrics if (found := declared(one)) is not None}
+on_scale = [difference for difference in comparison.differences if is_share(difference.metric)]
+higher_is_better = {
+    name: declaration.higher_is_better for name in metrics if (declaration := declared(name)) is not None
+}
 draw(
-    plotly_figure(difference_forest(on_scale, higher)),
+    plotly_figure(difference_forest(on_scale, higher_is_better)),
     "forest",
     f"Differences of {name} to {base_name} with the intervals of their verdicts",
 )
-left_out = len(side.differences) - len(on_scale)
-facts([f"{count(left_out, 'metric')} on another scale than 0 to 1: in the numbers below" if left_out else ""])
+left_out = len(comparison.differences) - len(on_scale)
+facts(
+    [f"{count(left_out, 'metric')} not on the scale from 0 to 1: see the numbers below" if left_out else ""]
+)
 with st.expander("The numbers"):
-    show_table(detail_rows(side), "Differences in full")
-    facts([one.difference.method for one in side.differences[:1]] + ["paired on question, repeats averaged"])
+    show_table(detail_rows(comparison), "Differences in full")
+    facts(
+        [metric.difference.method for metric in comparison.differences[:1]]
+        + ["paired on question, repeats averaged"]
+    )
 
 st.subheader("Flow of failure stages")
 flow = view.flow(base, other)
 draw(stage_transition_map(flow, base_name, name), "flow", "How questions moved between failure stages")
 n = count(sum(flow.values()), "shared question")
-facts([f"n = {n}", "off the diagonal: moved", "a question has the stage of most of its repeats"])
+facts([f"n = {n}", "off the diagonal: moved", "a question counts for the stage of most of its repeats"])
 
 factor_section(view, [base, *versions], metrics)
-cost_section(view, [base, *versions], everything(view, base, versions))
+cost_section(view, [base, *versions], shared_shares(view, base, versions))
 
-st.subheader("Who got better and who got worse")
+st.subheader("Questions that got better or worse")
 options = [GOOD_SHARE, *metrics]
 metric = choose("Metric", "metric", options, metric_title, {"case": ""})
 direction = declared(metric)
-moved = view.changes(base, other, metric)
-up = direction is None or direction.higher_is_better is not False
-better, worse = (moved.rises, moved.falls) if up else (moved.falls, moved.rises)
-same = len(moved) - better - worse
+changes = view.changes(base, other, metric)
+rises_are_better = direction is None or direction.higher_is_better is not False
+better, worse = (changes.rises, changes.falls) if rises_are_better else (changes.falls, changes.rises)
+same = len(changes) - better - worse
 facts(
     [
         f"▲ {better:,} better",
@@ -90,9 +97,9 @@ facts(
         "largest change first",
     ]
 )
-opened = change_list(view, moved, other, up)
-if opened is not None:
-    question_pair(view, base, other, opened)
+open_question = change_list(view, changes, other, rises_are_better)
+if open_question is not None:
+    question_pair(view, base, other, open_question)
 
 st.subheader("Configurations")
 config_table(view, [base, *versions])

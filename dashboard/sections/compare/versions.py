@@ -1,10 +1,10 @@
-"""The pieces of the Compare page."""
+"""Metrics by version, and questions by the size of their change: sections of the Compare page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from dashboard.case_html.case import STYLE
@@ -25,11 +25,11 @@ from metrics.metric_registry import declared
 __all__ = [
     "change_list",
     "detail_rows",
-    "everything",
     "family",
     "is_share",
     "matrix",
     "question_pair",
+    "shared_shares",
     "versions_picker",
 ]
 
@@ -38,19 +38,17 @@ PAGE = 15
 
 
 def versions_picker(view: View) -> list[Run]:
-    """Let a person choose the versions beside the baseline; at first the run on display and its like."""
+    """Return the versions to compare with the baseline; the default is the run on display and its batch."""
     by_id = {
         run.run_id: run
         for run in reversed(view.sampled)
         if view.baseline and run.run_id != view.baseline.run_id
     }
-    chosen = [one for one in view.selection.versions if one in by_id]
+    chosen = [run_id for run_id in view.selection.versions if run_id in by_id]
     if not chosen:
-        near = [
-            view.run.run_id,
-            *(run.run_id for run in view.sampled if run.created_at == view.run.created_at),
-        ]
-        chosen = [one for one in dict.fromkeys(near) if one in by_id][:FIRST_VERSIONS]
+        same_batch = [run.run_id for run in view.sampled if run.created_at == view.run.created_at]
+        candidates = dict.fromkeys([view.run.run_id, *same_batch])
+        chosen = [run_id for run_id in candidates if run_id in by_id][:FIRST_VERSIONS]
     show_in("pick_versions", chosen)
     st.multiselect(
         "Versions",
@@ -59,16 +57,16 @@ def versions_picker(view: View) -> list[Run]:
         key="pick_versions",
         on_change=lambda: keep(versions=tuple(st.session_state["pick_versions"]), case="", other=""),
         max_selections=20,
-        help="From one to twenty, each against the baseline chosen at the left.",
+        help="One to twenty versions, each compared with the baseline chosen on the left.",
     )
-    return [by_id[one] for one in chosen]
+    return [by_id[run_id] for run_id in chosen]
 
 
 def family(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
-    """Let a person choose a family of metrics, and name those of it that baseline and versions all have."""
+    """Return the metrics of the chosen family that the baseline and all versions have."""
     scored_runs = [view.scored(run) for run in (base, *versions)]
-    every = shared_metrics(scored_runs)
-    offered = [one for one in FAMILIES if any(in_family(name, one) for name in every)]
+    shared = shared_metrics(scored_runs)
+    offered = [family_key for family_key in FAMILIES if any(in_family(name, family_key) for name in shared)]
     chosen = choose(
         "Family of metrics",
         "family",
@@ -76,46 +74,48 @@ def family(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
         FAMILIES,
         {"metric": ""},
         width=380,
-        help="The correction for looking at many metrics is over this family: a smaller one sees more.",
+        help="The correction for multiple comparisons covers this family; a smaller family has more power.",
     )
-    return [name for name in every if in_family(name, chosen)]
+    return [name for name in shared if in_family(name, chosen)]
 
 
-def everything(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
-    """Name the metrics of any family that baseline and versions all have and that lie from 0 to 1."""
+def shared_shares(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
+    """List the metrics from 0 to 1, of any family, that the baseline and all versions have."""
     return [
         name for name in shared_metrics([view.scored(run) for run in (base, *versions)]) if is_share(name)
     ]
 
 
 def is_share(metric: str) -> bool:
-    """Say whether a metric lies on the scale from 0 to 1, as most do."""
-    found = declared(metric)
-    return metric == GOOD_SHARE or (found is not None and found.bounds == (0.0, 1.0) and metric != "win_rate")
+    """Return whether a metric is on the scale from 0 to 1, as most are."""
+    declaration = declared(metric)
+    has_bounds = declaration is not None and declaration.bounds == (0.0, 1.0)
+    return metric == GOOD_SHARE or (has_bounds and metric != "win_rate")
 
 
-def matrix(view: View, base: Run, versions: Sequence[Run], sides: Sequence[Comparison]) -> None:
-    """Draw the table of metrics by versions: the mean, the signed difference, and its verdict's mark."""
+def matrix(view: View, base: Run, versions: Sequence[Run], comparisons: Sequence[Comparison]) -> None:
+    """Draw the table of metrics by version: mean, difference to the baseline, and its outcome."""
     rows = []
-    for at, one in enumerate(sides[0].differences):
+    for at, first in enumerate(comparisons[0].differences):
         row = {
-            "Metric": metric_title(one.metric),
-            f"{view.labels[base.run_id]} (baseline)": _level(one.metric, one.base),
+            "Metric": metric_title(first.metric),
+            f"{view.labels[base.run_id]} (baseline)": _level(first.metric, first.base),
         }
-        for run, side in zip(versions, sides, strict=True):
-            row[view.labels[run.run_id]] = _cell(side.differences[at])
-            row[f"Interval of the verdict, {view.labels[run.run_id]}"] = _span(side.differences[at])
+        for run, comparison in zip(versions, comparisons, strict=True):
+            difference = comparison.differences[at]
+            row[view.labels[run.run_id]] = _cell(difference)
+            row[f"Interval of the verdict, {view.labels[run.run_id]}"] = _span(difference)
         rows.append(row)
     show_table(rows, "Metrics by version, with differences to the baseline")
-    pairs = [len(side.matched.base) for side in sides]
+    pairs = [len(comparison.matched.base) for comparison in comparisons]
     facts(
         [
             "▲ better, ▼ worse, · cannot tell (the interval includes 0), = unchanged",
-            tested_text(sides[0]),
+            tested_text(comparisons[0]),
             f"{min(pairs):,} to {max(pairs):,} shared questions"
             if min(pairs) != max(pairs)
             else f"n = {count(pairs[0], 'shared question')}",
-            "means over the questions that both sides have",
+            "means over the questions that both runs have",
         ]
     )
 
@@ -124,53 +124,54 @@ def _level(metric: str, value: float) -> str:
     return percent(value) if metric == GOOD_SHARE else number(value)
 
 
-def _span(one: MetricDifference) -> str:
-    return interval_text(one.low, one.high) if one.difference.n_pairs else NOT_MEASURED
+def _span(metric: MetricDifference) -> str:
+    return interval_text(metric.low, metric.high) if metric.difference.n_pairs else NOT_MEASURED
 
 
-def _cell(one: MetricDifference) -> str:
-    mark = VERDICT_LABELS[one.verdict].split(" ")[0]
-    if not one.difference.n_pairs:
+def _cell(metric: MetricDifference) -> str:
+    if not metric.difference.n_pairs:
         return NOT_MEASURED
-    return f"{_level(one.metric, one.other)}  ({signed(one.difference.difference)} {mark})"
+    symbol = VERDICT_LABELS[metric.verdict].split(" ")[0]
+    return f"{_level(metric.metric, metric.other)}  ({signed(metric.difference.difference)} {symbol})"
 
 
-def detail_rows(side: Comparison) -> list[dict[str, str]]:
-    """Give the numbers of one comparison in full."""
+def detail_rows(comparison: Comparison) -> list[dict[str, str]]:
+    """Return all numbers of metric comparison, a row per metric."""
     return [
         {
-            "Metric": f"{metric_title(one.metric)}{' (primary)' if one.primary else ''}",
-            "Baseline": number(one.base),
-            "Version": number(one.other),
-            "Difference": signed(one.difference.difference),
-            "Interval": interval_text(one.low, one.high),
-            "By itself, 95 %": interval_text(one.difference.low, one.difference.high),
-            "p": p_value(one.difference.p),
-            "p (corrected)": p_value(one.adjusted_p),
-            "Pairs": f"{one.difference.n_pairs:,}",
-            "Better / worse / same": _counts(one),
-            "Verdict": VERDICT_LABELS[one.verdict],
+            "Metric": f"{metric_title(metric.metric)}{' (primary)' if metric.primary else ''}",
+            "Baseline": number(metric.base),
+            "Version": number(metric.other),
+            "Difference": signed(metric.difference.difference),
+            "Interval": interval_text(metric.low, metric.high),
+            "By itself, 95 %": interval_text(metric.difference.low, metric.difference.high),
+            "p": p_value(metric.difference.p),
+            "p (corrected)": p_value(metric.adjusted_p),
+            "Pairs": f"{metric.difference.n_pairs:,}",
+            "Better / worse / same": f"{metric.difference.better:,} / {metric.difference.worse:,} / "
+            f"{metric.difference.same:,}",
+            "Verdict": VERDICT_LABELS[metric.verdict],
         }
-        for one in side.differences
+        for metric in comparison.differences
     ]
 
 
-def _counts(one: MetricDifference) -> str:
-    return f"{one.difference.better:,} / {one.difference.worse:,} / {one.difference.same:,}"
-
-
-def change_list(view: View, found: Changes, other: Run, higher: bool) -> QuestionChange | None:
-    """Draw the shared questions by the size of their change, a page at a time; give the open one."""
-    if not len(found):
-        st.info("No question has this metric on both sides.")
+def change_list(view: View, changes: Changes, other: Run, higher_is_better: bool) -> QuestionChange | None:
+    """Draw a page of the shared questions by the size of their change; return the open question."""
+    if not len(changes):
+        st.info("No question has this metric in both runs.")
         return None
-    at = found.find(current_selection().case)
-    pages = -(-len(found) // PAGE)
+    at = changes.find(current_selection().case)
+    pages = -(-len(changes) // PAGE)
     page = at // PAGE + 1
-    shown = [found[place] for place in range((page - 1) * PAGE, min(page * PAGE, len(found)))]
-    texts = page_of(view.scored(other), _rows(shown), 1, PAGE).cases
+    shown = [changes[position] for position in range((page - 1) * PAGE, min(page * PAGE, len(changes)))]
+    samples = np.array([change.row for change in shown], dtype=np.int64)
+    texts = page_of(view.scored(other), samples, 1, PAGE).cases
     key = f"changes_{page}_{at}_{other.run_id}"
-    rows = [_change_row(one, text["question"], higher) for one, text in zip(shown, texts, strict=True)]
+    rows = [
+        _change_row(change, text["question"], higher_is_better)
+        for change, text in zip(shown, texts, strict=True)
+    ]
     st.dataframe(
         rows,
         hide_index=True,
@@ -183,25 +184,20 @@ def change_list(view: View, found: Changes, other: Run, higher: bool) -> Questio
     )
     export_menu(rows, f"Questions by the size of their change, page {page}")
     if pages > 1:
-        st.pagination(pages, default=page, key=f"pager_{key}", on_change=lambda: _turn(f"pager_{key}", found))
-    return found[at]
+        st.pagination(
+            pages, default=page, key=f"pager_{key}", on_change=lambda: _turn_page(f"pager_{key}", changes)
+        )
+    return changes[at]
 
 
-def _rows(shown: Sequence[QuestionChange]) -> Any:
-    import numpy as np
-
-    return np.array([one.row for one in shown], dtype=np.int64)
-
-
-def _change_row(one: QuestionChange, question: str, higher: bool) -> dict[str, str]:
-    better = (one.change > 0) == higher
-    mark = "=" if one.change == 0 else ("▲ better" if better else "▼ worse")
+def _change_row(change: QuestionChange, question: str, higher_is_better: bool) -> dict[str, str]:
+    outcome = "▲ better" if (change.change > 0) == higher_is_better else "▼ worse"
     return {
         "Question": shorten(question, 90),
-        "Baseline": number(one.base),
-        "Version": number(one.other),
-        "Change": signed(one.change),
-        "": mark,
+        "Baseline": number(change.base),
+        "Version": number(change.other),
+        "Change": signed(change.change),
+        "": "=" if change.change == 0 else outcome,
     }
 
 
@@ -211,12 +207,12 @@ def _open(key: str, shown: Sequence[QuestionChange]) -> None:
         keep(case=shown[chosen[0]].question_id)
 
 
-def _turn(key: str, found: Changes) -> None:
-    keep(case=found[(st.session_state[key] - 1) * PAGE].question_id)
+def _turn_page(key: str, changes: Changes) -> None:
+    keep(case=changes[(st.session_state[key] - 1) * PAGE].question_id)
 
 
 def question_pair(view: View, base: Run, other: Run, change: QuestionChange) -> None:
-    """Write one question on both sides: answers with a word diff, contexts with rank moves."""
+    """Show one question in both runs: answers with a word diff, contexts with rank changes."""
     left, right = read_case(view.scored(base), change.base_row), read_case(view.scored(other), change.row)
     st.html(STYLE)
     st.markdown(f"**{markdown_text(right['question'])}**")

@@ -110,7 +110,8 @@ def hop_section(view: View, lists: RankedLists, k: int) -> None:
     facts(
         [
             f"all-hops recall@{k}: {percent(all_hops.mean)} "
-            f"[{percent(all_hops.low)}, {percent(all_hops.high)}], n = {count(all_hops.n_scored, 'question')}",
+            f"[{percent(all_hops.low)}, {percent(all_hops.high)}], "
+            f"n = {count(all_hops.n_scored, 'question')}",
             "computed",
             "bars at k: 95 % interval",
         ]
