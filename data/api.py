@@ -17,7 +17,9 @@ from data.comparison.band_scales import band_scale, interpretations
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
 from data.comparison.primary import primary_metric, resolved_primary
-from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, context_metrics_of, diagnose
+from data.diagnosis.context import context_metrics_of, not_the_context
+from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from data.diagnosis.partial_gold import part_title
 from data.errors import DataError, ValidationErrors
 from data.gates.baseline import baseline_of
 from data.gates.config import load_gates
@@ -206,6 +208,9 @@ def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[
         "run": diagnosis.scored.run.run_id,
         "n": diagnosis.scored.n,
         "signal": diagnosis.context_metric,
+        "context_metrics": diagnosis.context.counts,
+        "context_by_question": _context_by_question(diagnosis),
+        "not_the_context": not_the_context(diagnosis.scored),
         "cutoffs": asdict(settings.thresholds),
         "bad": int(diagnosis.bad.bad.sum()),
         "n_measured": int(diagnosis.measured.sum()),
@@ -214,10 +219,24 @@ def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[
         "pass_rate": _interval(diagnosis.pass_rate),
         "patterns": diagnosis.pattern_counts(),
         "stages": diagnosis.stage_counts(),
+        "partial_gold": {part_title(part): n for part, n in diagnosis.gold_parts.items()},
         "fix_first": [asdict(stage) for stage in diagnosis.fix_first],
         "worst_slices": [asdict(worst) for worst in diagnosis.worst_slices],
         "refusals": refusal_counts(diagnosis.scored),
         "symptoms": [symptom.key for symptom in diagnosis.symptoms],
+    }
+
+
+def _context_by_question(diagnosis: Diagnosis) -> dict[str, dict[str, Any]]:
+    """Return the context metric of each question, repeats averaged; None where none was measured."""
+    scored = diagnosis.scored
+    means = question_means(diagnosis.context.values, scored.question)[0]
+    names: dict[int, str | None] = {}
+    for row in np.argsort(diagnosis.context.code < 0, kind="stable"):
+        names.setdefault(int(scored.question[row]), diagnosis.context.metric_at(int(row)))
+    return {
+        str(question): {"metric": names[at], "value": _finite(means[at])}
+        for at, question in enumerate(scored.question_ids)
     }
 
 

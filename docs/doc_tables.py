@@ -7,7 +7,8 @@ from dataclasses import fields
 from types import MappingProxyType
 
 from data.gates.report import GateReport
-from metrics.diagnosis.patterns import CONTEXT_METRICS, PATTERNS, CaseThresholds
+from metrics.diagnosis.context_metric import CONTEXT_METRICS
+from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from metrics.diagnosis.stages import STAGES
 from metrics.gates.gates import Gate, GateResult
 from metrics.gates.wording import gate_title, subject_of
@@ -64,9 +65,15 @@ def _thresholds() -> str:
     return "### Case thresholds\n\n" + _table(["Threshold", "Value", "Of"], rows)
 
 
+_ORIGINS = {"own": "computed, judged or human", "imported": "imported", "any": "any"}
+
+
 def _context_metrics() -> str:
-    rows = [[str(at), f"`{name}`"] for at, name in enumerate(CONTEXT_METRICS, 1)]
-    return "### Context metrics, in order\n\n" + _table(["", "Metric"], rows)
+    rows = [
+        [str(at), f"`{entry.name}`", _ORIGINS[entry.origin], entry.tells]
+        for at, entry in enumerate(CONTEXT_METRICS, 1)
+    ]
+    return "### Context metrics, in order\n\n" + _table(["", "Metric", "Obtained", "What it tells"], rows)
 
 
 def _patterns() -> str:

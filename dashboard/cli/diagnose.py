@@ -9,7 +9,15 @@ import click
 
 from dashboard.cli.options import JSON, RUN
 from dashboard.cli.terminal import print_json, screen_width, table, wrapped
-from dashboard.wording.diagnosis import inference_caveat, no_bad_case, ownership, stage_inferred
+from dashboard.wording.diagnosis import (
+    context_metric_text,
+    gold_part_text,
+    inference_caveat,
+    no_bad_case,
+    ownership,
+    stage_inferred,
+    unused_context_metrics,
+)
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, percent
 from data.api import diagnosis_answer, diagnosis_of, open_store
 from data.cases.refusal_cohorts import refusal_counts
@@ -109,6 +117,7 @@ def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
         wrapped(f"{symptom.title} ({symptom.condition_at(edges)}): {symptom.meaning} {symptom.advice}")
         for symptom in diagnosis.symptoms
     ]
+    sections += map(wrapped, unused_context_metrics(diagnosis))
     return "\n\n".join(sections)
 
 
@@ -124,7 +133,7 @@ def _refusal_table(counts: Mapping[str, int], width: int | None) -> str:
 def _headline(diagnosis: Diagnosis) -> str:
     rate, clause = diagnosis.pass_rate, diagnosis.coverage.clause()
     bad = f"{int(diagnosis.bad.bad.sum()):,} of {count(diagnosis.scored.n, 'case')} are bad"
-    context_metric = f"Context metric: {diagnosis.context_metric or 'none recorded'}."
+    context_metric = f"Context metric: {context_metric_text(diagnosis)}."
     if not rate.n_scored:
         return f"{bad}; pass rate {NOT_MEASURED}. {context_metric}"
     interval = interval_text(rate.low, rate.high)
@@ -151,7 +160,9 @@ def _stage_table(diagnosis: Diagnosis, width: int | None) -> str:
         rows, header = [[*row[:2], *row[3:]] for row in rows], [*header[:2], *header[3:]]
     bad = int(diagnosis.bad.bad.sum())
     total = f"Every bad case belongs to the first stage whose rule it meets; they sum to {bad:,}."
-    return f"{table(header, rows, width)}\n{total}"
+    parts = gold_part_text(diagnosis)
+    lacking = f"\nOnly part of the gold: {parts}." if parts else ""
+    return f"{table(header, rows, width)}\n{total}{lacking}"
 
 
 def _fix_first(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:

@@ -21,7 +21,13 @@ from dashboard.stories.diagnostic_sections import (
 )
 from dashboard.stories.story import AUDIENCES, Audience, RenderedSection, StorySection
 from dashboard.wording.comparisons import tested_text
-from dashboard.wording.diagnosis import inference_caveat, no_bad_case, ownership, rate_title
+from dashboard.wording.diagnosis import (
+    context_metric_text,
+    inference_caveat,
+    no_bad_case,
+    ownership,
+    rate_title,
+)
 from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, source_text
 from data.cases.cases import read_case
@@ -291,7 +297,7 @@ def _fix_first(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
 def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     diagnosis = view.diagnosis
     counts = diagnosis.pattern_counts()
-    metric = title_of(diagnosis.context_metric) if diagnosis.context_metric else "none measured"
+    metric = context_metric_text(diagnosis)
     return RenderedSection(
         "patterns",
         "Retrieval or generation?",

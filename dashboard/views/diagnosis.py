@@ -19,9 +19,10 @@ from dashboard.sections.diagnosis.oracle_gap import oracle_gap_section
 from dashboard.shell.components import draw, facts, metric_title
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import choose, slide
+from dashboard.wording.diagnosis import context_metric_text, unused_context_metrics
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count, interval_text, percent
-from data.diagnosis.diagnosis import context_metrics_of
+from data.diagnosis.context import context_choice, context_metrics_of
 
 view = current_view()
 selection = view.selection
@@ -32,10 +33,13 @@ with st.container(border=True):
     metric_column, context_column, faithfulness_column, relevancy_column = st.columns(4, gap="medium")
     with metric_column:
         if context_metrics:
-            default = context_metrics[0]
             titles = {name: metric_title(name) for name in context_metrics}
-            titles[default] += " (default)"
-            choose("Context metric", "context_metric", context_metrics, titles, shown=default)
+            options = context_metrics
+            if len(context_choice(view.scored(view.run)).metrics) == 1:
+                titles[context_metrics[0]] += " (default)"
+            else:
+                titles[""], options = "by what each question has (default)", ["", *context_metrics]
+            choose("Context metric", "context_metric", options, titles, shown=options[0])
         else:
             st.caption("Context metric")
             st.write("none recorded")
@@ -63,6 +67,8 @@ facts(
         *source_facts(diagnosis),
     ]
 )
+for sentence in unused_context_metrics(diagnosis):
+    st.caption(f"⚠ {markdown_text(sentence)}")
 
 st.subheader("Metric pattern")
 pattern_table(diagnosis)
@@ -82,7 +88,7 @@ n = int((np.isfinite(context) & np.isfinite(faithfulness)).sum())
 if diagnosis.context_metric and n:
     thresholds = (selection.context, selection.faithfulness)
     draw(
-        case_map(context, faithfulness, thresholds, metric_title(diagnosis.context_metric)),
+        case_map(context, faithfulness, thresholds, context_metric_text(diagnosis)),
         "case_map",
         "Number of cases by context metric and faithfulness, with the thresholds",
     )

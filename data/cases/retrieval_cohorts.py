@@ -10,6 +10,7 @@ from data.analysis.multi_hop import missed_names
 from data.analysis.reranking import misranked, nowhere
 from data.analysis.retrieval_curves import first_ranks
 from data.cases.cohort import Cohort, parse_rank
+from data.diagnosis.partial_gold import gold_parts, part_title
 from data.scoring.ranked_lists import RankedLists, ranked_lists
 from data.scoring.scored_run import ScoredRun
 from metrics.analysis.multi_hop import HopOutcome, hop_outcomes
@@ -58,7 +59,13 @@ def _hop_missed(scored: ScoredRun, value: str) -> BoolArray:
     return np.asarray(missed_names(lists, _hops(lists, 1).missed) == value)
 
 
+def _gold_part(scored: ScoredRun, value: str) -> BoolArray:
+    part_title(value)
+    return np.asarray(gold_parts(scored) == value)
+
+
 RETRIEVAL_COHORTS: Mapping[str, Cohort] = {
+    "gold_part": Cohort(lambda part: f"part of the gold in the context: {part_title(part)}", _gold_part),
     "gold_at": Cohort(
         lambda rank: f"the first gold document is at rank {rank}",
         lambda scored, rank: np.asarray(first_ranks(_lists(scored)) == parse_rank(rank)),

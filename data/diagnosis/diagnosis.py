@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -9,26 +10,34 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from data.diagnosis.context import context_choice, context_metrics_of
+from data.diagnosis.partial_gold import gold_parts
 from data.scoring.scored_run import NOT_GIVEN, ScoredRun
 from data.store.ledger import Label
+from metrics.diagnosis.context_metric import ContextChoice
 from metrics.diagnosis.fix_first import FixFirst, fix_first
 from metrics.diagnosis.patterns import (
-    CONTEXT_METRICS,
     PATTERNS,
     BadCases,
     CaseThresholds,
     Refusals,
     bad_cases,
-    choose_context_metric,
     pattern,
     pattern_code,
     refusals,
 )
 from metrics.diagnosis.slices import SliceFinding, worst_slices
-from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageFeatures, StageResult, attribute_failures
+from metrics.diagnosis.stages import (
+    DEFAULT_ORDER,
+    STAGES,
+    StageFeatures,
+    StageResult,
+    attribute_failures,
+    stage_code,
+)
 from metrics.diagnosis.symptoms import Symptom, SymptomEdges, symptoms
-from metrics.metric_registry import ordered, title_of
-from metrics.schema.scores import BoolArray, FloatArray, Status
+from metrics.metric_registry import title_of
+from metrics.schema.scores import BoolArray, FloatArray
 from metrics.statistics.intervals import Interval, interval
 from metrics.statistics.question_means import question_means
 
@@ -38,7 +47,6 @@ __all__ = [
     "DiagnosisCoverage",
     "DiagnosisSettings",
     "HumanLabels",
-    "context_metrics_of",
     "diagnose",
     "diagnosis_coverage",
     "human_labels_of",
@@ -122,7 +130,7 @@ class DiagnosisSettings:
 
     Attributes:
         thresholds: case thresholds, below which a metric counts as low.
-        context_metric: metric that stands for the context; None for the first available.
+        context_metric: metric that stands for the context of every case; None for the first that each has.
         order: order in which the stages are tried.
         symptom_edges: where a mean counts as low or high in the symptom table.
     """
@@ -173,19 +181,6 @@ def row_of(scored: ScoredRun, question_id: str, repeat: int) -> int | None:
     return int(rows[0]) if len(rows) else None
 
 
-def context_metrics_of(scored: ScoredRun) -> list[str]:
-    """List the metrics that can stand for the context in this run, the default first."""
-    metrics = [
-        name
-        for name in ordered(scored.metrics)
-        if name.partition("@")[0] in CONTEXT_METRICS
-        and (column := scored.column(name)) is not None
-        and (column.status == Status.SCORED).any()
-    ]
-    default = choose_context_metric(metrics)
-    return [*([default] if default else []), *(name for name in metrics if name != default)]
-
-
 @dataclass(frozen=True)
 class Diagnosis:
     """Where the cases of one run went wrong.
@@ -193,7 +188,7 @@ class Diagnosis:
     Attributes:
         scored: the run.
         settings: the settings of this diagnosis.
-        context_metric: metric that stands for the context, or None where the run has none.
+        context: the metric that stands for the context of each case.
         pattern: (n,) codes into PATTERNS.
         bad: which cases are bad and why.
         stages: codes into STAGES of the bad cases, -1 for the others.
@@ -204,7 +199,7 @@ class Diagnosis:
 
     scored: ScoredRun
     settings: DiagnosisSettings
-    context_metric: str | None
+    context: ContextChoice
     pattern: NDArray[np.int8]
     bad: BadCases
     stages: StageResult
@@ -222,6 +217,11 @@ class Diagnosis:
         return self.scored.cache_key, self.settings, np.array(numbers, dtype=np.int64).tobytes()
 
     @property
+    def context_metric(self) -> str | None:
+        """The metric that stands for the context of most cases, or None where the run has none."""
+        return self.context.prevailing
+
+    @property
     def measured(self) -> BoolArray:
         """(n,) True where it is known whether the case is good or bad."""
         return self.coverage.anything
@@ -237,6 +237,12 @@ class Diagnosis:
         chosen = self.stages.stage if keep is None else self.stages.stage[keep]
         counts = np.bincount(chosen[chosen >= 0], minlength=len(STAGES))
         return {entry.key: int(count) for entry, count in zip(STAGES, counts, strict=True)}
+
+    @cached_property
+    def gold_parts(self) -> dict[str, int]:
+        """What the contexts of the stage "partial_gold" lack, with the number of bad cases, most first."""
+        mine = gold_parts(self.scored)[self.stages.stage == stage_code("partial_gold")]
+        return dict(Counter(mine.tolist()).most_common())
 
     @cached_property
     def fix_first(self) -> list[FixFirst]:
@@ -308,17 +314,17 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         settings: thresholds, context metric and order of the stages.
         labels: the human labels of the run, from the ledger.
     """
-    available = context_metrics_of(scored)
-    context_metric = settings.context_metric
-    if context_metric not in available:
-        context_metric = available[0] if available else None
+    wanted = settings.context_metric
+    context = context_choice(scored, wanted if wanted in context_metrics_of(scored) else None)
     metrics = {
-        "context": context_metric or "",
         "faithfulness": "faithfulness",
         "answer_relevancy": "answer_relevancy",
         "correctness": next((name for name in CORRECTNESS if name in scored.sources), "correctness"),
     }
-    values = {key: scored.values(metric) for key, metric in metrics.items()}
+    values = {
+        "context": context.values,
+        **{key: scored.values(metric) for key, metric in metrics.items()},
+    }
     # A similarity to the reference can take the place of correctness, but it does not make a case bad.
     deciding = {
         key: scores for key, scores in values.items() if key != "correctness" or key in scored.sources
@@ -347,7 +353,13 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
     stage_features = _stage_features(scored, values, bad.bad)
     stages = attribute_failures(stage_features, settings.order, settings.thresholds)
     coverage = diagnosis_coverage(
-        {metrics[key]: scores for key, scores in deciding.items()},
+        {
+            **{
+                name: np.where(context.code == at, context.values, np.nan)
+                for at, name in enumerate(context.metrics)
+            },
+            **{metrics[key]: scores for key, scores in deciding.items() if key != "context"},
+        },
         np.isfinite(features["check_failed"]),
         refusals(scored.n, refused, answerable, features["gold_in_context"]),
         human_labels.bad | human_labels.good,
@@ -355,9 +367,7 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         patterns,
         metrics["correctness"],
     )
-    return Diagnosis(
-        scored, settings, context_metric, patterns, bad, stages, stage_features, human_labels, coverage
-    )
+    return Diagnosis(scored, settings, context, patterns, bad, stages, stage_features, human_labels, coverage)
 
 
 def _codes(values: FloatArray) -> NDArray[np.int8]:

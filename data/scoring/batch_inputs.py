@@ -83,6 +83,7 @@ def batch_of(table: Any, match: Match = "id", ids_match: bool = True) -> Batch:
         checks=checks_of(table),
         document_relevant=_document_labels(retrieved, table.num_rows),
         first_pass=rankings(table, match, "candidates", ids_match),
+        first_pass_spans=span_rankings(table, column="candidates"),
     )
 
 

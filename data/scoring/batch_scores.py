@@ -41,7 +41,7 @@ __all__ = [
     "score_batch",
 ]
 
-SCORES_VERSION = 7  # raise when a definition, a heuristic or a file of the scores changes
+SCORES_VERSION = 8  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]

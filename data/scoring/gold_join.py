@@ -238,9 +238,14 @@ def list_status(
     return status, reason
 
 
-def span_rankings(table: Any) -> SpanRankings | None:
-    """Join ranked chunks that carry character offsets with gold spans; None when no sample has gold spans."""
-    gold, found = Ragged.of(table["relevant_spans"]), Ragged.of(table["retrieved"])
+def span_rankings(table: Any, column: str = "retrieved") -> SpanRankings | None:
+    """Join ranked chunks that carry character offsets with gold spans; None when no sample has gold spans.
+
+    Args:
+        table: Arrow table of samples.
+        column: "retrieved", or "candidates" for the longer first pass.
+    """
+    gold, found = Ragged.of(table["relevant_spans"]), Ragged.of(table[column])
     if not gold.recorded.any() or not found.recorded.any():
         return None
     n, width = table.num_rows, found.width
@@ -249,13 +254,15 @@ def span_rankings(table: Any) -> SpanRankings | None:
     union = np.full((n, width), np.nan)
     hits = np.zeros((n, width), dtype=np.bool_)
     for row in np.flatnonzero(gold.recorded & found.recorded):
-        one = cover(table["relevant_spans"][int(row)].as_py(), table["retrieved"][int(row)].as_py())
+        one = cover(table["relevant_spans"][int(row)].as_py(), table[column][int(row)].as_py())
         long = len(one.union)
         gold_chars[row], hits[row, :long] = one.gold, one.hits
         new_gold[row, :long], union[row, :long] = one.new_gold, one.union
     status, reason = list_status(table, found, gold.recorded, NO_SPANS)
     nothing = (status == Status.SCORED) & (gold_chars == 0)
     status[nothing], reason[nothing] = Status.NOT_APPLICABLE, NOTHING_RELEVANT
+    if column != "retrieved":
+        return SpanRankings(gold_chars, new_gold, union, status, reason, hits)
     tokens, relevant = _tokens(table, width), numbers(table["relevant_chunks"].combine_chunks())
     return SpanRankings(gold_chars, new_gold, union, status, reason, hits, tokens, relevant)
 

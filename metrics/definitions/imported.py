@@ -1,7 +1,7 @@
-"""Metrics that a judge, a human label or another tool supplies, and the two computed from relevance labels.
+"""Metrics that a judge, a human label or another tool supplies, and those computed from relevance labels.
 
-`context_relevance` and `context_precision` are computed where every retrieved document has a relevance label;
-all others are declared only, so that an imported column has a meaning, a direction and bounds.
+`any_relevant`, `context_relevance` and `context_precision` are computed where every retrieved document has a
+relevance label; others are declared only, so that an imported column has a meaning, a direction and bounds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from metrics.schema.batch import Batch
 from metrics.schema.metric import Compute, Convention, Metric
 from metrics.schema.scores import BoolArray, IntArray, Scores, Status
 
-__all__ = ["ANSWERS", "CITATIONS", "CONTEXT", "FEEDBACK", "context_precision", "context_relevance"]
+__all__ = [
+    "ANSWERS",
+    "CITATIONS",
+    "CONTEXT",
+    "FEEDBACK",
+    "any_relevant",
+    "context_precision",
+    "context_relevance",
+]
 
 LabelArray = np.ndarray[tuple[int, int], np.dtype[np.int8]]
 _NO_DOCUMENT = "no document was retrieved"
@@ -44,6 +52,20 @@ def context_relevance(labels: LabelArray, documents: IntArray) -> Scores:
     """
     relevant = np.sum(_listed(labels, documents) & (labels == 1), axis=1)
     return Scores.build(ratio(relevant, documents), _gaps(labels, documents))
+
+
+def any_relevant(labels: LabelArray, documents: IntArray) -> Scores:
+    """Whether any retrieved document is labelled relevant to the question.
+
+    Args:
+        labels: (n, K) 1 relevant, 0 not, -1 not labelled.
+        documents: (n,) number of retrieved documents.
+    """
+    found = np.any(_listed(labels, documents) & (labels == 1), axis=1)
+    (none, status, reason), (open_, open_status, open_reason) = _gaps(labels, documents)
+    return Scores.build(
+        found.astype(np.float64), [(none, status, reason), (open_ & ~found, open_status, open_reason)]
+    )
 
 
 def context_precision(labels: LabelArray, documents: IntArray) -> Scores:
@@ -84,6 +106,17 @@ _MTRAG = "MTRAG (Katsis et al. 2025)"
 _RATED = "Rescaled to 0 to 1 where the rating scale is declared; otherwise on the raters' own scale."
 
 CONTEXT: tuple[Metric, ...] = (
+    _supplied(
+        key="any_relevant",
+        title="Any document relevant",
+        meaning="Whether at least one retrieved document is relevant to the question.",
+        formula="1 if any retrieved document is labelled relevant, else 0",
+        component="retrieval",
+        needs=("retrieved.relevant",),
+        undefined="No document was retrieved.",
+        reference="Hit rate over relevance labels",
+        compute=_of_labels(any_relevant),
+    ),
     _supplied(
         key="context_relevance",
         title="Context relevance",

@@ -5,7 +5,7 @@ Refusals are set apart first. High means at or above the threshold.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from metrics.schema.scores import BoolArray, FloatArray
 
 __all__ = [
-    "CONTEXT_METRICS",
     "PATTERNS",
     "BadCases",
     "CaseThresholds",
@@ -23,21 +22,12 @@ __all__ = [
     "Pattern",
     "Refusals",
     "bad_cases",
-    "choose_context_metric",
     "pattern",
     "pattern_code",
     "refusals",
 ]
 
 Level = Literal["high", "low", "any"]
-CONTEXT_METRICS = (
-    "context_relevance",
-    "recall",
-    "span_recall",
-    "all_hops_recall",
-    "context_recall",
-    "context_precision",
-)  # the first that a run has is its context metric; recall stands for recall@k at any k
 _ANSWERABLE, _UNANSWERABLE = 0, 2  # codes in metrics.schema.batch.ANSWERABLE
 
 
@@ -137,24 +127,6 @@ _CODES = {entry.key: code for code, entry in enumerate(PATTERNS)}
 def pattern_code(key: str) -> int:
     """Return the code of a pattern key, as used in the arrays of `pattern`; KeyError for an unknown key."""
     return _CODES[key]
-
-
-def choose_context_metric(available: Collection[str]) -> str | None:
-    """Return the metric that represents the context: the first of CONTEXT_METRICS that is available.
-
-    Names may include a k; of several, the largest wins (recall@10 before recall@5), since it is closest to
-    all that the generator saw. None where no context metric is available.
-    """
-    for metric in CONTEXT_METRICS:
-        names = [name for name in available if name == metric or name.startswith(f"{metric}@")]
-        if names:
-            return max(names, key=_k_of)
-    return None
-
-
-def _k_of(name: str) -> float:
-    k = name.partition("@")[2]
-    return float(k) if k.isdigit() else np.inf
 
 
 def pattern(

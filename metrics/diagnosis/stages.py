@@ -67,7 +67,7 @@ class StageFeatures:
         omission: (n,) share of the reference that the context has and the answer lacks.
         answer_relevancy: (n,) how well the answer addresses the question.
         correctness: (n,) agreement with the reference.
-        context: (n,) values of the context metric (patterns.choose_context_metric), used without gold.
+        context: (n,) values of the context metric (context_metric.choose_per_question), used without gold.
     """
 
     bad: BoolArray

@@ -208,6 +208,7 @@ class Batch:
         documents: (n,) number of documents handed to the generator; 0 where none or not recorded.
         document_relevant: (n, K) int8 label of each retrieved document (1 relevant, 0 not, -1 not labelled).
         first_pass: the longer ranked lists before reranking, joined with the gold likewise.
+        first_pass_spans: the same joined with gold spans.
         judge_labels: a judge's labels of the answers as a whole.
     """
 
@@ -222,6 +223,7 @@ class Batch:
     checks: Checks | None = None
     document_relevant: NDArray[np.int8] | None = None
     first_pass: Rankings | None = None
+    first_pass_spans: SpanRankings | None = None
     judge_labels: JudgeLabels | None = None
 
     @property

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import FIXTURES
 
+from metrics.diagnosis.context_metric import ContextColumn, choose_per_question
 from metrics.diagnosis.explanations import evidence_sentence
 from metrics.diagnosis.fix_first import fix_first
 from metrics.diagnosis.patterns import (
     PATTERNS,
     CaseThresholds,
     bad_cases,
-    choose_context_metric,
     pattern,
     pattern_code,
 )
@@ -110,12 +110,34 @@ def test_the_choice_of_signal_moves_the_count_of_retrieval_problems_on_iris(
     assert int((routed == pattern_code("refusal")).sum()) == 38
 
 
-def test_the_context_signal_is_the_first_available() -> None:
-    assert choose_context_metric({"context_recall", "recall@5", "recall@10", "faithfulness"}) == "recall@10"
-    assert choose_context_metric({"context_recall", "context_precision", "span_recall@3"}) == "span_recall@3"
-    assert choose_context_metric({"context_precision", "context_recall"}) == "context_recall"
-    assert choose_context_metric({"context_relevance", "recall@5"}) == "context_relevance"
-    assert choose_context_metric({"faithfulness"}) is None
+def test_each_question_has_the_first_context_metric_that_was_measured_for_it() -> None:
+    columns = [
+        ContextColumn("context_precision", "imported", np.array([0.1, 0.1, 0.1, 0.1, NAN])),
+        ContextColumn("context_relevance", "own", np.array([0.1, 0.1, 0.1, NAN, NAN])),
+        ContextColumn("recall@5", "own", np.array([0.5, 0.5, NAN, NAN, NAN])),
+        ContextColumn("recall@10", "own", np.array([1.0, 1.0, NAN, NAN, NAN])),
+        ContextColumn("all_hops_recall@10", "own", np.array([0.0, NAN, NAN, NAN, NAN])),
+    ]
+    choice = choose_per_question(columns, 5)
+    assert [choice.metric_at(row) for row in range(5)] == [
+        "all_hops_recall@10",
+        "recall@10",
+        "context_relevance",
+        "context_precision",
+        None,
+    ]
+    np.testing.assert_array_equal(choice.values, [0.0, 1.0, 0.1, 0.1, NAN])
+    assert choice.prevailing == "all_hops_recall@10"
+    assert choose_per_question([], 2).prevailing is None
+
+
+def test_a_stand_in_speaks_only_where_nothing_else_does() -> None:
+    own = ContextColumn("any_relevant", "own", np.array([1.0]))
+    imported = ContextColumn("context_recall", "imported", np.array([0.0]))
+    share = ContextColumn("context_relevance", "own", np.array([0.1]))
+    assert choose_per_question([share, imported, own], 1).prevailing == "any_relevant"
+    assert choose_per_question([share, imported], 1).prevailing == "context_recall"
+    assert choose_per_question([share], 1).prevailing == "context_relevance"
 
 
 def test_a_bad_case_misses_a_cutoff_fails_a_check_or_was_marked_bad() -> None:

@@ -139,12 +139,13 @@ def test_the_command_says_what_the_pass_rate_rests_on(
     capsys: Capture, workspace: RunStore, demo: RunStore
 ) -> None:
     answer = run(capsys, demo.workspace.root, "diagnose", "BM25", "--json").json
-    assert (answer["n_measured"], answer["n_fully_measured"]) == (68, 5)
-    assert answer["measured_by"] == {"recall@10": 68}
+    assert (answer["n_measured"], answer["n_fully_measured"]) == (68, 47)
+    assert answer["measured_by"] == {"all_hops_recall@10": 68}
+    assert answer["partial_gold"] == {"hop 2 missed": 40, "hop 1 missed": 2}
     text = run(capsys, demo.workspace.root, "diagnose", "BM25").out
-    assert "of what was measured: Recall@10 alone; 5 of 68 cases fully measured" in text
+    assert "of what was measured: All-hops recall@10 alone; 47 of 68 cases fully measured" in text
     assert "they sum to 68" in text
-    assert "they sum to 5" in text
+    assert "they sum to 47" in text
     _diagnosis(workspace, [_record()], "bare")
     bare = run(capsys, workspace.workspace.root, "diagnose", "bare").out
     assert "pass rate –" in bare

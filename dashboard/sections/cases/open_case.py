@@ -13,6 +13,7 @@ from dashboard.shell.components import facts, metric_title, show_table
 from dashboard.shell.session import View
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, number
+from data.diagnosis.context import GOLD_IN_CONTEXT
 from data.diagnosis.diagnosis import Diagnosis
 from data.scoring.batch_inputs import batch_of
 from data.store.judge_replies import EVALUATION
@@ -85,16 +86,24 @@ def _diagnosis_badges(diagnosis: Diagnosis, row: int) -> None:
         badges.append(f":violet-badge[refusal, {Source(int(features['refused_source'][row])).label}]")
     st.markdown(" ".join(badges))
     values = []
-    for name in (diagnosis.context_metric, "faithfulness", "answer_relevancy"):
+    context = diagnosis.context.metric_at(row)
+    for name in (context, "faithfulness", "answer_relevancy"):
         column = diagnosis.scored.column(name) if name else None
-        if name and (column is None or column.status[row] != Status.SCORED):
+        if name == GOLD_IN_CONTEXT:
+            values.append(
+                f"{metric_title(name)} **{number(diagnosis.context.values[row])}** (oracle context)"
+            )
+        elif name and (column is None or column.status[row] != Status.SCORED):
             values.append(f"{metric_title(name)} {NOT_MEASURED}")
         elif name and column is not None:
             source = Source(int(column.source[row])).label
             values.append(f"{metric_title(name)} **{number(column.values[row])}** ({source})")
     facts(values)
     if stage >= 0:
-        evidence = {name: float(diagnosis.features.known(name)[row]) for name in EVIDENCE_NAMES}
+        evidence: dict[str, float | str | None] = {
+            name: float(diagnosis.features.known(name)[row]) for name in EVIDENCE_NAMES
+        }
+        evidence["context_signal"] = metric_title(context) if context else None
         sentence = evidence_sentence(STAGES[stage].key, evidence)
         facts([f"evidence: {sentence}" if sentence else ""])
 

@@ -9,11 +9,12 @@ import streamlit as st
 from dashboard.shell.components import facts, metric_title
 from dashboard.shell.session import current_selection, keep, open_cases
 from dashboard.shell.widgets import slide
-from dashboard.wording.diagnosis import no_bad_case, stage_inferred
+from dashboard.wording.diagnosis import context_metric_text, no_bad_case, stage_inferred
 from dashboard.wording.escaping import capital, markdown_text
 from dashboard.wording.formatting import count, interval_text, percent, source_text
 from data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
 from data.diagnosis.diagnosis import Diagnosis
+from data.diagnosis.partial_gold import part_title
 from data.scoring.summaries import summarise
 from metrics.diagnosis.patterns import PATTERNS, Pattern
 from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
@@ -24,10 +25,15 @@ BAR_BLOCKS = 8  # length of a full bar of text
 
 
 def source_facts(diagnosis: Diagnosis) -> list[str]:
-    """List the sources of the three metrics and of the refusals."""
-    sources = []
+    """List the context metrics, and the sources of the three metrics and of the refusals."""
+    of_context = {
+        source_text(None, column.sources)
+        for name in diagnosis.context.metrics
+        if (column := diagnosis.scored.column(name)) is not None
+    }
+    how = f" ({', '.join(sorted(of_context))})" if of_context else ""
+    sources = [f"context: {markdown_text(context_metric_text(diagnosis))}{how}"]
     for title, name in (
-        ("context", diagnosis.context_metric),
         ("faithfulness", "faithfulness"),
         ("relevance", "answer_relevancy"),
         ("refusals", "refused"),
@@ -79,6 +85,16 @@ def stage_table(diagnosis: Diagnosis) -> None:
             number.markdown(f"**{n:,}** :gray[{n / sum(counts.values()):.0%}]")
             if button.button("Open", key=f"open_stage_{stage.key}", width="stretch"):
                 open_cases(stage=stage.key)
+        if stage.key == "partial_gold":
+            _gold_part_buttons(diagnosis)
+
+
+def _gold_part_buttons(diagnosis: Diagnosis) -> None:
+    """Draw a button for each part of the gold that contexts lack; it opens the cases."""
+    with st.container(horizontal=True):
+        for part, n in diagnosis.gold_parts.items():
+            if st.button(markdown_text(f"{part_title(part)}: {n:,}"), key=f"open_part_{part}"):
+                open_cases(stage="partial_gold", cohort=f"gold_part:{part}")
 
 
 def symptom_list(diagnosis: Diagnosis) -> None:

@@ -1,0 +1,103 @@
+"""The context metric of a run: the columns that can stand for the context, and those that do not fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from data.scoring.scored_run import ScoredRun
+from metrics.diagnosis.context_metric import (
+    ContextChoice,
+    ContextColumn,
+    choose_per_question,
+    is_context_metric,
+)
+from metrics.metric_registry import ordered
+from metrics.schema.scores import BoolArray, FloatArray, Status
+from metrics.schema.source import Source
+
+__all__ = ["GOLD_IN_CONTEXT", "context_choice", "context_metrics_of", "not_the_context"]
+
+GOLD_IN_CONTEXT = "gold_in_context"
+_OWN = (Source.HUMAN, Source.JUDGED, Source.COMPUTED)
+
+
+def context_metrics_of(scored: ScoredRun) -> list[str]:
+    """List the metrics that can stand for the context in this run, the usual one first.
+
+    An imported column that does not fit by itself is listed too: a person may know that it is of the context.
+    """
+    metrics = [
+        name
+        for name in ordered(scored.metrics)
+        if is_context_metric(name)
+        and (column := scored.column(name)) is not None
+        and (column.status == Status.SCORED).any()
+    ]
+    if np.isfinite(_given_gold(scored)).any():
+        metrics.append(GOLD_IN_CONTEXT)
+    usual = context_choice(scored).prevailing
+    return [*([usual] if usual else []), *(name for name in metrics if name != usual)]
+
+
+def context_choice(scored: ScoredRun, metric: str | None = None) -> ContextChoice:
+    """Return the context metric of every sample.
+
+    Args:
+        scored: the run.
+        metric: the metric for all samples; None for the first of CONTEXT_METRICS that each sample has.
+    """
+    if metric is None:
+        return choose_per_question(_columns(scored), scored.n)
+    values = _given_gold(scored) if metric == GOLD_IN_CONTEXT else scored.values(metric)
+    return ContextChoice((metric,), np.where(np.isfinite(values), 0, -1).astype(np.int8), values)
+
+
+def _columns(scored: ScoredRun) -> list[ContextColumn]:
+    unfit = not_the_context(scored)
+    retrieved = ~_in_mode(scored, "oracle", "closed_book")
+    columns = [ContextColumn(GOLD_IN_CONTEXT, "own", _given_gold(scored))]
+    for name in filter(is_context_metric, scored.metrics):
+        for source in scored.sources[name]:
+            column = scored.column(name, source)
+            if column is None:
+                continue
+            if source in _OWN:
+                columns.append(ContextColumn(name, "own", column.values))
+            elif source == Source.IMPORTED and name not in unfit:
+                values = np.where(retrieved, column.values, np.nan)
+                columns.append(ContextColumn(name, "imported", values))
+    return columns
+
+
+def not_the_context(scored: ScoredRun) -> dict[str, str]:
+    """Return the imported columns that are named like a context metric but do not fit, each with the reason.
+
+    A column fits if its values lie between 0 and 1 and its name can mean nothing but the context: recall
+    without a k is as often an overlap of words with the reference answer.
+    """
+    unfit = {}
+    for name in filter(is_context_metric, scored.metrics):
+        column = scored.column(name, Source.IMPORTED)
+        if column is None or any(source in _OWN for source in scored.sources[name]):
+            continue
+        known = column.values[np.isfinite(column.values)]
+        if known.size and (known.min() < -1e-6 or known.max() > 1 + 1e-6):
+            unfit[name] = f"its values reach from {known.min():.2f} to {known.max():.2f}, not from 0 to 1"
+        elif name == "recall":
+            unfit[name] = "its name does not say whether it is of the documents or of the answer's text"
+        elif known.size and _in_mode(scored, "oracle", "closed_book")[np.isfinite(column.values)].all():
+            unfit[name] = "nothing was retrieved: the context was given"
+    return unfit
+
+
+def _given_gold(scored: ScoredRun) -> FloatArray:
+    """(n,) Share of the gold in the context where the context was given; NaN elsewhere."""
+    return np.where(_in_mode(scored, "oracle"), scored.stage_features[GOLD_IN_CONTEXT], np.nan)
+
+
+def _in_mode(scored: ScoredRun, *modes: str) -> BoolArray:
+    group = next((group for group in scored.groups if group.name == "context_mode"), None)
+    if group is None:
+        return np.zeros(scored.n, dtype=np.bool_)
+    chosen: BoolArray = np.isin(group.codes, [at for at, label in enumerate(group.labels) if label in modes])
+    return chosen
