@@ -67,7 +67,10 @@ def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> lis
     name = Path(entry["file"]).name
     source = InputFile.from_bytes(name, (_folder() / entry["file"]).read_bytes())
     problems = ValidationErrors(name)
-    drafts = [_described(draft, entry) for draft in read_runs(source, Options(), problems)]
+    gold = entry.get("leave_out", ())  # gold answers that the file lists among its systems
+    drafts = [
+        _described(draft, entry) for draft in read_runs(source, Options(), problems) if draft.name not in gold
+    ]
     return import_parsed_runs(store, drafts, entry["project"], problems, watch)
 
 

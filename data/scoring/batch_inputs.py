@@ -34,12 +34,15 @@ __all__ = [
 
 
 def heuristic_refusals(answers: Any, wanted: BoolArray) -> NDArray[np.int8]:
-    """Detect refusals by their phrases: 1 refused, 0 answered, -1 where no answer is recorded or wanted."""
+    """Detect refusals: 1 refused, 0 answered, -1 where no answer is recorded or wanted.
+
+    An empty answer is an abstention; others are refusals by their phrases.
+    """
     found = np.full(len(answers), -1, dtype=np.int8)
     for row in np.flatnonzero(wanted):
         answer = answers[int(row)].as_py()
         if answer is not None:
-            found[row] = detect_refusal(answer).refused
+            found[row] = not answer.strip() or detect_refusal(answer).refused
     return found
 
 
@@ -141,7 +144,8 @@ def _answers(table: Any, ranked: Rankings | None, reference: ReferenceClaims | N
     recorded = flags(table["refused"].combine_chunks())
     names = table["refused_source"].to_pylist()
     source = np.array([REFUSED_SOURCES.get(name, Source.ESTIMATED) for name in names], dtype=np.int8)
-    unknown = recorded < 0
+    empty = np.array([answer is not None and not answer.strip() for answer in table["answer"].to_pylist()])
+    unknown = (recorded < 0) | (empty.astype(np.bool_) & (recorded == 0) & (source != Source.HUMAN))
     guessed = heuristic_refusals(table["answer"], unknown)
     source[unknown] = Source.ESTIMATED
     codes = {name: code for code, name in enumerate(ANSWERABLE)}

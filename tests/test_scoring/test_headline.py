@@ -89,6 +89,20 @@ def test_a_refusal_is_measured_by_its_label_the_reference_or_a_missed_cutoff(
     assert passing_of(_diagnosis(workspace, [_record(refused=True, **more)])).tolist() == [good]
 
 
+@pytest.mark.parametrize("refused", [None, False])
+def test_an_empty_answer_is_an_abstention(workspace: RunStore, refused: bool | None) -> None:
+    recorded = {} if refused is None else {"refused": refused, "refused_source": "imported"}
+    records = [_record(at, **recorded) | {"answer": text} for at, text in enumerate(["", " \n", "Ann."])]
+    found = _diagnosis(workspace, [{**record, "answerable": "no"} for record in records])
+    assert found.scored.stage_features["refused"].tolist() == [1.0, 1.0, 0.0]
+    assert found.stage_counts()["answered_unanswerable"] == 1
+
+
+def test_an_answer_that_was_not_recorded_is_neither_refusal_nor_answer(workspace: RunStore) -> None:
+    found = _diagnosis(workspace, [_record(answerable="no") | {"answer": None}])
+    assert np.isnan(found.scored.stage_features["refused"]).all()
+
+
 def test_what_is_known_of_refusals_by_hand() -> None:
     refused = np.array([1, 1, 1, 1, 0, 0, -1], dtype=np.int8)
     answerable = np.array([0, 2, -1, -1, 2, 0, 2], dtype=np.int8)

@@ -40,6 +40,10 @@ def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: RunStore
         assert len(runs) == entry["runs"], origin
 
 
+def test_gold_answers_are_no_run(demo: RunStore) -> None:
+    assert "Reference" not in {run.name for run in demo.runs()}
+
+
 def test_versions_of_a_pipeline_bear_one_name_and_their_own_time(demo: RunStore) -> None:
     runs = demo.runs("iris")
     versions = {
