@@ -108,7 +108,10 @@ def test_triage_says_what_its_pass_rate_and_its_priority_rest_on(
     chosen = Selection(project="musique", run=bm25.run_id)
     app = _open(demo.workspace.root, "triage", chosen, monkeypatch)
     assert any("Pass rate" in one.label and "10 alone" in one.label for one in app.metric)
-    assert "Pass rate: of what was measured: Recall@10 alone; 5 of 68 cases fully measured" in _read(app)
+    assert (
+        "Pass rate: of what was measured: All-hops recall@10 alone; 47 of 68 cases fully measured"
+        in _read(app)
+    )
     (colbert,) = [one for one in demo.runs("iris") if (one.name, one.n) == ("colbert", 30)]
     app = _open(demo.workspace.root, "triage", Selection(project="iris", run=colbert.run_id), monkeypatch)
     assert "Its cases are inferred" in _texts(app)
