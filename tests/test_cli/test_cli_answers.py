@@ -36,6 +36,7 @@ DIAGNOSIS = {
     "context_by_question",
     "not_the_context",
     "partial_gold",
+    "refusals",
     "cutoffs",
     "bad",
     "n_measured",
