@@ -36,7 +36,6 @@ DIAGNOSIS = {
     "context_by_question",
     "not_the_context",
     "partial_gold",
-    "refusals",
     "cutoffs",
     "bad",
     "n_measured",
