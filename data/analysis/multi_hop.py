@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from data.analysis.retrieval_curves import HOPS, LONGEST_K, Curve, curve_of, longest_list, question_values
 from data.scoring.gold_join import hop_order
-from data.scoring.ranked_lists import RankedLists
+from data.scoring.ranked_lists import RankedLists, missed_names
 from data.scoring.scored_run import ScoredRun
 from metrics.analysis.multi_hop import hop_outcomes
-from metrics.schema.scores import BoolArray, Status
+from metrics.schema.scores import Status
 from metrics.statistics.question_means import question_means
 
-__all__ = ["HopTally", "hop_curves", "hop_tallies", "missed_names"]
+__all__ = ["HopTally", "hop_curves", "hop_tallies"]
 
-UNNAMED = "?"  # a gold document without a hop, where others have one
 MOST_HOPS = 4  # curves of single hops; the curve of all hops comes on top
 
 
@@ -57,17 +55,6 @@ def hop_tallies(lists: RankedLists, k: int) -> list[HopTally]:
 def _order(name: str) -> tuple[int, list[tuple[int, str]]]:
     hops = name.split("+")
     return len(hops), [hop_order(hop) for hop in hops]
-
-
-def missed_names(lists: RankedLists, missed: BoolArray) -> NDArray[np.object_]:
-    """Return the missed hops of each sample, joined by +; "" where none is missed."""
-    names = np.full(len(missed), "", dtype=object)
-    for at in range(missed.shape[1]):
-        hit = missed[:, at]
-        label = np.where(lists.hops[hit, at] == "", UNNAMED, lists.hops[hit, at])
-        before = np.where(names[hit] == "", "", names[hit] + "+")
-        names[hit] = before + label
-    return names
 
 
 def hop_curves(scored: ScoredRun, lists: RankedLists, k: int) -> list[Curve]:

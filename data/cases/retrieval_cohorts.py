@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from data.analysis.multi_hop import missed_names
 from data.analysis.reranking import misranked, nowhere
 from data.analysis.retrieval_curves import first_ranks
 from data.cases.cohort import Cohort, parse_rank
 from data.diagnosis.partial_gold import gold_parts, part_title
-from data.scoring.ranked_lists import RankedLists, ranked_lists
+from data.scoring.ranked_lists import RankedLists, missed_names, ranked_lists
 from data.scoring.scored_run import ScoredRun
 from metrics.analysis.multi_hop import HopOutcome, hop_outcomes
 from metrics.analysis.reranking import rank_moves

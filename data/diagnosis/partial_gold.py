@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from data.analysis.multi_hop import missed_names
-from data.scoring.ranked_lists import ranked_lists
+from data.scoring.ranked_lists import missed_names, ranked_lists
 from data.scoring.scored_run import ScoredRun
 from metrics.analysis.multi_hop import hop_outcomes
 

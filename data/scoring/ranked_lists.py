@@ -18,9 +18,11 @@ from data.scoring.gold_join import hop_order
 from data.scoring.scored_run import ScoredRun
 from data.store.ragged import Ragged, padded
 from metrics.schema.batch import Batch, Rankings, SpanRankings
-from metrics.schema.scores import FloatArray, Status
+from metrics.schema.scores import BoolArray, FloatArray, Status
 
-__all__ = ["RankedLists", "ranked_lists", "ranked_table"]
+__all__ = ["RankedLists", "missed_names", "ranked_lists", "ranked_table"]
+
+UNNAMED = "?"  # a gold document without a hop, where others have one
 
 
 @dataclass(frozen=True)
@@ -175,3 +177,14 @@ def _spans(stored: Any) -> SpanRankings | None:
         reason=np.full(stored.num_rows, "", dtype=object),
         hits=np.nan_to_num(new_gold) > 0,
     )
+
+
+def missed_names(lists: RankedLists, missed: BoolArray) -> NDArray[np.object_]:
+    """Return the missed hops of each sample, joined by +; "" where none is missed."""
+    names = np.full(len(missed), "", dtype=object)
+    for at in range(missed.shape[1]):
+        hit = missed[:, at]
+        label = np.where(lists.hops[hit, at] == "", UNNAMED, lists.hops[hit, at])
+        before = np.where(names[hit] == "", "", names[hit] + "+")
+        names[hit] = before + label
+    return names
