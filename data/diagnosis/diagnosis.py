@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from data.diagnosis.context import context_choice, context_metrics_of
+from data.diagnosis.context import GOLD_IN_CONTEXT, context_choice, context_metrics_of
 from data.diagnosis.partial_gold import gold_parts
 from data.scoring.scored_run import NOT_GIVEN, ScoredRun
 from data.store.ledger import Label
@@ -357,6 +357,7 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
             **{
                 name: np.where(context.code == at, context.values, np.nan)
                 for at, name in enumerate(context.metrics)
+                if name != GOLD_IN_CONTEXT  # gold that was handed over measures nothing of the system
             },
             **{metrics[key]: scores for key, scores in deciding.items() if key != "context"},
         },
