@@ -67,9 +67,9 @@ def _page(report: Report, paper: bool) -> str:
         figures=[{"number": number, "json": _figure_json(chart)} for number, chart in charts],
         # Markup: style sheets, scripts and the policy over their digests are our own files, with no text
         # from outside
-        style=Markup(style + (PAPER_STYLE if paper else "")),  # noqa: S704
-        scripts=[Markup(script) for script in scripts],  # noqa: S704
-        policy=Markup(_policy(scripts)),  # noqa: S704
+        style=Markup(style + (PAPER_STYLE if paper else "")),  # noqa: S704 -- see above
+        scripts=[Markup(script) for script in scripts],  # noqa: S704 -- see above
+        policy=Markup(_policy(scripts)),  # noqa: S704 -- see above
     )
 
 

@@ -27,7 +27,7 @@ from dashboard.stories.story import (
     story_from_json,
 )
 from dashboard.wording.escaping import markdown_text
-from data.diagnosis.diagnosis import DiagnosisSettings
+from data.comparison.primary import primary_metric
 from data.store.ledger import Ledger
 from data.store.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
 
@@ -99,15 +99,21 @@ def _remove(ledger: Ledger, story_id: int) -> None:
     keep(story=0, slide=0)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def _rendered(
-    _view: StoryView,
-    body: str,
-    paths: tuple[str, ...],  # noqa: ARG001 -- part of the cache key
-    settings: DiagnosisSettings,  # noqa: ARG001 -- part of the cache key
-    stamp: tuple[int, int],  # noqa: ARG001 -- part of the cache key
-) -> tuple[RenderedSection, ...]:
-    return tuple(render_section(_view, section) for section in story_from_json(body).sections)
+def _cache_key(view: StoryView) -> tuple[object, ...]:
+    """Return what the sections depend on: scores, runs of the project, settings, labels, primary metric."""
+    runs = [run for run in (view.run, view.baseline) if run is not None and not run.means]
+    return (
+        tuple(view.store.scored(run).cache_key for run in runs),
+        tuple(sorted(run.run_id for run in view.runs)),
+        view.settings,
+        view.store.ledger.version(),
+        primary_metric(view.store.workspace, view.run.project),
+    )
+
+
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs={StoryView: _cache_key})
+def _rendered(view: StoryView, body: str) -> tuple[RenderedSection, ...]:
+    return tuple(render_section(view, section) for section in story_from_json(body).sections)
 
 
 def rendered_sections(view: View, story: Story) -> tuple[StoryView, tuple[RenderedSection, ...]] | None:
@@ -116,14 +122,8 @@ def rendered_sections(view: View, story: Story) -> tuple[StoryView, tuple[Render
     run, baseline = by_id.get(story.run), by_id.get(story.baseline)
     if run is None or run.means:
         return None
-    settings = view.selection.settings()
-    story_view = StoryView(view.store, run, baseline, settings)
-    scored_runs = [view.store.scored(part) for part in (run, baseline) if part is not None and not part.means]
-    paths = tuple(scored.scores_path.as_posix() for scored in scored_runs)
-    versions = tuple(sorted(run.run_id for run in story_view.runs))
-    stamp = view.store.ledger.version()
-    body = story.to_json()
-    return story_view, _rendered(story_view, body, (*paths, *versions), settings, stamp)
+    story_view = StoryView(view.store, run, baseline, view.selection.settings())
+    return story_view, _rendered(story_view, story.to_json())
 
 
 def compose(view: View, stored: StoredStory, story: Story, rendered: tuple[RenderedSection, ...]) -> None:
