@@ -1,10 +1,11 @@
 # make run   installs everything and opens the dashboard on the bundled samples
 # make test  installs everything and runs every check and test, browser tests included
+# make audit looks up known vulnerabilities of the pinned dependencies, where an index is reachable
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
-.PHONY: run test check bench clean
+.PHONY: run test check audit bench clean
 .DEFAULT_GOAL := run
 
 $(READY): pyproject.toml constraints.txt
@@ -32,6 +33,9 @@ check: $(READY)
 
 test: check
 	$(BIN)/pytest -rs -n auto --dist loadgroup
+
+audit: $(READY)
+	@.ci/audit $(BIN)/python
 
 bench: $(READY)
 	$(BIN)/python benchmarks/dashboard_speed.py

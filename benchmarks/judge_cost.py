@@ -36,7 +36,7 @@ from peer_replies import Meter
 from data.api import add_run
 from data.demo import load_samples
 from data.judge.client import ClientSettings
-from data.judge.evaluation import EvaluationTask
+from data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
 from data.judge.prices import read_prices
 from data.judge.run_job import JobSpec, run_task
 from data.scoring.run_store import RunStore
@@ -101,7 +101,7 @@ def draw(store: RunStore, project: str, count: int) -> list[Record]:
     return random.Random(7).sample(found, min(count, len(found)))
 
 
-def by_ragtriage(samples: list[Record], url: str, folder: Path) -> dict[str, int]:
+def by_ragtriage(samples: list[Record], url: str, folder: Path, reference: ReferenceWay) -> dict[str, int]:
     """Judge the samples as a job; gives the judged metrics that have a value."""
     records = [
         {
@@ -118,7 +118,8 @@ def by_ragtriage(samples: list[Record], url: str, folder: Path) -> dict[str, int
     model = read_prices().model()
     workspace = Workspace(folder)
     spec = JobSpec(range(run.n))
-    run_task(workspace, run, EvaluationTask.of(model.window), ClientSettings(model, url), spec)
+    task = EvaluationTask.of(model.window, reference=reference)
+    run_task(workspace, run, task, ClientSettings(model, url), spec)
     found: Counter[str] = Counter()
     for name, one in RunStore(workspace).summary(run).items():
         if one.mean is not None and one.sources.get("judged"):
@@ -169,11 +170,12 @@ def costs(project: str, samples: list[Record], pythons: dict[str, str], folder: 
     meter = Meter()
     found = []
     with JudgeServer(Script(reply=meter)) as server:
+        for way in REFERENCE_WAYS:
 
-        def ours() -> tuple[str, dict[str, int]]:
-            return "", by_ragtriage(samples, server.url, folder / project)
+            def ours(way: ReferenceWay = way) -> tuple[str, dict[str, int]]:
+                return way, by_ragtriage(samples, server.url, folder / project / way, way)
 
-        found.append(measured("ragtriage", len(samples), meter, ours))
+            found.append(measured("ragtriage", len(samples), meter, ours))
         for tool, python in pythons.items():
 
             def theirs(tool: str = tool, python: str = python) -> tuple[str, dict[str, int]]:
@@ -216,7 +218,7 @@ def main() -> None:
     for tool in PEERS:
         parser.add_argument(f"--{tool}", default=sys.executable, metavar="PYTHON")
     given = parser.parse_args()
-    os.environ.setdefault("ANTHROPIC_API_KEY", "none")
+    os.environ.setdefault("ANTHROPIC_API_KEY", "sk-stand-in")  # no word that a reply holds
     pythons = {tool: getattr(given, tool) for tool in PEERS}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)

@@ -93,25 +93,34 @@ def _reply(
     reference: str,
     parts: Mapping[str, list[tuple[str, str]]],
 ) -> dict[str, Any]:
-    numbered = "n" in asked.get("claims", asked.get("statements", {})).get("items", {}).get("properties", {})
-    claims = [text for _, text in parts.get("claim", [])] if numbered else _sentences(answer)
-    statements = [text for _, text in parts.get("statement", [])] if numbered else _sentences(reference)
+    claims = _entries(asked, "claims", parts.get("claim", []), answer)
+    statements = _entries(asked, "statements", parts.get("statement", []), reference)
     question = parts.get("question", [("", "")])[0][1]
     refused = "don't know" in answer.lower() or "cannot" in answer.lower()
     return {
         "refused": refused,
         "addresses": "no" if refused else "fully",
-        "complete": "no" if refused else "mostly",
         "agrees": "partly",
         "contradicts_itself": False,
         "relevant": [rank for rank, text in documents.items() if _words(question) & _words(text)],
         "used": sorted({rank for claim in claims for rank in _backed(claim, documents)}),
-        "claims": [_claim(asked, at, claim, documents, reference) for at, claim in enumerate(claims, 1)],
-        "statements": [_statement(asked, at, one, documents, answer) for at, one in enumerate(statements, 1)],
+        "claims": [
+            _labelled(asked, "claims", at, text, documents, reference) for at, text in enumerate(claims, 1)
+        ],
+        "statements": [
+            _labelled(asked, "statements", at, text, documents, answer)
+            for at, text in enumerate(statements, 1)
+        ],
         "instructions": [],
         "reason": "as the words say",
         "answer": _plain_answer(asked, documents, answer),
     }
+
+
+def _entries(asked: Mapping[str, Any], field: str, numbered: list[tuple[str, str]], text: str) -> list[str]:
+    """Give the numbered texts where the form asks for them by number, else the sentences of a text."""
+    by_number = "n" in asked.get(field, {}).get("items", {}).get("properties", {})
+    return [entry for _, entry in numbered] if by_number else _sentences(text)
 
 
 def _plain_answer(asked: Mapping[str, Any], documents: Mapping[int, str], answer: str) -> str:
@@ -120,33 +129,24 @@ def _plain_answer(asked: Mapping[str, Any], documents: Mapping[int, str], answer
     return (_sentences(next(iter(documents.values()), "")) or ["I don't know."])[0]
 
 
-def _claim(
-    asked: Mapping[str, Any], at: int, text: str, documents: Mapping[int, str], reference: str
+def _labelled(
+    asked: Mapping[str, Any], field: str, at: int, text: str, documents: Mapping[int, str], other: str
 ) -> dict[str, Any]:
+    """Make an entry of a claim or statement; the other side is the reference or the answer."""
+    if field not in asked:
+        return {}
     by = _backed(text, documents)
+    shared = bool(_words(text) and len(_words(text) & _words(other)) >= 0.5 * len(_words(text)))
+    quotes = [{"rank": rank, "quote": " ".join(documents[rank].split()[:8])} for rank in by]
     made = {
         "n": at,
         "text": text,
-        "by": by,
-        "against": [],
-        "verdict": "supported" if by else "not_in_context",
-        "in_reference": bool(
-            _words(text) and len(_words(text) & _words(reference)) >= 0.5 * len(_words(text))
-        ),
+        "evidence": [{**quote, "side": "for"} for quote in quotes] if field == "claims" else quotes,
+        "support": "alone" if by else "none",
+        "in_reference": shared,
+        "in_answer": shared,
     }
-    return {name: made[name] for name in asked["claims"]["items"]["properties"]}
-
-
-def _statement(
-    asked: Mapping[str, Any], at: int, text: str, documents: Mapping[int, str], answer: str
-) -> dict[str, Any]:
-    made = {
-        "n": at,
-        "text": text,
-        "by": _backed(text, documents),
-        "in_answer": bool(_words(text) and len(_words(text) & _words(answer)) >= 0.5 * len(_words(text))),
-    }
-    return {name: made[name] for name in asked["statements"]["items"]["properties"]}
+    return {name: made[name] for name in asked[field]["items"]["properties"]}
 
 
 @dataclass(frozen=True)

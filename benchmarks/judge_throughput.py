@@ -179,7 +179,7 @@ def main() -> None:
     for hidden in ("--role", "--folder", "--url"):
         parser.add_argument(hidden, default="", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    os.environ.setdefault("ANTHROPIC_API_KEY", "none")
+    os.environ.setdefault("ANTHROPIC_API_KEY", "sk-stand-in")
     if given.role == "serve":
         serve(given.latency)
     elif given.role:

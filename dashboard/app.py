@@ -5,11 +5,19 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.shell.components import begin_page
-from dashboard.shell.session import View, current_selection, open_store, restore_selection, save_selection
+from dashboard.shell.session import (
+    View,
+    current_selection,
+    open_store,
+    pin_run,
+    restore_selection,
+    save_selection,
+)
 from dashboard.shell.stale_links import tell_missing, tell_unreadable
 from dashboard.shell.user import may_write
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
+from dashboard.wording.runs import baseline_text
 from data.errors import DataError
 from metrics.schema.scores import MetricsError
 
@@ -32,6 +40,7 @@ CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "cohort"
 CONVENTIONS = {
     "default": "ragtriage (undefined stays undefined)",
     "ragchecker": "RAGChecker (empty lists give 0)",
+    "refusals_0": "refusals count 0 (as in Ragas)",
 }
 
 
@@ -44,8 +53,8 @@ def pick(view: View) -> View:
         choose("Run", "run", newest, view.labels, {"page": 1}, shown=view.run.run_id)
         others = [run.run_id for run in reversed(view.sampled) if run.run_id != view.run.run_id]
         if others:
-            shown = view.baseline.run_id if view.baseline else others[0]
-            choose("Baseline", "baseline", others, view.labels, shown=shown)
+            titles = {"": baseline_text(view.found, view.previous, view.labels), **view.labels}
+            choose("Baseline", "baseline", ["", *others], titles)
         with st.expander("Conventions"):
             choose("Undefined values", "convention", list(CONVENTIONS), CONVENTIONS)
         if not may_write():
@@ -62,7 +71,9 @@ if presenting != bool(current_selection().slide):
     st.rerun()
 try:
     store = open_store()
-    tell_missing(store)
+    if tell_missing(store, reading=page.url_path == "cases"):
+        save_selection()
+        st.stop()
     view = View.of(store, current_selection())
     if view is None and page.url_path != "runs" and store.unreadable():
         st.title("No run can be read")
@@ -74,8 +85,10 @@ try:
         )
         st.page_link("views/runs.py", label="Load a run")
     else:
+        if view is not None:
+            pin_run(view.run)
         st.session_state["view"] = pick(view) if view is not None and not presenting else view
-        save_selection()
+        save_selection(view)
         if view is not None and view.run.means and page.url_path not in SHOW_REPORTED_MEANS:
             from dashboard.shell.reported_means import reported_means_page
 

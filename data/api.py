@@ -17,9 +17,13 @@ from data.comparison.band_scales import band_scale, interpretations
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
 from data.comparison.primary import primary_metric, resolved_primary
+from data.comparison.refusal_pairs import RefusalPairs
+from data.declarations import declaration_of, declare, use_declarations
 from data.diagnosis.context import context_metrics_of, not_the_context
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from data.diagnosis.doubts import pass_rate_doubts, stage_doubt
 from data.diagnosis.partial_gold import part_title
+from data.diagnosis.run_checks import check_run
 from data.errors import DataError, ValidationErrors
 from data.gates.baseline import baseline_of
 from data.gates.config import load_gates
@@ -29,7 +33,9 @@ from data.importers.load import import_parsed_runs
 from data.scoring.run_store import RunStore
 from data.scoring.score_run import ScoreOptions
 from data.store.workspace import Run, Workspace
+from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import ordered
+from metrics.sanity.documents import read_first
 from metrics.statistics.intervals import Interval
 from metrics.statistics.question_means import question_means
 
@@ -65,6 +71,7 @@ def add_run(
     workspace: str | None = None,
     config: Mapping[str, Any] | None = None,
     dataset: str = "",
+    metrics: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Run:
     """Add a run made of records or of a DataFrame to a workspace, and score it.
 
@@ -75,6 +82,7 @@ def add_run(
         workspace: folder; RAGTRIAGE_WORKSPACE or ./ragtriage-workspace when left out.
         config: pipeline configuration.
         dataset: name of the question set.
+        metrics: what to declare of its imported scores: name -> {direction, range, title}.
 
     Returns:
         The run; the one that is already there when its content is the same.
@@ -83,9 +91,13 @@ def add_run(
         InputError: a record cannot be used; the message names the row and the field.
     """
     errors = ValidationErrors(name)
+    declarations = {metric: declaration_of(metric, entry, name) for metric, entry in (metrics or {}).items()}
     parsed_runs = runs_from_frame(records, name, errors, config=dict(config or {}), dataset=dataset)
     store = open_store(workspace, create=True)
-    return import_parsed_runs(store, parsed_runs, project or store.usual_project(), errors)[-1].run
+    project = project or store.usual_project()
+    run = import_parsed_runs(store, parsed_runs, project, errors)[-1].run
+    declare(store.workspace, project, declarations)
+    return run
 
 
 def gate(run: str, baseline: str = "", config: str | None = None, workspace: str | None = None) -> GateReport:
@@ -203,7 +215,9 @@ def diagnosis_of(store: RunStore, run: Run, settings: DiagnosisSettings) -> Diag
 
 
 def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[str, Any]:
-    """Return where the cases of a run fail and what to fix first."""
+    """Return where the cases of a run fail and what to fix first, with what the sanity checks doubt."""
+    findings = check_run(diagnosis.scored)
+    doubts = {stage.key: stage_doubt(diagnosis, findings, stage.key) for stage in STAGES}
     return {
         "run": diagnosis.scored.run.run_id,
         "n": diagnosis.scored.n,
@@ -212,6 +226,7 @@ def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[
         "context_by_question": _context_by_question(diagnosis),
         "not_the_context": not_the_context(diagnosis.scored),
         "cutoffs": asdict(settings.thresholds),
+        "read_first": [finding.to_dict() for finding in read_first(findings)],
         "bad": int(diagnosis.bad.bad.sum()),
         "n_measured": int(diagnosis.measured.sum()),
         "n_fully_measured": int(diagnosis.coverage.fully.sum()),
@@ -219,6 +234,8 @@ def diagnosis_answer(diagnosis: Diagnosis, settings: DiagnosisSettings) -> dict[
         "pass_rate": _interval(diagnosis.pass_rate),
         "patterns": diagnosis.pattern_counts(),
         "stages": diagnosis.stage_counts(),
+        "doubts": {key: asdict(doubt) for key, doubt in doubts.items() if doubt is not None},
+        "pass_rate_doubts": [finding.title for finding in pass_rate_doubts(diagnosis, findings)],
         "partial_gold": {part_title(part): n for part, n in diagnosis.gold_parts.items()},
         "fix_first": [asdict(stage) for stage in diagnosis.fix_first],
         "worst_slices": [asdict(worst) for worst in diagnosis.worst_slices],
@@ -255,6 +272,7 @@ def comparisons_with(
     store: RunStore, base: Run, others: Sequence[Run], family: str, primary: str = ""
 ) -> list[Comparison]:
     """Compare runs with a baseline, paired on question: the primary metric alone, the family corrected."""
+    use_declarations(store.workspace, base.project)
     if primary:
         primary = resolved_primary(primary, "--primary")
     else:
@@ -283,6 +301,7 @@ def comparison_answer(
                 "run": run.run_id,
                 "warnings": list(comparison.warnings),
                 "n_shared": len(comparison.matched.base),
+                "refusals": [_refusals(pairs) for pairs in comparison.refusals],
                 "primary": comparison.primary.metric,
                 "n_family": comparison.n_family,
                 "metrics": {
@@ -305,6 +324,22 @@ def comparison_answer(
             }
             for run, comparison in zip(others, comparisons, strict=True)
         ],
+    }
+
+
+def _refusals(pairs: RefusalPairs) -> dict[str, Any]:
+    change = pairs.difference
+    return {
+        "metric": pairs.metric,
+        "n_refused_in_one_run": pairs.n_one_side,
+        "n_rightly": pairs.n_rightly,
+        "n_pairs": pairs.n_pairs,
+        "baseline_with_refusals": pairs.base,
+        "run_with_refusals": pairs.other,
+        "difference": _finite(change.difference),
+        "low": _finite(change.low),
+        "high": _finite(change.high),
+        "n_with_refusals": change.n_pairs,
     }
 
 

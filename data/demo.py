@@ -20,11 +20,15 @@ from data.importers.detect import read_runs
 from data.importers.load import Step, Watch, import_parsed_runs
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
+from data.judge.recorded import RecordedReplies, publish_recorded, read_recorded
 from data.scoring.run_store import RunStore
 from data.store.parsed_run import ParsedRun
+from data.store.workspace import Run
 from data.store.write_run import ImportedRun
 
-__all__ = ["FIRST_PROJECT", "FIRST_RUN", "load_samples"]
+__all__ = ["FIRST_PROJECT", "FIRST_RUN", "LABELLED_SETS", "labelled_runs", "load_samples"]
+
+LABELLED_SETS = ("mtrag", "clapnq")  # projects of bundled samples that annotators labelled
 
 FIRST_PROJECT, FIRST_RUN = "iris", "colbert"  # what the demo opens on: a run with something to find
 WHO = "bundled samples"
@@ -56,9 +60,24 @@ def load_samples(store: RunStore, watch: Watch | None = None) -> list[ImportedRu
     for entry in _manifest():
         if loaded_runs[entry["project"], Path(entry["file"]).name] < entry["runs"]:
             loaded += _load(store, entry, watch)
+        if "replies" in entry:
+            _publish_replies(store, entry)
     for entry in _manifest():
         _set_baseline(store, entry)
     return loaded
+
+
+def labelled_runs(store: RunStore, wanted: str) -> list[Run]:
+    """Return the runs of one of LABELLED_SETS, loading what is missing, or the run of that name."""
+    if wanted not in LABELLED_SETS:
+        return [store.find(wanted)]
+    for entry in _manifest():
+        if entry["project"] == wanted:
+            loaded = [run for run in store.runs(wanted) if run.origin["file"] == Path(entry["file"]).name]
+            if len(loaded) < entry["runs"]:
+                _load(store, entry, None)
+            _set_baseline(store, entry)
+    return store.runs(wanted)
 
 
 def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
@@ -67,11 +86,35 @@ def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> lis
     name = Path(entry["file"]).name
     source = InputFile.from_bytes(name, (_folder() / entry["file"]).read_bytes())
     problems = ValidationErrors(name)
-    gold = entry.get("leave_out", ())  # gold answers that the file lists among its systems
+    left_out = entry.get("leave_out", ())  # gold answers that the file lists among its systems, and others
     drafts = [
-        _described(draft, entry) for draft in read_runs(source, Options(), problems) if draft.name not in gold
+        _described(draft, entry)
+        for draft in read_runs(source, Options(), problems)
+        if draft.name not in left_out
     ]
+    if "replies" in entry:
+        drafts = [_with_reply(draft, _replies(entry)) for draft in drafts]
     return import_parsed_runs(store, drafts, entry["project"], problems, watch)
+
+
+def _replies(entry: Mapping[str, Any]) -> RecordedReplies:
+    return read_recorded(_folder() / entry["replies"])
+
+
+def _with_reply(draft: ParsedRun, recorded: RecordedReplies) -> ParsedRun:
+    """Return a run of the samples alone that a judge's reply was recorded on."""
+    records = (
+        (line, record)
+        for line, record in draft.records
+        if isinstance(record, Mapping) and record["question_id"] in recorded.replies
+    )
+    return replace(draft, records=records)
+
+
+def _publish_replies(store: RunStore, entry: Mapping[str, Any]) -> None:
+    for run in store.runs(entry["project"]):
+        if run.origin["file"] == Path(entry["file"]).name:
+            publish_recorded(store.workspace, run, _replies(entry))
 
 
 def _run_grid(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["DataError", "InputError", "ValidationError", "ValidationErrors", "WorkspaceError"]
+__all__ = ["CANNOT_WRITE", "DataError", "InputError", "ValidationError", "ValidationErrors", "WorkspaceError"]
 
 SHOWN_ERRORS = 20
+CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class DataError(Exception):
@@ -55,18 +57,35 @@ class InputError(DataError):
 
 
 class ValidationErrors:
-    """Collector of the validation errors of one input: keeps the first twenty and counts all."""
+    """Collector of the validation errors of one input: keeps the first twenty and counts all.
+
+    It also gathers remarks: what a reader has to be told of an input that is loaded all the same.
+    """
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.first: list[ValidationError] = []
         self.total = 0
+        self._remarks: dict[str, tuple[int | None, int]] = {}
 
     def add(self, line: int | None, field: str, what: str, accepted: str) -> None:
         """Add an error."""
         self.total += 1
         if len(self.first) < SHOWN_ERRORS:
             self.first.append(ValidationError(self.file, line, field, what, accepted))
+
+    def remark(self, text: str, line: int | None = None, times: int = 1) -> None:
+        """Add a remark; one that is made again is counted, with the line where it was made first."""
+        first_line, count = self._remarks.get(text, (line, 0))
+        self._remarks[text] = (first_line, count + times)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The remarks so far, each with its first line and how often it was made."""
+        return tuple(
+            f"{text} ({'' if line is None else f'first on line {line:,}; '}{count:,} in all)"
+            for text, (line, count) in self._remarks.items()
+        )
 
     def raise_if_any(self) -> None:
         """Raise InputError if there is any error; nothing is loaded then."""

@@ -40,7 +40,9 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "correctness": "correctness is below its threshold",
         "answered_unanswerable": "the question is labelled unanswerable, and the system answered",
         "wrongly_refused": "the system refused a question that is labelled answerable or for which gold is "
-        "recorded, whether or not retrieval found it",
+        "recorded, whether or not retrieval found it; without a label also one that has a reference answer",
+        "self_contradiction": "the answer contradicts itself",
+        "contradicts_context": "a document of the context contradicts a claim that none supports",
         "checks": "an expected-against-actual check failed",
         "human": "it is labelled bad",
     }
@@ -82,11 +84,10 @@ def _patterns() -> str:
             f"`{pattern.key}` {pattern.title}",
             *_levels(pattern.key, pattern.levels),
             pattern.meaning,
-            pattern.advice,
         ]
         for pattern in PATTERNS
     ]
-    head = ["Pattern", "Context", "Faithfulness", "Answer relevancy", "Meaning", "What to try"]
+    head = ["Pattern", "Context", "Faithfulness", "Answer relevancy", "Meaning"]
     return "### Metric patterns\n\n" + _table(head, rows)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from functools import cache
+from types import MappingProxyType
 from typing import get_args
 
 import numpy as np
@@ -13,8 +15,9 @@ from metrics.definitions.claims import METRICS as CLAIM_METRICS
 from metrics.definitions.spans import BUDGET_METRICS, BUDGETS, CHUNK_COUNT_METRICS
 from metrics.schema.applicability import ANSWERABLE_LABEL, missing
 from metrics.schema.batch import Batch
-from metrics.schema.metric import CONVENTIONS, Component, Convention, Metric, MetricKey, parse_key
+from metrics.schema.metric import CONVENTIONS, Component, Convention, Metric, MetricKey, find_key, parse_key
 from metrics.schema.scores import MetricsError, Scores
+from metrics.schema.whole_number import whole_number
 
 __all__ = [
     "DEFAULT_KS",
@@ -22,8 +25,11 @@ __all__ = [
     "bounds_of",
     "compute",
     "cutoffs_of",
+    "declare_imported",
     "declared",
+    "imported_declarations",
     "is_share",
+    "known_name",
     "lookup",
     "metrics_table",
     "title_of",
@@ -54,6 +60,20 @@ REGISTRY: dict[str, Metric] = {
     for metric in family
 }
 
+# What the users of a project declared of imported metrics. Like the context of `decimal`, it is of the thread
+# or task: two browser tabs on two projects may know different metrics of one name.
+_IMPORTED: ContextVar[Mapping[str, Metric]] = ContextVar("imported", default=MappingProxyType({}))
+
+
+def declare_imported(metrics: Mapping[str, Metric]) -> None:
+    """Put the declarations of imported metrics in force for this thread or task, in place of earlier ones."""
+    _IMPORTED.set({name: metric for name, metric in metrics.items() if _registered(name) is None})
+
+
+def imported_declarations() -> Mapping[str, Metric]:
+    """Return the declarations of imported metrics that are in force, by name."""
+    return _IMPORTED.get()
+
 
 def lookup(name: str) -> MetricKey:
     """Find a metric by key or alias, with its k where it takes one, e.g. "recall@5" or "claim_recall".
@@ -61,7 +81,14 @@ def lookup(name: str) -> MetricKey:
     Raises:
         MetricsError: the name is not known, or its k is missing or invalid; similar names are listed.
     """
-    return parse_key(name, REGISTRY)
+    imported = _IMPORTED.get().get(name)
+    return parse_key(name, REGISTRY) if imported is None else MetricKey(imported, None)
+
+
+def known_name(name: str) -> str:
+    """Return the key of a declared metric for its name or alias; other names are returned unchanged."""
+    key = _registered(name)
+    return name if key is None or name in _IMPORTED.get() else key.name
 
 
 def compute(
@@ -149,21 +176,23 @@ def _better(metric: Metric) -> str:
 
 
 @cache
+def _registered(name: str) -> MetricKey | None:
+    return find_key(name, REGISTRY)
+
+
 def declared(metric: str) -> Metric | None:
-    """Return a metric's declaration; None for one that only an imported file knows."""
-    try:
-        return lookup(metric).metric
-    except MetricsError:
-        return None
+    """Return a metric's declaration; None for an imported one of which nobody declared anything."""
+    key = _registered(metric)
+    return _IMPORTED.get().get(metric) if key is None else key.metric
 
 
-@cache
 def title_of(metric: str) -> str:
     """Return the name of a metric on screen."""
-    try:
-        return lookup(metric).title
-    except MetricsError:
-        return metric.replace("_", " ")
+    key = _registered(metric)
+    if key is not None:
+        return key.title
+    imported = _IMPORTED.get().get(metric)
+    return metric.replace("_", " ") if imported is None else imported.title
 
 
 def bounds_of(metric: str) -> tuple[float, float]:
@@ -178,13 +207,13 @@ def is_share(metric: str) -> bool:
 
 
 def ordered(names: Sequence[str]) -> list[str]:
-    """Sort metric names in registry order, unknown ones last by name."""
+    """Sort metric names in registry order, those of imported files last by name."""
     position = {key: at for at, key in enumerate(REGISTRY)}
 
     def rank(name: str) -> tuple[int, int, str]:
         declaration = declared(name)
         k = name.partition("@")[2]
-        at = len(position) if declaration is None else position[declaration.key]
-        return (at, int(k) if k.isdigit() else 0, name)
+        at = len(position) if declaration is None else position.get(declaration.key, len(position))
+        return (at, whole_number(k) or 0, name)
 
     return sorted(names, key=rank)

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextvars import copy_context
 from typing import Any
 
 
@@ -22,8 +23,8 @@ def answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) -
     from metrics.schema.scores import MetricsError
     from ragtriage.errors import RagtriageError
 
-    try:
-        return _answer(function, workspace, arguments)
+    try:  # in a context of its own: what a project declares of imported metrics ends with the call
+        return copy_context().run(_answer, function, workspace, arguments)
     except (DataError, MetricsError) as error:
         raise RagtriageError(str(error)) from error
 

@@ -26,6 +26,7 @@ def add_run(
     config: Mapping[str, Any] | None = None,
     dataset: str = "",
     workspace: Path = None,
+    metrics: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Run:
     """Add a run to a workspace, which is created where needed, and score it.
 
@@ -36,6 +37,8 @@ def add_run(
         config: pipeline configuration.
         dataset: name of the question set.
         workspace: folder of the workspace.
+        metrics: which direction of an imported score is better, and its range and title, by name:
+            {"helpfulness": {"direction": "higher", "range": [1, 5], "title": "Helpfulness"}}.
 
     Returns:
         The run; the one that is already there when its content is the same.
@@ -43,7 +46,13 @@ def add_run(
     Raises:
         RagtriageError: a record cannot be used; the message names the row and the field.
     """
-    options = {"name": name, "project": project, "config": dict(config or {}), "dataset": dataset}
+    options = {
+        "name": name,
+        "project": project,
+        "config": dict(config or {}),
+        "dataset": dataset,
+        "metrics": {metric: dict(entry) for metric, entry in (metrics or {}).items()},
+    }
     entry = call("add_run", workspace, records=records, **options)
     return Run(**{**entry, "created_at": datetime.fromisoformat(entry["created_at"])})
 

@@ -16,6 +16,13 @@ from playwright.sync_api import Browser, sync_playwright
 from data.demo import load_samples
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
+from metrics.metric_registry import declare_imported
+
+
+@pytest.fixture(autouse=True)
+def _nothing_declared() -> None:
+    """What one test declares of imported metrics is not declared in the next."""
+    declare_imported({})
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from data.judge.run_job import JobResult, JobSpec, run_task
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run, Workspace
 
+ALONG = ("--reference", "along")  # one request a sample
 LASTING = {"truncated": "truncated", "refusal": "refused", "window": "context_exceeded", "schema": "invalid"}
 
 
@@ -42,8 +43,10 @@ def made(folder: Path, n: int) -> tuple[RunStore, Run]:
 def judged(
     store: RunStore, run: Run, server: JudgeServer, rows: range | None = None, **more: Any
 ) -> JobResult:
+    """Judge a run; with the reference along, so that a sample takes one request, unless told otherwise."""
     model = read_prices().model()
     timeout = more.pop("timeout", 30.0)
     settings = ClientSettings(model, server.url, more.pop("concurrency", 8), timeout)
+    task = EvaluationTask.of(model.window, reference=more.pop("reference", "along"))
     spec = JobSpec(rows or range(run.n), **more)
-    return run_task(store.workspace, run, EvaluationTask.of(model.window), settings, spec)
+    return run_task(store.workspace, run, task, settings, spec)

@@ -112,6 +112,7 @@ def span_rankings(rows: Sequence[Row]) -> SpanRankings:
         gold_chars=np.array([row.gold_chars for row in rows], dtype=np.float64),
         new_gold=padded([[gold for gold, _ in row.spans or ()] for row in rows], WIDTH),
         union_chars=padded([np.cumsum([sum(c) for c in row.spans or ()]).tolist() for row in rows], WIDTH),
+        chunk_chars=padded([[float(sum(c)) for c in row.spans or ()] for row in rows], WIDTH),
         hits=padded([[float(gold > 0) for gold, _ in row.spans or ()] for row in rows], WIDTH) > 0,
         status=np.where(recorded, np.int8(Status.SCORED), np.int8(Status.NOT_RUN)),
         reason=np.where(recorded, "", "no spans were recorded").astype(object),

@@ -6,8 +6,9 @@ supporting documents in the ranked context below. Colours are translucent: they 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from markupsafe import Markup
@@ -53,6 +54,7 @@ STYLE = """<style>
 
 Spans = tuple[tuple[int, int], ...]
 PACKAGE = "dashboard.case_html"
+MOST_QUOTES = 4
 CORRECTNESS = {True: "right", False: "wrong", None: "not checked against the reference"}
 
 
@@ -61,8 +63,9 @@ class CaseHighlights:
     """What links an answer to its context, and which documents are gold.
 
     Attributes:
-        used: ranks of the documents that the answer uses.
-        used_how: "recorded: SOURCE" or "estimated"; "" where nothing is known.
+        used: ranks of the documents that the answer uses; those that a claim cites are among them unless a
+            judge, a person or the file says otherwise.
+        used_how: "recorded: SOURCE", "cited", "from claim labels" or "estimated"; "" where nothing is known.
         attribution: the lexical estimate; None where the answer or all texts are missing.
         gold: ids of relevant documents.
         marks: rank -> character spans of the document that support the answer.
@@ -93,18 +96,37 @@ def gold_ids(sample: Mapping[str, Any]) -> frozenset[str]:
 
 
 def highlights_of(sample: Mapping[str, Any]) -> CaseHighlights:
-    """Collect what to highlight in a case; recorded use comes before the lexical estimate."""
+    """Collect what to highlight in a case; recorded use, citations and claims come before the estimate."""
     documents = [document["text"] or "" for document in sample["retrieved"] or ()]
     has_texts = sample["answer"] and any(documents)
     attribution = attribute_answer(sample["answer"], documents) if has_texts else None
-    used, how = (frozenset(attribution.used), "estimated") if attribution else (frozenset(), "")
-    if sample["used"] is not None:
-        used, how = frozenset(use["rank"] for use in sample["used"]), f"recorded: {sample['used_source']}"
+    used, how = _used_documents(sample, attribution)
     marks: dict[int, Spans] = {}
     for sentence in attribution.sentences if attribution else ():
         for support in sentence.spans:
             marks[support.rank] = (*marks.get(support.rank, ()), *support.spans)
     return CaseHighlights(used, how, attribution, gold_ids(sample), marks, gold_text(sample))
+
+
+def _used_documents(
+    sample: Mapping[str, Any], attribution: ContextAttribution | None
+) -> tuple[frozenset[int], str]:
+    """Return the ranks that the answer uses and how that is known, as the alignment metrics take it."""
+    support = [claim["supported_by"] for claim in sample["claims"] or ()]
+    by_claims = frozenset(rank for ranks in support for rank in ranks or ())
+    if sample["used"] is not None:
+        recorded = frozenset(use["rank"] for use in sample["used"])
+        lexical = sample["used_source"] == "lexical"
+        return recorded | by_claims if lexical else recorded, f"recorded: {sample['used_source']}"
+    if sample["citations"] is not None:
+        cited = {name for part in sample["citations"] for name in part["ids"] or ()}
+        documents = enumerate(sample["retrieved"] or (), 1)
+        return frozenset(rank for rank, document in documents if document["id"] in cited), "cited"
+    if support and None not in support:
+        return by_claims, "from claim labels"
+    if attribution is None:
+        return by_claims, "from claim labels" if by_claims else ""
+    return frozenset(attribution.used) | by_claims, "estimated"
 
 
 def gold_text(sample: Mapping[str, Any]) -> dict[int, Spans]:
@@ -138,7 +160,11 @@ def answer_html(sample: Mapping[str, Any], highlights: CaseHighlights, anchor: s
         highlights: of the case.
         anchor: start of the ids of its documents, which differs where a page shows several cases.
     """
-    answer, claims = sample["answer"], [_claim(claim) for claim in sample["claims"] or ()]
+    answer, judged = sample["answer"], (sample.get("judged") or {}).get("claims") or ()
+    pairs: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]] = zip_longest(
+        sample["claims"] or (), judged, fillvalue={}
+    )
+    claims = [_claim(claim, labels) for claim, labels in pairs]
     segments = [] if answer is None else _answer_segments(answer, highlights.attribution)
     return render(PACKAGE, "answer.html", answer=answer, claims=claims, segments=segments, anchor=anchor)
 
@@ -155,11 +181,16 @@ def _answer_segments(answer: str, attribution: ContextAttribution | None) -> lis
     return [*segments, _Segment(answer[at:])]
 
 
-def _claim(claim: Mapping[str, Any]) -> dict[str, object]:
+def _claim(claim: Mapping[str, Any], judged: Mapping[str, Any]) -> dict[str, object]:
+    """Return what is shown of a claim; a judge's labels say more of it than the sample holds."""
     supported, against = claim["supported_by"], claim["contradicted_by"] or ()
     look, support = "", "support not recorded"
     if supported:
-        look, support = "rt-yes", "supported"
+        together = judged.get("support") == "together"
+        look, support = "rt-yes", "supported by documents only together" if together else "supported"
+        support += "; another document contradicts it" if against else ""
+    elif judged.get("support") == "partly" and not against:
+        look, support = "rt-no", "supported only in part"
     elif against:
         look, support = "rt-against", "contradicted"
     elif supported is not None:
@@ -170,6 +201,7 @@ def _claim(claim: Mapping[str, Any]) -> dict[str, object]:
         "support": support,
         "correctness": CORRECTNESS[claim["in_reference"]],
         "ranks": [*(supported or ()), *against][:6],
+        "quotes": judged.get("evidence", ())[:MOST_QUOTES],
     }
 
 
@@ -202,7 +234,7 @@ def _document(rank: int, document: Mapping[str, Any], highlights: CaseHighlights
     if document["relevant"] is not None:
         tags.append("labelled relevant" if document["relevant"] else "labelled not relevant")
     if highlights.used_how:
-        how = "" if highlights.used_how.startswith("recorded") else " (estimated)"
+        how = " (estimated)" if highlights.used_how == "estimated" else ""
         tags.append(f"used{how}" if used else f"ignored{how}")
     looks = {(True, True): "rt-goldused", (True, False): "rt-gold", (False, True): "rt-used"}
     ignored = " rt-ignored" if highlights.used_how and not used else ""

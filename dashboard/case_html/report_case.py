@@ -8,6 +8,7 @@ from typing import Any, Literal
 from markupsafe import Markup
 
 from dashboard.case_html.case import STYLE, answer_html, context_html, conversation_html, highlights_of
+from dashboard.case_html.checks import check_rows
 from dashboard.case_html.templating import render
 from dashboard.wording.escaping import capital
 from dashboard.wording.export_text import cell_text, printable
@@ -18,11 +19,14 @@ from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import title_of
 
-__all__ = ["CASE_STYLE", "CollapseLevel", "case_html", "case_name", "case_scores"]
+__all__ = ["CASE_STYLE", "CollapseLevel", "case_html", "case_name", "case_scores", "stored_case"]
 
 CASE_STYLE = STYLE.removeprefix("<style>").removesuffix("</style>")
 CollapseLevel = Literal["screen", "paper", "open"]  # context collapsed; its beginnings; all of it
-TITLES = {kind.key: kind.title for kind in (*PATTERNS, *STAGES)}
+TITLES = {
+    **{pattern.key: pattern.title for pattern in PATTERNS},
+    **{stage.key: stage.title for stage in STAGES},
+}
 
 
 def case_name(record: Mapping[str, Any]) -> str:
@@ -50,21 +54,18 @@ def _score_row(name: str, value: Any, source: str) -> dict[str, str]:
 
 
 def case_html(record: Mapping[str, Any], anchor: str, collapse: CollapseLevel) -> Markup:
-    """Return a case: turns, question, answer with its claims, reference, ranked context, scores, labels.
+    """Return a case: turns, question, answer with its claims, reference, context, checks, scores, labels.
 
     Args:
         record: the case in the native form.
         anchor: id of this case in the page; links from claims to documents stay inside it.
         collapse: how much of the context is open at first.
     """
-    fields = {name: _printable(value) for name, value in record.items() if name != "ragtriage"}
-    errors = ValidationErrors("report")
-    sample = normalise(fields, 1, errors)
+    sample, problem = stored_case(record)
     scores = case_scores(record)
-    body: dict[str, Any] = {"problem": ""}
+    body: dict[str, Any] = {"problem": problem}
     if sample is None:
-        body["problem"] = str(errors.first)
-        body["texts"] = [str(fields.get(name) or "") for name in ("question", "answer")]
+        body["texts"] = [printable(str(record.get(name) or "")) for name in ("question", "answer")]
     else:
         body |= _body(sample, anchor, collapse)
     return render(
@@ -79,6 +80,14 @@ def case_html(record: Mapping[str, Any], anchor: str, collapse: CollapseLevel) -
     )
 
 
+def stored_case(record: Mapping[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """Return a case of the native form as it is stored, or None and why it cannot be read."""
+    fields = {name: _printable(value) for name, value in record.items() if name != "ragtriage"}
+    errors = ValidationErrors("report")
+    sample = normalise(fields, 1, errors)
+    return sample, "" if sample is not None else str(errors.first)
+
+
 def _body(sample: Mapping[str, Any], anchor: str, collapse: CollapseLevel) -> dict[str, Any]:
     """Return the parts of a case that can be read in full."""
     highlights, documents = highlights_of(sample), f"{anchor}-document"
@@ -91,13 +100,14 @@ def _body(sample: Mapping[str, Any], anchor: str, collapse: CollapseLevel) -> di
         "reference": sample["reference_answer"],
         "context": context_html(sample, highlights, documents, unfolded=collapse == "open"),
         "context_summary": summary,
+        "checks": check_rows(sample),
     }
 
 
 def _diagnosis(record: Mapping[str, Any]) -> str:
-    """Return pattern, failure stage, human labels and tags of a case in a line."""
+    """Return failure stage, or pattern of a case that is not bad, human labels and tags in a line."""
     diagnosis = record.get("ragtriage") or {}
-    parts = [TITLES.get(str(diagnosis.get(key)), "") for key in ("pattern", "stage")]
+    parts = [TITLES.get(str(diagnosis.get("stage") or diagnosis.get("pattern")), "")]
     for label in diagnosis.get("labels") or ():
         words = " ".join(label.get(key) or "" for key in ("verdict", "failure", "note"))
         parts.append(f"{label.get('annotator', '')}: {words}")

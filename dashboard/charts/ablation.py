@@ -17,6 +17,7 @@ from dashboard.charts.style import (
     with_layout,
 )
 from dashboard.wording.escaping import chart_text, shorten
+from dashboard.wording.formatting import interval_text
 from data.comparison.ablation import Effect
 from data.comparison.cost import CostPoint
 
@@ -29,7 +30,7 @@ def effect_label(effect: Effect) -> str:
 
 
 def effect_forest(effects: Sequence[Effect], title: str) -> go.Figure:
-    """Draw the effect of each change with its interval and a dashed line at 0."""
+    """Draw each change with the interval that its verdict rests on; its plain interval is on hover."""
     figure = go.Figure()
     labels = [chart_text(effect_label(effect)) for effect in effects]
     for name, (colour, symbol) in VERDICT_MARKERS.items():
@@ -45,17 +46,22 @@ def effect_forest(effects: Sequence[Effect], title: str) -> go.Figure:
                 name=name,
                 marker={"color": colour, "symbol": symbol, "size": 11},
                 error_x=error_bars(
-                    [gap.difference for gap in gaps], [gap.low for gap in gaps], [gap.high for gap in gaps]
+                    [gap.difference for gap in gaps],
+                    [effect.low for _, effect in rows],
+                    [effect.high for _, effect in rows],
                 ),
                 customdata=[
-                    [gap.n_pairs, len(effect.pairs)] for (_, effect), gap in zip(rows, gaps, strict=True)
+                    [gap.n_pairs, len(effect.pairs), interval_text(gap.low, gap.high, 3)]
+                    for (_, effect), gap in zip(rows, gaps, strict=True)
                 ],
-                hovertemplate="%{y}: %{x:+.3f}, %{customdata[0]:,} questions, %{customdata[1]} pairs of runs"
-                "<extra></extra>",
+                hovertemplate="%{y}: %{x:+.3f}, by itself %{customdata[2]}, %{customdata[0]:,} questions, "
+                "%{customdata[1]} pairs of runs<extra></extra>",
             )
     figure.add_vline(x=0, line_dash="dash", line_color=GREY)
     figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], automargin=True, ticksuffix="  ")
-    figure.update_xaxes(title=f"change of {chart_text(title)}, 95 % interval", automargin=True)
+    figure.update_xaxes(
+        title=f"change of {chart_text(title)}, interval that the verdict rests on", automargin=True
+    )
     return with_layout(figure, FRAME + 30 * max(len(labels), 2), legend=LEGEND)
 
 

@@ -26,7 +26,7 @@ from dashboard.charts.style import (
 )
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, percent
-from data.analysis.alignment import ALERT, GOLD_RANK_BANDS, PUBLISHED, Group, Rate
+from data.analysis.alignment import ALERT, GOLD_POSITIONS, PUBLISHED, Group, Rate
 from data.scoring.context_use import ORIGINS
 from metrics.statistics.intervals import Interval
 
@@ -283,17 +283,17 @@ def k_lines(by_metric: Mapping[str, Sequence[Group]], titles: Mapping[str, str],
 
 
 def place_points(groups: Sequence[Group], title: str) -> go.Figure:
-    """Draw an answer metric by the rank of the first gold document; cases without one are apart."""
+    """Draw an answer metric by the place of the first gold document; lists without an order are apart."""
     figure = go.Figure()
-    ranked = [group for group in groups if group.key != GOLD_RANK_BANDS[-1]]
-    without_gold = [group for group in groups if group.key == GOLD_RANK_BANDS[-1]]
+    ranked = [group for group in groups if group.key in GOLD_POSITIONS[:-2]]
+    without_gold = [group for group in groups if group.key in GOLD_POSITIONS[-2:]]
     if ranked:
         _add_places(figure, ranked, mode="markers+lines", line={"color": GREY, "width": 1}, **_RANKED)
     if without_gold:
         _add_places(figure, without_gold, mode="markers", **_NOT_RANKED)
     labels = [group.label for group in groups]
     figure.update_xaxes(
-        title="rank of the first gold document",
+        title="place of the first gold document in its context",
         type="category",
         categoryorder="array",
         categoryarray=labels,
@@ -316,7 +316,7 @@ def _add_places(figure: go.Figure, groups: Sequence[Group], **style: Any) -> Non
         error_y=_error_bars([group.value for group in groups], color=GREY),
         customdata=[
             [
-                f"gold_place:{group.key}",
+                f"gold_position:{group.key}",
                 group.value.n_scored,
                 interval_text(group.value.low, group.value.high),
             ]

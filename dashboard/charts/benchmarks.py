@@ -17,12 +17,14 @@ from dashboard.charts.style import (
     PURPLE,
     VERMILION,
     error_bars,
+    set_places,
     with_layout,
 )
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import metric_label
 from data.comparison.published_results import PublishedRow
 from data.scoring.summaries import MetricSummary
+from metrics.metric_registry import is_share
 
 __all__ = ["VersionPoint", "dot_plot", "progress"]
 
@@ -75,11 +77,11 @@ def dot_plot(ours: dict[str, MetricSummary], name: str, rows: Sequence[Published
     )
 
 
-def _error_bars(summaries: Sequence[MetricSummary | None]) -> dict[str, object]:
-    """Return the error bars of our intervals in percent."""
+def _error_bars(summaries: Sequence[MetricSummary | None], factor: float = 100.0) -> dict[str, object]:
+    """Return the error bars of our intervals, in percent or times another factor."""
     bounds = [(None, None, None) if part is None else (part.mean, part.low, part.high) for part in summaries]
     means, lows, highs = zip(*bounds, strict=True) if bounds else ((), (), ())
-    return error_bars(means, lows, highs, 100)
+    return error_bars(means, lows, highs, factor)
 
 
 @dataclass(frozen=True)
@@ -98,28 +100,31 @@ class VersionPoint:
 
 
 def progress(points: Sequence[VersionPoint], metric: str, target: float | None) -> go.Figure:
-    """Draw a metric over versions; a gap is not measured, a cross a 0 that looks uncomputed."""
-    labels = [chart_text(shorten(point.label, 26)) for point in points]
+    """Draw a metric over versions; a gap is not measured, a cross a 0 that looks uncomputed.
+
+    Versions are places on the axis, since names that are cut to fit may be equal.
+    """
+    names = [chart_text(shorten(point.label, 60)) for point in points]
+    factor, unit = (100.0, " %") if is_share(metric) else (1.0, "")
     summaries = [
         point.summary if point.summary is not None and not point.uncomputed else None for point in points
     ]
+    means = [None if summary is None else summary.mean for summary in summaries]
     figure = go.Figure(
         go.Scatter(
-            x=labels,
-            y=[
-                None if summary is None or summary.mean is None else 100 * summary.mean
-                for summary in summaries
-            ],
+            x=list(range(len(points))),
+            y=[None if mean is None else factor * mean for mean in means],
             mode="lines+markers",
-            name=metric_label(metric),
+            name=chart_text(metric_label(metric)),
             connectgaps=False,
             line={"color": BLUE},
             marker={"color": BLUE, "size": 10},
-            error_y=_error_bars(summaries),
-            hovertemplate="%{x}: %{y:.2f} %<extra></extra>",
+            error_y=_error_bars(summaries, factor),
+            customdata=names,
+            hovertemplate=f"%{{customdata}}: %{{y:.2f}}{unit}<extra></extra>",
         )
     )
-    crosses = [label for label, point in zip(labels, points, strict=True) if point.uncomputed]
+    crosses = [place for place, point in enumerate(points) if point.uncomputed]
     if crosses:
         figure.add_scatter(
             x=crosses,
@@ -129,16 +134,18 @@ def progress(points: Sequence[VersionPoint], metric: str, target: float | None) 
             marker={"symbol": "x-thin-open", "size": 13, "color": VERMILION, "line": {"width": 2}},
             text=["not computed?"] * len(crosses),
             textposition="top center",
-            hovertemplate="%{x}: written as 0, likely not computed<extra></extra>",
+            customdata=[names[place] for place in crosses],
+            hovertemplate="%{customdata}: written as 0, likely not computed<extra></extra>",
         )
     if target is not None:
         figure.add_hline(
-            y=100 * target,
+            y=factor * target,
             line_dash="dash",
             line_color=GREY,
             annotation_text="good",
             annotation_position="top left",
         )
-    figure.update_xaxes(categoryorder="array", categoryarray=labels, type="category", automargin=True)
-    figure.update_yaxes(title=f"{chart_text(metric_label(metric))}, %", rangemode="tozero", automargin=True)
+    set_places(figure, [point.label for point in points])
+    axis_title = f"{chart_text(metric_label(metric))}{',' if unit else ''}{unit}"
+    figure.update_yaxes(title=axis_title, rangemode="tozero", automargin=True)
     return with_layout(figure, 330, legend=LEGEND, showlegend=bool(crosses))

@@ -18,6 +18,7 @@ __all__ = [
     "Note",
     "ReferenceLine",
     "Series",
+    "count_step",
     "finite",
 ]
 
@@ -29,6 +30,11 @@ _COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
 def finite(values: Iterable[float | None]) -> tuple[Value, ...]:
     """Return values as a tuple in which everything that is not finite is None."""
     return tuple(None if value is None or not math.isfinite(value) else value for value in values)
+
+
+def count_step(counts: Iterable[int]) -> int | None:
+    """Return the step between ticks of an axis of counts: 1 where all are small, None for a suitable one."""
+    return 1 if max(counts, default=0) <= 5 else None
 
 
 def _check_colours(colours: Iterable[str]) -> None:

@@ -9,12 +9,20 @@ import plotly.graph_objects as go
 from dashboard.charts.chart import Axis, Dash, Frame, Heatmap, finite
 from dashboard.charts.style import BLUE, GREY, ORANGE, error_bars, with_layout
 from dashboard.wording.escaping import chart_text
+from dashboard.wording.formatting import interval_text, signed
 from data.chunking.grids import Grid
 from data.chunking.ranking import GridRanking, MarginalEffect, TrialValue
 
 __all__ = ["OUTCOME_SYMBOLS", "heatmap", "marginal_effect_curve"]
 
-OUTCOME_SYMBOLS = {"best": "★", "same": "≈", "worse": "", "no direction": "", "not measured": ""}
+OUTCOME_SYMBOLS = {
+    "best": "★",
+    "same": "≈",
+    "worse": "",
+    "equal": "=",
+    "no direction": "",
+    "not measured": "",
+}
 ROW_PIXELS = 46
 FRAMES: Mapping[str, tuple[float, Dash]] = {"best": (3.5, "solid"), "same": (2, "dot")}  # width and dashes
 
@@ -58,10 +66,14 @@ def _label(entry: TrialValue | None) -> str:
 def _details(entry: TrialValue | None) -> str:
     if entry is None or entry.value is None:
         return ""
-    value = entry.value
+    value, to_the_best = entry.value, ""
+    if entry.difference is not None and entry.test is not None:
+        gap = interval_text(entry.test.low, entry.test.high, 3)
+        to_the_best = f": {signed(entry.difference.difference, 3)} {gap} to the best"
     return (
         f"size {entry.trial.size}, overlap {entry.trial.overlap}\n"
-        f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}], n = {value.n_scored:,}\n{entry.outcome}"
+        f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}] by itself, n = {value.n_scored:,}\n"
+        f"{entry.outcome}{to_the_best}"
     )
 
 

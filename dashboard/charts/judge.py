@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
+from dashboard.charts.chart import count_step
 from dashboard.charts.style import BLUE, FRAME, GREY, ORANGE, ROW, VERMILION, error_bars, with_layout
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number, percent
@@ -266,5 +267,7 @@ def status_chart(counts: Mapping[str, int]) -> go.Figure:
         )
     )
     figure.update_yaxes(autorange="reversed", automargin=True)
-    figure.update_xaxes(title="samples", rangemode="tozero")
+    figure.update_xaxes(
+        title="samples", rangemode="tozero", tickformat=",d", dtick=count_step(counts.values())
+    )
     return with_layout(figure, FRAME + ROW * len(words))

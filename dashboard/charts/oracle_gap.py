@@ -78,4 +78,4 @@ def _range(parts: Sequence[GapEstimate]) -> tuple[float, float]:
 
 
 def _value(part: GapEstimate) -> str:
-    return signed(part.value) if part.key == "context" else number(part.value).replace("-", "−")
+    return signed(part.value) if part.key == "context" else number(part.value)

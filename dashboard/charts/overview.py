@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
+from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, count_step, finite
 from dashboard.charts.style import (
     BLUE,
     FRAME,
@@ -49,7 +49,7 @@ def fix_first_bars(entries: Sequence[FixFirst]) -> Chart:
     return Chart(
         "bars",
         tuple(series),
-        Axis("bad cases", from_zero=True, format=",d"),
+        Axis("bad cases", step=count_step(entry.n_bad for entry in entries), from_zero=True, format=",d"),
         Axis(names=tuple(entry.title for entry in entries[::-1])),
         FRAME + ROW * max(len(entries), 3),
         horizontal=True,
@@ -159,7 +159,10 @@ def difference_forest(differences: Sequence[MetricDifference], higher: Mapping[s
     Each verdict has its own marker; the plain interval of a metric stands in its details.
     """
     series = []
-    names = [_directed(row.metric, higher.get(row.metric, True)) for row in differences]
+    names = [
+        f"{_directed(row.metric, higher.get(row.metric, True))}, n = {row.difference.n_pairs:,}"
+        for row in differences
+    ]
     for verdict, (colour, symbol) in VERDICT_MARKERS.items():
         rows = [at for at, row in enumerate(differences) if row.verdict == verdict]
         shown = [differences[at] for at in rows]
@@ -174,8 +177,8 @@ def difference_forest(differences: Sequence[MetricDifference], higher: Mapping[s
                     high=finite(row.high for row in shown),
                     n=tuple(row.difference.n_pairs for row in shown),
                     details=tuple(
-                        f"{names[at]}: {signed(row.difference.difference, 3)}, {row.difference.n_pairs} "
-                        f"pairs, by itself {interval_text(row.difference.low, row.difference.high, 3)}"
+                        f"{names[at]}: {signed(row.difference.difference, 3)}, "
+                        f"by itself {interval_text(row.difference.low, row.difference.high, 3)}"
                         for at, row in zip(rows, shown, strict=True)
                     ),
                     symbol=symbol,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import plotly.graph_objects as go
 
-from dashboard.charts.chart import Axis, Band, Chart, ErrorBars, ReferenceLine, Series, finite
+from dashboard.charts.chart import Axis, Band, Chart, ErrorBars, ReferenceLine, Series, count_step, finite
 from dashboard.charts.style import BLUE, FRAME, GREEN, GREY, ORANGE, PURPLE, ROW, VERMILION, with_layout
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number
@@ -186,7 +186,7 @@ def move_bars(bars: Sequence[Bar]) -> go.Figure:
 
 def _count_ticks(counts: Iterable[int]) -> dict[str, object]:
     """Return tick settings for an axis of counts: whole numbers, also where all are small."""
-    return {"tickformat": ",d", "dtick": 1 if max(counts, default=0) <= 5 else None}
+    return {"tickformat": ",d", "dtick": count_step(counts)}
 
 
 def hop_bars(tallies: Sequence[HopTally]) -> go.Figure:

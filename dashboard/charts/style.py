@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 from typing import Literal
 
 import plotly.graph_objects as go
 
+from dashboard.wording.escaping import chart_text, shorten
 from metrics.diagnosis.stages import Owner
 
 __all__ = [
@@ -20,11 +22,14 @@ __all__ = [
     "VERDICT_MARKERS",
     "Badge",
     "error_bars",
+    "set_places",
     "with_layout",
 ]
 
 ROW = 30  # pixels of a row of a horizontal chart
 FRAME = 70  # pixels around the rows
+MOST_TICKS = 20  # names below an axis; with more places, every second or third is named
+LONGEST_TICK = 22
 LEGEND = {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0}
 
 
@@ -63,6 +68,23 @@ def error_bars(
     }  # fmt: skip
 
 
+def set_places(figure: go.Figure, labels: Sequence[str]) -> None:
+    """Make things in order places 0, 1, 2, ... of the x axis, named below it as far as there is room.
+
+    Names are not the places themselves: two that are cut to the same text would fall together.
+    """
+    step = max(1, ceil(len(labels) / MOST_TICKS))
+    padding = max(0.6, len(labels) / 50)  # so that the ring around the last point is whole
+    named = range(len(labels) - 1, -1, -step)  # from the newest back
+    figure.update_xaxes(
+        tickvals=list(named),
+        ticktext=[chart_text(shorten(labels[at], LONGEST_TICK)) for at in named],
+        range=[-padding, len(labels) - 1 + padding],
+        tickangle=-35 if len(labels) > 6 else 0,
+        automargin=True,
+    )
+
+
 Badge = Literal["red", "orange", "green", "blue", "gray"]
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, GREY = (
     "#2b8cc4",
@@ -79,6 +101,8 @@ OWNER_COLOURS: dict[Owner, str] = {
     "generation": VERMILION,
     "refusal": PURPLE,
     "format": ORANGE,
+    "orchestration": "#F0E442",
+    "safety": "#000000",
     "unexplained": GREY,
 }
 VERDICT_MARKERS = {
@@ -86,12 +110,14 @@ VERDICT_MARKERS = {
     "worse": (VERMILION, "triangle-down"),
     "cannot tell": (GREY, "circle"),
     "unchanged": (GREY, "line-ew-open"),
+    "no direction": (GREY, "circle-open"),
 }
 VERDICT_LABELS = {
     "better": "▲ better",
     "worse": "▼ worse",
     "cannot tell": "· cannot tell",
     "unchanged": "= unchanged",
+    "no direction": "? no direction",
 }
 VERDICT_BADGES: dict[str, Badge] = {
     "PASS": "green",
@@ -102,4 +128,5 @@ VERDICT_BADGES: dict[str, Badge] = {
     "worse": "red",
     "cannot tell": "gray",
     "unchanged": "gray",
+    "no direction": "gray",
 }

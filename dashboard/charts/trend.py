@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from math import ceil
 
 import plotly.graph_objects as go
 
-from dashboard.charts.style import BLUE, GREEN, GREY, LEGEND, ORANGE, VERMILION, error_bars, with_layout
+from dashboard.charts.style import (
+    BLUE,
+    GREEN,
+    GREY,
+    LEGEND,
+    ORANGE,
+    VERMILION,
+    error_bars,
+    set_places,
+    with_layout,
+)
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number
 from data.comparison.trend import Level
 
 __all__ = ["LOOKS", "NOT_COMPARABLE", "TrendMark", "trend_lines"]
 
-MOST_TICKS = 20  # names below the axis; with more runs, every second or third is named
-LONGEST_TICK, LONGEST_RELEASE = 22, 24
+LONGEST_RELEASE = 24
 RING = 21  # pixels
 NOT_COMPARABLE = "not fully comparable with the baseline"
 LOOKS = {
@@ -26,6 +34,7 @@ LOOKS = {
     "better": (GREEN, "triangle-up", 11),
     "cannot tell": (GREY, "circle", 10),
     "unchanged": (GREY, "line-ew-open", 13),
+    "no direction": (GREY, "circle-open-dot", 10),
     "no shared question": (GREY, "x", 10),
     "baseline": (BLUE, "diamond", 13),
     "before the baseline": (GREY, "circle", 6),
@@ -172,13 +181,4 @@ def _set_x_axis(figure: go.Figure, runs: Sequence[TrendMark], by_time: bool) -> 
     if by_time:
         figure.update_xaxes(type="date", title="made, UTC", automargin=True)
         return
-    step = max(1, ceil(len(runs) / MOST_TICKS))
-    padding = max(0.6, len(runs) / 50)  # so that the ring around the last point is whole
-    named = range(len(runs) - 1, -1, -step)  # from the newest back
-    figure.update_xaxes(
-        tickvals=list(named),
-        ticktext=[chart_text(shorten(runs[at].label, LONGEST_TICK)) for at in named],
-        range=[-padding, len(runs) - 1 + padding],
-        tickangle=-35 if len(runs) > 6 else 0,
-        automargin=True,
-    )
+    set_places(figure, [run.label for run in runs])

@@ -9,10 +9,10 @@ import click
 
 from dashboard.cli.options import JSON, PROJECT, WHO
 from dashboard.cli.terminal import plain, print_json
-from dashboard.wording.runs import baseline_move_text, distinct_labels
+from dashboard.wording.runs import baseline_move_text
 from data.api import open_store
 from data.errors import DataError
-from data.scoring.run_store import RunStore
+from data.scoring.run_store import RunStore, distinct_labels
 from data.store.versions import baseline_history, clear_baseline
 
 __all__ = ["baseline", "user_name"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 
 from dashboard.cli.options import JSON, RUN
 from dashboard.cli.terminal import plain, print_json, wrapped
 from data.api import open_store
-from data.scoring.sanity import check_run
+from data.diagnosis.run_checks import check_run
 
 __all__ = ["check"]
 
@@ -23,7 +21,7 @@ def check(workspace: str | None, run_name: str, as_json: bool) -> None:
     store = open_store(workspace)
     findings = check_run(store.scored(store.find(run_name)))
     if as_json:
-        print_json([asdict(finding) for finding in findings])
+        print_json([finding.to_dict() for finding in findings])
         return
     for finding in findings:
         click.echo(wrapped(f"{finding.severity}: {plain(finding.title)}: {plain(finding.message)}", "  "))

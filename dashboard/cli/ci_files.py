@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dashboard.cli.terminal import plain
 from dashboard.wording.escaping import capital, markdown_text, shorten
-from dashboard.wording.gates import consequence, gate_row, newly_failing_text, verdict_text
+from dashboard.wording.gates import consequence, gate_row, newly_failing_text, rule_texts, verdict_text
 from data.gates.report import GateReport, NewlyFailingCase
 from metrics.gates.wording import gate_title
 
@@ -17,8 +17,7 @@ __all__ = ["junit_xml", "markdown_summary"]
 
 MOST_LISTED = 50  # newly failing questions that are written out
 FOOTER = (
-    "PASS and FAIL need the whole 95 % interval on one side. *Could show* is the smallest distance from the "
-    "threshold that a sample of this size shows 4 times in 5."
+    "*Could show* is the smallest distance from the threshold that a sample of this size shows 4 times in 5."
 )
 MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️", "UNMEASURED": "❔"}
 _HARMLESS = re.compile(
@@ -88,7 +87,9 @@ def _remarks(report: GateReport) -> str:
         for case in report.newly_failing[:MOST_LISTED]
     ]
     lines = [
+        *(f"read first: {sentence}" for sentence in report.read_first),
         f"baseline: {report.baseline.note}",
+        *(rule.replace("*", "") for rule in rule_texts(report)),
         *report.warnings,
         *_cautions(report),
         newly_failing_text(report),
@@ -122,10 +123,11 @@ def markdown_summary(report: GateReport, strict: bool = False) -> str:
         f"## {MARKS[verdict]} {verdict}: {_md(report.name)} ({_md(report.run.project)})",
         f"{_md(capital(verdict_text(report, strict)))}. Run `{report.run.run_id}`, {base}. "
         f"Gates: {_md(Path(report.source).name)}{', strict' if strict else ''}.",
+        *(f"⚠️ **Read first:** {_md(sentence)}" for sentence in report.read_first),
         _table(report),
         *([_newly_failing(report)] if report.baseline.run else []),
         *(f"- ⚠️ {_md(warning)}" for warning in [*report.warnings, *_cautions(report)]),
-        FOOTER,
+        " ".join([*(f"{capital(rule)}." for rule in rule_texts(report)), FOOTER]),
     ]
     return "\n\n".join(lines) + "\n"
 

@@ -6,11 +6,11 @@ import click
 
 from dashboard.cli.options import JSON
 from dashboard.cli.terminal import plain, print_json, table, wrapped
-from dashboard.wording.comparisons import tested_text
+from dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
 from dashboard.wording.formatting import interval_text, number, p_value, signed
-from dashboard.wording.runs import distinct_labels
 from data.api import comparison_answer, comparisons_with, open_store
 from data.comparison.compare import Comparison
+from data.scoring.run_store import distinct_labels
 from metrics.metric_registry import title_of
 
 __all__ = ["compare"]
@@ -55,7 +55,8 @@ def compare(
     for run, comparison in zip(runs, comparisons, strict=True):
         title = f"{labels[run.run_id]} against {labels[base_run.run_id]}"
         click.echo(f"{_comparison_text(title, comparison)}\n")
-    click.echo(wrapped(FOOTER))
+    if not all(map(not_compared_text, comparisons)):
+        click.echo(wrapped(FOOTER))
 
 
 def _comparison_text(title: str, comparison: Comparison) -> str:
@@ -75,4 +76,12 @@ def _comparison_text(title: str, comparison: Comparison) -> str:
     ]
     header = ["metric", "baseline", "run", "difference", "interval", "n", "p", "verdict"]
     heading = f"{plain(title)} ({len(rows)} metrics, {n_shared:,} shared questions)"
-    return "\n".join([heading, *comparison.warnings, table(header, rows), f"{tested_text(comparison)}."])
+    notes = [f"{tested_text(comparison)}.", undirected_text(comparison)]
+    return "\n".join(
+        [
+            heading,
+            *comparison.warnings,
+            table(header, rows),
+            *(wrapped(plain(note)) for note in notes if note),
+        ]
+    )

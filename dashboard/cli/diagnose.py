@@ -8,25 +8,30 @@ from dataclasses import fields
 import click
 
 from dashboard.cli.options import JSON, RUN
-from dashboard.cli.terminal import print_json, screen_width, table, wrapped
+from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
 from dashboard.wording.diagnosis import (
+    bad_cases_text,
     context_metric_text,
+    doubted_by,
+    doubted_metrics,
+    fix_first_sentence,
     gold_part_text,
-    inference_caveat,
     no_bad_case,
-    ownership,
-    stage_inferred,
+    pattern_meaning,
+    stage_advice,
+    stage_title,
     unused_context_metrics,
 )
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, percent
 from data.api import diagnosis_answer, diagnosis_of, open_store
 from data.cases.refusal_cohorts import refusal_counts
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
-from data.scoring.sanity import check_run
-from metrics.diagnosis.fix_first import UNEXPLAINED
+from data.diagnosis.doubts import pass_rate_doubts
+from data.diagnosis.run_checks import check_run
 from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from metrics.diagnosis.stages import STAGES
 from metrics.diagnosis.symptoms import SymptomEdges
+from metrics.sanity.documents import read_first
 from metrics.sanity.rule import Finding
 
 __all__ = ["diagnose"]
@@ -95,18 +100,32 @@ def _symptom_edges(texts: Sequence[str]) -> SymptomEdges:
 def _diagnosis_text(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     width = screen_width()
     counts, n = diagnosis.pattern_counts(), diagnosis.scored.n
+    bad = diagnosis.pattern_counts(diagnosis.bad.bad)
     patterns = [
-        [pattern.title, f"{counts[pattern.key]:,}", pattern.meaning]
+        [
+            pattern.title,
+            f"{counts[pattern.key]:,}",
+            f"{bad[pattern.key]:,}",
+            pattern_meaning(diagnosis, pattern),
+        ]
         for pattern in PATTERNS
         if counts[pattern.key]
     ]
     sections = [
-        wrapped(_headline(diagnosis)),
-        table(["pattern", "cases", "meaning"], patterns, width)
+        wrapped(_headline(diagnosis, findings)),
+        *(
+            wrapped(plain(f"Read first: {finding.title}. {finding.message}"))
+            for finding in read_first(findings)
+        ),
+        table(["pattern", "cases", "bad", "meaning"], patterns, width)
         + f"\nEvery case is in one row; they sum to {n:,}.",
+        *map(wrapped, doubted_metrics(diagnosis, findings)),
     ]
     if diagnosis.fix_first:
-        sections += [_stage_table(diagnosis, width), wrapped(_fix_first(diagnosis, findings))]
+        sections += [
+            _stage_table(diagnosis, findings, width),
+            wrapped(fix_first_sentence(diagnosis, findings)),
+        ]
     else:
         sections += [wrapped(no_bad_case(diagnosis))]
     refusals = refusal_counts(diagnosis.scored)
@@ -126,13 +145,16 @@ def _refusal_table(counts: Mapping[str, int], width: int | None) -> str:
         ["holds the answer", f"{counts['answered']:,}", f"{counts['over_refusal']:,} over-refusal"],
         ["lacks the answer", f"{counts['unsupported_answer']:,} missed refusal", f"{counts['rejected']:,}"],
     ]
-    total = f"{count(sum(counts.values()), 'case')} where context and refusal are known."
+    n = count(sum(counts.values()), "case")
+    total = f"{n} where context and refusal are known; a context with part of the answer is left out."
     return f"{table(['context', 'answered', 'refused'], rows, width)}\n{total}"
 
 
-def _headline(diagnosis: Diagnosis) -> str:
-    rate, clause = diagnosis.pass_rate, diagnosis.coverage.clause()
-    bad = f"{int(diagnosis.bad.bad.sum()):,} of {count(diagnosis.scored.n, 'case')} are bad"
+def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
+    rate = diagnosis.pass_rate
+    doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
+    clause = "; ".join(filter(None, [diagnosis.coverage.clause(), doubts]))
+    bad = bad_cases_text(diagnosis)
     context_metric = f"Context metric: {context_metric_text(diagnosis)}."
     if not rate.n_scored:
         return f"{bad}; pass rate {NOT_MEASURED}. {context_metric}"
@@ -141,32 +163,22 @@ def _headline(diagnosis: Diagnosis) -> str:
     return f"{bad}; pass rate {percent(rate.mean)} {interval} {over}. {context_metric}"
 
 
-def _stage_table(diagnosis: Diagnosis, width: int | None) -> str:
+def _stage_table(diagnosis: Diagnosis, findings: Sequence[Finding], width: int | None) -> str:
     """Write how many bad cases each failure stage has, and what fixing it could bring."""
     counts, priorities = diagnosis.stage_counts(), {stage.key: stage for stage in diagnosis.fix_first}
     rows = [
         [
-            stage.title,
+            stage_title(diagnosis, stage.key, findings),
             f"{counts[stage.key]:,}",
-            stage_inferred(diagnosis, stage.key),
             f"at most {percent(priorities[stage.key].pass_rate_if_perfect)}",
-            stage.advice,
+            stage_advice(diagnosis, stage.key, findings),
         ]
         for stage in STAGES
         if counts[stage.key]
     ]
-    header = ["failure stage", "cases", "basis", "pass rate if fixed", "what to try"]
-    if not any(row[2] for row in rows):
-        rows, header = [[*row[:2], *row[3:]] for row in rows], [*header[:2], *header[3:]]
+    header = ["failure stage", "cases", "pass rate if fixed", "what to try"]
     bad = int(diagnosis.bad.bad.sum())
     total = f"Every bad case belongs to the first stage whose rule it meets; they sum to {bad:,}."
     parts = gold_part_text(diagnosis)
     lacking = f"\nOnly part of the gold: {parts}." if parts else ""
     return f"{table(header, rows, width)}\n{total}{lacking}"
-
-
-def _fix_first(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
-    top = diagnosis.fix_first[0]
-    owned = ownership(top, int(diagnosis.bad.bad.sum()))
-    advice = f"{owned}." if top.key == UNEXPLAINED else f"Fix first: {top.title}, which {owned}."
-    return " ".join(filter(None, [advice, inference_caveat(diagnosis, top, findings)]))

@@ -10,7 +10,8 @@ import click
 from dashboard.cli.ci_files import junit_xml, markdown_summary
 from dashboard.cli.options import GATES_FILE, JSON, RUN
 from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped, write_file
-from dashboard.wording.gates import gate_row, newly_failing_text, verdict_text
+from dashboard.wording.escaping import capital
+from dashboard.wording.gates import gate_row, newly_failing_text, rule_texts, verdict_text
 from data import api
 from data.gates.report import GateReport
 
@@ -65,12 +66,14 @@ def _report_text(report: GateReport, strict: bool) -> str:
     ]
     base = report.baseline_name if report.baseline.run else "nothing"
     notes = [f"Compared with {base}: {report.baseline.note}. Gates: {report.source}."]
+    notes += [f"{capital(rule.replace('*', ''))}." for rule in rule_texts(report)]
     notes += [f"warning: {warning}" for warning in report.warnings]
     notes += [
         f"read before trusting these numbers: {caution} (`ragtriage check`)" for caution in report.cautions
     ]
     sections = [
         wrapped(headline),
+        *(wrapped(plain(f"Read first: {sentence}")) for sentence in report.read_first),
         gates,
         "\n".join(wrapped(plain(line), "  ") for line in sentences),
         "\n".join(wrapped(plain(line), "  ") for line in notes),

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from dashboard.cli.options import JSON, WholeNumbers
 from dashboard.cli.terminal import plain, table
-from dashboard.wording.formatting import interval_text, number
+from dashboard.wording.formatting import interval_text, number, signed
 from data.api import open_store
 from data.chunking.corpus import read_corpus
 from data.chunking.grid_job import HEADINGS, GridOptions, GridStoppedError, run_grid_job
@@ -33,6 +33,7 @@ MARKS = {
     "best": "best",
     "same": "= best",
     "worse": "",
+    "equal": "all equal",
     "no direction": "",
     "not measured": "not measured",
 }
@@ -169,6 +170,7 @@ def _as_text(store: RunStore, grid: Grid) -> str:
     for place, trial in enumerate(grid.trials):
         headline, *others = (rankings[metric].values[place] for metric in SHOWN)
         mean, n_chunks = headline.value, trial.run.config.get("n_chunks")
+        difference, test = headline.difference, headline.test
         rows.append(
             [
                 trial.run.run_id,
@@ -176,13 +178,20 @@ def _as_text(store: RunStore, grid: Grid) -> str:
                 f"{n_chunks:,}" if isinstance(n_chunks, int) else "–",
                 number(mean.mean if mean else None, 3),
                 interval_text(mean.low, mean.high, 3) if mean else "–",
+                f"{signed(difference.difference, 3)} {interval_text(test.low, test.high, 3)}"
+                if difference and test
+                else "–",
                 MARKS[headline.outcome],
                 *(number(other.value.mean if other.value else None, 3) for other in others),
             ]
         )
-    header = ["run", "chunking", "chunks", *SHOWN[:1], "95 % interval", "", *SHOWN[1:]]
+    header = ["run", "chunking", "chunks", *SHOWN[:1], "95 % interval", "to the best", "", *SHOWN[1:]]
+    equal = any(entry.outcome == "equal" for entry in rankings[HEADLINE].values)
+    none_best = f"All configurations are equal by {HEADLINE}, so none is the best. " if equal else ""
     footer = (
-        f"{rankings[HEADLINE].n_questions:,} questions. = best: a paired test (Holm-corrected) cannot tell "
-        "the configuration from the best one. Recall is the share of gold characters covered."
+        f"{rankings[HEADLINE].n_questions:,} questions. {none_best}"
+        "= best: paired tests of all configurations together (step-down max-T over shared sign flips) cannot "
+        "tell it from the best one. The interval to the best is the one this rests on, that of the mean "
+        "stands by itself. Recall is the share of gold characters covered."
     )
     return f"{table(header, rows)}\n{footer}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,19 +17,23 @@ from dashboard.cli.show import not_computable, unmeasured_by_reason
 from dashboard.cli.terminal import plain, print_json, table, wrapped
 from dashboard.wording.formatting import NOT_MEASURED, count
 from data.api import open_store
+from data.declarations import parsed_declaration
+from data.diagnosis.run_checks import check_run
 from data.errors import DataError, InputError
 from data.importers.formats.beir import inputs_of
 from data.importers.load import Step, import_source
 from data.importers.measurable import computable
 from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.limits import NO_LIMITS
 from data.importers.parsing.options import Options
 from data.importers.preview import Preview, preview
 from data.scoring.run_store import RunStore
-from data.scoring.sanity import check_run
 from data.store.write_run import ImportedRun
 from metrics.schema.scores import MetricsError
 
 __all__ = ["import_"]
+
+NAMED_RUNS = 4  # a note on more runs tells their number
 
 
 @click.command("import")
@@ -49,10 +54,26 @@ __all__ = ["import_"]
     callback=key_value_pairs,
     help="Read FIELD from COLUMN.",
 )
+@click.option("--rows", default="", metavar="NAME", help="List of rows to read, where JSON holds several.")
 @click.option("--qrels", metavar="FILE", help="Relevance labels to join by question id.")
 @click.option("--queries", metavar="FILE", help="Texts of the questions of a TREC or BEIR run.")
 @click.option("--corpus", metavar="FILE", help="Texts of its documents.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME=higher|lower[,LEAST..GREATEST][,TITLE]",
+    help="Which direction of an imported score is better, and its range and title.",
+)
+@click.option(
+    "--all-topics", is_flag=True, help="Count judged questions without results as empty lists (trec_eval -c)."
+)
 @click.option("--dataset", default="", help="Name of the question set.")
+@click.option(
+    "--no-limits",
+    is_flag=True,
+    help="Read files of any size and number of samples, whatever memory it takes.",
+)
 @click.option("--dry-run", is_flag=True, help="Show how the files would be read; load nothing.")
 @JSON
 @click.pass_obj
@@ -64,10 +85,14 @@ def import_(
     config: Mapping[str, str],
     file_format: str,
     mapping: Mapping[str, str],
+    rows: str,
     qrels: str | None,
     queries: str | None,
     corpus: str | None,
+    metrics: tuple[str, ...],
+    all_topics: bool,
     dataset: str,
+    no_limits: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
@@ -75,14 +100,19 @@ def import_(
 
     A file that cannot be read does not keep the others from being loaded; the exit code is then 2.
     """
+    if no_limits:
+        os.environ[NO_LIMITS] = "1"
     options = Options(
         format=file_format,
         mapping={column: field for field, column in mapping.items()},
+        rows=rows,
         name=name,
         config={key: _json_or_text(text) for key, text in config.items()},
         qrels=InputFile.from_path(qrels) if qrels else None,
         queries=InputFile.from_path(queries) if queries else None,
         corpus=InputFile.from_path(corpus) if corpus else None,
+        metrics=dict(parsed_declaration(text, "--metric") for text in metrics),
+        all_topics=all_topics,
         dataset=dataset,
     )
     if dry_run:
@@ -90,7 +120,7 @@ def import_(
     store = open_store(workspace, create=True)
     imported, errors = _import_files(store, paths, options, project or store.usual_project())
     findings = [
-        {"run_id": entry.run.run_id, **asdict(finding)}
+        {"run_id": entry.run.run_id, **finding.to_dict()}
         for entry in imported
         for finding in check_run(store.scored(entry.run))
     ]
@@ -102,7 +132,7 @@ def _json_or_text(text: str) -> Any:
     try:
         value = json.loads(text)
         json.dumps(value, allow_nan=False)
-    except ValueError:  # not JSON, or NaN or infinity, which JSON does not have
+    except (ValueError, RecursionError):  # not JSON, NaN or infinity, or nested too deeply
         return text
     return value
 
@@ -148,6 +178,7 @@ def _print_result(
                 "project": entry.run.project,
                 "n": entry.run.n,
                 "status": entry.status,
+                "notes": list(entry.run.notes),
             }
             for entry in imported
         ]
@@ -168,6 +199,8 @@ def _print_result(
             for entry in imported
         ]
         click.echo(table(["run", "project", "name", "samples", "status"], rows))
+    for line in _note_lines([(entry.run.run_id, entry.run.notes) for entry in imported]):
+        click.echo(line)
     for finding in findings:
         text = f"{plain(finding['title'])}: {plain(finding['message'])}"
         click.echo(wrapped(f"finding ({finding['severity']}) in {finding['run_id']}: {text}", "  "))
@@ -175,6 +208,21 @@ def _print_result(
         click.echo(line)
     if imported:
         click.echo(_next_step(imported))
+
+
+def _note_lines(notes_by_run: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
+    """Return a line for each note on how the files were read, with the runs that it is about."""
+    runs_by_note: dict[str, list[str]] = {}
+    for run, notes in notes_by_run:
+        for note in notes:
+            runs_by_note.setdefault(note, []).append(run)
+    return [
+        wrapped(f"note on {plain(_named(runs))}: {plain(note)}", "  ") for note, runs in runs_by_note.items()
+    ]
+
+
+def _named(runs: Sequence[str]) -> str:
+    return ", ".join(runs) if len(runs) <= NAMED_RUNS else count(len(runs), "run")
 
 
 def _print_error(error: Exception) -> None:
@@ -257,6 +305,7 @@ def _preview_text(answer: Mapping[str, Any]) -> str:
             for column in answer["mapping"]
         ]
         lines.append(table(["column", "read as", "example"], rows))
+    lines += _note_lines((run["name"], run["notes"]) for run in answer["runs"])
     if means:
         metrics = ", ".join(dict.fromkeys(name for names in means.values() for name in names))
         versions = count(len(means), "version")

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from dashboard.cli.agreement import agreement_answer, agreement_text
 from dashboard.cli.model_job import agreed, with_bar
-from dashboard.cli.options import JSON, RUN, FiniteFloat
+from dashboard.cli.options import JSON, ChosenWords, FiniteFloat
 from dashboard.cli.terminal import plain, print_json, table
-from dashboard.wording.formatting import interval_text, number
+from dashboard.wording.formatting import interval_text, number, percent, signed
 from data.api import open_store
+from data.demo import LABELLED_SETS, labelled_runs
 from data.errors import DataError
+from data.judge.bias.judge_bias import JudgeBias, judge_bias
+from data.judge.bias.shuffled import ShuffledTask, share_of_rows
 from data.judge.client import ClientSettings
+from data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
 from data.judge.evaluators import judge_task
-from data.judge.plan import choose_rows, plan_task
+from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import read_prices
-from data.judge.run_job import JobResult, JobSpec
+from data.judge.progress import AGAIN, STOP_AFTER, JobSpec
+from data.judge.requests import JudgeTask
+from data.judge.run_job import JobResult
+from data.labels.agreement_report import labelled_rows
+from data.scoring.run_store import RunStore
 from data.scoring.summaries import MetricSummary
+from data.store.judge_replies import EVALUATION, QuoteCheck, quote_check, reply_from
+from data.store.judge_results import CallStatus
+from data.store.workspace import Run
 from metrics.schema.source import Source
 
 __all__ = ["judge"]
@@ -39,7 +53,12 @@ SHOWN = (
 
 
 @click.command()
-@RUN
+@click.argument("run_name", metavar="[RUN]", required=False)
+@click.option(
+    "--calibrate",
+    metavar="SET",
+    help=f"Judge what humans labelled and compare: a labelled run, or {' or '.join(LABELLED_SETS)}.",
+)
 @click.option("--model", help="Model that judges; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
 @click.option("--limit", type=click.IntRange(1), help="Judge only this many samples, from the first on.")
 @click.option("--sample", type=click.IntRange(1), help="Judge this many drawn at random, by question type.")
@@ -53,7 +72,35 @@ SHOWN = (
 @click.option("--timeout", type=FiniteFloat(1), default=120, show_default=True, help="Seconds a request.")
 @click.option("--effort", type=click.Choice(["low", "medium", "high"]), default="low", show_default=True)
 @click.option("--batch", is_flag=True, help="Use message batches: half the price, hours of time.")
+@click.option(
+    "--again",
+    type=ChosenWords(AGAIN),
+    default=(),
+    metavar="STATUS,...",
+    help=f"Ask anew what earlier jobs ended with as {', '.join(AGAIN)}.",
+)
+@click.option(
+    "--stop-after",
+    type=click.IntRange(0),
+    default=STOP_AFTER,
+    show_default=True,
+    help="Equal faults in a row that end the job; 0 for no such end.",
+)
+@click.option(
+    "--shuffle",
+    type=FiniteFloat(0, 1),
+    default=0.0,
+    metavar="SHARE",
+    help="Also judge this share of the samples with their documents in another order.",
+)
 @click.option("--evaluator", metavar="NAME", help="Run an evaluator of the project instead.")
+@click.option(
+    "--reference",
+    type=click.Choice(REFERENCE_WAYS),
+    default="apart",
+    show_default=True,
+    help="Compare with the reference answer in a request of its own, or along with the rest: cheaper.",
+)
 @click.option("--prompts", metavar="FOLDER", help="Prompts of your own; the workspace's prompts/ otherwise.")
 @click.option("--base-url", metavar="URL", help="Of the service; ANTHROPIC_BASE_URL does the same.")
 @click.option(
@@ -65,7 +112,8 @@ SHOWN = (
 @click.pass_obj
 def judge(
     workspace: str | None,
-    run_name: str,
+    run_name: str | None,
+    calibrate: str | None,
     model: str | None,
     limit: int | None,
     sample: int | None,
@@ -75,7 +123,11 @@ def judge(
     timeout: float,
     effort: str,
     batch: bool,
+    again: tuple[CallStatus, ...],
+    stop_after: int,
+    shuffle: float,
     evaluator: str | None,
+    reference: ReferenceWay,
     prompts: str | None,
     base_url: str | None,
     count_tokens: bool,
@@ -83,41 +135,139 @@ def judge(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Let Claude judge the answers of a run; continues from earlier results."""
-    store = open_store(workspace)
-    run = store.find(run_name)
-    if run.means:
-        raise DataError(f"run {run.run_id}: known by its means alone; accepted: a run with samples")
+    """Let Claude judge the answers of a run; continues from earlier results.
+
+    With --calibrate it judges what humans labelled, and shows how far it agrees with them.
+    """
+    if (run_name is None) == (calibrate is None):
+        raise DataError("judge: accepted: a RUN, or --calibrate SET")
+    if shuffle and evaluator:
+        raise DataError("--shuffle: an evaluator has no labels of documents; accepted: without --evaluator")
+    store = open_store(workspace, create=calibrate is not None)
+    runs = [store.find(str(run_name))] if calibrate is None else labelled_runs(store, calibrate)
     prices = read_prices(store.workspace.root)
     settings = ClientSettings(prices.model(model), base_url, concurrency, timeout, effort)
-    task = judge_task(store.workspace, run.project, settings.model, evaluator or "", prompts)
-    rows = choose_rows(store.scored(run), limit, sample)
     prompt_folder = None if prompts is None else str(Path(prompts).resolve())
-    spec = JobSpec(rows, repeats, budget, batch, limit, sample, prompt_folder)
-    plan = plan_task(store.workspace, run, task, settings, spec, prices, count_tokens)
-    if not agreed(plan, dry_run, yes, as_json):
-        return
-    result = with_bar("judged", store, run, task, settings, spec)
-    judged_metrics = {
-        name: summary
-        for name, summary in store.summary(run).items()
-        if Source.JUDGED.label in summary.sources
+    answers: list[dict[str, Any]] = []
+    plans: list[dict[str, Any]] = []
+    for run in runs:
+        if run.means:
+            raise DataError(f"run {run.run_id}: known by its means alone; accepted: a run with samples")
+        task = judge_task(store.workspace, run.project, settings.model, evaluator or "", prompts, reference)
+        among = None if calibrate is None else labelled_rows(store, run)
+        rows = choose_rows(store.scored(run), limit, sample, among=among)
+        spent = sum(answer["progress"]["cost_usd"] or 0.0 for answer in answers)
+        left = None if budget is None else max(budget - spent, 0.0)
+        spec = JobSpec(
+            rows, repeats, left, batch, limit, sample, prompt_folder, again, stop_after, reference, shuffle
+        )
+        for plan, result in _jobs(store, run, task, settings, spec, (count_tokens, dry_run, yes, as_json)):
+            if result is None:
+                plans.append(plan.to_dict())
+                continue
+            answers.append(_answer(store, run, plan, result))
+            if not as_json:
+                click.echo(_result_text(result, _judged_metrics(store, run)))
+        if answers and answers[-1]["state"] == "failed":
+            break
+    if plans:
+        print_json(plans if len(plans) > 1 else plans[0])
+    _print_end(store, runs, answers, calibrate, as_json)
+    sys.exit(2 if any(answer["state"] == "failed" for answer in answers) else 0)
+
+
+def _jobs(
+    store: RunStore,
+    run: Run,
+    task: JudgeTask,
+    settings: ClientSettings,
+    spec: JobSpec,
+    show: tuple[bool, bool, bool, bool],
+) -> Iterator[tuple[JudgePlan, JobResult | None]]:
+    """Do the job of a run, and that in another order of documents on a share of its samples."""
+    count_tokens, dry_run, yes, as_json = show
+    jobs = [(task, spec)]
+    if spec.shuffle and isinstance(task, EvaluationTask):
+        share = share_of_rows(spec.rows, spec.shuffle)
+        jobs.append((ShuffledTask(task), replace(spec, rows=share, repeats=1)))
+    spent = 0.0
+    for job_task, job_spec in jobs:
+        if spec.budget_usd is not None:
+            job_spec = replace(job_spec, budget_usd=max(spec.budget_usd - spent, 0.0))
+        prices = read_prices(store.workspace.root)
+        plan = plan_task(store.workspace, run, job_task, settings, job_spec, prices, count_tokens)
+        if dry_run and as_json:  # printed together, so that several plans are one JSON value
+            yield plan, None
+            continue
+        if not agreed(plan, dry_run, yes, as_json):
+            continue
+        result = with_bar("judged", store, run, job_task, settings, job_spec)
+        spent += result.progress.cost_usd or 0.0
+        yield plan, result
+        if result.state != "done":
+            return
+
+
+def _answer(store: RunStore, run: Run, plan: JudgePlan, result: JobResult) -> dict[str, Any]:
+    return {
+        "run": run.run_id,
+        "job": result.job_id,
+        "state": result.state,
+        "message": result.message,
+        "plan": plan.to_dict(),
+        "progress": result.progress.to_dict(),
+        "quotes": asdict(_quotes(result)),
+        "judge": None if result.judge_result is None else result.judge_result.judge,
+        "metrics": {name: summary.to_dict() for name, summary in _judged_metrics(store, run).items()},
     }
-    if as_json:
-        answer: dict[str, Any] = {
-            "run": run.run_id,
-            "job": result.job_id,
-            "state": result.state,
-            "message": result.message,
-            "plan": plan.to_dict(),
-            "progress": result.progress.to_dict(),
-            "judge": None if result.judge_result is None else result.judge_result.judge,
-            "metrics": {name: summary.to_dict() for name, summary in judged_metrics.items()},
-        }
-        print_json(answer)
-    else:
-        click.echo(_result_text(result, judged_metrics))
-    sys.exit(2 if result.state == "failed" else 0)
+
+
+def _judged_metrics(store: RunStore, run: Run) -> dict[str, MetricSummary]:
+    summaries = store.summary(run)
+    return {name: one for name, one in summaries.items() if Source.JUDGED.label in one.sources}
+
+
+def _print_end(
+    store: RunStore, runs: list[Run], answers: list[dict[str, Any]], calibrate: str | None, as_json: bool
+) -> None:
+    """Print what is left to print of the jobs: their JSON, and the agreement of a labelled set."""
+    scored = {answer["run"] for answer in answers if answer["progress"]["scored"]}
+    judged = [run for run in runs if run.run_id in scored]
+    biases = {run.run_id: judge_bias(store.scored(run), store.ledger) for run in judged}
+    for answer in answers:
+        answer["bias"] = biases[answer["run"]].to_dict() if answer["run"] in biases else None
+    if not as_json:
+        for bias in biases.values():
+            click.echo(_bias_text(bias))
+    if calibrate is None:
+        if as_json and answers:
+            print_json(answers[0] | ({"shuffled": answers[1]} if len(answers) > 1 else {}))
+        return
+    agreements = [agreement_answer(store, run) for run in judged]
+    if as_json and answers:
+        print_json({"set": calibrate, "runs": answers, "agreement": agreements})
+        return
+    for run, answer in zip(judged, agreements, strict=True):
+        click.echo(f"\n{plain(run.name)}\n{agreement_text(answer)}")
+
+
+def _bias_text(bias: JudgeBias) -> str:
+    """Return what is known of the judge's biases, a line each."""
+    lines = [f"judge and generator: {plain(bias.own_model)}"] if bias.own_model else []
+    for order in bias.order:
+        change = f"{signed(order.difference, 3)} {interval_text(order.low, order.high, 3)}"
+        same = f"n = {order.n:,}, {percent(order.same_share)} the same"
+        lines.append(f"documents in another order, {order.metric}: {change}, {same}")
+    for place in bias.position:
+        moved = f"shown earlier {signed(place.earlier, 3)}, later {signed(place.later, 3)}"
+        difference = f"{signed(place.difference, 3)} {interval_text(place.low, place.high, 3)}"
+        lines.append(f"documents labelled {place.label}, {moved}, difference {difference}")
+    for length in bias.length:
+        judge_text = f"{number(length.judge.value)} {interval_text(length.judge.low, length.judge.high)}"
+        human = "" if length.human is None else f"; human labels {number(length.human.value)}"
+        title = f"{length.metric} with the answer's length"
+        lines.append(f"{title}: Spearman {judge_text}, n = {length.judge.n:,}{human}")
+    return "\n".join(lines)
 
 
 def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) -> str:
@@ -127,6 +277,15 @@ def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) ->
         f"{done.scored:,} of {done.total:,} samples have a judge result; {done.cached:,} calls were cached"
     )
     lines += [f"{count:,} {status.replace('_', ' ')}" for status, count in sorted(done.failed.items())]
+    if done.calls:
+        cost = "not known" if done.cost_usd is None else f"${done.cost_usd:.4f}"
+        lines.append(f"{done.calls:,} calls were made; cost {cost}")
+    check = _quotes(result)
+    if check.quotes:
+        lines.append(
+            f"{check.quotes:,} quotes were looked up in the documents: {check.void:,} are not there and "
+            f"support nothing; {check.partly:,} claims are supported only in part and count as not supported"
+        )
     rows = [
         [
             name,
@@ -142,3 +301,11 @@ def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) ->
         header = ["metric", "mean", "95 % interval", "questions", "if the failed were worst / best"]
         lines.append(table(header, rows))
     return "\n".join(lines)
+
+
+def _quotes(result: JobResult) -> QuoteCheck:
+    """Count the quotes of an evaluation; an evaluator gives none."""
+    if result.judge_result is None or result.judge_result.kind != EVALUATION:
+        return QuoteCheck()
+    replies = [reply_from(item.payload) for item in result.results.values() if item.payload is not None]
+    return sum((quote_check(reply) for reply in replies), QuoteCheck())

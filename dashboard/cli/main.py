@@ -6,7 +6,7 @@ As a shell has it, Ctrl+C gives 130, and 141 says that the reader of a pipe has 
 
 from __future__ import annotations
 
-import errno
+import io
 import os
 import sys
 import tempfile
@@ -25,6 +25,7 @@ __all__ = ["COMMANDS", "app", "main"]
 INTERRUPTED, PIPE_CLOSED = 130, 141  # 128 and the number of the signal
 
 COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, what its help begins with
+    "agreement": ("agreement", "Compare metrics and judges with human labels."),
     "baseline": ("baseline", "Make RUN the baseline of its project; without RUN, show it and its history."),
     "check": ("check", "Check the numbers of a run against each other."),
     "compare": ("compare", "Compare runs with a baseline, paired on question."),
@@ -98,6 +99,9 @@ def app(context: click.Context, workspace: str | None) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; every error ends it with one sentence and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of files and text may be of any alphabet
     try:
         code = app.main(arguments, prog_name="ragtriage", standalone_mode=False)
     except click.Abort:
@@ -114,15 +118,15 @@ def main(arguments: list[str] | None = None) -> None:
 def _told(error: Exception) -> str:
     """Return the message of an error; the traceback of one that we did not foresee goes to a file."""
     from dashboard.cli.terminal import plain  # here, because they load NumPy, which --help does without
-    from data.errors import DataError
+    from data.errors import CANNOT_WRITE, DataError
     from metrics.schema.scores import MetricsError
 
     if isinstance(error, DataError | MetricsError):
         return "\n".join(map(plain, str(error).split("\n")))
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+    if isinstance(error, OSError) and error.errno in CANNOT_WRITE:
         where = f"{error.filename}: " if error.filename else ""
         accepted = "a folder that you may write to, on a disk with free space"
-        return f"{where}cannot be written ({error.strerror}); accepted: {accepted}"
+        return f"{where}cannot be written ({os.strerror(error.errno or 0)}); accepted: {accepted}"
     what = plain(f"{type(error).__name__}: {error}"[:300])
     details = "".join(traceback.format_exception(error))
     try:

@@ -9,7 +9,7 @@ from dashboard.cli.terminal import print_json, table, wrapped
 from dashboard.wording.formatting import interval_text, number
 from data.api import metrics_answer, open_store
 from data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
-from metrics.schema.metric import Convention
+from metrics.schema.metric import CONVENTIONS, Convention
 from metrics.statistics.intervals import FEW_CLUSTERS
 
 __all__ = ["metrics"]
@@ -25,7 +25,11 @@ TOO_FEW = (
 @click.option("--k", "ks", default="1,3,5,10", type=WholeNumbers(1, "1,3,5,10"), help="Ranks k.")
 @click.option("--per-sample", is_flag=True, help="Also one value a question and metric.")
 @click.option(
-    "--convention", type=click.Choice(["default", "ragchecker"]), default="default", show_default=True
+    "--convention",
+    type=click.Choice(CONVENTIONS),
+    default="default",
+    show_default=True,
+    help="What the undefined counts: nothing; as RAGChecker's code has it; or 0 for refusals, as in Ragas.",
 )
 @click.option(
     "--bands",

@@ -8,6 +8,8 @@ import sys
 import click
 from tqdm import tqdm
 
+from dashboard.cli.terminal import plain
+from dashboard.wording.judge import other_way_text
 from data.judge.client import ClientSettings
 from data.judge.plan import JudgePlan
 from data.judge.progress import JobSpec, Progress
@@ -23,19 +25,21 @@ BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}{postfix}]"
 
 def plan_text(plan: JudgePlan) -> str:
     """Format a plan for the terminal."""
-    cost = (
-        "unknown: the model is not in the price table" if plan.cost_usd is None else f"${plan.cost_usd:.4f}"
-    )
     half = ", at the price of batches" if plan.batch else ""
+    priced = "not known" if plan.cost_usd is None else f"about ${plan.cost_usd:.4f}{half}"
+    follow_ups = f", {plan.follow_ups:,} of them go on with a sample" if plan.follow_ups else ""
     nothing = f", {plan.nothing:,} with nothing to judge" if plan.nothing else ""
     alike = f", {plan.alike:,} alike and asked once" if plan.alike else ""
+    other = [] if plan.other_way is None else [f"or       {other_way_text(plan.other_way)}"]
     return "\n".join(
         [
             f"{plan.kind} by {plan.model}, prompt {plan.prompt}",
             f"samples  {plan.samples:,}, {plan.cached:,} of them done already{alike}{nothing}",
-            f"calls    {plan.calls:,}",
+            f"calls    {plan.calls:,}{follow_ups}",
             f"tokens   {plan.input_tokens:,} in, {plan.output_tokens:,} out ({plan.method})",
-            f"cost     about {cost}{half} (prices of {plan.price_date})",
+            f"cost     {priced} (prices of {plan.price_date})",
+            *other,
+            *(f"note     {plain(note)}" for note in plan.notes),
         ]
     )
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import click
+
+from metrics.schema.whole_number import whole_number
 
 __all__ = [
     "GATES_FILE",
@@ -15,6 +18,7 @@ __all__ = [
     "RUN",
     "RUNS",
     "WHO",
+    "ChosenWords",
     "FiniteFloat",
     "WholeNumbers",
     "key_value_pairs",
@@ -42,6 +46,24 @@ class FiniteFloat(click.FloatRange):
         return number
 
 
+class ChosenWords(click.ParamType[Any]):
+    """Words out of a list, parted by commas; each comes once, in the order of the list."""
+
+    name = "text"
+
+    def __init__(self, accepted: Sequence[str]) -> None:
+        self.accepted = tuple(accepted)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the words."""
+        words = value if isinstance(value, tuple) else [part.strip() for part in str(value).split(",")]
+        unknown = [word for word in words if word not in self.accepted]
+        if unknown:
+            accepted = f"any of {', '.join(self.accepted)}, parted by commas"
+            self.fail(f"{unknown[0][:40]!r}; accepted: {accepted}", param, ctx)
+        return tuple(word for word in self.accepted if word in words)
+
+
 class WholeNumbers(click.ParamType[Any]):
     """Whole numbers parted by commas; they come sorted, each once."""
 
@@ -54,7 +76,7 @@ class WholeNumbers(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the numbers."""
         parts = [part.strip() for part in str(value).split(",")]
-        if not all(part.isdecimal() and int(part) >= self.least for part in parts):
+        if not all((number := whole_number(part)) is not None and number >= self.least for part in parts):
             self.fail(
                 f"{value!r}; accepted: whole numbers of {self.least} or more, as in {self.example}",
                 param,

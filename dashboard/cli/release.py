@@ -9,10 +9,9 @@ import click
 from dashboard.cli.baseline import user_name
 from dashboard.cli.options import JSON, PROJECT, WHO
 from dashboard.cli.terminal import plain, print_json, table
-from dashboard.wording.runs import distinct_labels
 from data.api import open_store
 from data.errors import DataError
-from data.scoring.run_store import RunStore
+from data.scoring.run_store import RunStore, distinct_labels
 from data.store.versions import mark_release, releases_of, unmark_release
 
 __all__ = ["release"]

@@ -17,9 +17,9 @@ from dashboard.stories.sections import default_sections, render_section
 from dashboard.stories.story import Audience, Story, story_from_json
 from data.api import open_store
 from data.errors import DataError
+from data.gates.baseline import baseline_of
 from data.scoring.run_store import RunStore
 from data.store.stories import story_of
-from data.store.workspace import Run
 
 __all__ = ["report"]
 
@@ -87,16 +87,7 @@ def _views(store: RunStore, run_names: Sequence[str], baseline: str | None) -> l
     for run in runs:
         if run.means:
             raise DataError(f"run {run.run_id}: known by its means alone; accepted: runs with samples")
-    return [StoryView(store, run, _baseline(store, run, baseline)) for run in runs]
-
-
-def _baseline(store: RunStore, run: Run, baseline: str | None) -> Run | None:
-    if baseline is not None:
-        return store.find(baseline)
-    baseline_id = store.ledger.baselines().get(run.project, "")
-    if baseline_id == run.run_id:
-        return None
-    return next((other for other in store.runs(run.project) if other.run_id == baseline_id), None)
+    return [StoryView(store, run, baseline_of(store, run, baseline or "").run) for run in runs]
 
 
 def _stored_story(store: RunStore, story_id: int) -> Story:

@@ -30,7 +30,7 @@ def show(workspace: str | None, run_name: str, as_json: bool) -> None:
     facts = {
         **run_entry(run, store.names()[run.run_id]),
         "imported_name": run.name,
-        "imported_at": run.imported_at.isoformat(),
+        "imported_at": run.imported_at.isoformat(timespec="seconds"),
         "origin": run.origin,
         "config": run.config,
         "dataset": run.dataset,

@@ -13,27 +13,34 @@ from unicodedata import category, east_asian_width
 
 import click
 
+from dashboard.wording.escaping import UNPRINTABLE
 from data.errors import DataError
+from data.store.stored_file import replace_file
 
 __all__ = ["plain", "print_json", "screen_width", "table", "wrapped", "write_file"]
 
+STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, halves of surrogate pairs, separators
 NARROWEST = 24  # columns that a wrapped cell keeps, however little room is left
 
 
 def print_json(values: Any) -> None:
     """Print values as JSON."""
-    click.echo(json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False))
+    text = json.dumps(values, ensure_ascii=False, indent=1, allow_nan=False)
+    click.echo(UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
 
 
 def write_file(path: str, content: bytes, append: bool = False) -> None:
-    """Write a file that the user named.
+    """Write a file that the user named, whole or not at all.
 
     Raises:
-        DataError: it cannot be written.
+        DataError: it cannot be written; an earlier file is unchanged.
     """
     try:
-        with Path(path).open("ab" if append else "wb") as file:
-            file.write(content)
+        if append:
+            with Path(path).open("ab") as file:
+                file.write(content)
+        else:
+            replace_file(Path(path), content)
     except OSError as error:
         raise DataError(
             f"{path}: cannot be written ({error.strerror}); accepted: a file in a writable folder"
@@ -88,8 +95,8 @@ def _split_row(row: Sequence[str], width: int) -> list[list[str]]:
 
 
 def plain(text: str) -> str:
-    """Replace what would steer a terminal, control characters and direction marks, by spaces."""
-    return "".join(character if category(character) not in ("Cc", "Cf") else " " for character in text)
+    """Replace what would steer a terminal or cannot be printed, direction marks included, by spaces."""
+    return "".join(character if category(character) not in STEERING else " " for character in text)
 
 
 def _width(text: str) -> int:

@@ -63,7 +63,7 @@ def watch(
     gates = load_gates(store.workspace, config)
     options = WatchOptions(Path(folder).resolve(), project or store.usual_project(), gates, baseline or "")
     watcher = Watcher(store, options)
-    how = "scans once" if once else f"scans every {every:g} s; Ctrl+C stops it"
+    how = "scans twice" if once else f"scans every {every:g} s; Ctrl+C stops it"
     click.echo(
         f"Watching {plain(str(options.folder))} for project {plain(options.project)}: {how}.", err=True
     )

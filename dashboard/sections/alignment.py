@@ -42,7 +42,7 @@ from data.analysis.alignment import (
     by_k,
     by_rank,
     gap_of,
-    outcome_by_gold_rank,
+    outcome_by_gold_position,
     rate_of,
     sources_of_use,
     split,
@@ -110,7 +110,7 @@ def _by_rank(scored: ScoredRun, source: str) -> list[Group]:
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
 def _by_gold_rank(scored: ScoredRun, metric: str) -> list[Group]:
     context_use = context_use_in(scored)
-    return [] if context_use is None else outcome_by_gold_rank(scored, context_use, metric)
+    return [] if context_use is None else outcome_by_gold_position(scored, context_use, metric)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
@@ -242,7 +242,7 @@ def gap_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> N
 
 
 def gold_rank_section(scored: ScoredRun, context_use: RunContextUse) -> None:
-    """Draw an answer metric by the rank of the first gold document: lost in the middle?"""
+    """Draw an answer metric by the relative place of the first gold document: lost in the middle?"""
     st.subheader("Is gold lost in the middle?")
     available = [name for name in OUTCOME_METRICS if np.isfinite(scored.values(name)).any()]
     if not available or np.isnan(context_use.gold_rank).all():
@@ -255,12 +255,13 @@ def gold_rank_section(scored: ScoredRun, context_use: RunContextUse) -> None:
     if not groups:
         st.caption(f"No case has both {titles[metric]} and a known rank of the gold.")
         return
-    alt = "Outcome metric by rank of the first gold document"
+    alt = "Outcome metric by place of the first gold document in its context"
     point = clicked(place_points(groups, titles[metric]), "places", alt)
     column = scored.column(metric)
     facts(
         [
-            "rank of the first gold document in the context, by ids, labels or gold text",
+            "place of the first gold document relative to the length of its list: first, the thirds between "
+            "(early, middle, late), last; by ids, labels or gold text",
             f"{titles[metric]}: {source_text(None, None if column is None else column.sources)}",
             _interval_methods(groups),
             "click a point for its cases, lowest first",
@@ -268,8 +269,8 @@ def gold_rank_section(scored: ScoredRun, context_use: RunContextUse) -> None:
     )
     entries = [
         (
-            "no gold in the context" if group.key == "none" else f"gold at rank {group.key}",
-            f"gold_place:{group.key}",
+            "no gold in the context" if group.key == "none" else f"gold: {group.key}",
+            f"gold_position:{group.key}",
         )
         for group in groups
     ]

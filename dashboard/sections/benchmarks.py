@@ -22,18 +22,18 @@ from dashboard.wording.formatting import (
     source_text,
 )
 from data.comparison.band_scales import SCALE_TITLES, band_scale
+from data.comparison.progress import Difference, VersionMean, best_published, version_steps
 from data.comparison.published_results import (
-    Band,
     Published,
     PublishedRow,
     PublishedTable,
     read_published,
 )
-from data.scoring.sanity import uncomputed_metrics
+from data.diagnosis.run_checks import uncomputed_metrics
 from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.analysis.bands import Bands, BandScale
-from metrics.metric_registry import declared, is_share
+from metrics.metric_registry import declared, imported_declarations, is_share
 from metrics.sanity.means import check_means
 
 __all__ = [
@@ -45,8 +45,11 @@ __all__ = [
     "matrix_rows",
     "progress_section",
     "published_in",
+    "step_rows",
     "table_picker",
 ]
+
+MOST_DIGITS = 2  # of a value that is not rounded
 
 
 def difference_rows(
@@ -253,7 +256,7 @@ def band_section(view: View, against: PublishedRow) -> None:
     )
 
 
-def progress_section(view: View, bands: Mapping[str, Band]) -> None:
+def progress_section(view: View, published: Published) -> None:
     """Draw one metric over the versions of the project, runs with only reported means included."""
     names = _history_metrics(view)
     if len(view.runs) < 2 or not names:
@@ -270,7 +273,7 @@ def progress_section(view: View, bands: Mapping[str, Band]) -> None:
         )
         for run in view.runs
     ]
-    band = bands.get(metric)
+    band, best = published.bands.get(metric), best_published(published.tables, metric)
     draw(
         progress(points, metric, band.good if band else None),
         "progress",
@@ -284,6 +287,84 @@ def progress_section(view: View, bands: Mapping[str, Band]) -> None:
             "a gap means not measured, not 0",
         ]
     )
+    steps = [_last_digit(run, metric) for run in view.runs]
+    show_table(
+        step_rows(points, steps, metric, best), f"{metric_label(metric)}: steps from version to version"
+    )
+    facts(
+        [
+            "differences of means, in percentage points" if is_share(metric) else "differences of means",
+            "nothing is paired or tested here: Compare and Trend do that for runs with samples",
+            "previous: the version before it that measured the metric",
+            f"published: {markdown_text(best.name)}, the best published row, on other questions"
+            if best
+            else "",
+        ]
+    )
+
+
+def _last_digit(run: Run, metric: str) -> float:
+    """Return the last digit that is known of a mean of the run; 0.0 where it is not rounded."""
+    step = run.config.get("step") if run.means and is_share(metric) else None
+    return float(step) if isinstance(step, int | float) else 0.0
+
+
+def step_rows(
+    points: Sequence[VersionPoint], last_digits: Sequence[float], metric: str, best: PublishedRow | None
+) -> list[dict[str, str]]:
+    """List the versions with how far each is from the first, the one before, and a published result.
+
+    Args:
+        points: the versions, oldest first.
+        last_digits: of each version's mean, 0.0 where it is not rounded.
+        metric: the metric.
+        best: the published result; None for none.
+    """
+    summaries = [None if point.uncomputed else point.summary for point in points]
+    means = [
+        VersionMean(None if summary is None else summary.mean, step)
+        for summary, step in zip(summaries, last_digits, strict=True)
+    ]
+    rows = []
+    for point, mean, summary, step in zip(
+        points, means, summaries, version_steps(means, metric, best), strict=True
+    ):
+        known = Difference(mean.mean or 0.0, mean.step)
+        value = number(_scaled(metric, mean.mean), known.digits(_factor(metric), MOST_DIGITS))
+        rows.append(
+            {
+                "Version": point.label,
+                metric_label(metric): "not computed?" if point.uncomputed else value,
+                **_uncertainty(metric, summary),
+                "vs first": _step_text(metric, step.first),
+                "vs previous": _step_text(metric, step.previous),
+                **(
+                    {}
+                    if best is None
+                    else {_published_title(metric, best): _step_text(metric, step.published)}
+                ),
+            }
+        )
+    return rows
+
+
+def _published_title(metric: str, best: PublishedRow) -> str:
+    return f"vs published {_value_text(metric, best.values[metric])}"
+
+
+def _factor(metric: str) -> float:
+    return 100.0 if is_share(metric) else 1.0
+
+
+def _step_text(metric: str, difference: Difference | None) -> str:
+    """Format a difference with the digits that both means have, and whether it is for the better."""
+    if difference is None:
+        return NOT_MEASURED
+    declaration = declared(metric)
+    text = signed(_scaled(metric, difference.value), difference.digits(_factor(metric), MOST_DIGITS))
+    if declaration is None or declaration.higher_is_better is None or not text.startswith(("+", "−")):
+        return text
+    return f"{text} {'▲' if (difference.value > 0) == declaration.higher_is_better else '▼'}"
 
 
 def _measured_summary(view: View, run: Run, metric: str) -> MetricSummary | None:
@@ -296,7 +377,9 @@ def _history_metrics(view: View) -> list[str]:
         name
         for run in view.runs
         for name, summary in view.summary(run).items()
-        if summary.mean is not None and ("@" not in name or name.endswith("@5")) and is_share(name)
+        if summary.mean is not None
+        and ("@" not in name or name.endswith("@5"))
+        and (is_share(name) or name in imported_declarations())
     )
     first = [name for name in ("answer_f1", "faithfulness") if name in names]
     return [*first, *(name for name in names if name not in first)]

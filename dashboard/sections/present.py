@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.export.formats import FORMATS, export_report
+from dashboard.shell.caching import declarations_key
 from dashboard.shell.components import draw, show_table
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.user import current_user, may_write, only_reads
@@ -85,7 +86,7 @@ def _new(view: View, audience: str) -> None:
     story = Story(
         title=view.labels[view.run.run_id],
         run=view.run.run_id,
-        baseline=view.baseline.run_id if view.baseline else "",
+        baseline=view.found.run.run_id if view.found.run else "",
         audience=chosen,
         sections=default_sections(chosen),
         author=current_user(),
@@ -100,7 +101,7 @@ def _remove(ledger: Ledger, story_id: int) -> None:
 
 
 def _cache_key(view: StoryView) -> tuple[object, ...]:
-    """Return what the sections depend on: scores, runs of the project, settings, labels, primary metric."""
+    """Return what the sections depend on: scores, runs of the project, settings, labels, metrics.toml."""
     runs = [run for run in (view.run, view.baseline) if run is not None and not run.means]
     return (
         tuple(view.store.scored(run).cache_key for run in runs),
@@ -108,6 +109,7 @@ def _cache_key(view: StoryView) -> tuple[object, ...]:
         view.settings,
         view.store.ledger.version(),
         primary_metric(view.store.workspace, view.run.project),
+        declarations_key(),
     )
 
 

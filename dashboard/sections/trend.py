@@ -14,6 +14,7 @@ from dashboard.shell.components import CHART, export_menu, facts
 from dashboard.shell.session import View, cached_diagnosis, current_selection, keep
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, p_value, signed
+from data.comparison.answered import Answered, answered_of
 from data.comparison.compare import GOOD_SHARE
 from data.comparison.trend import (
     Change,
@@ -28,6 +29,7 @@ from data.comparison.trend import (
     pair_of_rates,
     trend_metrics,
     versions_of,
+    with_baseline,
 )
 from data.diagnosis.diagnosis import DiagnosisSettings
 from data.scoring.scored_run import ScoredRun
@@ -47,15 +49,17 @@ __all__ = [
     "status_of",
     "tally",
     "trend_of",
+    "unanswered_text",
     "versions_shown",
 ]
 
 VERDICTS = {
     "regression": "▼ regression",
-    "worse": "▼ worse, within the limit",
+    "worse": "▼ worse, perhaps within the limit",
     "better": "▲ better",
     "cannot tell": "· cannot tell",
     "unchanged": "= unchanged",
+    "no direction": "? no direction declared",
     "no shared question": "no shared question",
     "baseline": "baseline",
     "before the baseline": "before the baseline",
@@ -65,32 +69,36 @@ VERDICTS = {
 MOST_NAMED = 3
 
 
-def tally(changes: Mapping[str, Change], most: float | None) -> str:
+def tally(changes: Mapping[str, Change], most: float | None, left_out: int = 0) -> str:
     """Return how many of the later versions regressed, improved, or show no significant difference.
 
     Args:
         changes: run id -> its difference to the baseline.
         most: largest drop that is tolerated; None where none is defined for the metric.
+        left_out: older versions that are neither drawn nor compared.
     """
     outcomes = [change.verdict for change in changes.values() if change.pair.difference.n_pairs]
     if not outcomes:
         return ""
-    limit = "" if most is None else f" (a significant drop of more than {most:g})"
+    limit = "" if most is None else f" (the whole interval is worse by more than {most:g})"
     parts = [
         (outcomes.count("regression"), f"regressed{limit}"),
-        (outcomes.count("worse"), "got worse by less than that" if most is not None else "got worse"),
+        (outcomes.count("worse"), "got worse, perhaps by less" if most is not None else "got worse"),
         (outcomes.count("better"), "got better"),
         (outcomes.count("unchanged"), "did not change"),
         (outcomes.count("cannot tell"), "without a significant difference"),
+        (outcomes.count("no direction"), "neither better nor worse, as no direction is declared"),
     ]
     counts = "; ".join(f"{n:,} {outcome}" for n, outcome in parts if n or outcome.startswith("regressed"))
-    return f"Of {count(len(outcomes), 'version')} after the baseline: {counts}."
+    newest = f"the {len(outcomes):,} newest versions" if left_out else count(len(outcomes), "version")
+    rest = f" ({count(left_out, 'version')} before them not compared)" if left_out else ""
+    return f"Of {newest} after the baseline{rest}: {counts}."
 
 
 def newest_sentence(name: str, change: Change) -> str:
     """Return the newest version's difference to the baseline, with its interval and outcome."""
     difference = change.pair.difference
-    interval = interval_text(difference.low, difference.high, 3).replace("-", "−")
+    interval = interval_text(change.low, change.high, 3)
     return (
         f"The newest, {name}: {signed(difference.difference, 3)} {interval} "
         f"over {count(difference.n_pairs, 'shared question')}, {VERDICTS[change.verdict].split(' ', 1)[1]}."
@@ -129,6 +137,7 @@ class Trend:
         baseline: what later runs are compared with; None where no run has samples.
         chosen: whether the baseline was chosen; otherwise it is the oldest run that has the metric.
         changes: run id -> its difference to the baseline, for later runs that have the metric.
+        answered: run id -> how many questions of the test set it answered, for runs with samples.
     """
 
     versions: Versions
@@ -137,6 +146,7 @@ class Trend:
     baseline: Run | None
     chosen: bool
     changes: Mapping[str, Change]
+    answered: Mapping[str, Answered]
 
     @property
     def measured(self) -> int:
@@ -176,18 +186,44 @@ def metrics_of(view: View, versions: Versions) -> list[str]:
 
 def trend_of(view: View, versions: Versions, metric: str) -> Trend:
     """Return the metric in every version, and the differences of later versions to the baseline."""
-    levels = _levels(view, versions, metric)
-    wanted = _wanted_baselines(view)
     by_id = {run.run_id: run for run in versions.runs if not run.means}
-    chosen = next((by_id[run_id] for run_id in wanted if run_id in by_id), None)
-    measured = (run for run_id, run in by_id.items() if levels[run_id].mean is not None)
-    base = chosen or next(measured, None)
+    chosen = next((by_id[run_id] for run_id in _wanted_baselines(view) if run_id in by_id), None)
+    base = chosen or _oldest_measured(view, metric)
+    versions = versions if base is None else with_baseline(versions, base)
+    levels = _levels(view, versions, metric)
     later: list[Run] = []
     if base is not None and levels[base.run_id].mean is not None:
         later = [run for run in later_than(versions.runs, base) if levels[run.run_id].mean is not None]
     with st.spinner("Comparing versions with the baseline"):
         pairs = {} if base is None else _pairs(view, base, later, metric)
-    return Trend(versions, metric, levels, base, chosen is not None, changes_since(pairs, metric))
+    answered = _answered([view.scored(run) for run in versions.runs if not run.means])
+    return Trend(versions, metric, levels, base, chosen is not None, changes_since(pairs, metric), answered)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _answered(scored_runs: list[ScoredRun]) -> dict[str, Answered]:
+    return answered_of(scored_runs)
+
+
+def unanswered_text(trend: Trend, labels: Mapping[str, str]) -> str:
+    """Return which of the measured versions left questions unanswered, as plain text; "" where none did."""
+    short = [
+        f"{labels[run_id]} answered {answered.answered:,} of {answered.asked:,} questions"
+        for run_id, answered in trend.answered.items()
+        if not answered.complete and trend.levels[run_id].mean is not None
+    ]
+    more = f"; and {len(short) - MOST_NAMED:,} more, in the table" if len(short) > MOST_NAMED else ""
+    return f"{'; '.join(short[:MOST_NAMED])}{more}" if short else ""
+
+
+def _oldest_measured(view: View, metric: str) -> Run | None:
+    """Return the oldest version of the project with the metric, drawn or not: new ones do not move it."""
+    for run in view.sampled:
+        if not run.config.get("generated_from"):
+            level = _levels(view, Versions((run,), 0, 0), metric)[run.run_id]
+            if level.mean is not None:
+                return run
+    return None
 
 
 def _levels(view: View, versions: Versions, metric: str) -> dict[str, Level]:
@@ -272,8 +308,11 @@ def _change_text(change: Change) -> str:
     difference = change.pair.difference
     if not difference.n_pairs:
         return "shares no scored question with the baseline"
-    interval = interval_text(difference.low, difference.high, 3)
-    return f"{signed(difference.difference, 3)} {interval} to the baseline, {VERDICTS[change.verdict]}"
+    interval = interval_text(change.low, change.high, 3)
+    return (
+        f"{signed(difference.difference, 3)} {interval} to the baseline over "
+        f"{count(difference.n_pairs, 'shared question')}, {VERDICTS[change.verdict]}"
+    )
 
 
 def methods_of(trend: Trend) -> str:
@@ -318,7 +357,10 @@ def show_numbers(view: View, trend: Trend) -> None:
         [
             "paired on question, repeats averaged" if differing else "",
             differing[0].pair.difference.method if differing else "",
-            f"p Holm-corrected over the {count(len(differing), 'compared version')}" if differing else "",
+            f"intervals of differences and p are corrected over the "
+            f"{count(len(differing), 'compared version')} (step-down max-T)"
+            if len(differing) > 1
+            else "",
             "choose a row or click a point to show that version",
         ]
     )
@@ -329,6 +371,7 @@ def _row(view: View, trend: Trend, run: Run) -> dict[str, str]:
     level, change = trend.levels[run.run_id], trend.changes.get(run.run_id)
     difference = None if change is None or not change.pair.difference.n_pairs else change.pair.difference
     few = " few" if level.too_few and level.mean is not None else ""
+    answered = trend.answered.get(run.run_id)
     return {
         "": "▸" if run.run_id == view.run.run_id else "",
         "Version": view.labels[run.run_id],
@@ -336,12 +379,16 @@ def _row(view: View, trend: Trend, run: Run) -> dict[str, str]:
         "Value": number(level.mean, 3),
         "95 % interval": f"{interval_text(level.low, level.high, 3)}{few}",
         "n": f"{level.n:,}" if level.n else NOT_MEASURED,
+        "Answered": f"{answered.answered:,} of {answered.asked:,}" if answered else NOT_MEASURED,
         "Difference": NOT_MEASURED if difference is None else signed(difference.difference, 3),
-        "its 95 % interval": NOT_MEASURED
+        "its interval": NOT_MEASURED
+        if change is None or difference is None
+        else interval_text(change.low, change.high, 3),
+        "by itself, 95 %": NOT_MEASURED
         if difference is None
         else interval_text(difference.low, difference.high, 3),
         "Shared": NOT_MEASURED if difference is None else f"{difference.n_pairs:,}",
-        "p (Holm)": NOT_MEASURED if change is None else p_value(change.adjusted_p),
+        "p (corrected)": NOT_MEASURED if change is None else p_value(change.adjusted_p),
         "Verdict": VERDICTS[status_of(trend, run)] if level.mean is not None else "not measured",
         "Obtained": NOT_MEASURED if level.mean is None else "reported" if level.reported else level.source,
         **({"Caution": " ".join(change.pair.warnings)} if change and change.pair.warnings else {}),

@@ -18,6 +18,7 @@ from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
 from metrics.diagnosis.symptoms import SymptomEdges
 from metrics.schema.metric import CONVENTIONS
+from metrics.schema.whole_number import whole_number
 
 __all__ = ["Selection"]
 
@@ -56,6 +57,7 @@ class Selection:
         project: the project.
         run: run id; "" for the newest of the project.
         baseline: run id of the baseline; "" for the project's own.
+        before: RUN~BASE, what a link pins RUN to be compared with where its project has no baseline.
         convention: how the undefined is treated.
         signal: metric that speaks for the context; "" for the first available.
         context: case threshold of the context metric.
@@ -111,6 +113,7 @@ class Selection:
     project: str = ""
     run: str = ""
     baseline: str = ""
+    before: str = ""
     convention: str = "default"
     context_metric: str = ""
     context: float = 0.5
@@ -153,12 +156,12 @@ class Selection:
     part: str = ""
     axis: str = ""
     bands: str = ""
-    symptom_low: float = 0.30
-    symptom_f1: float = 0.20
-    symptom_faithfulness: float = 0.50
-    symptom_hallucination: float = 0.30
-    symptom_noise_relevant: float = 0.50
-    symptom_noise_irrelevant: float = 0.30
+    symptom_low: float = SymptomEdges.low
+    symptom_f1: float = SymptomEdges.low_f1
+    symptom_faithfulness: float = SymptomEdges.low_faithfulness
+    symptom_hallucination: float = SymptomEdges.hallucination
+    symptom_noise_relevant: float = SymptomEdges.noise_relevant
+    symptom_noise_irrelevant: float = SymptomEdges.noise_irrelevant
     story: int = 0
     slide: int = 0
 
@@ -259,7 +262,8 @@ def _read(name: str, text: str, default: Any) -> Any:
     if isinstance(default, float):
         return _number(text)
     if isinstance(default, int):
-        return int(text) if text.isdigit() and 1 <= int(text) <= 10**9 else None
+        number = whole_number(text)
+        return number if number is not None and 1 <= number <= 10**9 else None
     if name == "order":
         return _order(text)
     if name in _CHECKED:
@@ -303,7 +307,7 @@ def _order(text: str) -> tuple[str, ...] | None:
 def _mapping(text: str) -> dict[str, str] | None:
     try:
         mapping = json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # thousands of digits or brackets
         return None
     if not isinstance(mapping, dict):
         return None

@@ -12,7 +12,6 @@ import streamlit as st
 
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.selection import Selection
-from dashboard.wording.runs import distinct_labels
 from data.comparison.compare import (
     Changes,
     Comparison,
@@ -23,17 +22,19 @@ from data.comparison.compare import (
     stage_transitions,
 )
 from data.comparison.primary import primary_metric
+from data.declarations import use_declarations
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from data.diagnosis.run_checks import check_run
 from data.errors import DataError
-from data.scoring.run_store import RunStore
-from data.scoring.sanity import check_run
+from data.gates.baseline import Baseline, baseline_of
+from data.scoring.run_store import RunStore, distinct_labels
 from data.scoring.score_run import DEFAULT_KS, ScoreOptions
 from data.scoring.scored_run import ScoredRun
 from data.scoring.summaries import MetricSummary
 from data.store.ledger import Ledger
 from data.store.workspace import Run, Workspace
 from metrics.sanity.run import Finding
-from metrics.schema.metric import Convention
+from metrics.schema.metric import CONVENTIONS, Convention
 
 __all__ = [
     "View",
@@ -43,11 +44,12 @@ __all__ = [
     "keep",
     "open_cases",
     "open_store",
+    "pin_run",
     "restore_selection",
     "save_selection",
 ]
 
-_SELECTION, _WRITTEN, _PAGE = "selection", "written_params", "shown_page"
+_SELECTION, _WRITTEN, _PAGE, _CHANGED = "selection", "written_params", "shown_page", "selection_changed"
 
 
 @st.cache_resource(max_entries=4)
@@ -69,26 +71,40 @@ def current_selection() -> Selection:
 def keep(**changes: Any) -> None:
     """Change the selection of this tab; for callbacks, which run before the page."""
     st.session_state[_SELECTION] = current_selection().with_(**changes)
+    st.session_state[_CHANGED] = True
 
 
 def restore_selection(page: str) -> None:
     """Read the selection from the URL where the user changed it: a link, back, forward.
 
-    Navigation to another page comes with an empty URL; the selection is kept then.
+    Navigation to another page comes with an empty URL; the selection is kept then. So it is where a callback
+    has just changed it: of two quick key presses, the second comes with the URL from before the first.
     """
     params = st.query_params.to_dict()
+    changed = st.session_state.pop(_CHANGED, False)
     moved = st.session_state.get(_PAGE) not in (None, page)
     st.session_state[_PAGE] = page
-    if params != st.session_state.get(_WRITTEN, {}) and (params or not moved):
+    if not changed and params != st.session_state.get(_WRITTEN, {}) and (params or not moved):
         st.session_state[_SELECTION] = Selection.from_params(params)
 
 
-def save_selection() -> None:
-    """Write the selection into the URL."""
+def save_selection(shown: View | None = None) -> None:
+    """Write the selection into the URL, with what the run is compared with where nothing was chosen."""
     params = current_selection().to_params()
+    if shown is not None and shown.found.run is not None:
+        params["baseline"] = shown.found.run.run_id
+    elif shown is not None and shown.previous is not None:  # no baseline to gates, which compare with none
+        params["before"] = f"{shown.run.run_id}~{shown.previous.run_id}"
+    st.session_state.pop(_CHANGED, None)
     if params != st.query_params.to_dict():
         st.query_params.from_dict(params)
     st.session_state[_WRITTEN] = params
+
+
+def pin_run(run: Run) -> None:
+    """Make the run that is shown the chosen one, so that neither a new run nor a link shows another."""
+    if current_selection().run != run.run_id:
+        st.session_state[_SELECTION] = current_selection().with_(run=run.run_id)
 
 
 @dataclass(frozen=True)
@@ -100,14 +116,26 @@ class View:
         selection: the choices of the user.
         runs: the runs of the project, oldest first.
         run: the run on display.
-        baseline: the run it is compared with, if any.
+        found: its baseline, the same for pages, gates and reports, and how it was found.
+        previous: what it is compared with where it has no baseline and is none: the run before, if any.
     """
 
     store: RunStore
     selection: Selection
     runs: tuple[Run, ...]
     run: Run
-    baseline: Run | None
+    found: Baseline
+    previous: Run | None = None
+
+    @property
+    def baseline(self) -> Run | None:
+        """The run that it is compared with: its baseline, else the run before; None for a baseline itself."""
+        return self.found.run or self.previous
+
+    @property
+    def comparison_base(self) -> Run | None:
+        """What versions are compared with: the same, and a baseline on display itself."""
+        return self.run if self.found.itself and not self.run.means else self.baseline
 
     @classmethod
     def of(cls, store: RunStore, selection: Selection) -> View | None:
@@ -121,9 +149,15 @@ class View:
         project = selection.project
         if project not in projects:
             project = chosen.project if chosen else projects[0]
+        use_declarations(store.workspace, project)
         in_project = tuple(run for run in runs if run.project == project)
         run = chosen if chosen is not None and chosen in in_project else _newest_measured(store, in_project)
-        return cls(store, selection, in_project, run, _baseline(store, selection, in_project, run))
+        sampled = {other.run_id for other in in_project if not other.means}
+        found = baseline_of(store, run, selection.baseline if selection.baseline in sampled else "")
+        before = by_id.get(selection.before.removeprefix(f"{run.run_id}~"))
+        pinned = before if before is not None and before.run_id in sampled and before != run else None
+        previous = None if found.run or found.itself else pinned or _run_before(in_project, run)
+        return cls(store, selection, in_project, run, found, previous)
 
     @property
     def project(self) -> str:
@@ -146,7 +180,9 @@ class View:
         return self._options(self.run)
 
     def _options(self, run: Run) -> ScoreOptions:
-        convention: Convention = "ragchecker" if self.selection.convention == "ragchecker" else "default"
+        convention: Convention = next(
+            (name for name in CONVENTIONS if name == self.selection.convention), "default"
+        )
         return self.store.options(run, DEFAULT_KS, convention)
 
     def scored(self, run: Run) -> ScoredRun:
@@ -166,8 +202,10 @@ class View:
         return cached_diagnosis(self.store.scored(run), DiagnosisSettings(), self.store.ledger)
 
     def comparison(self, base: Run, other: Run, metrics: Sequence[str]) -> Comparison:
-        """Compare two runs under this selection."""
-        return _comparison(self.diagnosis(base), self.diagnosis(other), tuple(metrics), self.primary)
+        """Compare two runs under this selection; a run before that stands in for a baseline is named."""
+        base_name = self.labels[base.run_id] if base == self.previous else "the baseline"
+        sides = self.diagnosis(base), self.diagnosis(other)
+        return _comparison(*sides, tuple(metrics), self.primary, base_name)
 
     @cached_property
     def primary(self) -> str:
@@ -195,13 +233,9 @@ def _newest_measured(store: RunStore, runs: tuple[Run, ...]) -> Run:
     return runs[-1]
 
 
-def _baseline(store: RunStore, selection: Selection, runs: tuple[Run, ...], run: Run) -> Run | None:
-    """Return the selected baseline, else the project's, else the run before this one."""
-    others = {other.run_id: other for other in runs if other != run and not other.means}
-    versions = [other for other in others.values() if not _is_generated(other)]
-    wanted = selection.baseline or store.ledger.baselines().get(run.project, "")
-    if wanted in others:
-        return others[wanted]
+def _run_before(runs: tuple[Run, ...], run: Run) -> Run | None:
+    """Return the run with samples before this one, else the first of the others."""
+    versions = [other for other in runs if other != run and not other.means and not _is_generated(other)]
     earlier = {other.run_id for other in runs[: runs.index(run)]}
     newest_first = reversed(versions)
     return next((other for other in newest_first if other.run_id in earlier), next(iter(versions), None))
@@ -219,8 +253,10 @@ def cached_diagnosis(scored: ScoredRun, settings: DiagnosisSettings, ledger: Led
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
-def _comparison(base: Diagnosis, other: Diagnosis, metrics: tuple[str, ...], primary: str) -> Comparison:
-    return compare(base, other, metrics, _sides(base.scored, other.scored, metrics), primary)
+def _comparison(
+    base: Diagnosis, other: Diagnosis, metrics: tuple[str, ...], primary: str, base_name: str
+) -> Comparison:
+    return compare(base, other, metrics, _sides(base.scored, other.scored, metrics), primary, base_name)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)

@@ -35,14 +35,30 @@ def missing_choices(store: RunStore, selection: Selection) -> dict[str, str]:
     return messages
 
 
-def tell_missing(store: RunStore) -> None:
-    """Warn of names in the URL that do not exist, then drop them from the selection."""
+def tell_missing(store: RunStore, reading: bool = False) -> bool:
+    """Warn of names in the URL that do not exist, then drop them from the selection.
+
+    Args:
+        store: of the workspace.
+        reading: whether the page shows a case and has keys that label it. A run that is gone then gives way
+            to no other by itself, since the next key press would label a case that nobody has read.
+
+    Returns:
+        Whether the page must not be drawn.
+    """
     messages = missing_choices(store, current_selection())
     if not messages:
-        return
-    keep(**dict.fromkeys(messages, ""))
+        return False
     text = " ".join(f"{markdown_text(message)}." for message in messages.values())
+    if reading and "run" in messages:
+        st.warning(f"{text} It may have been deleted while it was open.", title="This run is not there")
+        st.button(
+            "Show the newest run", key="leave_missing_run", on_click=keep, kwargs={"run": "", "case": ""}
+        )
+        return True
+    keep(**dict.fromkeys(messages, ""))
     st.warning(f"{text} The default is shown instead.", title="The link is out of date")
+    return False
 
 
 def tell_unreadable(store: RunStore) -> None:

@@ -8,9 +8,11 @@ from functools import cached_property
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
 from data.comparison.primary import primary_metric
+from data.declarations import use_declarations
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
-from data.scoring.run_store import RunStore
-from data.scoring.sanity import check_run
+from data.diagnosis.run_checks import check_run
+from data.gates.baseline import known_baseline
+from data.scoring.run_store import RunStore, distinct_labels
 from data.scoring.scored_run import ScoredRun
 from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
@@ -26,6 +28,7 @@ class StoryView:
         store: of the workspace.
         run: the run.
         baseline: what it is compared with; None for nothing.
+        found: the same, with how it relates to the project's baseline.
         settings: thresholds of the diagnosis.
     """
 
@@ -36,13 +39,17 @@ class StoryView:
         baseline: Run | None = None,
         settings: DiagnosisSettings | None = None,
     ) -> None:
-        self.store, self.run, self.baseline = store, run, baseline
+        self.store, self.run = store, run
+        self.found = known_baseline(store, run, baseline)
+        self.baseline = self.found.run
         self.settings = settings or DiagnosisSettings()
+        use_declarations(store.workspace, run.project)
 
     @cached_property
     def names(self) -> dict[str, str]:
-        """Display name of every run."""
-        return self.store.names()
+        """Display name of every run, told apart within the project."""
+        names = self.store.names()
+        return names | distinct_labels(self.store.runs(self.run.project), names)
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from dashboard.charts.retrieval import k_curves
 from dashboard.stories.context import StoryView
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.escaping import capital
-from dashboard.wording.formatting import count, interval_text, number, percent
+from dashboard.wording.formatting import count, interval_text, number, percent, signed
 from data.analysis.alignment import by_rank, rate_of, sources_of_use
 from data.analysis.retrieval_curves import curves
 from data.chunking.grids import grids_of
@@ -21,6 +21,7 @@ from data.diagnosis.diagnosis import diagnose
 from data.scoring.context_use import context_use_of
 from data.scoring.ranked_lists import ranked_lists
 from metrics.metric_registry import title_of
+from metrics.schema.whole_number import whole_number
 
 __all__ = ["alignment_section", "grid_section", "oracle_gap_section", "retrieval_section"]
 
@@ -35,7 +36,7 @@ def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSec
         return RenderedSection(
             "retrieval", heading, "The run names no gold documents, so retrieval was not measured."
         )
-    k = int(chosen["k"]) if chosen.get("k", "").isdecimal() else USUAL_K
+    k = whole_number(chosen.get("k", "")) or USUAL_K
     metric_curves = curves(view.scored, lists, k=k)
     values = ", ".join(
         f"{title_of(f'{curve.metric}@{k}')} {number(curve.at(k).mean)} "
@@ -142,13 +143,20 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
                 "95 % interval": interval_text(result.value.low, result.value.high, 3)
                 if result.value
                 else "–",
+                "To the best": number(None)
+                if result.difference is None
+                else signed(result.difference.difference, 3),
+                "Its interval": number(None)
+                if result.test is None
+                else interval_text(result.test.low, result.test.high, 3),
                 "Place": result.outcome,
             }
             for result in ranking.values
         ],
         facts=[
             count(ranking.n_questions, "question"),
-            "best: paired test against the best cell, Holm-corrected",
+            "95 % interval: of the mean by itself; place and its interval: differences to the best, paired "
+            "on question and tested together (step-down max-T)",
         ],
         alt=f"{title_of(metric)} by chunk size and overlap",
     )

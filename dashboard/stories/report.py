@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from shlex import quote
@@ -65,26 +65,35 @@ class Report:
 
 
 FEW_QUESTIONS = 30
+MOST_ESTIMATED = 8
+MOST_FAILED = 5
+MOST_FINDINGS = 5
 
 
-def report_facts(view: StoryView) -> dict[str, str]:
-    """Return where the numbers come from: run, baseline, data, judge, date, version, how to reproduce."""
+def report_facts(view: StoryView, audience: Audience = "stakeholder") -> dict[str, str]:
+    """Return where the numbers come from: run, baseline, data, judge, date, version, how to reproduce.
+
+    Args:
+        view: the run and its baseline.
+        audience: whom the report is for.
+    """
     run = view.run
     questions = count(run.n_questions, "question")
     facts = {
         "Run": f"{view.name} ({run.run_id}), made {run.created_at:%Y-%m-%d %H:%M} UTC",
         "Cases": f"{questions}, {count(run.n, 'case')}",
-        "Baseline": "none",
+        "Baseline": f"none: {view.found.note}",
         "Data set": " ".join(filter(None, [run.dataset, run.dataset_version])) or "not named",
         "Corpus": run.corpus_version or "no version named",
         "Judge": _judge(view) or "none",
         "Written": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ragtriage {__version__}",
-        REPRODUCE: "\n".join(_commands(view)),
+        REPRODUCE: "\n".join(_commands(view, audience)),
     }
     if view.baseline is not None:
         base = view.baseline
         facts["Baseline"] = (
-            f"{view.names[base.run_id]} ({base.run_id}), made {base.created_at:%Y-%m-%d %H:%M} UTC"
+            f"{view.names[base.run_id]} ({base.run_id}), {view.found.note}, "
+            f"made {base.created_at:%Y-%m-%d %H:%M} UTC"
         )
     return facts
 
@@ -94,12 +103,24 @@ def _judge(view: StoryView) -> str:
     return judge_of(path) if path else str(view.run.config.get("judge", ""))
 
 
-def _commands(view: StoryView) -> list[str]:
+def _commands(view: StoryView, audience: Audience) -> list[str]:
     run = quote(view.run.run_id)
     commands = [f"ragtriage metrics {run}", f"ragtriage diagnose {run}"]
     if view.baseline is not None:
         commands.append(f"ragtriage compare {quote(view.baseline.run_id)} {run} --family headline")
-    return commands
+    against = "" if view.baseline is None else f" --baseline {quote(view.baseline.run_id)}"
+    return [
+        *commands,
+        f"ragtriage gate {run}{against}",
+        f"ragtriage report {run}{against} --audience {audience} -o report.html",
+    ]
+
+
+def _named(metrics: Iterable[str], most: int) -> str:
+    """Return the first metrics, each once whatever its k, and how many more there are."""
+    names = sorted({metric.partition("@")[0] for metric in metrics})
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def caveats_of(view: StoryView) -> tuple[str, ...]:
@@ -108,19 +129,19 @@ def caveats_of(view: StoryView) -> tuple[str, ...]:
     if view.run.n_questions < FEW_QUESTIONS:
         questions = count(view.run.n_questions, "question")
         caveats.append(f"Only {questions}: most differences cannot be told from chance.")
-    estimated = sorted(
-        name for name, summary in view.summary.items() if set(summary.sources) == {"estimated"}
-    )
+    estimated = [name for name, summary in view.summary.items() if set(summary.sources) == {"estimated"}]
     if estimated:
-        caveats.append(f"Estimated from words, without a judge: {', '.join(estimated[:8])}.")
+        caveats.append(f"Estimated from words, without a judge: {_named(estimated, MOST_ESTIMATED)}.")
     failed = {name: summary.n_failed for name, summary in view.summary.items() if summary.n_failed}
     if failed:
         caveats.append(
             f"Up to {count(max(failed.values()), 'question')} could not be scored "
-            f"({', '.join(sorted(failed)[:5])}); they are left out of the means."
+            f"({_named(failed, MOST_FAILED)}); they are left out of the means."
         )
     serious = [finding.title for finding in view.findings if finding.severity in ("error", "warning")]
-    caveats += [f"The checks on the numbers found: {title}." for title in serious[:5]]
+    caveats += [f"The checks on the numbers found: {title}." for title in serious[:MOST_FINDINGS]]
+    if len(serious) > MOST_FINDINGS:
+        caveats.append(f"The checks on the numbers found {len(serious) - MOST_FINDINGS:,} more.")
     if view.comparison is not None:
         caveats += list(view.comparison.warnings)
     return tuple(caveats)
@@ -135,6 +156,6 @@ def report_of(view: StoryView, story: Story, sections: Sequence[RenderedSection]
         subtitle=f"{view.name}, {questions}, for the {story.audience}{author}",
         audience=story.audience,
         sections=tuple(sections),
-        facts=report_facts(view),
+        facts=report_facts(view, story.audience),
         caveats=caveats_of(view),
     )

@@ -23,29 +23,32 @@ from dashboard.stories.story import AUDIENCES, Audience, RenderedSection, StoryS
 from dashboard.wording.comparisons import tested_text
 from dashboard.wording.diagnosis import (
     context_metric_text,
-    inference_caveat,
+    doubted_by,
+    fix_first_sentence,
     no_bad_case,
-    ownership,
     rate_title,
+    stage_title,
 )
 from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, source_text
+from dashboard.wording.gates import gate_row, rule_texts, verdict_text
 from data.cases.cases import read_case
 from data.cases.export import native_record
 from data.comparison.band_scales import band_scale, interpretations
 from data.comparison.compare import GOOD_SHARE, MetricDifference
 from data.diagnosis.diagnosis import row_of
+from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from data.errors import DataError
-from data.gates.baseline import Baseline
 from data.gates.config import load_gates
 from data.gates.report import GateReport, gate_run
-from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.analysis.bands import Interpretation
+from metrics.diagnosis.fix_first import UNEXPLAINED
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
-from metrics.gates.wording import gate_title
 from metrics.metric_registry import declared, title_of
+from metrics.sanity.documents import read_first
+from metrics.schema.whole_number import whole_number
 
 __all__ = [
     "HEADLINE",
@@ -97,7 +100,8 @@ def _named_rows(view: StoryView, names: Sequence[str]) -> list[int]:
     rows = []
     for name in names:
         question, _, repeat = name.rpartition("~")
-        row = row_of(view.scored, question, int(repeat)) if question and repeat.isdecimal() else None
+        number = whole_number(repeat)
+        row = row_of(view.scored, question, number) if question and number is not None else None
         rows += [] if row is None else [row]
     return rows
 
@@ -108,8 +112,8 @@ def _rows_of_stage(view: StoryView, chosen: Mapping[str, str]) -> list[int]:
     codes = [code for code, stage in enumerate(STAGES) if stage.key == key]
     if not codes:
         return []
-    wanted = chosen.get("n", "")
-    n = min(int(wanted), MOST_CASES) if wanted.isdecimal() else USUAL_CASES
+    wanted = whole_number(chosen.get("n", ""))
+    n = USUAL_CASES if wanted is None else min(wanted, MOST_CASES)
     return [int(row) for row in np.flatnonzero(view.diagnosis.stages.stage == codes[0])[:n]]
 
 
@@ -165,13 +169,12 @@ def _trend_point(view: StoryView, run: Run, metric: str) -> Point:
 
 
 MOST_QUOTED = 3  # gates in the sentence
+GATE_COLUMNS = ("Verdict", "Gate", "Measured", "95 % interval", "Distance", "n", "If it fails")
 
 
 def story_gates(view: StoryView) -> GateReport:
     """Judge the run of a story by the gates of its project."""
-    origin = "chosen for this story" if view.baseline else "the story has no baseline"
-    baseline = Baseline(view.baseline, origin)
-    return gate_run(view.store, view.run, baseline, load_gates(view.store.workspace))
+    return gate_run(view.store, view.run, view.found, load_gates(view.store.workspace))
 
 
 def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
@@ -187,23 +190,15 @@ def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     return RenderedSection(
         "verdict",
         f"Verdict: {report.verdict}",
-        sentence or "Every blocking gate passes.",
+        sentence or f"{capital(verdict_text(report))}.",
         rows=[
-            {
-                "Gate": gate_title(result.gate),
-                "Verdict": result.verdict,
-                "Value": number(result.mean),
-                "95 % interval": interval_text(result.low, result.high),
-                "n": result.n_scored,
-                "If it fails": f"{'blocks' if result.gate.severity == 'block' else 'warns'}: "
-                f"{result.gate.reason}",
-            }
+            {column: cell for column, cell in gate_row(result).items() if column in GATE_COLUMNS}
             for result in report.results
         ],
         facts=[
-            f"against {report.baseline_name}" if report.baseline_name else "without a baseline",
+            f"baseline: {report.baseline_name or 'none'} ({report.baseline.note})",
             f"{newly_failing} newly failing of {report.n_compared:,} compared" if report.n_compared else "",
-            "PASS and FAIL only where the whole 95 % interval lies on one side of the threshold",
+            *(rule.replace("*", "") for rule in rule_texts(report)),
             *report.warnings,
         ],
     )
@@ -244,18 +239,21 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
             f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, "
             f"{count(rate.n_scored, 'question')})."
         )
+        doubts = doubted_by(pass_rate_doubts(view.diagnosis, view.findings))
+        sentence = f"{sentence[:-1]}, {doubts}." if doubts else sentence
     if len(metrics) == 1:
         sentence += f" {said[metrics[0]].sentence}"
     return RenderedSection(
         "headline",
         heading,
         sentence,
-        rows=[_metric_row(name, view.summary[name], said[name]) for name in metrics],
+        rows=[_metric_row(view, name, said[name]) for name in metrics],
         facts=["means over questions, repeats averaged first", "95 % intervals"],
     )
 
 
-def _metric_row(name: str, summary: MetricSummary, interpretation: Interpretation) -> dict[str, str]:
+def _metric_row(view: StoryView, name: str, interpretation: Interpretation) -> dict[str, str]:
+    summary, doubts = view.summary[name], doubted_by(metric_doubts(view.scored, view.findings, name))
     return {
         "Metric": capital(title_of(name)),
         "Mean": number(summary.mean),
@@ -263,7 +261,7 @@ def _metric_row(name: str, summary: MetricSummary, interpretation: Interpretatio
         "Questions": f"{summary.n_scored:,} of {summary.n_applicable:,}",
         "Obtained": source_text(summary),
         "Band": interpretation.standing,
-        "Meaning": interpretation.meaning,
+        "Meaning": f"{capital(f'{doubts}. ') if doubts else ''}{interpretation.meaning}",
     }
 
 
@@ -273,22 +271,22 @@ def _fix_first(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading = "What should be fixed first?"
     if not entries:
         return RenderedSection("fix_first", heading, no_bad_case(diagnosis))
-    top = entries[0]
+    entries = [replace(entry, title=stage_title(diagnosis, entry.key, view.findings)) for entry in entries]
     bound = (
-        f" If that stage were perfect, the pass rate would be at most {percent(top.pass_rate_if_perfect)} "
-        f"(now {percent(diagnosis.pass_rate.mean)}): an upper bound."
+        "If that stage were perfect, the pass rate would be at most "
+        f"{percent(entries[0].pass_rate_if_perfect)} (now {percent(diagnosis.pass_rate.mean)}): an upper "
+        "bound."
     )
     bad = int(diagnosis.bad.bad.sum())
     return RenderedSection(
         "fix_first",
         heading,
-        f"{top.title} {ownership(top, bad)}.{bound}",
+        fix_first_sentence(diagnosis, view.findings, bound if entries[0].key != UNEXPLAINED else ""),
         chart=fix_first_bars(entries),
         rows=[{"Stage": entry.title, "Bad cases": entry.n_bad, "Owner": entry.owner} for entry in entries],
         facts=[
             f"{bad:,} bad of {count(diagnosis.scored.n, 'case')}",
             "each bad case belongs to the first stage whose evidence it meets",
-            inference_caveat(diagnosis, top, view.findings),
         ],
         alt="Failure stages by number of bad cases",
     )
@@ -296,13 +294,13 @@ def _fix_first(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
 
 def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     diagnosis = view.diagnosis
-    counts = diagnosis.pattern_counts()
+    counts, bad = diagnosis.pattern_counts(), diagnosis.pattern_counts(diagnosis.bad.bad)
     metric = context_metric_text(diagnosis)
     return RenderedSection(
         "patterns",
         "Retrieval or generation?",
         rows=[
-            {"Pattern": pattern.title, "Cases": counts[pattern.key]}
+            {"Pattern": pattern.title, "Cases": counts[pattern.key], "Bad": bad[pattern.key]}
             for pattern in PATTERNS
             if counts[pattern.key]
         ],
@@ -314,7 +312,7 @@ def _change(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading = "Did the last change help?"
     comparison = view.comparison
     if comparison is None or view.baseline is None:
-        return RenderedSection("change", heading, "No baseline was chosen, so nothing can be compared.")
+        return RenderedSection("change", heading, f"Nothing is compared: {view.found.note}.")
     base = view.names[view.baseline.run_id]
     paired = [change for change in comparison.differences if change.difference.n_pairs]
     if not paired:
@@ -322,7 +320,8 @@ def _change(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         return RenderedSection("change", heading, sentence, facts=list(comparison.warnings))
     moved = "; ".join(
         f"{capital(title_of(change.metric))} {signed(change.difference.difference)} "
-        f"({interval_text(change.low, change.high)}), {change.verdict}"
+        f"({interval_text(change.low, change.high)}, n = {count(change.difference.n_pairs, 'pair')}), "
+        f"{change.verdict}"
         for change in paired
         if change.verdict in ("better", "worse")
     )
@@ -346,7 +345,8 @@ def _change(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
             for change in paired
         ],
         facts=[
-            f"paired on {count(len(comparison.matched.base), 'shared question')}",
+            f"paired on question: {count(len(comparison.matched.base), 'shared question')}; n: those with a "
+            "value in both runs",
             tested_text(comparison),
             *comparison.warnings,
         ],
@@ -388,7 +388,7 @@ def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
             }
             for piece in slices[:MOST_SLICES]
         ],
-        facts=[f"{slices[0].n_looked_at} slices looked at, Holm-corrected"],
+        facts=[f"{slices[0].n_looked_at} slices tested by one-sided exact tests, corrected by Holm"],
     )
 
 
@@ -425,6 +425,12 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
 }  # the keys are stored in stories
 
 
+RESTS_ON_RETRIEVAL = (
+    *("verdict", "headline", "change", "fix_first", "patterns", "slices"),
+    *("retrieval", "alignment", "losses"),
+)
+
+
 def default_sections(audience: Audience) -> tuple[StorySection, ...]:
     """Return the sections that a new story for an audience begins with."""
     return tuple(StorySection(key) for key, kind in SECTION_KINDS.items() if audience in kind.audiences)
@@ -441,4 +447,7 @@ def render_section(view: StoryView, section: StorySection) -> RenderedSection:
     except DataError as error:
         rendered = RenderedSection(section.kind, kind.title, f"This cannot be shown: {error}")
     facts = [fact for fact in rendered.facts if fact]
+    if section.kind in RESTS_ON_RETRIEVAL:
+        first = " ".join(f"{finding.title}." for finding in read_first(view.findings))
+        rendered = replace(rendered, sentence=f"{first} {rendered.sentence}".strip())
     return replace(rendered, heading=section.heading or rendered.heading, note=section.note, facts=facts)

@@ -112,7 +112,7 @@ def story_from_json(text: str) -> Story:
             tuple(_section(section) for section in sections),
             str(fields["author"])[:LONGEST_HEADING],
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(
             f"story: cannot be read ({type(error).__name__}: {error}); create a new one"
         ) from error

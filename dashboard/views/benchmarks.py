@@ -20,7 +20,7 @@ published = published_in(view)
 table, against = table_picker(published.tables)
 against_section(view, table, against)
 band_section(view, against)
-progress_section(view, published.bands)
+progress_section(view, published)
 finding_section(view, published.tables)
 st.caption(
     "To add your own results, put JSON files in the folder `benchmarks` of the workspace; "

@@ -14,7 +14,7 @@ from dashboard.sections.cases.open_case import open_case
 from dashboard.shell.components import facts
 from dashboard.shell.session import current_selection, current_view, keep
 from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
+from dashboard.wording.formatting import NOT_MEASURED, count
 from data.cases.cases import page_of, read_case
 from data.cases.export import export_rows
 
@@ -33,8 +33,10 @@ rows = filtered_rows(view, diagnosis)
 at = position_of(diagnosis, rows)
 
 with st.container(horizontal=True, vertical_alignment="center"):
-    bad = int(diagnosis.bad.bad[rows].sum())
-    st.markdown(f"**{count(len(rows), 'case')}** of {run.n:,}, {bad:,} bad :gray[● bad ○ not bad]")
+    bad = f"{int(diagnosis.bad.bad[rows].sum()):,}" if diagnosis.measured[rows].any() else NOT_MEASURED
+    st.markdown(
+        f"**{count(len(rows), 'case')}** of {run.n:,}, {bad} bad :gray[● bad ○ not bad – not measured]"
+    )
     if current_selection().unfiltered() != current_selection().with_(case=""):
         st.button(
             "Clear filters", key="clear", on_click=lambda: keep(**vars(current_selection().unfiltered()))
@@ -61,7 +63,12 @@ else:
         if page.pages > 1:
             pager(page, rows, scored, SIZE)
         case_list(page, diagnosis, row)
-        facts([f"page {page.page:,} of {page.pages:,}", "keys: J next, K previous, P pass, F fail, U undo"])
+        facts(
+            [
+                f"page {page.page:,} of {page.pages:,}",
+                "keys: P pass and F fail, both open the next; J next, K previous, U undo",
+            ]
+        )
     with detail:
         sample = read_case(scored, row)
         case = (run.run_id, sample["question_id"], sample["repeat"])

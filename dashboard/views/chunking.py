@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections.chunking.grid_search import grid_form, grid_searches
+from dashboard.sections.chunking.grid_search import grid_form, grid_searches, unfinished_search
 from dashboard.sections.chunking.results import (
     cutoff_picker,
     grid_picker,
@@ -23,6 +23,7 @@ from dashboard.sections.chunking.results import (
 )
 from dashboard.shell.components import facts
 from dashboard.shell.session import current_view
+from dashboard.wording.comparisons import family_text
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
 from data.chunking.grids import grids_of
@@ -54,7 +55,7 @@ if not base:
     st.stop()
 ranking = ranking_of(grid, scored_runs, metric_at_cutoff(base, scored_runs))
 
-for sentence in ranking_sentences(ranking):
+for sentence in ranking_sentences(ranking, unfinished_search(view.store, view.project)):
     st.markdown(sentence)
 for trials in same_chunks_of(grid, scored_runs):
     st.caption(same_chunks_text(trials))
@@ -83,9 +84,11 @@ others = [entry for entry in ranking.values if entry not in usual]
 if others:
     st.subheader(other_strategies_title(others))
     trial_table(ranking, others, "strategies", grid.unit)
+n_tested = sum(entry.test is not None for entry in ranking.values)
 facts(
     [
-        "differences to the best configuration, paired on question, Holm-corrected over all of them",
+        "differences to the best configuration, paired on question",
+        family_text(n_tested, "difference") if n_tested else "",
         "the best is chosen on these same questions, so its mean is slightly optimistic",
         "choose a row to open or compare it",
     ]

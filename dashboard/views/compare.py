@@ -27,10 +27,10 @@ from metrics.metric_registry import declared
 
 view = current_view()
 st.title("Did the change help, for whom, and at which stage?")
-if view.baseline is None:
+if view.comparison_base is None or len(view.sampled) < 2:
     st.info("A comparison needs two runs in this project. Load another version on the Runs page.")
     st.stop()
-base = view.baseline
+base = view.comparison_base
 versions = versions_picker(view)
 if not versions:
     st.info("Choose at least one version to compare with the baseline.")
@@ -86,13 +86,15 @@ options = [GOOD_SHARE, *metrics]
 metric = choose("Metric", "metric", options, metric_title, {"case": ""})
 direction = declared(metric)
 changes = view.changes(base, other, metric)
-rises_are_better = direction is None or direction.higher_is_better is not False
-better, worse = (changes.rises, changes.falls) if rises_are_better else (changes.falls, changes.rises)
+rises_are_better = True if metric == GOOD_SHARE else None if direction is None else direction.higher_is_better
+better, worse = (
+    (changes.falls, changes.rises) if rises_are_better is False else (changes.rises, changes.falls)
+)
 same = len(changes) - better - worse
 facts(
     [
-        f"▲ {better:,} better",
-        f"▼ {worse:,} worse",
+        f"{better:,} rose" if rises_are_better is None else f"▲ {better:,} better",
+        f"{worse:,} fell" if rises_are_better is None else f"▼ {worse:,} worse",
         f"= {same:,} unchanged",
         "largest change first",
     ]

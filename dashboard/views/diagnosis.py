@@ -16,18 +16,27 @@ from dashboard.sections.diagnosis.failures import (
     symptom_list,
 )
 from dashboard.sections.diagnosis.oracle_gap import oracle_gap_section
-from dashboard.shell.components import draw, facts, metric_title
+from dashboard.shell.components import draw, facts, metric_title, read_first_box
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import choose, slide
-from dashboard.wording.diagnosis import context_metric_text, unused_context_metrics
+from dashboard.wording.diagnosis import (
+    bad_cases_text,
+    context_metric_text,
+    doubted_by,
+    doubted_metrics,
+    unused_context_metrics,
+)
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count, interval_text, percent
 from data.diagnosis.context import context_choice, context_metrics_of
+from data.diagnosis.doubts import pass_rate_doubts
 
 view = current_view()
 selection = view.selection
 
 st.title(f"Where do the cases of {markdown_text(view.labels[view.run.run_id])} go wrong?")
+findings = view.findings(view.run)
+read_first_box(findings)
 context_metrics = context_metrics_of(view.scored(view.run))
 with st.container(border=True):
     metric_column, context_column, faithfulness_column, relevancy_column = st.columns(4, gap="medium")
@@ -60,10 +69,11 @@ diagnosis = view.diagnosis(view.run)
 rate = diagnosis.pass_rate
 facts(
     [
-        f"{int(diagnosis.bad.bad.sum()):,} of {count(view.run.n, 'case')} bad",
+        bad_cases_text(diagnosis),
         f"pass rate {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
         f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}",
         markdown_text(diagnosis.coverage.clause()),
+        markdown_text(doubted_by(pass_rate_doubts(diagnosis, findings))),
         *source_facts(diagnosis),
     ]
 )
@@ -71,11 +81,13 @@ for sentence in unused_context_metrics(diagnosis):
     st.caption(f"⚠ {markdown_text(sentence)}")
 
 st.subheader("Metric pattern")
-pattern_table(diagnosis)
+for sentence in doubted_metrics(diagnosis, findings):
+    st.caption(f"⚠ {markdown_text(sentence)}")
+pattern_table(diagnosis, findings)
 
 st.subheader("Failure stage of the bad cases")
 st.caption("The first rule that matches wins; the order can be changed below.")
-stage_table(diagnosis)
+stage_table(diagnosis, findings)
 
 st.subheader("Refusals")
 refusal_table(diagnosis)

@@ -24,7 +24,7 @@ if lists is None:
     st.info(
         f"{name} names no gold documents, so retrieval cannot be scored. Samples can carry `relevant` "
         "(document ids) or `relevant_spans` (characters), or labels can come from a file: "
-        "`ragtriage import RUN --qrels FILE`, in the TREC or BEIR form."
+        "`ragtriage import RUN_FILE --qrels LABELS_FILE`, in the TREC or BEIR form."
     )
     st.stop()
 if not len(list_lengths(lists)):

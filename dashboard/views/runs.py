@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections.runs import (
+from dashboard.sections.runs.declarations import declaration_section
+from dashboard.sections.runs.runs import (
+    load_results,
     loader,
     run_detail,
     run_table,
@@ -17,6 +19,7 @@ store = open_store()
 view = View.of(store, current_selection())
 
 st.title("What is loaded, and how do I load more?")
+load_results()
 if may_write():
     with st.expander("Load runs from files", expanded=view is None, icon=":material/upload_file:"):
         loader(store, view.project if view is not None else "default")
@@ -33,5 +36,6 @@ if view is None and not store.unreadable():
 elif view is not None:
     st.subheader(f"Runs of this project ({len(view.runs)})")
     run_table(view)
+    declaration_section(view)
     st.subheader("This run")
     run_detail(view)

@@ -13,6 +13,7 @@ from dashboard.sections.trend import (
     show_numbers,
     tally,
     trend_of,
+    unanswered_text,
     versions_shown,
 )
 from dashboard.shell.components import facts, metric_title
@@ -20,7 +21,10 @@ from dashboard.shell.session import current_view
 from dashboard.shell.widgets import choose, pick
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
+from data.comparison.compare import GOOD_SHARE
 from data.comparison.trend import most_drop
+from data.declarations import HOW_TO_DECLARE
+from metrics.metric_registry import declared
 
 AXES = {"": "Equal steps", "time": "By time"}
 MOST_WARNINGS = 6
@@ -47,12 +51,15 @@ elif trend.measured < 2:
 if base is not None:
     reason = "" if trend.chosen else ", the oldest version with this metric; another can be set on Runs"
     st.caption(f"Baseline: {markdown_text(view.labels[base.run_id])}{reason}")
-st.markdown(tally(trend.changes, most_drop(metric)))
+st.markdown(tally(trend.changes, most_drop(metric), trend.versions.older))
+versions = trend.versions
 compared = [run for run in versions.runs if run.run_id in trend.changes]
 if compared and trend.changes[compared[-1].run_id].pair.difference.n_pairs:
     newest = compared[-1]
     st.markdown(newest_sentence(markdown_text(view.labels[newest.run_id]), trend.changes[newest.run_id]))
 
+if metric != GOOD_SHARE and declared(metric) is None:
+    st.info(f"{markdown_text(metric_title(metric))} has no direction: {markdown_text(HOW_TO_DECLARE)}.")
 show_chart(view, trend, metric_title(metric))
 missing = len(versions.runs) - trend.measured
 reported = sum(level.reported for level in trend.levels.values())
@@ -63,13 +70,22 @@ facts(
         methods_of(trend),
         f"{count(missing, 'version')} without this metric: not drawn" if missing else "",
         f"{count(reported, 'version')} with only a reported mean: hollow, no interval" if reported else "",
-        f"{count(versions.older, 'older version')} left out" if versions.older else "",
+        f"{count(versions.older, 'older version')} left out: neither drawn nor compared"
+        if versions.older
+        else "",
         f"{count(versions.derived, 'run')} generated from another one left out" if versions.derived else "",
         f"{len(versions.runs):,} versions share {count(timestamps, 'timestamp')}: equal steps separate them"
         if view.selection.axis == "time" and timestamps < len(versions.runs)
         else "",
     ]
 )
+unanswered = unanswered_text(trend, view.labels)
+if unanswered:
+    st.warning(
+        f"{markdown_text(unanswered)}. Their means leave the other questions out, so a place beside complete "
+        "versions says little; the differences are over shared questions.",
+        title="Not every version answered every question",
+    )
 warnings = [markdown_text(line) for line in comparability_warnings(trend.changes, view.labels)]
 if warnings:
     shown = warnings[:MOST_WARNINGS]

@@ -13,13 +13,16 @@ from dashboard.sections.triage.overview import (
     metric_table,
     pass_rate_cards,
     run_facts,
+    since_text,
     slice_section,
     trend_section,
     warnings_box,
 )
 from dashboard.shell.components import facts, finding_list
 from dashboard.shell.session import current_view
+from dashboard.wording.diagnosis import doubted_by
 from dashboard.wording.escaping import markdown_text
+from data.diagnosis.doubts import pass_rate_doubts
 
 view = current_view()
 diagnosis = view.diagnosis(view.run)
@@ -35,9 +38,11 @@ comparison = compared_with_baseline(view)
 with st.container(horizontal=True):
     verdict_card(report)
     pass_rate_cards(diagnosis)
-    baseline_card(comparison)
+    baseline_card(view, comparison)
 coverage = diagnosis.coverage.clause()
-facts([f"Pass rate: {markdown_text(coverage)}" if coverage else ""])
+doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
+told = "; ".join(filter(None, [coverage, doubts]))
+facts([f"Pass rate: {markdown_text(told)}" if told else ""])
 
 st.subheader("What to fix first")
 fix_first_section(view, diagnosis)
@@ -45,8 +50,8 @@ fix_first_section(view, diagnosis)
 st.subheader("Gates")
 gate_section(view, report)
 
-st.subheader("What changed since the baseline")
-change_section(comparison)
+st.subheader(f"What changed {since_text(view)}")
+change_section(view, comparison)
 
 st.subheader("Where it does worst")
 slice_section(diagnosis)

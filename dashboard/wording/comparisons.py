@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from data.comparison.compare import Comparison
-from metrics.metric_registry import title_of
+from dashboard.wording.formatting import count
+from data.comparison.compare import Comparison, MetricDifference
+from data.declarations import HOW_TO_DECLARE
+from metrics.metric_registry import declared, title_of
 
-__all__ = ["tested_text"]
+__all__ = ["correction_text", "family_text", "not_compared_text", "tested_text", "undirected_text"]
+
+MOST_NAMED = 6
+
+
+def not_compared_text(comparison: Comparison) -> str:
+    """Return why two runs have no metric to compare; empty where they have one."""
+    if not len(comparison.matched.base):
+        return "nothing was compared: the runs share no question"
+    if not any(row.difference.n_pairs for row in comparison.differences):
+        return "nothing was compared: no metric has a value in both runs for a question that they share"
+    return ""
 
 
 def tested_text(comparison: Comparison) -> str:
-    """Return which metric was tested alone and how many together, and how."""
+    """Return which metric was tested alone and how many together, and how; or why none was tested."""
+    nothing = not_compared_text(comparison)
+    if nothing:
+        return nothing
     alone = f"primary: {title_of(comparison.primary.metric)}, tested alone by sign flips"
     if not comparison.n_family:
         return alone
@@ -17,3 +33,32 @@ def tested_text(comparison: Comparison) -> str:
         return f"{alone}; one more metric, tested by itself"
     together = "tested together by step-down max-T over shared sign flips"
     return f"{alone}; {comparison.n_family} more metrics, {together}"
+
+
+def correction_text(comparison: Comparison, change: MetricDifference) -> str:
+    """Return over how many metrics the interval of a change is corrected."""
+    if change.primary:
+        return "primary, tested alone"
+    return "tested alone" if comparison.n_family == 1 else f"corrected over {comparison.n_family} metrics"
+
+
+def family_text(n_tested: int, noun: str) -> str:
+    """Return how differences on one page are tested, and which interval is shown."""
+    if n_tested == 1:
+        return f"one {noun}, tested by sign flips; the interval is the one that the verdict rests on"
+    return (
+        f"{count(n_tested, noun)}, tested together by step-down max-T over shared sign flips; the interval "
+        "is the one that the verdict rests on"
+    )
+
+
+def undirected_text(comparison: Comparison) -> str:
+    """Return which metrics are neither better nor worse for want of a direction, and how to declare it."""
+    names = [row.metric for row in comparison.differences if row.verdict == "no direction"]
+    if not names or not_compared_text(comparison):
+        return ""
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    named = f"{', '.join(map(title_of, names[:MOST_NAMED]))}{more}"
+    known = all(declared(name) is not None for name in names)
+    advice = "" if known else f"; {HOW_TO_DECLARE}"
+    return f"No direction, so neither better nor worse: {named}{advice}."

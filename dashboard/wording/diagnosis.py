@@ -4,30 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from dashboard.wording.escaping import capital
+from dashboard.wording.formatting import count
 from data.diagnosis.context import not_the_context
 from data.diagnosis.diagnosis import Diagnosis
+from data.diagnosis.doubts import metric_doubts, stage_doubt
 from data.diagnosis.partial_gold import part_title
 from metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
-from metrics.diagnosis.stages import STAGES
+from metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
+from metrics.diagnosis.stages import STAGES, stage_code
 from metrics.metric_registry import title_of
-from metrics.sanity.columns import disputes
 from metrics.sanity.rule import Finding
+from metrics.schema.scores import BoolArray
 
 __all__ = [
     "NOTHING_MEASURED",
+    "bad_cases_text",
+    "case_conclusion",
     "context_metric_text",
+    "doubted_by",
+    "doubted_metrics",
+    "fix_first_sentence",
     "gold_part_text",
     "inference_caveat",
     "no_bad_case",
     "ownership",
+    "pattern_meaning",
+    "pattern_stages",
     "rate_title",
-    "stage_inferred",
+    "stage_advice",
+    "stage_title",
     "unused_context_metrics",
 ]
 
+MOST_STAGES = 3  # of a metric pattern
 NOTHING_MEASURED = (
     "Nothing was measured that could make a case bad: no context metric, faithfulness, answer relevancy, "
-    "correctness or check, and no human label."
+    "correctness or check, and no human label. Record one of them, run the judge, or label cases; a label of "
+    "which questions can be answered makes refusals count."
 )
 
 
@@ -62,6 +78,15 @@ def rate_title(diagnosis: Diagnosis) -> str:
     return f"Pass rate, {title_of(names[0])} alone" if len(names) == 1 else "Pass rate"
 
 
+def bad_cases_text(diagnosis: Diagnosis) -> str:
+    """Return how many cases are bad, of those for which that is known."""
+    n, measured = diagnosis.scored.n, int(diagnosis.measured.sum())
+    if not measured:
+        return f"none of {count(n, 'case')} is measured"
+    of = count(n, "case") if measured == n else f"{measured:,} measured cases (of {n:,})"
+    return f"{int(diagnosis.bad.bad.sum()):,} of {of} are bad"
+
+
 def no_bad_case(diagnosis: Diagnosis) -> str:
     """Return the sentence that there is no bad case, or that nothing was measured."""
     if not diagnosis.measured.any():
@@ -79,26 +104,121 @@ def ownership(entry: FixFirst, bad: int) -> str:
     return f"accounts for {entry.n_bad:,} of {bad:,} bad cases"
 
 
-def stage_inferred(diagnosis: Diagnosis, key: str) -> str:
-    """Return how many cases of a stage were inferred from the context metric; "" where none was."""
-    mine = diagnosis.stages.stage == next(at for at, stage in enumerate(STAGES) if stage.key == key)
-    inferred, n = int(diagnosis.stages.inferred[mine].sum()), int(mine.sum())
-    if not inferred:
+def stage_title(diagnosis: Diagnosis, key: str, findings: Sequence[Finding]) -> str:
+    """Return the title of a failure stage, with how many of its cases rest on what the checks doubt."""
+    title, doubt = STAGES[stage_code(key)].title, stage_doubt(diagnosis, findings, key)
+    if doubt is None:
+        return title
+    return f"{title} (doubted)" if doubt.whole else f"{title} ({doubt.n:,} of {doubt.n_cases:,} doubted)"
+
+
+def stage_advice(diagnosis: Diagnosis, key: str, findings: Sequence[Finding]) -> str:
+    """Return what to try for a failure stage; withheld where all of its cases rest on what is doubted."""
+    advice, doubt = STAGES[stage_code(key)].advice, stage_doubt(diagnosis, findings, key)
+    if doubt is None:
+        return advice
+    because = "; ".join(doubt.because)
+    if doubt.whole:
+        return f"Nothing before this is settled: {because}."
+    return f"{advice} {doubt.n:,} of its {doubt.n_cases:,} cases are doubted: {because}."
+
+
+def pattern_stages(diagnosis: Diagnosis, key: str, findings: Sequence[Finding]) -> str:
+    """Return the stages of the bad cases of a metric pattern, most first, and the advice of the first."""
+    counts = diagnosis.stage_counts(diagnosis.pattern == pattern_code(key))
+    stages = sorted((stage for stage in counts if counts[stage]), key=lambda stage: -counts[stage])
+    if not stages:
         return ""
-    return "inferred" if inferred == n else f"{inferred:,} of them inferred"
+    listed = [
+        f"{stage_title(diagnosis, stage, findings)}: {counts[stage]:,}" for stage in stages[:MOST_STAGES]
+    ]
+    if others := sum(counts[stage] for stage in stages[MOST_STAGES:]):
+        listed.append(f"other stages: {others:,}")
+    return f"Bad: {'; '.join(listed)}. {stage_advice(diagnosis, stages[0], findings)}"
 
 
-def inference_caveat(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding]) -> str:
-    """Return what an entry is based on without gold, and which sanity checks doubt it; "" with gold."""
+def case_conclusion(diagnosis: Diagnosis, row: int) -> str:
+    """Return the one conclusion on a case: the failure stage of a bad one, else label or pattern."""
+    stage = int(diagnosis.stages.stage[row])
+    if stage >= 0:
+        return STAGES[stage].title
+    if diagnosis.bad.overruled[row]:
+        return "Good by a human label"
+    title = PATTERNS[int(diagnosis.pattern[row])].title
+    if diagnosis.pattern[row] != pattern_code("not_measured"):
+        return title
+    return f"{title}: {', '.join(name for name, missing in _missing(diagnosis).items() if missing[row])}"
+
+
+def pattern_meaning(diagnosis: Diagnosis, entry: Pattern) -> str:
+    """Return what a metric pattern means; for "not measured" with the metrics that its cases lack."""
+    if entry.key != "not_measured":
+        return entry.meaning
+    cases = diagnosis.pattern == pattern_code(entry.key)
+    counts = {name: int((missing & cases).sum()) for name, missing in _missing(diagnosis).items()}
+    lacking = ", ".join(f"{name} ({count(n, 'case')})" for name, n in counts.items() if n)
+    return f"{entry.meaning} Missing: {lacking}." if lacking else entry.meaning
+
+
+def _missing(diagnosis: Diagnosis) -> dict[str, BoolArray]:
+    features = diagnosis.features
+    values = {
+        "context metric": features.context,
+        "faithfulness": features.faithfulness,
+        "answer relevancy": features.answer_relevancy,
+    }
+    return {name: np.isnan(scores) for name, scores in values.items() if scores is not None}
+
+
+def doubted_by(findings: Sequence[Finding]) -> str:
+    """Return that the checks doubt a number, and why, as the end of a sentence; "" where none does."""
+    return f"doubted by the checks: {'; '.join(finding.clause for finding in findings)}" if findings else ""
+
+
+def doubted_metrics(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[str]:
+    """Return a sentence for each metric of the pattern table that the checks doubt."""
+    doubts = {
+        name: doubted_by(metric_doubts(diagnosis.scored, findings, name))
+        for name in (*diagnosis.context.metrics, "faithfulness", "answer_relevancy")
+    }
+    return [f"{capital(title_of(name))} is {text}." for name, text in doubts.items() if text]
+
+
+def fix_first_sentence(diagnosis: Diagnosis, findings: Sequence[Finding], bound: str = "") -> str:
+    """Return which stage to fix first, or that none can be recommended, with all that speaks against it.
+
+    Args:
+        diagnosis: of a run with bad cases.
+        findings: of its sanity checks.
+        bound: what fixing the stage could bring, a sentence; left out where the stage is doubted.
+    """
+    top = diagnosis.fix_first[0]
+    owned = ownership(top, int(diagnosis.bad.bad.sum()))
+    doubt = stage_doubt(diagnosis, findings, top.key)
+    if doubt is not None:
+        subject = "its cases rest" if doubt.whole else f"{doubt.n:,} of its cases rest"
+        metrics = " and ".join(_with_source(diagnosis, name) for name in doubt.metrics)
+        resting = f"{subject} on {metrics}, which the checks doubt ({'; '.join(doubt.because)})"
+    if top.key == UNEXPLAINED:
+        parts = [f"{owned}{'' if doubt is None else f'; {resting}'}.", bound]
+    elif doubt is None:
+        parts = [f"Fix first: {top.title}, which {owned}.", bound]
+    elif doubt.whole:
+        parts = [f"No stage can be recommended yet: “{top.title}” {owned}, but {resting}. Settle that first."]
+    else:
+        parts = [f"Fix first: {top.title}, which {owned}, but {resting}.", bound]
+    return " ".join(filter(None, [*parts, inference_caveat(diagnosis, top)]))
+
+
+def inference_caveat(diagnosis: Diagnosis, entry: FixFirst) -> str:
+    """Return that the context metric stands in for gold in the cases of a stage; "" where gold decides."""
     if not entry.n_inferred or diagnosis.context_metric is None:
         return ""
-    column = diagnosis.scored.column(diagnosis.context_metric)
-    how = "+".join(column.sources) if column else "given"
     which = "Its cases" if entry.n_inferred == entry.n_bad else f"{entry.n_inferred:,} of its cases"
-    metric = f"{title_of(diagnosis.context_metric)} ({how})"
-    caveat = f"{which} are inferred: no gold is recorded, and {metric} stands in for it."
-    doubts = disputes(findings, diagnosis.context_metric)
-    if not doubts:
-        return caveat
-    titles = "; ".join(finding.title for finding in doubts)
-    return f"{caveat} The sanity checks doubt it ({titles}): read some of these cases before acting on this."
+    metric = _with_source(diagnosis, diagnosis.context_metric)
+    return f"{which} are inferred: no gold is recorded, and {metric} stands in for it."
+
+
+def _with_source(diagnosis: Diagnosis, metric: str) -> str:
+    column = diagnosis.scored.column(metric)
+    return f"{title_of(metric)} ({'+'.join(column.sources) if column else 'given'})"

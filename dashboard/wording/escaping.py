@@ -5,11 +5,18 @@ from __future__ import annotations
 import html
 import re
 
-__all__ = ["capital", "chart_text", "markdown_text", "shorten"]
+__all__ = ["UNPRINTABLE", "capital", "chart_text", "markdown_text", "printable", "shorten"]
 
+# Controls (but not tab and newline), halves of surrogate pairs, what reverses the line, and two that XML bans
+UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 _JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[-.\w+])(?=@)", re.IGNORECASE)
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+
+
+def printable(text: str) -> str:
+    """Put a mark in place of characters that cannot be shown, are banned in XML, or reverse a line."""
+    return UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def markdown_text(text: str) -> str:
@@ -17,13 +24,13 @@ def markdown_text(text: str) -> str:
 
     Markdown links bare addresses even after escaping, so an invisible word joiner breaks them up.
     """
-    plain = _ADDRESS.sub(_JOINER, " ".join(text.split()))
+    plain = _ADDRESS.sub(_JOINER, " ".join(printable(text).split()))
     return _PUNCTUATION.sub(r"\\\1", plain)
 
 
 def chart_text(text: str) -> str:
     """Escape text for a Plotly label, which interprets some HTML."""
-    return html.escape(text, quote=False)
+    return html.escape(printable(text), quote=False)
 
 
 def capital(title: str) -> str:
@@ -33,5 +40,5 @@ def capital(title: str) -> str:
 
 def shorten(text: str, length: int) -> str:
     """Put a text on one line and cut it to a length, with an ellipsis."""
-    line = " ".join(text.split())
+    line = " ".join(printable(text).split())
     return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"

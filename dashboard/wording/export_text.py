@@ -8,21 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dashboard.wording.escaping import markdown_text
+from dashboard.wording.escaping import markdown_text, printable
 from dashboard.wording.formatting import NOT_MEASURED, number
 
 __all__ = ["cell_text", "columns_of", "markdown_cell", "one_line", "printable"]
 
-# Controls (but not tab and newline), halves of surrogate pairs, what reverses the line, and two that XML bans
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 _NEEDLESS = re.compile(r"\\([.,;:%=+/()'\"?{}-])")  # marks that mean nothing inside a Markdown cell
 DIGITS = 3
 SMALLEST = 0.0005
-
-
-def printable(text: str) -> str:
-    """Put a mark in place of characters that cannot be shown, are banned in XML, or reverse a line."""
-    return _UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def one_line(text: str) -> str:

@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 NOT_MEASURED = "–"
+MINUS = "\u2212"  # the sign, where a hyphen would be read as one
 METHODS = {
     "wilson": "Wilson's interval",
     "exact": "exact interval",
@@ -39,26 +40,28 @@ METHODS = {
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """Format a value with fixed digits; large values get thousands separators."""
+    """Format a value with fixed digits and a true minus; large values get thousands separators."""
     if value is None or not np.isfinite(value):
         return NOT_MEASURED
     if abs(value) >= 1000:
-        return f"{value:,.0f}"
+        return f"{value:,.0f}".replace("-", MINUS)
     text = f"{value:.{digits}f}"
-    return text.removeprefix("-") if float(text) == 0 else text
+    return text.removeprefix("-") if float(text) == 0 else text.replace("-", MINUS)
 
 
 def percent(value: float | None) -> str:
     """Format a share as a whole percentage."""
-    return NOT_MEASURED if value is None or not np.isfinite(value) else f"{100 * value:.0f} %"
+    if value is None or not np.isfinite(value):
+        return NOT_MEASURED
+    return f"{100 * value:.0f} %".replace("-", MINUS)
 
 
 def signed(value: float | None, digits: int = 2) -> str:
     """Format a difference with its sign and a true minus; 0.00 has no sign."""
     text = number(value, digits)
-    if text == NOT_MEASURED or value is None or float(text.replace(",", "")) == 0:
+    if text == NOT_MEASURED or value is None or not text.strip("0."):
         return text
-    return f"+{text}" if value > 0 else text.replace("-", "−")
+    return f"+{text}" if value > 0 else text
 
 
 def interval_text(low: float | None, high: float | None, digits: int = 2) -> str:

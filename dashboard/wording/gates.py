@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
+from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, signed
 from data.gates.report import GateReport
 from metrics.gates.gates import GateResult, GateVerdict
-from metrics.gates.wording import gate_title
+from metrics.gates.wording import distance_text, judged_title, nothing_shows
 
-__all__ = ["EXPLAINED", "consequence", "gate_row", "newly_failing_text", "verdict_text"]
+__all__ = ["EXPLAINED", "consequence", "gate_row", "newly_failing_text", "rule_texts", "verdict_text"]
 
 EXPLAINED: Mapping[GateVerdict, str] = {
     "PASS": "every blocking gate holds",
@@ -21,21 +21,50 @@ EXPLAINED: Mapping[GateVerdict, str] = {
 
 def gate_row(result: GateResult) -> dict[str, str]:
     """Return the cells of one gate by column."""
-    change, critical = result.gate.kind == "regression", result.gate.kind == "critical"
-    measured = signed(result.mean) if change else percent(result.mean) if critical else number(result.mean)
+    change = result.gate.kind == "regression"
     interval = interval_text(result.low, result.high)
     if change and interval != NOT_MEASURED:
         interval = f"[{signed(result.low)}, {signed(result.high)}]"
     return {
         "Verdict": result.verdict,
-        "Gate": gate_title(result.gate),
-        "Measured": measured,
+        "Gate": judged_title(result),
+        "Measured": _measured(result),
         "95 % interval": interval,
+        "Distance": distance_text(result) or NOT_MEASURED,
         "n": f"{result.n_scored:,} of {result.n_total:,}" if result.n_total else NOT_MEASURED,
         "If it fails": consequence(result),
-        "Could show": number(result.smallest_effect),
+        "Could show": "no possible one" if nothing_shows(result) else number(result.smallest_effect),
         "Obtained": result.obtained or NOT_MEASURED,
     }
+
+
+def _measured(result: GateResult) -> str:
+    """Return what was measured: a mean, a change with both of its ends, or how many cases newly fail."""
+    if result.mean is None:
+        return NOT_MEASURED
+    if result.gate.kind == "critical":
+        return f"{round(result.mean * result.n_total):,} of {result.n_total:,} newly fail"
+    if result.gate.kind != "regression":
+        return number(result.mean)
+    if result.before is None:
+        return signed(result.mean)
+    return f"{signed(result.mean)} ({number(result.before)} → {number(result.before + result.mean)})"
+
+
+def rule_texts(report: GateReport) -> list[str]:
+    """Return the rules by which the gates of a report pass and fail, in Markdown, each without full stop."""
+    ruled = [result.gate for result in report.results if result.gate.kind != "critical"]
+    texts = {
+        "PASS and FAIL need the whole 95 % interval on one side of the threshold": any(
+            gate.rule == "interval" for gate in ruled
+        ),
+        "*by the mean*: the mean or its change alone passes or fails, whatever its interval": any(
+            gate.rule == "mean" for gate in ruled
+        ),
+        "a gate on one metric is tested alone; the metrics of a gate on a family together (step-down max-T), "
+        "the primary one alone": any("max-T" in result.obtained for result in report.results),
+    }
+    return [text for text, applies in texts.items() if applies]
 
 
 def consequence(result: GateResult) -> str:
@@ -49,7 +78,7 @@ def verdict_text(report: GateReport, strict: bool = False) -> str:
     """Return what the verdict means, and which gates led to it."""
     verdict = report.verdict_under(strict)
     titles = [
-        gate_title(result.gate)
+        judged_title(result)
         for result in report.results
         if result.blocks and result.verdict == verdict != "PASS" and (strict or not result.excused)
     ]

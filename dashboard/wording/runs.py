@@ -1,36 +1,32 @@
-"""Display names of runs, and changes of the baseline as text."""
+"""The baseline of a run, and changes of the baseline, as text."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+from data.gates.baseline import Baseline
 from data.store.versions import BaselineMove
 from data.store.workspace import Run
 
 __all__ = [
     "baseline_move_text",
-    "distinct_labels",
+    "baseline_text",
 ]
 
 
-def distinct_labels(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, str]:
-    """Return the label of each run by id: its name, with its time or its id where names repeat.
+def baseline_text(found: Baseline, previous: Run | None, labels: Mapping[str, str]) -> str:
+    """Return what a run is compared with, and how that was found, as plain text.
 
     Args:
-        runs: the runs that are shown together.
-        names: display name of each, by id.
+        found: its baseline.
+        previous: the run that stands in where there is no baseline.
+        labels: name of each run by id.
     """
-    dated = {run.run_id: f"{names[run.run_id]} · {run.created_at:%Y-%m-%d %H:%M}" for run in runs}
-    name_counts = Counter(names[run_id] for run_id in dated)
-    dated_counts = Counter(dated.values())
-    labels = {}
-    for run_id, label in dated.items():
-        if name_counts[names[run_id]] == 1:
-            labels[run_id] = names[run_id]
-        else:
-            labels[run_id] = label if dated_counts[label] == 1 else f"{label} · {run_id[:6]}"
-    return labels
+    if found.run is not None:
+        return f"{labels[found.run.run_id]} ({found.note})"
+    if found.itself or previous is None:
+        return f"none: {found.note}"
+    return f"none ({found.note}); changes are since {labels[previous.run_id]}, the run before"
 
 
 def baseline_move_text(move: BaselineMove, labels: Mapping[str, str]) -> str:

@@ -20,13 +20,14 @@ from metrics.definitions.alignment import (
 )
 from metrics.metric_registry import bounds_of
 from metrics.schema.batch import ContextUse
-from metrics.schema.scores import BoolArray, FloatArray, Scores
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores
 from metrics.statistics.intervals import Interval, interval
 from metrics.statistics.question_means import question_means
 
 __all__ = [
     "ALERT",
     "DEEPEST",
+    "GOLD_POSITIONS",
     "GOLD_RANK_BANDS",
     "LENGTHS",
     "PUBLISHED",
@@ -37,10 +38,11 @@ __all__ = [
     "by_k",
     "by_rank",
     "gap_of",
+    "gold_position",
     "gold_rank_band",
     "ignored",
     "length_band",
-    "outcome_by_gold_rank",
+    "outcome_by_gold_position",
     "rate_of",
     "sources_of_use",
     "split",
@@ -51,6 +53,7 @@ DEEPEST = 20  # ranks that a chart shows at most
 LENGTHS = ("under 300", "300 to 799", "800 to 1,999", "2,000 or more")
 _LENGTH_EDGES = (300, 800, 2000)
 GOLD_RANK_BANDS = ("1", "2", "3", "4", "5", "6 to 10", "deeper", "none")
+GOLD_POSITIONS = ("first", "early", "middle", "late", "last", "only one", "none")
 SPLITS: Mapping[str, str] = {
     "relevant": "whether the first document is relevant",
     "length": "length of the first document, in characters",
@@ -165,6 +168,27 @@ def gold_rank_band(rank: FloatArray) -> NDArray[np.int64]:
     return np.where(np.isnan(rank), -1, place).astype(np.int64)
 
 
+def gold_position(rank: FloatArray, documents: IntArray) -> IntArray:
+    """(n,) Index in GOLD_POSITIONS of the first gold document; -1 where it is not known whether there is any.
+
+    The place is relative to the length of the list, so that lists of different lengths line up: with
+    (rank - 1) / (length - 1), first is 0, last is 1, and early, middle and late are the thirds between.
+    """
+    with np.errstate(invalid="ignore"):
+        place = (rank - 1) / np.maximum(documents - 1, 1)
+    named = [
+        np.isinf(rank),
+        documents == 1,
+        place <= 0,
+        place >= 1,
+        place < 1 / 3 + 1e-9,
+        place < 2 / 3 - 1e-9,
+    ]
+    names = ("none", "only one", "first", "last", "early", "middle")
+    codes = np.select(named, [GOLD_POSITIONS.index(name) for name in names], GOLD_POSITIONS.index("late"))
+    return np.where(np.isnan(rank), -1, codes).astype(np.int64)
+
+
 def split(scored: ScoredRun, context_use: RunContextUse, source: str, by: str) -> list[Group]:
     """Return the rate of ignored top-ranked documents per group of a split, without empty groups."""
     codes, labels = _split_codes(scored, context_use, by)
@@ -235,12 +259,16 @@ def _groups(scored: ScoredRun, context_use: RunContextUse, source: str, values: 
     return [Group(str(k), str(k), estimate) for k, estimate in enumerate(estimates, 1)]
 
 
-def outcome_by_gold_rank(scored: ScoredRun, context_use: RunContextUse, metric: str) -> list[Group]:
-    """Return the mean of an answer metric by the rank of the first gold document ("lost in the middle")."""
-    values, bands = scored.values(metric), gold_rank_band(context_use.gold_rank)
+def outcome_by_gold_position(scored: ScoredRun, context_use: RunContextUse, metric: str) -> list[Group]:
+    """Return the mean of an answer metric by the relative place of the first gold document in the context.
+
+    A dip in the middle is what "lost in the middle" means (Liu et al. 2023, arXiv 2307.03172).
+    """
+    values = scored.values(metric)
+    positions = gold_position(context_use.gold_rank, context_use.use.documents)
     groups = []
-    for code, label in enumerate(GOLD_RANK_BANDS):
-        chosen = (bands == code) & np.isfinite(values)
+    for code, label in enumerate(GOLD_POSITIONS):
+        chosen = (positions == code) & np.isfinite(values)
         if chosen.any():
             groups.append(Group(label, label, _mean(scored, values, chosen, bounds_of(metric))))
     return groups

@@ -12,7 +12,8 @@ from data.scoring.scored_run import ScoredRun
 from metrics.analysis.reranking import RankMoves, rank_moves
 from metrics.schema.batch import Rankings
 from metrics.schema.scores import BoolArray, Status
-from metrics.statistics.paired import PairedDifference, Verdict, holm, paired, verdict
+from metrics.statistics.max_t import cluster_sums, max_t
+from metrics.statistics.paired import PairedDifference, Verdict, paired, verdict
 
 __all__ = ["Change", "RerankingEffect", "misranked", "nowhere", "reranking_effect"]
 
@@ -24,8 +25,10 @@ class Change:
     Attributes:
         before: mean of the first pass over the compared questions.
         after: mean of the final lists over the same questions.
-        difference: after minus before, paired on question.
-        adjusted_p: p-value after Holm's correction over the metrics of a RerankingEffect.
+        difference: after minus before, paired on question, with the interval of this metric by itself.
+        adjusted_p: p-value after step-down max-T over the metrics of a RerankingEffect.
+        low: lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05.
+        high: its upper end.
         verdict: better, worse, cannot tell or unchanged.
     """
 
@@ -33,6 +36,8 @@ class Change:
     after: float
     difference: PairedDifference
     adjusted_p: float
+    low: float
+    high: float
     verdict: Verdict
 
 
@@ -58,19 +63,19 @@ def reranking_effect(scored: ScoredRun, lists: RankedLists, k: int) -> Reranking
     if not moves.compared.any():
         return None
     names = ["recall", "ndcg", "mrr", *([HOPS] if (final.has_hops & moves.compared).any() else [])]
-    results = {}
+    means, differences, family = [], [], []
     for name in names:
-        sides = [
+        before, after = (
             question_values(scored, name, rankings, k, moves.compared)[:, k - 1]
             for rankings in (first, final)
-        ]
-        both = np.isfinite(sides[0]) & np.isfinite(sides[1])
-        before, after = sides[0][both], sides[1][both]
-        results[name] = (before.mean(), after.mean(), paired(before, after, scored.clusters[both]))
-    adjusted = holm([difference.p for *_, difference in results.values()])
+        )
+        both = np.isfinite(before) & np.isfinite(after)
+        means.append((float(before[both].mean()), float(after[both].mean())))
+        differences.append(paired(before, after, scored.clusters))
+        family.append(cluster_sums(after - before, scored.clusters, (0.0, 1.0), differences[-1]))
     changes = {
-        name: Change(float(before), float(after), difference, float(p), verdict(difference, float(p), True))
-        for (name, (before, after, difference)), p in zip(results.items(), adjusted, strict=True)
+        name: Change(*sides, difference, test.p, test.low, test.high, verdict(difference, test.p, True))
+        for name, sides, difference, test in zip(names, means, differences, max_t(family), strict=True)
     }
     return RerankingEffect(moves, changes)
 

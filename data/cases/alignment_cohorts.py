@@ -10,7 +10,15 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from data.analysis.alignment import GOLD_RANK_BANDS, LENGTHS, gold_rank_band, ignored, length_band
+from data.analysis.alignment import (
+    GOLD_POSITIONS,
+    GOLD_RANK_BANDS,
+    LENGTHS,
+    gold_position,
+    gold_rank_band,
+    ignored,
+    length_band,
+)
 from data.cases.cohort import Cohort, parse_rank
 from data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
 from data.scoring.scored_run import ScoredRun
@@ -95,6 +103,11 @@ def _gold_rank(context_use: RunContextUse, value: str) -> BoolArray:
     return np.asarray(gold_rank_band(context_use.gold_rank) == _index(value, GOLD_RANK_BANDS))
 
 
+def _gold_position(context_use: RunContextUse, value: str) -> BoolArray:
+    positions = gold_position(context_use.gold_rank, context_use.use.documents)
+    return np.asarray(positions == _index(value, GOLD_POSITIONS))
+
+
 ALIGNMENT_COHORTS: Mapping[str, Cohort] = {
     "ignored_top": _cohort(lambda _: "the answer ignores the top-ranked document", _without_value(ignored)),
     "used_nothing": _cohort(
@@ -115,6 +128,9 @@ ALIGNMENT_COHORTS: Mapping[str, Cohort] = {
     ),
     "ignored_length": _cohort(
         lambda band: f"the answer ignores the top-ranked document, of {band} characters", _ignored_length
+    ),
+    "gold_position": _cohort(
+        lambda position: f"the first gold document's place in the context: {position}", _gold_position
     ),
     "gold_place": _cohort(lambda band: f"the first gold document is at rank: {band}", _gold_rank),
 }

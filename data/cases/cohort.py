@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from data.scoring.scored_run import ScoredRun
 from metrics.schema.scores import BoolArray
+from metrics.schema.whole_number import whole_number
 
 __all__ = ["Cohort", "parse_rank"]
 
@@ -38,6 +39,7 @@ def parse_rank(value: str) -> int:
     Raises:
         ValueError: the value is not a rank.
     """
-    if not value.isdecimal() or not 1 <= int(value) <= HIGHEST_RANK:
+    rank = whole_number(value)
+    if rank is None or not 1 <= rank <= HIGHEST_RANK:
         raise ValueError(f"{value[:20]!r}; accepted: a rank of 1 or more")
-    return int(value)
+    return rank

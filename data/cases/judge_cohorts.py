@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pyarrow.compute as pc
@@ -42,14 +42,25 @@ def _status_rows(scored: ScoredRun, status: str) -> BoolArray:
     return np.asarray(pc.equal(judged["status"], status).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _injection_rows(scored: ScoredRun, _value: str) -> BoolArray:
-    judged = scored.auxiliary_table("judged")
-    if judged is None:
-        return np.zeros(scored.n, dtype=np.bool_)
-    return np.asarray(judged["injections"].to_numpy() > 0, dtype=np.bool_)
+def _rows_with(column: str) -> Callable[[ScoredRun, str], BoolArray]:
+    """Return a function that finds the samples in which the judge counted any of something."""
+
+    def rows(scored: ScoredRun, _value: str) -> BoolArray:
+        judged = scored.auxiliary_table("judged")
+        if judged is None or column not in judged.column_names:  # scores of an earlier version
+            return np.zeros(scored.n, dtype=np.bool_)
+        return np.asarray(judged[column].to_numpy() > 0, dtype=np.bool_)
+
+    return rows
 
 
 JUDGE_COHORTS: Mapping[str, Cohort] = {
     "judging": Cohort(_status_title, _status_rows),
-    "injection": Cohort(lambda _: "text in the sample tries to instruct the judge", _injection_rows),
+    "injection": Cohort(lambda _: "text in the sample tries to instruct the judge", _rows_with("injections")),
+    "void_quote": Cohort(
+        lambda _: "the judge quotes what the document does not say", _rows_with("void_quotes")
+    ),
+    "partly_supported": Cohort(
+        lambda _: "the documents carry a claim only in part", _rows_with("partly_supported")
+    ),
 }

@@ -15,6 +15,7 @@ from data.jobs.heartbeat import Heartbeat
 from data.jobs.record import Job, JobState, begin_job, end_job, jobs_of
 from data.scoring.run_store import RunStore
 from data.store.ledger import Ledger
+from data.store.stored_file import replace_file
 from data.store.workspace import Run, Workspace
 from metrics.schema.scores import MetricsError
 
@@ -153,7 +154,7 @@ def keep_upload(workspace: Workspace, name: str, content: bytes) -> str:
     path = folder / PurePath(name.replace("\\", "/")).name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        replace_file(path, content)
     except OSError as error:
         raise DataError(f"upload {name}: cannot be written to {folder} ({error.strerror})") from error
     return str(path)

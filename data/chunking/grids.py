@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from data.store.run_config import flat_settings, setting_text
 from data.store.workspace import Run
+from metrics.schema.whole_number import whole_number
 
 __all__ = ["BOOKKEEPING", "Grid", "GridTrial", "grids_of"]
 
@@ -233,7 +234,7 @@ def _whole_number(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     text = str(value).strip().removesuffix(".0")
-    return int(text) if text.isdecimal() else None
+    return whole_number(text)
 
 
 def _strategy(value: Any) -> str | None:

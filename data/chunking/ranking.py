@@ -13,7 +13,8 @@ from data.scoring.scored_run import ScoredRun
 from metrics.metric_registry import bounds_of, declared, ordered
 from metrics.schema.scores import FloatArray
 from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.paired import PairedDifference, holm, paired
+from metrics.statistics.max_t import FamilyTest, cluster_sums, max_t
+from metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
 from metrics.statistics.question_means import question_means
 
 __all__ = [
@@ -26,8 +27,7 @@ __all__ = [
     "same_chunks",
 ]
 
-Outcome = Literal["best", "same", "worse", "no direction", "not measured"]
-SIGNIFICANCE = 0.05
+Outcome = Literal["best", "same", "worse", "equal", "no direction", "not measured"]
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,19 @@ class TrialValue:
     Attributes:
         trial: the configuration.
         value: mean over the shared questions with its interval; None where there is none.
-        difference: to the best one, paired on question; None for the best, and where there is no best.
-        adjusted_p: of that difference, after Holm's correction over the configurations.
-        outcome: "best", "same" where the test cannot tell it from the best, "worse", "no direction" where
-            neither more nor less of the metric is better, or "not measured".
+        difference: to the best one, paired on question, with its interval by itself; None for the best, and
+            where there is no best.
+        test: of that difference, after step-down max-T over the configurations; None where there is none.
+            The outcome rests on its interval: 0 lies outside where the outcome is "worse".
+        outcome: "best", "same" where the test cannot tell it from the best, "worse", "equal" where all have
+            the same mean and none is the best, "no direction" where neither more nor less of the metric is
+            better, or "not measured".
     """
 
     trial: GridTrial
     value: Interval | None
     difference: PairedDifference | None
-    adjusted_p: float
+    test: FamilyTest | None
     outcome: Outcome
 
 
@@ -89,7 +92,7 @@ class GridRanking:
 
     @property
     def best(self) -> TrialValue | None:
-        """The best configuration, if they share a question and the metric has a direction."""
+        """The best configuration, if they share a question, differ, and the metric has a direction."""
         return next((entry for entry in self.values if entry.outcome == "best"), None)
 
     def at(self, size: int, overlap: int) -> TrialValue | None:
@@ -124,7 +127,7 @@ def rank_trials(grid: Grid, scored_runs: Sequence[ScoredRun], metric: str) -> Gr
     """
     with_values = [place for place, scored in enumerate(scored_runs) if _has_values(scored, metric)]
     on_heatmap = frozenset(trial.run.run_id for trial in grid.heatmap_trials)
-    entries = [TrialValue(trial, None, None, np.nan, "not measured") for trial in grid.trials]
+    entries = [TrialValue(trial, None, None, None, "not measured") for trial in grid.trials]
     if not with_values:
         return GridRanking(metric, tuple(entries), 0, 0, (), on_heatmap)
     means, clusters, left_out = _by_question([scored_runs[place] for place in with_values], metric)
@@ -156,26 +159,47 @@ def _means(scored: ScoredRun, metric: str) -> FloatArray:
     return question_means(scored.values(metric), scored.question)[0]
 
 
+def _interval(means: FloatArray, clusters: Any, metric: str) -> Interval:
+    """Return the mean over questions with its interval, by the method that the run's own summary takes."""
+    binary = bool(np.isin(means, (0.0, 1.0)).all())
+    return interval(means, clusters, len(means), binary, bounds=bounds_of(metric))
+
+
 def _entries(trials: Sequence[GridTrial], means: FloatArray, clusters: Any, metric: str) -> list[TrialValue]:
     """Compare each trial with the best of them; (q, trials) means."""
-    intervals = [interval(column, clusters, len(column), bounds=bounds_of(metric)) for column in means.T]
+    intervals = [_interval(column, clusters, metric) for column in means.T]
     definition = declared(metric)
     higher = None if definition is None else definition.higher_is_better
     if higher is None:
         return [
-            TrialValue(trial, value, None, np.nan, "no direction")
+            TrialValue(trial, value, None, None, "no direction")
+            for trial, value in zip(trials, intervals, strict=True)
+        ]
+    if len(trials) > 1 and np.allclose(means.mean(axis=0), means[:, 0].mean(), rtol=0, atol=1e-12):
+        return [
+            TrialValue(trial, value, None, None, "equal")
             for trial, value in zip(trials, intervals, strict=True)
         ]
     best = int(np.argmax(means.mean(axis=0) if higher else -means.mean(axis=0)))
-    tests = [
-        None if place == best else paired(means[:, best], column, clusters, 0, higher, bounds_of(metric))
+    bounds = bounds_of(metric)
+    differences = {
+        place: paired(means[:, best], column, clusters, 0, higher, bounds)
         for place, column in enumerate(means.T)
+        if place != best
+    }
+    family = [
+        cluster_sums(means[:, place] - means[:, best], clusters, bounds, difference)
+        for place, difference in differences.items()
     ]
-    adjusted = [float(p) for p in holm([np.nan if test is None else test.p for test in tests])]
+    tests = dict(zip(differences, max_t(family), strict=True))
     # No trial has a better mean than the best, so a significant difference is a loss.
-    outcomes: list[Outcome] = ["worse" if p < SIGNIFICANCE else "same" for p in adjusted]
-    outcomes[best] = "best"
-    return [TrialValue(*entry) for entry in zip(trials, intervals, tests, adjusted, outcomes, strict=True)]
+    outcomes: dict[int, Outcome] = {
+        place: "worse" if test.p < SIGNIFICANCE else "same" for place, test in tests.items()
+    }
+    return [
+        TrialValue(trial, value, differences.get(place), tests.get(place), outcomes.get(place, "best"))
+        for place, (trial, value) in enumerate(zip(trials, intervals, strict=True))
+    ]
 
 
 def _marginal_effects(
@@ -203,7 +227,7 @@ def _marginal_effect(
     points = []
     for at in own if over else ():
         means = np.mean([means_at[at, value] for value in over], axis=0)
-        points.append((at, interval(means, clusters, len(means), bounds=bounds_of(metric))))
+        points.append((at, _interval(means, clusters, metric)))
     return MarginalEffect(axis, tuple(points), over, tuple(value for value in other if value not in over))
 
 

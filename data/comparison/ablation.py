@@ -15,7 +15,8 @@ from data.store.run_config import flat_settings, setting_text
 from data.store.workspace import Run
 from metrics.metric_registry import bounds_of, declared
 from metrics.schema.scores import FloatArray
-from metrics.statistics.paired import PairedDifference, Verdict, holm, paired, verdict
+from metrics.statistics.max_t import cluster_sums, max_t
+from metrics.statistics.paired import PairedDifference, Verdict, paired, verdict
 from metrics.statistics.question_means import question_means
 
 __all__ = ["Ablation", "Confounded", "Effect", "Factor", "ablation", "factors_of"]
@@ -57,9 +58,12 @@ class Effect:
         before: its value on one side.
         after: its value on the other.
         pairs: (run id with before, run id with after).
-        difference: mean difference over questions, averaged over the pairs first.
-        adjusted_p: after Holm's correction over the effects on display.
-        verdict: better, worse, cannot tell or unchanged.
+        difference: mean difference over questions, averaged over the pairs first, with the interval of this
+            effect by itself.
+        adjusted_p: after step-down max-T over the effects on display.
+        low: lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05.
+        high: its upper end.
+        verdict: better, worse, cannot tell, unchanged or no direction.
     """
 
     factor: str
@@ -68,6 +72,8 @@ class Effect:
     pairs: tuple[tuple[str, str], ...]
     difference: PairedDifference
     adjusted_p: float
+    low: float
+    high: float
     verdict: Verdict
 
 
@@ -94,6 +100,7 @@ class Ablation:
         effects: of those that some pair isolates.
         confounded: the others.
         without_config: runs that record no setting.
+        left_out: entries in which the runs differ that name or count a configuration and set nothing.
     """
 
     metric: str
@@ -101,6 +108,7 @@ class Ablation:
     effects: tuple[Effect, ...]
     confounded: tuple[Confounded, ...]
     without_config: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
 
 def factors_of(runs: Sequence[Run]) -> list[Factor]:
@@ -149,22 +157,46 @@ def ablation(runs: Sequence[Run], scored_runs: Sequence[ScoredRun], metric: str)
     factors = factors_of(runs)
     of_run = {run.run_id: at for at, run in enumerate(runs)}
     matrix, clusters = _by_question(scored_runs, metric)
-    raw = [
-        (factor, change, pairs, _pooled(matrix, clusters, [(of_run[a], of_run[b]) for a, b in pairs], metric))
+    changes = [
+        (factor, change, pairs)
         for factor in factors
         for change, pairs in _clean_pairs(factor, factors, runs).items()
     ]
-    adjusted = holm([one.p for *_, one in raw])
-    found = declared(metric)
+    gaps = [_pooled(matrix, [(of_run[a], of_run[b]) for a, b in pairs]) for *_, pairs in changes]
+    found, bounds = declared(metric), bounds_of(metric)
     higher = None if found is None else found.higher_is_better
+    differences = [paired(np.zeros(len(gap)), gap, clusters, 0, higher, bounds) for gap in gaps]
+    tests = max_t(
+        [cluster_sums(gap, clusters, bounds, one) for gap, one in zip(gaps, differences, strict=True)]
+    )
     effects = tuple(
-        Effect(factor.key, *change, tuple(pairs), one, float(p), verdict(one, p, higher))
-        for (factor, change, pairs, one), p in zip(raw, adjusted, strict=True)
+        Effect(
+            factor.key,
+            *change,
+            tuple(pairs),
+            one,
+            test.p,
+            test.low,
+            test.high,
+            verdict(one, test.p, higher),
+        )
+        for (factor, change, pairs), one, test in zip(changes, differences, tests, strict=True)
     )
     isolated = {one.factor for one in effects}
     confounded = tuple(_confounded(factor, factors) for factor in factors if factor.key not in isolated)
     bare = tuple(run.run_id for run in runs if not _settings(run))
-    return Ablation(metric, tuple(factors), effects, confounded, bare)
+    return Ablation(metric, tuple(factors), effects, confounded, bare, _left_out(runs))
+
+
+def _left_out(runs: Sequence[Run]) -> tuple[str, ...]:
+    """List what names or counts a configuration, and so is no setting, where the runs differ in it."""
+    flat = [flat_settings(run.config) for run in runs]
+    recorded = {path for settings in flat for path in settings}
+    return tuple(
+        path
+        for path in sorted(_SKIPPED & recorded)
+        if len({setting_text(settings[path]) if path in settings else NOT_SET for settings in flat}) > 1
+    )
 
 
 def _clean_pairs(
@@ -214,18 +246,12 @@ def _by_question(scored_runs: Sequence[ScoredRun], metric: str) -> tuple[FloatAr
     return matrix, clusters
 
 
-def _pooled(
-    matrix: FloatArray, clusters: Any, pairs: Sequence[tuple[int, int]], metric: str
-) -> PairedDifference:
-    """Average the differences of the pairs for each question, then compare with no difference."""
+def _pooled(matrix: FloatArray, pairs: Sequence[tuple[int, int]]) -> FloatArray:
+    """Average the differences of the pairs for each question; NaN where no pair has both sides."""
     gaps = np.array([matrix[right] - matrix[left] for left, right in pairs])
     known = np.isfinite(gaps)
     count = known.sum(axis=0)
-    mean = np.where(count > 0, np.where(known, gaps, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
-    zeros = np.where(np.isfinite(mean), 0.0, np.nan)
-    found = declared(metric)
-    higher = None if found is None else found.higher_is_better
-    return paired(zeros, mean, clusters, 0, higher, bounds_of(metric))
+    return np.where(count > 0, np.where(known, gaps, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
 
 
 def _confounded(factor: Factor, factors: Sequence[Factor]) -> Confounded:

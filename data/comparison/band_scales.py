@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from data.comparison.published_results import read_published
-from data.scoring.sanity import uncomputed_metrics
+from data.diagnosis.run_checks import uncomputed_metrics
 from data.scoring.scored_run import ScoredRun
 from data.scoring.summaries import MetricSummary
 from data.store.workspace import Workspace
@@ -44,7 +44,7 @@ def _interpret(name: str, summary: MetricSummary, scale: BandScale, doubted: boo
             if summary.mean is None
             else f"is {summary.mean:.2f} over {summary.n_scored:,} questions"
         )
-        meaning = "a score of the imported file; nobody declared it"
+        meaning = "A score of the imported file without a declared direction: neither better nor worse."
         return Interpretation(None, False, f"{title} {value}.", meaning)
     if doubted:
         sentence = f"{title} is 0 throughout and was probably not computed, so it has no band."

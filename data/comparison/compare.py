@@ -9,14 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from data.comparison.answered import own_answered
+from data.comparison.refusal_pairs import RefusalPairs, refusal_pairs, refusal_sentence
 from data.diagnosis.diagnosis import Diagnosis, passing_of
 from data.scoring.scored_run import ScoredRun
 from data.store.judge_replies import EVALUATION
 from data.store.judge_results import judge_of
 from metrics.diagnosis.stages import STAGES
+from metrics.gates.wording import GOOD_SHARE
 from metrics.metric_registry import bounds_of, declared
 from metrics.schema.scores import FloatArray, IntArray
-from metrics.statistics.max_t import ClusterSums, max_t
+from metrics.statistics.max_t import ClusterSums, FamilyTest, cluster_sums, max_t
 from metrics.statistics.paired import (
     PairedDifference,
     RunFacts,
@@ -38,13 +41,13 @@ __all__ = [
     "Side",
     "changes",
     "compare",
+    "family_tests",
     "match_questions",
     "metric_sides",
+    "paired_side",
     "run_facts",
     "stage_transitions",
 ]
-
-GOOD_SHARE = "pass rate"
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class MetricDifference:
         other: mean in the other run.
         difference: other minus base, paired on question, with the interval of this metric by itself.
         adjusted_p: of the primary metric, its own p; of the others, after step-down max-T over their family.
-        verdict: better, worse, cannot tell or unchanged.
+        verdict: better, worse, cannot tell, unchanged or no direction.
         low: lower end of the interval that the verdict rests on: 0 lies outside where adjusted_p < 0.05.
         high: its upper end.
         primary: whether this is the primary metric, which is tested alone.
@@ -111,11 +114,13 @@ class Comparison:
         differences: the primary metric, the pass rate where it is not that, then one entry per metric in the
             given order.
         matched: which questions are shared.
+        refusals: the metrics of answers for which the runs refuse different questions.
     """
 
     warnings: tuple[str, ...]
     differences: tuple[MetricDifference, ...]
     matched: QuestionMatch
+    refusals: tuple[RefusalPairs, ...] = ()
 
     @property
     def primary(self) -> MetricDifference:
@@ -151,7 +156,7 @@ def metric_sides(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> l
     """Compare two runs metric by metric. The result depends on no threshold, so a page can cache it."""
     matched = match_questions(base, other)
     return [
-        _side(
+        paired_side(
             metric,
             question_means(base.values(metric), base.question)[0],
             question_means(other.values(metric), other.question)[0],
@@ -162,9 +167,18 @@ def metric_sides(base: ScoredRun, other: ScoredRun, metrics: Sequence[str]) -> l
     ]
 
 
-def _side(
+def paired_side(
     metric: str, base_means: FloatArray, other_means: FloatArray, base: ScoredRun, matched: QuestionMatch
 ) -> Side:
+    """Return one metric in two runs over the questions that they share.
+
+    Args:
+        metric: full name, or GOOD_SHARE.
+        base_means: (q,) value of each question of the baseline; NaN where not scored.
+        other_means: (r,) value of each question of the other run.
+        base: the baseline, which knows the clusters.
+        matched: which questions are shared.
+    """
     before, after = base_means[matched.base], other_means[matched.other]
     bounds = (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric)
     clusters = base.clusters[matched.base]
@@ -175,14 +189,7 @@ def _side(
         if known.any()
         else (float("nan"), float("nan"))
     )
-    codes = np.unique(clusters, return_inverse=True)[1]
-    reach = bounds[1] - bounds[0]
-    by_cluster = ClusterSums(
-        np.bincount(codes, weights=np.where(known, after - before, 0.0)).astype(np.float64),
-        np.bincount(codes, weights=known).astype(np.float64),
-        (-reach, reach),
-        (difference.low, difference.high),
-    )
+    by_cluster = cluster_sums(after - before, clusters, bounds, difference)
     return Side(metric, *means, difference, by_cluster)
 
 
@@ -192,6 +199,7 @@ def compare(
     metrics: Sequence[str],
     sides: Sequence[Side] | None = None,
     primary: str = GOOD_SHARE,
+    base_name: str = "the baseline",
 ) -> Comparison:
     """Compare two diagnosed runs on the primary metric, and on a family of others.
 
@@ -204,11 +212,13 @@ def compare(
         metrics: the family.
         sides: the result of metric_sides for it, if it is already there.
         primary: name of the primary metric.
+        base_name: what warnings call the baseline: the run's own name where it is none.
     """
     matched = match_questions(base.scored, other.scored)
-    family = [_side(GOOD_SHARE, _pass_shares(base), _pass_shares(other), base.scored, matched)]
+    family = [paired_side(GOOD_SHARE, _pass_shares(base), _pass_shares(other), base.scored, matched)]
     family += metric_sides(base.scored, other.scored, metrics) if sides is None else sides
-    warnings = comparability(run_facts(base.scored), run_facts(other.scored))
+    warnings = comparability(run_facts(base.scored), run_facts(other.scored), base_name)
+    warnings += _unanswered(base.scored, base_name) + _unanswered(other.scored, "the other run")
     if primary not in [side.metric for side in family]:
         family += metric_sides(base.scored, other.scored, [primary])
     first = next(side for side in family if side.metric == primary)
@@ -218,7 +228,7 @@ def compare(
         )
         first = family[0]
     rest = [side for side in family if side is not first and side.metric != primary]
-    tests = [*max_t([first.clusters]), *max_t([side.clusters for side in rest])]
+    tests = family_tests([first, *rest], first.metric)
     differences = tuple(
         MetricDifference(
             side.metric,
@@ -233,7 +243,31 @@ def compare(
         )
         for side, test in zip([first, *rest], tests, strict=True)
     )
-    return Comparison(tuple(warnings), differences, matched)
+    refused = refusal_pairs(base, other, (matched.base, matched.other), [side.metric for side in family])
+    warnings += [refusal_sentence(pairs, base_name) for pairs in refused]
+    return Comparison(tuple(warnings), differences, matched, tuple(refused))
+
+
+def _unanswered(scored: ScoredRun, name: str) -> list[str]:
+    """Return the warning that a run left questions unanswered; empty where it answered all."""
+    own = own_answered(scored)
+    if own.complete:
+        return []
+    return [
+        f"Only {own.answered:,} of {own.asked:,} questions are answered in {name}: metrics of answers are "
+        "over those alone."
+    ]
+
+
+def family_tests(sides: Sequence[Side], primary: str) -> list[FamilyTest]:
+    """Test the primary metric alone and the others together, see metrics.statistics.max_t.
+
+    Args:
+        sides: the metrics, over the same clusters.
+        primary: name of the primary metric; it need not be among them.
+    """
+    rest = iter(max_t([side.clusters for side in sides if side.metric != primary]))
+    return [max_t([side.clusters])[0] if side.metric == primary else next(rest) for side in sides]
 
 
 def _direction(metric: str) -> bool | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from data.scoring.scored_run import ScoredRun
-from metrics.metric_registry import declared, ordered
+from metrics.metric_registry import declared, imported_declarations, ordered
 
 __all__ = ["FAMILIES", "in_family", "shared_metrics"]
 
@@ -32,13 +32,16 @@ HEADLINE = frozenset(
 
 
 def in_family(metric: str, family: str) -> bool:
-    """Return whether a metric belongs to a family; the headline family has a few of each component."""
+    """Return whether a metric belongs to a family.
+
+    The headline family has a few metrics of each component, and those that the project's users declared.
+    """
     declaration = declared(metric)
     if family == "all":
         return True
     if family != "headline":
         return declaration is not None and declaration.component == family
-    return metric.partition("@")[0] in HEADLINE
+    return metric.partition("@")[0] in HEADLINE or metric in imported_declarations()
 
 
 def shared_metrics(scored_runs: Sequence[ScoredRun], k: int = SHOWN_K, family: str = "all") -> list[str]:

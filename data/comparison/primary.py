@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
-from typing import Any
-
 from data.comparison.compare import GOOD_SHARE
+from data.declarations import FILE_NAME, read_settings
 from data.errors import DataError
 from data.store.workspace import Workspace
 from metrics.metric_registry import REGISTRY, lookup
 from metrics.schema.scores import MetricsError
 
-__all__ = ["FILE_NAME", "primary_metric", "resolved_primary"]
+__all__ = ["primary_metric", "resolved_primary"]
 
-FILE_NAME = "metrics.toml"
 ACCEPTED = (
     '"pass rate" or the name of a metric, e.g. primary = "recall@5", at the top or under [project.NAME]'
 )
@@ -25,13 +22,7 @@ def primary_metric(workspace: Workspace, project: str) -> str:
     Raises:
         DataError: the file cannot be read, or holds something else.
     """
-    path = workspace.root / FILE_NAME
-    if not path.is_file():
-        return GOOD_SHARE
-    try:
-        settings: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); accepted: primary = {ACCEPTED}") from error
+    path, settings = workspace.root / FILE_NAME, read_settings(workspace)
     projects = settings.get("project", {})
     own = projects.get(project, {}) if isinstance(projects, dict) else projects
     if not isinstance(own, dict):

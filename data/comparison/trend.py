@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from data.comparison.compare import GOOD_SHARE, compare, metric_sides, run_facts
+from data.comparison.compare import (
+    GOOD_SHARE,
+    Side,
+    match_questions,
+    metric_sides,
+    paired_side,
+    run_facts,
+)
 from data.comparison.metric_families import SHOWN_K, in_family
-from data.diagnosis.diagnosis import Diagnosis
+from data.diagnosis.diagnosis import Diagnosis, passing_of
 from data.scoring.scored_run import ScoredRun
 from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.metric_registry import declared, is_share, ordered, title_of
 from metrics.statistics.intervals import Interval
+from metrics.statistics.max_t import ClusterSums, max_t
 from metrics.statistics.paired import (
     MOST_DROP,
     PairedDifference,
     RegressionVerdict,
     comparability,
-    holm,
     regression_verdict,
 )
+from metrics.statistics.question_means import question_means
 
 __all__ = [
     "MOST_RUNS",
@@ -39,6 +47,7 @@ __all__ = [
     "pair_of_rates",
     "trend_metrics",
     "versions_of",
+    "with_baseline",
 ]
 
 MOST_RUNS = 60  # versions that one chart can hold
@@ -76,10 +85,12 @@ class Pair:
     Attributes:
         difference: run minus baseline, over the questions with a value in both.
         warnings: what makes the two unequal, each a sentence; empty for comparable runs.
+        clusters: the differences summed by cluster of the baseline, for the test over several runs.
     """
 
     difference: PairedDifference
     warnings: tuple[str, ...]
+    clusters: ClusterSums
 
 
 @dataclass(frozen=True)
@@ -88,12 +99,16 @@ class Change:
 
     Attributes:
         pair: the difference and its warnings.
-        adjusted_p: p-value after Holm's correction over the compared runs; NaN without shared questions.
-        verdict: regression, worse, better, cannot tell or unchanged.
+        adjusted_p: after step-down max-T over the compared runs; NaN without shared questions.
+        low: lower end of the interval with that correction, on which the verdict rests.
+        high: its upper end.
+        verdict: regression, worse, better, cannot tell, unchanged or no direction.
     """
 
     pair: Pair
     adjusted_p: float
+    low: float
+    high: float
     verdict: RegressionVerdict
 
 
@@ -103,7 +118,7 @@ class Versions:
 
     Attributes:
         runs: oldest first.
-        older: number of earlier runs left out because one chart cannot show them.
+        older: number of earlier runs left out because one chart cannot show them; the baseline is shown.
         derived: number of runs generated from another run, which are not versions.
     """
 
@@ -123,6 +138,13 @@ def versions_of(runs: Sequence[Run], keep: Sequence[str] = ()) -> Versions:
     newest = {run.run_id for run in versions[-MOST_RUNS:]}
     shown = tuple(run for run in versions if run.run_id in newest or run.run_id in keep)
     return Versions(shown, len(versions) - len(shown), len(runs) - len(versions))
+
+
+def with_baseline(versions: Versions, base: Run) -> Versions:
+    """Return the versions with the baseline among them, however many newer ones there are."""
+    if base in versions.runs:
+        return versions
+    return replace(versions, runs=(base, *versions.runs), older=versions.older - 1)
 
 
 def later_than(runs: Sequence[Run], base: Run) -> list[Run]:
@@ -179,34 +201,50 @@ def pair_of_metric(base: ScoredRun, other: ScoredRun, metric: str) -> Pair:
     before, after = ("" if column is None else "+".join(column.sources) for column in columns)
     if before and after and before != after:
         warnings.append(f"The values are {before} in the baseline, {after} here.")
-    return Pair(side.difference, tuple(warnings))
+    return Pair(side.difference, tuple(warnings), _over_baseline(side, base, other))
+
+
+def _over_baseline(side: Side, base: ScoredRun, other: ScoredRun) -> ClusterSums:
+    """Return the summed differences over all clusters of the baseline, which several runs can share."""
+    clusters = np.unique(base.clusters)
+    at = np.searchsorted(clusters, np.unique(base.clusters[match_questions(base, other).base]))
+    sums, counts = np.zeros(len(clusters)), np.zeros(len(clusters))
+    sums[at], counts[at] = side.clusters.sums, side.clusters.counts
+    return replace(side.clusters, sums=sums, counts=counts)
 
 
 def pair_of_rates(base: Diagnosis, other: Diagnosis) -> Pair:
     """Compare the pass rates of two runs, paired by question."""
-    side = compare(base, other, [], []).differences[0]
+    rates = [question_means(passing_of(each), each.scored.question)[0] for each in (base, other)]
+    matched = match_questions(base.scored, other.scored)
+    side = paired_side(GOOD_SHARE, rates[0], rates[1], base.scored, matched)
     warnings = comparability(run_facts(base.scored), run_facts(other.scored))
     names = base.coverage.names, other.coverage.names
     if set(names[0]) != set(names[1]):
         before, after = (", ".join(map(title_of, metrics)) or "nothing" for metrics in names)
         warnings.append(f"The pass rate rests on {before} in the baseline, {after} here.")
-    return Pair(side.difference, tuple(warnings))
+    return Pair(side.difference, tuple(warnings), _over_baseline(side, base.scored, other.scored))
 
 
 def changes_since(pairs: Mapping[str, Pair], metric: str) -> dict[str, Change]:
-    """Return the verdict on each run, with the tests corrected over all of them.
+    """Return the verdict on each run, with intervals and tests corrected over all of them (step-down max-T).
 
     Args:
         pairs: run id -> its difference from the baseline.
         metric: the compared metric.
     """
-    adjusted = holm([pair.difference.p for pair in pairs.values()])
+    tests = max_t([pair.clusters for pair in pairs.values()])
     higher = True if metric == GOOD_SHARE else getattr(declared(metric), "higher_is_better", None)
+    most = most_drop(metric)
     return {
         run_id: Change(
-            pair, float(p), regression_verdict(pair.difference, float(p), higher, most_drop(metric))
+            pair,
+            test.p,
+            test.low,
+            test.high,
+            regression_verdict(pair.difference, test.p, higher, most, (test.low, test.high)),
         )
-        for (run_id, pair), p in zip(pairs.items(), adjusted, strict=True)
+        for (run_id, pair), test in zip(pairs.items(), tests, strict=True)
     }
 
 

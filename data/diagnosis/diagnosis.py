@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from data.diagnosis.context import GOLD_IN_CONTEXT, context_choice, context_metrics_of
 from data.diagnosis.partial_gold import gold_parts
+from data.errors import DataError
 from data.scoring.scored_run import NOT_GIVEN, ScoredRun
 from data.store.ledger import Label
 from metrics.diagnosis.context_metric import ContextChoice
@@ -27,14 +28,8 @@ from metrics.diagnosis.patterns import (
     refusals,
 )
 from metrics.diagnosis.slices import SliceFinding, worst_slices
-from metrics.diagnosis.stages import (
-    DEFAULT_ORDER,
-    STAGES,
-    StageFeatures,
-    StageResult,
-    attribute_failures,
-    stage_code,
-)
+from metrics.diagnosis.stage_rules import StageFeatures
+from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageResult, attribute_failures, stage_code
 from metrics.diagnosis.symptoms import Symptom, SymptomEdges, symptoms
 from metrics.metric_registry import title_of
 from metrics.schema.scores import BoolArray, FloatArray
@@ -191,6 +186,7 @@ class Diagnosis:
         context: the metric that stands for the context of each case.
         pattern: (n,) codes into PATTERNS.
         bad: which cases are bad and why.
+        refusals: which refusals are right or wrong.
         stages: codes into STAGES of the bad cases, -1 for the others.
         features: what the stage rules looked at.
         human_labels: the human labels of the run.
@@ -202,6 +198,7 @@ class Diagnosis:
     context: ContextChoice
     pattern: NDArray[np.int8]
     bad: BadCases
+    refusals: Refusals
     stages: StageResult
     features: StageFeatures
     human_labels: HumanLabels
@@ -257,12 +254,16 @@ class Diagnosis:
 
     @cached_property
     def worst_slices(self) -> list[SliceFinding]:
-        """Slices that do worse than the rest, corrected for multiple comparisons."""
+        """Slices whose measured cases do worse than the rest, corrected for multiple comparisons."""
         slices = {}
         for group in self.scored.slices:
             values = np.array([*group.labels], dtype=object)[group.codes]
             slices[group.name] = np.where(values == NOT_GIVEN, "", values)
-        return worst_slices(self.bad.bad, slices, self.scored.question)
+        known = self.measured
+        if not known.any():
+            return []
+        slices = {name: values[known] for name, values in slices.items()}
+        return worst_slices(self.bad.bad[known], slices, self.scored.question[known])
 
     @cached_property
     def symptoms(self) -> list[Symptom]:
@@ -313,7 +314,15 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         scored: the run.
         settings: thresholds, context metric and order of the stages.
         labels: the human labels of the run, from the ledger.
+
+    Raises:
+        DataError: the run is known by its means alone.
     """
+    run = scored.run
+    if not scored.n:
+        raise DataError(
+            f"{run.name} ({run.run_id}) is known by its means alone; accepted: a run with samples"
+        )
     wanted = settings.context_metric
     context = context_choice(scored, wanted if wanted in context_metrics_of(scored) else None)
     metrics = {
@@ -332,6 +341,14 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
     human_labels = human_labels_of(scored, labels)
     features = scored.stage_features
     refused, answerable = _codes(features["refused"]), _codes(features["answerable"])
+    contradictions = _contradictions(scored)
+    by_metric = {metrics[key]: scores for key, scores in deciding.items() if key != "context"}
+    measurements = _measurements(context, by_metric, contradictions)
+    checked = np.isfinite(features["check_failed"])
+    # Beside answers of which none is measured no refusal counts as wrong: all known cases would be bad.
+    judged = bool((refused == 1).all() or checked.any() or any(map(_has_value, measurements.values())))
+    gold_in_context = features["gold_in_context"] if judged else np.full(scored.n, np.nan)
+    has_reference = (features["has_reference"] == 1) & judged
     bad = bad_cases(
         deciding,
         settings.thresholds,
@@ -340,8 +357,11 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         human_good=human_labels.good,
         refused=refused,
         answerable=answerable,
-        gold_in_context=features["gold_in_context"],
+        gold_in_context=gold_in_context,
+        contradictions={name: shares > 0 for name, shares in contradictions.items()},
+        has_reference=has_reference,
     )
+    judged_refusals = refusals(scored.n, refused, answerable, gold_in_context, has_reference)
     patterns = pattern(
         values["context"],
         values["faithfulness"],
@@ -349,33 +369,77 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         refused,
         settings.thresholds,
         values["correctness"],
+        contradictions["contradicts_context"] > 0,
+        bad.bad,
     )
-    stage_features = _stage_features(scored, values, bad.bad)
+    stage_features = _stage_features(scored, values, contradictions, bad.bad)
     stages = attribute_failures(stage_features, settings.order, settings.thresholds)
     coverage = diagnosis_coverage(
-        {
-            **{
-                name: np.where(context.code == at, context.values, np.nan)
-                for at, name in enumerate(context.metrics)
-                if name != GOLD_IN_CONTEXT  # gold that was handed over measures nothing of the system
-            },
-            **{metrics[key]: scores for key, scores in deciding.items() if key != "context"},
-        },
-        np.isfinite(features["check_failed"]),
-        refusals(scored.n, refused, answerable, features["gold_in_context"]),
+        measurements,
+        checked,
+        judged_refusals,
         human_labels.bad | human_labels.good,
         bad,
         patterns,
         metrics["correctness"],
     )
-    return Diagnosis(scored, settings, context, patterns, bad, stages, stage_features, human_labels, coverage)
+    return Diagnosis(
+        scored,
+        settings,
+        context,
+        patterns,
+        bad,
+        judged_refusals,
+        stages,
+        stage_features,
+        human_labels,
+        coverage,
+    )
+
+
+def _measurements(
+    context: ContextChoice, by_metric: Mapping[str, FloatArray], contradictions: Mapping[str, FloatArray]
+) -> dict[str, FloatArray]:
+    """Return metric -> (n,) values of all that can make a case bad, NaN where it does not decide a case."""
+    of_context = {
+        name: np.where(context.code == at, context.values, np.nan)
+        for at, name in enumerate(context.metrics)
+        if name != GOLD_IN_CONTEXT  # gold that was handed over measures nothing of the system
+    }
+    return {
+        **of_context,
+        **by_metric,
+        "self_contradiction": contradictions["self_contradiction"],
+        "contradicted": contradictions["contradicts_context"],
+    }
+
+
+def _has_value(scores: FloatArray) -> bool:
+    return bool(np.isfinite(scores).any())
 
 
 def _codes(values: FloatArray) -> NDArray[np.int8]:
     return np.where(np.isnan(values), -1, np.nan_to_num(values)).astype(np.int8)
 
 
-def _stage_features(scored: ScoredRun, values: Mapping[str, FloatArray], bad: BoolArray) -> StageFeatures:
+def _contradictions(scored: ScoredRun) -> dict[str, FloatArray]:
+    """Return whether answers contradict themselves or their context; NaN where that is not known.
+
+    A share of contradicted claims that another tool computed is taken where the claims are not recorded.
+    """
+    by_claims, shares = scored.stage_features["contradicts_context"], scored.values("contradicted")
+    return {
+        "self_contradiction": scored.values("self_contradiction"),
+        "contradicts_context": np.where(np.isnan(by_claims), shares, by_claims),
+    }
+
+
+def _stage_features(
+    scored: ScoredRun,
+    values: Mapping[str, FloatArray],
+    contradictions: Mapping[str, FloatArray],
+    bad: BoolArray,
+) -> StageFeatures:
     stored = scored.stage_features
     noise = np.fmax(
         scored.values("noise_sensitivity_relevant"), scored.values("noise_sensitivity_irrelevant")
@@ -389,7 +453,9 @@ def _stage_features(scored: ScoredRun, values: Mapping[str, FloatArray], bad: Bo
         has_candidates=stored["has_candidates"],
         noise_sensitivity=noise,
         format_failed=stored["format_failed"],
-        contradicts_itself=scored.values("self_contradiction"),
+        failed_kinds=stored["failed_kinds"],
+        contradicts_itself=contradictions["self_contradiction"],
+        contradicts_context=np.ceil(contradictions["contradicts_context"]),  # any share counts
         faithfulness=values["faithfulness"],
         context_utilization=scored.values("context_utilization"),
         omission=scored.values("omission"),

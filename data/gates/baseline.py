@@ -17,8 +17,9 @@ from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
 from metrics.statistics.paired import comparability
 
-__all__ = ["Baseline", "baseline_of", "unequal_sides"]
+__all__ = ["Baseline", "baseline_of", "known_baseline", "unequal_sides"]
 
+NAMED_NOTE = "named for this comparison"
 NAMED = 3  # question ids that a warning names
 
 
@@ -29,29 +30,35 @@ class Baseline:
     Attributes:
         run: the baseline; None where there is none.
         note: how it was found, or why there is none.
+        itself: whether the run is the baseline, which is compared with nothing.
     """
 
     run: Run | None
     note: str
+    itself: bool = False
 
 
 def baseline_of(store: RunStore, run: Run, wanted: str = "") -> Baseline:
-    """Find the baseline of a run: the one that is named, else the project's, else none.
+    """Find the baseline of a run: the one that is named, else the project's, else none; never the run itself.
 
     Raises:
         DataError: the one that is named is not there, or is known by its means alone.
     """
     if wanted:
         baseline = store.find(wanted)
+        if baseline.run_id == run.run_id:
+            return Baseline(None, "the baseline that was named is this run itself", True)
         if baseline.means:
             raise DataError(
                 f"baseline {wanted!r}: {baseline.name} ({baseline.run_id}) is known by its means alone; "
                 "accepted: a run with samples"
             )
-        return Baseline(baseline, "named for this comparison")
+        return Baseline(baseline, NAMED_NOTE)
     baseline_id = store.ledger.baselines().get(run.project, "")
     if not baseline_id:
         return Baseline(None, f"project {run.project} has no baseline, and none was named")
+    if baseline_id == run.run_id:
+        return Baseline(None, f"this run is the baseline of project {run.project}", True)
     project_baseline = next((other for other in store.runs(run.project) if other.run_id == baseline_id), None)
     if project_baseline is None:
         return Baseline(
@@ -64,10 +71,17 @@ def baseline_of(store: RunStore, run: Run, wanted: str = "") -> Baseline:
     return Baseline(project_baseline, f"the baseline of project {run.project}")
 
 
+def known_baseline(store: RunStore, run: Run, base: Run | None) -> Baseline:
+    """Return a baseline that was chosen before, with how it relates to the project's; None was chosen too."""
+    of_project = baseline_of(store, run)
+    if base is None or base.run_id == run.run_id:
+        note = of_project.note if of_project.itself else "none was chosen"
+        return Baseline(None, note, of_project.itself or base is not None)
+    return of_project if of_project.run == base else Baseline(base, NAMED_NOTE)
+
+
 def unequal_sides(base: Diagnosis, run: Diagnosis) -> list[str]:
     """List what makes a run and its baseline unequal; empty where nothing does."""
-    if base.scored.run.run_id == run.scored.run.run_id:
-        return ["This run is the baseline: it is compared with itself."]
     left, right = base.scored, run.scored
     shared = match_questions(left, right)
     warnings = comparability(run_facts(left), run_facts(right))

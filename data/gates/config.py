@@ -102,9 +102,9 @@ def read_gates(text: str, source: str) -> GateConfig:
     errors.raise_if_any()
     return GateConfig(
         source,
-        tuple(table.to_gate() for table in file.gate),
+        tuple(table.to_gate(file.rule) for table in file.gate),
         {
-            name: tuple(table.to_gate() for table in project.gate if not table.off)
+            name: tuple(table.to_gate(file.rule) for table in project.gate if not table.off)
             for name, project in file.project.items()
         },
         frozenset(

@@ -23,7 +23,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from data.comparison.compare import GOOD_SHARE
 from data.comparison.metric_families import FAMILIES
-from metrics.gates.gates import Gate, GateKind
+from metrics.gates.gates import Gate, GateKind, GateRule
 from metrics.metric_registry import REGISTRY, bounds_of, declared, lookup
 from metrics.schema.scores import MetricsError
 
@@ -31,7 +31,7 @@ __all__ = ["GateTable", "GatesFile", "describe"]
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True)]
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-SECTIONS = "[[gate]], [[project.NAME.gate]]"
+SECTIONS = '[[gate]], [[project.NAME.gate]], rule = "mean" at the top'
 ACCEPTED = {  # by setting; where it depends on others, the validator says it
     "severity": '"block" or "warn"',
     "reason": "a text in quotes",
@@ -44,6 +44,7 @@ ACCEPTED = {  # by setting; where it depends on others, the validator says it
     "checks": "a text in quotes",
     "tag": "a text in quotes",
     "values": 'a list of texts, e.g. ["yes", "true"]',
+    "rule": '"interval" or "mean"',
 }
 
 
@@ -83,14 +84,28 @@ class _GateTable(_Table):
         return required
 
     def _gate(
-        self, kind: GateKind, metric: str, threshold: float, at_most: bool, values: tuple[str, ...] = ()
+        self,
+        kind: GateKind,
+        metric: str,
+        threshold: float,
+        at_most: bool,
+        values: tuple[str, ...] = (),
+        rule: GateRule = "interval",
     ) -> Gate:
         group = next(iter(self.slice.items())) if self.slice else None
         severity = self.severity or "block"
-        return Gate(metric, threshold, at_most, severity, self.reason, kind, self.required, group, values)
+        return Gate(
+            metric, threshold, at_most, severity, self.reason, kind, self.required, group, values, rule
+        )
 
 
-class MeanTable(_GateTable):
+class _RuledTable(_GateTable):
+    """A gate on a mean, a change or a share, which has a rule; None takes that of the file."""
+
+    rule: GateRule | None = None
+
+
+class MeanTable(_RuledTable):
     """A gate on the mean of a metric."""
 
     kind: Literal["mean"] = "mean"
@@ -141,16 +156,14 @@ class MeanTable(_GateTable):
             )
         return at_most
 
-    def to_gate(self) -> Gate:
-        """Return the gate; one that is turned off needs no threshold."""
-        if self.at_least is None and self.at_most is None:
-            return self._gate("mean", self.metric, 0.0, _lower_is_better(self.metric))
-        if self.at_most is not None:
-            return self._gate("mean", self.metric, self.at_most, True)
-        return self._gate("mean", self.metric, self.at_least or 0.0, False)
+    def to_gate(self, rule: GateRule = "interval") -> Gate:
+        """Return the gate under its own rule or else that of the file; one that is off needs no threshold."""
+        at_most = self.at_most is not None or (self.at_least is None and _lower_is_better(self.metric))
+        threshold = (self.at_most if at_most else self.at_least) or 0.0
+        return self._gate("mean", self.metric, threshold, at_most, rule=self.rule or rule)
 
 
-class RegressionTable(_GateTable):
+class RegressionTable(_RuledTable):
     """A gate on how far a metric, or each of a family, may fall behind the baseline."""
 
     kind: Literal["regression"]
@@ -162,21 +175,21 @@ class RegressionTable(_GateTable):
     def _full_name(cls, metric: str) -> str:
         return metric if metric in FAMILIES else _resolved(metric)
 
-    def to_gate(self) -> Gate:
-        """Return the gate."""
-        return self._gate("regression", self.metric, self.drop, True)
+    def to_gate(self, rule: GateRule = "interval") -> Gate:
+        """Return the gate under its own rule or else that of the file."""
+        return self._gate("regression", self.metric, self.drop, True, rule=self.rule or rule)
 
 
-class ChecksTable(_GateTable):
+class ChecksTable(_RuledTable):
     """A gate on the share of checks of a kind that passed."""
 
     kind: Literal["checks"]
     checks: Name
     at_least: float = Field(1.0, ge=0, le=1)
 
-    def to_gate(self) -> Gate:
-        """Return the gate."""
-        return self._gate("checks", self.checks, self.at_least, False)
+    def to_gate(self, rule: GateRule = "interval") -> Gate:
+        """Return the gate under its own rule or else that of the file."""
+        return self._gate("checks", self.checks, self.at_least, False, rule=self.rule or rule)
 
 
 class CriticalTable(_GateTable):
@@ -186,7 +199,7 @@ class CriticalTable(_GateTable):
     tag: Text = "critical"
     values: list[str] = Field(["yes", "true"], min_length=1)
 
-    def to_gate(self) -> Gate:
+    def to_gate(self, rule: GateRule = "interval") -> Gate:  # noqa: ARG002 - cases are counted under any rule
         """Return the gate."""
         return self._gate("critical", self.tag, 0.0, True, tuple(self.values))
 
@@ -224,6 +237,7 @@ class ProjectTable(_Table):
 class GatesFile(_Table):
     """A whole gates.toml."""
 
+    rule: GateRule = "interval"
     gate: list[AnyGateTable] = []
     project: dict[str, ProjectTable] = {}
 
@@ -278,6 +292,8 @@ def _describe_section(section: str, number: str, error: str, value: Any) -> tupl
     """Describe an error that is not in a setting of a gate."""
     if error == "union_tag_invalid":
         return f"{section}{number}.kind", f"{value['kind']!r}"[:80], ", ".join(TABLES)
+    if section == "rule":
+        return section, f"{value!r}"[:80], ACCEPTED["rule"]
     if section == "project":
         return section, "is not a table", "[[project.NAME.gate]]"
     if error == "extra_forbidden" and "." not in section:

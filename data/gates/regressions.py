@@ -1,21 +1,29 @@
-"""Gates on what changed since the baseline: one paired test a metric, corrected over all of them."""
+"""Gates on what changed since the baseline: one metric is tested alone, those of a family together."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from data.comparison.compare import GOOD_SHARE, match_questions
+from data.comparison.compare import (
+    GOOD_SHARE,
+    QuestionMatch,
+    Side,
+    family_tests,
+    match_questions,
+    paired_side,
+)
 from data.comparison.metric_families import FAMILIES, SHOWN_K, in_family
 from data.comparison.newly_failing import slice_mask
+from data.declarations import HOW_TO_DECLARE
 from data.diagnosis.diagnosis import Diagnosis, passing_of
 from data.gates.thresholds import slice_lacking
 from metrics.gates.gates import Gate, GateResult, judge_regression, unmeasured
-from metrics.metric_registry import bounds_of, declared, is_share, ordered
+from metrics.metric_registry import declared, is_share, ordered
 from metrics.schema.scores import FloatArray
-from metrics.statistics.paired import PairedDifference, holm, paired
+from metrics.statistics.max_t import FamilyTest
 from metrics.statistics.question_means import question_means
 
 __all__ = ["judge_regressions"]
@@ -23,48 +31,38 @@ __all__ = ["judge_regressions"]
 WITH_PASS_RATE = ("headline", "all")  # families that the pass rate belongs to
 
 
-@dataclass(frozen=True)
-class _Comparison:
-    """One metric of a gate, compared with the baseline.
-
-    Attributes:
-        gate: the gate, with the metric in place of its family.
-        written: the gate as the file has it, with the family.
-        change: paired difference; None where nothing could be compared.
-        before: the baseline's mean over the shared questions.
-        reason: what is lacking where nothing could be compared.
-    """
-
-    gate: Gate
-    written: Gate
-    change: PairedDifference | None
-    before: float
-    reason: str = ""
-
-
 def judge_regressions(
-    run: Diagnosis, base: Diagnosis | None, gates: Sequence[Gate]
+    run: Diagnosis, base: Diagnosis | None, gates: Sequence[Gate], primary: str = GOOD_SHARE
 ) -> Mapping[Gate, list[GateResult]]:
-    """Judge every regression gate; p values are corrected over all metrics of all these gates.
+    """Judge every regression gate, with the intervals that a comparison of the two runs shows.
+
+    A gate on one metric is tested alone. In a gate on a family the primary metric is tested alone, the others
+    together by step-down max-T.
 
     Args:
         run: this run.
         base: the baseline, if any.
         gates: those of kind regression.
+        primary: name of the project's primary metric.
     """
     if base is None:
         return {gate: [unmeasured(gate, "there is no baseline", excused=True)] for gate in gates}
     named = {(gate.metric, gate.slice) for gate in gates}
-    comparisons = [
-        _compared(gate, written, run, base) for written in gates for gate in _expand(written, named, base)
-    ]
-    adjusted = holm([comparison.change.p if comparison.change else np.nan for comparison in comparisons])
-    results: dict[Gate, list[GateResult]] = {gate: [] for gate in gates}
-    for comparison, p in zip(comparisons, adjusted, strict=True):
-        results[comparison.written].append(_judged(comparison, float(p)))
-    for gate, of_gate in results.items():
-        if not of_gate:
-            of_gate.append(unmeasured(gate, "the baseline has no value of any of them"))
+    shared = match_questions(base.scored, run.scored)
+    results: dict[Gate, list[GateResult]] = {}
+    for written in gates:
+        family = _expand(written, named, base)
+        reasons = {gate: _lacking(gate, run, base) for gate in family}
+        compared = [gate for gate in family if not reasons[gate]]
+        sides = [_side(gate, run, base, shared) for gate in compared]
+        alone = primary if len(family) > 1 else written.metric
+        judged = {
+            gate: _judged(gate, side, test, _together(sides, alone, gate))
+            for gate, side, test in zip(compared, sides, family_tests(sides, alone), strict=True)
+        }
+        results[written] = [judged.get(gate) or unmeasured(gate, reasons[gate]) for gate in family]
+        if not family:
+            results[written] = [unmeasured(written, "the baseline has no value of any of them")]
     return results
 
 
@@ -87,33 +85,42 @@ def _belongs(metric: str, family: str) -> bool:
     return directed and in_family(metric, family) and ("@" not in metric or metric.endswith(f"@{SHOWN_K}"))
 
 
-def _compared(gate: Gate, written: Gate, run: Diagnosis, base: Diagnosis) -> _Comparison:
-    """Compare one metric with the baseline."""
-    nothing = _Comparison(gate, written, None, np.nan)
+def _lacking(gate: Gate, run: Diagnosis, base: Diagnosis) -> str:
+    """Return why a metric cannot be compared with the baseline; "" where it can."""
     if gate.metric != GOOD_SHARE and _direction(gate.metric) is None:
-        return replace(nothing, reason=f"no direction is declared for {gate.metric}")
+        return f"no direction is declared for {gate.metric}; {HOW_TO_DECLARE}"
     if gate.slice is not None and slice_mask(run.scored, gate.slice) is None:
-        return replace(nothing, reason=slice_lacking(run.scored, gate.slice))
-    now, then = _values(run, gate.metric), _values(base, gate.metric)
-    for values, side in ((then, "the baseline"), (now, "this run")):
-        if not np.isfinite(values).any():
-            return replace(nothing, reason=f"{side} has no value of it")
-    shared = match_questions(base.scored, run.scored)
-    left = _by_question(base, then, gate.slice)[shared.base]
-    right = _by_question(run, now, gate.slice)[shared.other]
-    clusters = base.scored.clusters[shared.base]
-    bounds = (0.0, 1.0) if gate.metric == GOOD_SHARE else bounds_of(gate.metric)
-    change = paired(left, right, clusters, 0, _direction(gate.metric), bounds)
-    both = np.isfinite(left) & np.isfinite(right)
-    return _Comparison(gate, written, change, float(left[both].mean()) if both.any() else np.nan)
+        return slice_lacking(run.scored, gate.slice)
+    for diagnosis, side in ((base, "the baseline"), (run, "this run")):
+        if not np.isfinite(_values(diagnosis, gate.metric)).any():
+            return f"{side} has no value of it"
+    return ""
 
 
-def _judged(comparison: _Comparison, adjusted_p: float) -> GateResult:
-    if comparison.change is None:
-        return unmeasured(comparison.gate, comparison.reason)
-    before = comparison.before if np.isfinite(comparison.before) else None
-    higher = _direction(comparison.gate.metric) is not False
-    return judge_regression(comparison.gate, comparison.change, adjusted_p, higher, before)
+def _side(gate: Gate, run: Diagnosis, base: Diagnosis, shared: QuestionMatch) -> Side:
+    """Compare one metric with the baseline, over the questions of the gate's slice."""
+    then = _by_question(base, _values(base, gate.metric), gate.slice)
+    now = _by_question(run, _values(run, gate.metric), gate.slice)
+    return paired_side(gate.metric, then, now, base.scored, shared)
+
+
+def _together(sides: Sequence[Side], alone: str, gate: Gate) -> int:
+    """Return how many metrics one is tested with, itself among them."""
+    return 1 if gate.metric == alone else sum(side.metric != alone for side in sides)
+
+
+def _judged(gate: Gate, side: Side, test: FamilyTest, n_together: int) -> GateResult:
+    how = f"corrected over {n_together} metrics (step-down max-T)" if n_together > 1 else "tested alone"
+    return judge_regression(
+        gate,
+        side.difference,
+        test.low,
+        test.high,
+        test.p,
+        _direction(gate.metric) is not False,
+        side.base if np.isfinite(side.base) else None,
+        f"paired, sign flips, {how}",
+    )
 
 
 def _values(diagnosis: Diagnosis, metric: str) -> FloatArray:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from data.comparison.compare import GOOD_SHARE, match_questions
 from data.comparison.newly_failing import NewlyFailing, critical_counts, critical_ids, newly_failing
+from data.comparison.primary import primary_metric
+from data.comparison.refusal_pairs import refusal_pairs, refusal_sentence
+from data.declarations import use_declarations
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
+from data.diagnosis.run_checks import check_run
 from data.errors import DataError
 from data.gates.baseline import Baseline, unequal_sides
 from data.gates.config import GateConfig
 from data.gates.regressions import judge_regressions
 from data.gates.thresholds import judge_checks, judge_mean_gate
-from data.scoring.run_store import RunStore
-from data.scoring.sanity import check_run
+from data.scoring.run_store import RunStore, distinct_labels
 from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.gates.gates import Gate, GateResult, GateVerdict, exit_code, judge_critical, overall, unmeasured
 from metrics.gates.wording import gate_sentence, gate_title
+from metrics.sanity.documents import read_first
+from metrics.sanity.rule import Finding
 
 __all__ = ["GateReport", "NewlyFailingCase", "gate_run", "judge_run"]
 
@@ -61,6 +68,7 @@ class GateReport:
         n_repaired: questions that failed in the baseline and pass now.
         warnings: what makes the sides unequal.
         cautions: what the checks on the numbers say to read before trusting them.
+        read_first: those findings of the checks, in full, that must be known before the verdict is read.
     """
 
     run: Run
@@ -75,6 +83,7 @@ class GateReport:
     n_repaired: int = 0
     warnings: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+    read_first: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> GateVerdict:
@@ -111,6 +120,7 @@ class GateReport:
             "n_repaired": self.n_repaired,
             "warnings": list(self.warnings),
             "cautions": list(self.cautions),
+            "read_first": list(self.read_first),
         }
 
 
@@ -123,6 +133,7 @@ def _result(result: GateResult) -> dict[str, Any]:
         "slice": None if gate.slice is None else {gate.slice[0]: gate.slice[1]},
         "threshold": gate.threshold,
         "at_most": gate.at_most,
+        "rule": gate.rule,
         "severity": gate.severity,
         "required": gate.required,
         "reason": gate.reason,
@@ -132,11 +143,13 @@ def _result(result: GateResult) -> dict[str, Any]:
         "high": result.high,
         "n_scored": result.n_scored,
         "n_total": result.n_total,
+        "margin": result.margin,
         "smallest_effect": result.smallest_effect,
         "before": result.before,
         "adjusted_p": result.adjusted_p,
         "obtained": result.obtained,
         "counts": not result.excused,
+        "doubt": result.doubt,
         "sentence": result.sentence,
     }
 
@@ -158,34 +171,39 @@ def gate_run(
         diagnosed: returns the diagnosis of a run at the usual settings, where a caller caches them.
 
     Raises:
-        DataError: the run is known by its means alone, or no gate of its project blocks.
+        DataError: the run is known by its means alone, no gate of its project blocks, or metrics.toml
+            cannot be read.
     """
     if run.means:
         raise DataError(
             f"{run.name} ({run.run_id}) is known by its means alone; accepted: a run with samples"
         )
+    use_declarations(store.workspace, run.project)
     gates = config.gates_for(run.project)
 
     def usual(judged: Run) -> Diagnosis:
         return diagnose(store.scored(judged), DiagnosisSettings(), store.ledger.labels(judged.run_id))
 
-    find, names = diagnosed or usual, store.names()
+    find = diagnosed or usual
+    names = distinct_labels([run] if baseline.run is None else [run, baseline.run], store.names())
     base = None if baseline.run is None else find(baseline.run)
-    report = judge_run(find(run), base, gates, store.summary(run))
+    primary = primary_metric(store.workspace, run.project)
+    findings = check_run(store.scored(run))
+    of_baseline = [] if baseline.run is None else check_run(store.scored(baseline.run))
+    report = judge_run(find(run), base, gates, store.summary(run), primary, findings, of_baseline)
     return replace(
         report,
-        name=names.get(run.run_id, run.name),
+        name=names[run.run_id],
         baseline=baseline,
-        baseline_name="" if baseline.run is None else names.get(baseline.run.run_id, baseline.run.name),
+        baseline_name="" if baseline.run is None else names[baseline.run.run_id],
         source=config.source,
-        cautions=_cautions(store, run),
+        # a column of 0 may be one not computed, so errors and warnings stand beside the verdict
+        cautions=tuple(finding.title for finding in findings if finding.severity in ("error", "warning")),
+        read_first=(
+            *(f"{finding.title}. {finding.message}" for finding in read_first(findings)),
+            *(f"In the baseline: {finding.title}. {finding.message}" for finding in read_first(of_baseline)),
+        ),
     )
-
-
-def _cautions(store: RunStore, run: Run) -> tuple[str, ...]:
-    """List the sanity checks' errors and warnings by title: a column of 0 may be one not computed."""
-    findings = check_run(store.scored(run))
-    return tuple(finding.title for finding in findings if finding.severity in ("error", "warning"))
 
 
 def judge_run(
@@ -193,6 +211,9 @@ def judge_run(
     base: Diagnosis | None,
     gates: tuple[Gate, ...],
     summary: Mapping[str, MetricSummary] | None = None,
+    primary: str = GOOD_SHARE,
+    findings: Sequence[Finding] = (),
+    base_findings: Sequence[Finding] = (),
 ) -> GateReport:
     """Judge a diagnosed run by gates, against a diagnosed baseline where there is one.
 
@@ -201,8 +222,11 @@ def judge_run(
         base: the baseline, if any.
         gates: the gates.
         summary: the run's metric summaries over all its questions, where a caller has them.
+        primary: name of the project's primary metric, which a gate on a family tests alone.
+        findings: of the sanity checks on the run.
+        base_findings: of the sanity checks on the baseline.
     """
-    changes = judge_regressions(run, base, [gate for gate in gates if gate.kind == "regression"])
+    changes = judge_regressions(run, base, [gate for gate in gates if gate.kind == "regression"], primary)
     results: list[GateResult] = []
     for gate in gates:
         if gate.kind == "regression":
@@ -213,6 +237,9 @@ def judge_run(
             results.append(judge_checks(gate, run, base))
         else:
             results.append(judge_mean_gate(gate, run, summary))
+    results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]
+    if base is not None:
+        results = [_with_doubt_of_baseline(result, base, base_findings) for result in results]
     worded = tuple(replace(result, sentence=gate_sentence(result)) for result in results)
     baseline = Baseline(base.scored.run if base else None, "")
     if base is None:
@@ -229,8 +256,38 @@ def judge_run(
         int(failing.samples.sum()),
         failing.compared,
         failing.repaired,
-        tuple(unequal_sides(base, run)),
+        (*unequal_sides(base, run), *_refused_in_one_run(base, run, worded)),
     )
+
+
+def _doubt(result: GateResult, side: Diagnosis, findings: Sequence[Finding]) -> str:
+    """Return why the checks doubt what a gate was judged by; "" where they do not, or nothing was judged."""
+    gate = result.gate
+    if gate.kind == "checks" or result.mean is None:
+        return ""
+    by_pass_rate = gate.kind == "critical" or gate.metric == GOOD_SHARE
+    doubts = (
+        pass_rate_doubts(side, findings)
+        if by_pass_rate
+        else metric_doubts(side.scored, findings, gate.metric)
+    )
+    return "; ".join(finding.clause for finding in doubts)
+
+
+def _with_doubt_of_baseline(result: GateResult, base: Diagnosis, findings: Sequence[Finding]) -> GateResult:
+    compared = result.gate.kind in ("regression", "critical")
+    doubt = _doubt(result, base, findings) if compared else ""
+    if not doubt:
+        return result
+    return replace(result, doubt="; ".join(filter(None, [result.doubt, f"in the baseline: {doubt}"])))
+
+
+def _refused_in_one_run(base: Diagnosis, run: Diagnosis, results: Sequence[GateResult]) -> list[str]:
+    """Return a sentence for each metric of a change that lost pairs because one run refused."""
+    changed = [result.gate.metric for result in results if result.gate.kind == "regression"]
+    shared = match_questions(base.scored, run.scored)
+    pairs = refusal_pairs(base, run, (shared.base, shared.other), list(dict.fromkeys(changed)))
+    return [refusal_sentence(lost) for lost in pairs]
 
 
 def _critical(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResult:

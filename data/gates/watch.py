@@ -7,6 +7,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -20,6 +21,7 @@ from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.scoring.run_store import RunStore
 from data.store.read_only import must_write
+from data.store.stored_file import replace_file
 from data.store.workspace import Run
 from data.store.write_run import ImportedRun
 from metrics.schema.scores import MetricsError
@@ -154,13 +156,9 @@ class Memory:
 
     def _save(self) -> None:
         text = json.dumps({"files": self.files, "contents": sorted(self.contents)})
-        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}")
-        try:
+        with suppress(OSError):  # the watch goes on; after a restart it reads the files again
             self.path.parent.mkdir(exist_ok=True)
-            temporary.write_text(text, encoding="utf-8")
-            temporary.replace(self.path)
-        except OSError:
-            temporary.unlink(missing_ok=True)  # the watch goes on; after a restart it reads the files again
+            replace_file(self.path, text.encode())
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from data.cases.export import native_record
 from data.errors import DataError, ValidationErrors
 from data.generation.oracle_context import GoldTexts, oracle_documents
 from data.importers.load import import_parsed_runs
-from data.judge.reply import ReplyError
+from data.judge.reply_model import ReplyError
 from data.judge.requests import Request, Sample, TaskSample, Workflow
 from data.prompts.message import Document, JudgedCase, case_message
 from data.prompts.prompt import Prompt, load_prompt

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from data.errors import InputError, ValidationErrors
 from data.importers.formats import inspectorraget, native, pipelines, ragas, ragchecker, table, trec, versions
 from data.importers.formats.qrels import Qrels, read_qrels, with_qrels
-from data.importers.parsing.columns import guessed_fields
+from data.importers.parsing.field_names import guessed_fields
 from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.json_rows import SeveralListsError
+from data.importers.parsing.limits import LIFT
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, container, open_table
 from data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["FORMATS", "Importer", "detect", "read_runs"]
 
+SHOWN_QUESTIONS = 5
 Read = Callable[[InputFile, Options, ValidationErrors], list[ParsedRun]]
 
 
@@ -64,8 +67,12 @@ DOCUMENT_FORMATS: Mapping[str, Callable[[object], bool]] = {
 }
 
 
-def detect(source: InputFile) -> str:
+def detect(source: InputFile, rows: str = "") -> str:
     """Return the format of a file, detected from its content: a key of FORMATS.
+
+    Args:
+        source: the file.
+        rows: name of the list of rows to look at in a JSON document that holds several.
 
     Raises:
         InputError: the file cannot be opened, or nothing in it reads as a question.
@@ -73,7 +80,7 @@ def detect(source: InputFile) -> str:
     if trec.is_trec(_first_lines(source)):
         return "trec"
     kind = container(source)
-    if kind == "json":
+    if kind == "json" and not rows:
         document = source.document()
         for name, fits in DOCUMENT_FORMATS.items():
             if fits(document):
@@ -81,11 +88,11 @@ def detect(source: InputFile) -> str:
         if isinstance(document, dict) and isinstance(document.get("samples"), list):
             return "native"
     errors = ValidationErrors(source.name)
-    rows_table = open_table(source, errors)
-    rows = [row for _, row in rows_table.head if isinstance(row, dict)]
-    if not rows and errors.total:
+    rows_table = open_table(source, errors, rows=rows)
+    objects = [row for _, row in rows_table.head if isinstance(row, dict)]
+    if not objects and errors.total:
         errors.raise_if_any()
-    if rows and ragchecker.is_ragchecker(rows[0]):
+    if objects and ragchecker.is_ragchecker(objects[0]):
         return "ragchecker"
     return _by_columns(rows_table, source)
 
@@ -136,17 +143,30 @@ def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> 
         errors.raise_if_any()
         raise source.error("holds no records", FORMATS[name].accepts)
     qrels = None if options.qrels is None else read_qrels(options.qrels)
+    for file in filter(None, (source, options.qrels)):
+        file.remark_repeated_keys(errors)
     several = len(runs) > 1
-    return [_with_options(run, options, qrels, several, errors) for run in _distinctly_named(runs)]
+    runs = [_with_options(run, options, qrels, several, errors) for run in _distinctly_named(runs)]
+    return [replace(run, records=_limited(run.records, source)) for run in runs]
+
+
+def _limited(records: Iterable[Record], source: InputFile) -> Iterator[Record]:
+    limit = source.limits.samples
+    for count, record in enumerate(records):
+        if count == limit:
+            raise source.error(f"holds more than {limit:,} samples", f"at most {limit:,} a run{LIFT}")
+        yield record
 
 
 def _format_of(source: InputFile, options: Options) -> str:
     if options.format != "auto":
         return options.format
     if not options.mapping:
-        return detect(source)
+        return detect(source, options.rows)
     try:
-        detected = detect(source)
+        detected = detect(source, options.rows)
+    except SeveralListsError:
+        raise
     except InputError:
         return "table"  # the mapping may name the question that was not found
     return "table" if detected == "native" else detected
@@ -170,8 +190,8 @@ def _distinctly_named(runs: list[ParsedRun]) -> list[ParsedRun]:
 def _with_options(
     run: ParsedRun, options: Options, qrels: Qrels | None, several: bool, errors: ValidationErrors
 ) -> ParsedRun:
-    records = run.records if qrels is None else with_qrels(run.records, qrels)
-    notes = run.notes if qrels is None else (*run.notes, *_unanswered(run, qrels))
+    if qrels is not None:
+        run = _labelled(run, options, qrels)
     name, named_by_content = run.name, run.named_by_content
     if options.name:
         name = f"{options.name} {run.name}" if several else options.name
@@ -180,8 +200,7 @@ def _with_options(
         run,
         name=name,
         named_by_content=named_by_content,
-        records=() if run.means else _not_empty(records, errors),
-        notes=notes,
+        records=() if run.means else _not_empty(run.records, errors),
         config={**run.config, **options.config},
         dataset=options.dataset or run.dataset,
         dataset_version=options.dataset_version or run.dataset_version,
@@ -189,18 +208,34 @@ def _with_options(
     )
 
 
-def _unanswered(run: ParsedRun, qrels: Qrels) -> list[str]:
-    """Return a note on judged questions that the run lacks, if that is known without reading it twice."""
-    if not isinstance(run.records, list):
-        return []
-    question_ids = {str(record["question_id"]) for _, record in run.records}
-    left = len(qrels.keys() - question_ids)
-    if not left:
-        return []
-    return [
-        f"judged questions that the run does not have: {left:,}; they are left out of the means, as "
-        "trec_eval does without -c"
-    ]
+def _labelled(run: ParsedRun, options: Options, qrels: Qrels) -> ParsedRun:
+    """Return a run with relevance labels; judged questions without results are told, or added as empty lists.
+
+    Which those are is known only where the records are held and were read whole.
+    """
+    records, notes = run.records, run.notes
+    if isinstance(records, list) and options.limit is None:
+        present = {str(record["question_id"]) for _, record in records}
+        lacking = [question for question in qrels if question not in present]
+        if lacking:
+            notes = (*notes, _unanswered(lacking, len(qrels), options.all_topics))
+        if lacking and options.all_topics:
+            texts = trec.read_queries(options.queries) if options.queries else {}
+            records = records + [
+                (1, {"question_id": question, "question": texts.get(question, question), "retrieved": []})
+                for question in lacking
+            ]
+    return replace(run, records=with_qrels(records, qrels), notes=notes)
+
+
+def _unanswered(lacking: Sequence[str], judged: int, counted: bool) -> str:
+    shown = ", ".join(lacking[:SHOWN_QUESTIONS]) + (" ..." if len(lacking) > SHOWN_QUESTIONS else "")
+    treated = (
+        "counted as empty lists, as trec_eval -c does"
+        if counted
+        else "left out of the means, as trec_eval does; --all-topics counts them as empty lists"
+    )
+    return f"judged questions without results: {len(lacking):,} of {judged:,} ({shown}); {treated}"
 
 
 def _not_empty(records: Iterable[Record], errors: ValidationErrors) -> Iterator[Record]:

@@ -71,7 +71,7 @@ def preview(source: InputFile, options: Options, limit: int = PREVIEW_RECORDS) -
     records_by_run = [list(islice(run.records, limit + 1)) for run in runs]
     records = list(chain.from_iterable(records_by_run))
     previews = tuple(
-        PreviewRun(run.name, len(run_records), run.notes, tuple(run.means))
+        PreviewRun(run.name, len(run_records), (*run.notes, *errors.notes), tuple(run.means))
         for run, run_records in zip(runs, records_by_run, strict=True)
     )
     filled = {name: sum(_fills(record, name) for _, record in records) for name in FIELDS}

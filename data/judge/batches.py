@@ -104,10 +104,16 @@ def _read(reply: Reply, request: Request) -> tuple[CallStatus, str, Any]:
 
 
 class BatchRound:
-    """Sends many requests at once and waits for their results."""
+    """Sends many requests at once and waits for their results.
 
-    def __init__(self, claude: Claude, ledger: Ledger, keep: Keep, stopped: Callable[[], bool]) -> None:
+    Invalid replies are asked for once more, unless all are invalid and `stop_after` or more.
+    """
+
+    def __init__(
+        self, claude: Claude, ledger: Ledger, keep: Keep, stopped: Callable[[], bool], stop_after: int = 0
+    ) -> None:
         self.claude, self.ledger, self.keep, self.stopped = claude, ledger, keep, stopped
+        self.stop_after = stop_after
         self.host = service_host(claude.settings)
         self._lost: set[int] = set()
 
@@ -120,10 +126,13 @@ class BatchRound:
         for repairing in (False, True):
             replies, ended = await self._replies(waiting, requests, repairing)
             repairs: dict[str, Any] = {}
+            read = {key: _read(reply, requests[key]) for key, reply in replies.items()}
+            valid = sum(status != "invalid" for status, _, _ in read.values())
+            hopeless = not valid and 0 < self.stop_after <= len(replies)
             for key, reply in replies.items():
                 spent[key] = spent[key].more(usage_of(reply.message), settings.model, 1, batch=True)
-                status, reason, payload = _read(reply, requests[key])
-                if status == "invalid" and not repairing:
+                status, reason, payload = read[key]
+                if status == "invalid" and not repairing and not hopeless:
                     repairs[key] = repaired(waiting[key], reply.message, reason)
                     continue
                 calls[key] = call_of(requests[key], settings.judge, (status, reason, payload), spent[key])

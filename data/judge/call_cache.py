@@ -11,9 +11,10 @@ from dataclasses import asdict
 from typing import Any
 
 from data.judge.client import Claude, JudgeStoppedError
-from data.judge.limits import Budget, StoppedError, most_cost
-from data.judge.progress import Progress
-from data.judge.requests import FINAL, ModelCall, Request, Usage, request_key
+from data.judge.limits import Budget, FaultStreak, StoppedError, most_cost
+from data.judge.messages import again
+from data.judge.progress import JobSpec, Progress
+from data.judge.requests import ModelCall, Request, Usage, request_key
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now
 
@@ -117,12 +118,25 @@ KEEP_TRIES = 3
 class CachedCalls:
     """Makes the calls of a job within its budget, or takes them from the cache."""
 
-    def __init__(self, claude: Claude, cache: CallCache, budget: Budget, progress: Progress) -> None:
-        self.claude, self.cache, self.budget, self.progress = claude, cache, budget, progress
+    def __init__(self, claude: Claude, cache: CallCache, spec: JobSpec, progress: Progress) -> None:
+        self.claude, self.cache, self.spec, self.progress = claude, cache, spec, progress
+        self.budget = Budget(spec.budget_usd)
+        self.streak = FaultStreak(spec.stop_after)
+        self.too_dear: float | None = None  # the most that a call can cost which the budget did not allow
+        self._made: set[str] = set()  # in this job, so that none is made again twice
         self._in_flight: dict[str, asyncio.Future[ModelCall | None]] = {}
 
+    @property
+    def ended(self) -> bool:
+        """Whether no further call is made: the budget does not allow it, or too many failed alike."""
+        return self.too_dear is not None or bool(self.streak.reason)
+
+    def settles(self, call: ModelCall) -> bool:
+        """Whether a stored call is taken as it is."""
+        return self.spec.settles(call, call.key in self._made)
+
     async def answer(self, request: Request) -> ModelCall | None:
-        """Return the call of a request; None where the budget or a stop does not allow it.
+        """Return the call of a request; None where the budget, a stop or too many faults do not allow it.
 
         Raises:
             JudgeStoppedError: no further request can succeed.
@@ -147,17 +161,22 @@ class CachedCalls:
 
     async def _cached_or_sent(self, request: Request, key: str) -> ModelCall | None:
         cached = self.cache.find([key]).get(key)
-        if cached is not None and cached.status in FINAL:
+        if cached is not None and self.settles(cached):
             self.progress.cached += 1
             return cached
+        request = request if cached is None else again(request, cached)
         amount = most_cost(request, self.claude.settings.model)
+        if self.streak.reason:
+            return None
         if not await self.budget.reserve(amount):
+            self.too_dear = amount
             return None
         cost = 0.0
         try:
             call = await self.claude.ask(request)
             cost = call.cost_usd or 0.0
             self.progress.pay(call)
+            self.streak.note(call)
             await self.keep(request, call)
             return call
         except StoppedError:
@@ -175,6 +194,7 @@ class CachedCalls:
         for tries_left in reversed(range(KEEP_TRIES)):
             try:
                 self.cache.keep(request, call, origin)
+                self._made.add(call.key)
                 return
             except sqlite3.Error as error:
                 if not tries_left:

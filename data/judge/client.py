@@ -48,6 +48,7 @@ __all__ = [
 
 TRIES = 6
 HOPELESS = 12  # broken connections before the first reply that end the job
+MOST_PAUSES = 16  # in a row for a rate limit or overload, minutes in all, that end the job
 GONE = "the service does not have it any more"
 NO_KEY = (
     "no API key: set ANTHROPIC_API_KEY in the environment of the command or of the dashboard; "
@@ -220,6 +221,8 @@ class Claude:
             return "error", "the connection broke", True
         if code in (429, 529):
             self.limiter.slow_down(_retry_after(error))
+            if self.limiter.pauses >= MOST_PAUSES:
+                raise JudgeStoppedError(self._sentence(error)) from error
             return (
                 "overloaded",
                 "the service was overloaded" if code == 529 else "the rate limit was met",
@@ -243,6 +246,12 @@ class Claude:
             model = self.settings.model.name
             return (
                 f"{where} does not know the model {model!r}, or is no such service; name another with --model"
+            )
+        if code in (429, 529):
+            cause = "is overloaded" if code == 529 else "keeps answering with its rate limit"
+            return (
+                f"{where} {cause}: no reply in {self.limiter.pauses} pauses; what is finished is kept, "
+                "and the same command goes on from there"
             )
         if code in (402, 403) or "credit balance" in str(error):
             return f"{where} will not serve this key ({code}: {_service_message(error)})"

@@ -13,9 +13,9 @@ from pydantic import field_validator
 
 from data.diagnosis.diagnosis import HumanLabels
 from data.errors import DataError, WorkspaceError
-from data.judge.evaluation import EvaluationTask, judged_case
+from data.judge.evaluation import EvaluationTask, ReferenceWay, judged_case
 from data.judge.prices import Model
-from data.judge.reply import Instruction, ReplyObject, misfit, validate_reply, wire_schema
+from data.judge.reply_model import Instruction, ReplyObject, misfit, validate_reply, wire_schema
 from data.judge.requests import JudgeTask, Request, TaskSample, Workflow
 from data.labels.reviewed_cases import annotator_name
 from data.prompts.message import evaluator_message
@@ -289,7 +289,12 @@ def own_prompts(workspace: Workspace) -> Path:
 
 
 def judge_task(
-    workspace: Workspace, project: str, model: Model, evaluator: str = "", prompts: str | None = None
+    workspace: Workspace,
+    project: str,
+    model: Model,
+    evaluator: str = "",
+    prompts: str | None = None,
+    reference: ReferenceWay = "apart",
 ) -> JudgeTask:
     """Return the task of a judge job.
 
@@ -299,6 +304,7 @@ def judge_task(
         model: the judge.
         evaluator: name of one, "" for the evaluation of the answers.
         prompts: folder with the user's own prompts; the workspace's where left out.
+        reference: whether the reference answer has a request of its own; an evaluator is always shown it.
 
     Raises:
         DataError: no such folder, or no such evaluator.
@@ -308,4 +314,4 @@ def judge_task(
         raise DataError(f"prompts {prompts}: no such folder; accepted: one with reading.md and the like")
     if evaluator:
         return EvaluatorTask.of(find_evaluator(Ledger(workspace.ledger_path), project, evaluator), folder)
-    return EvaluationTask.of(model.window, folder)
+    return EvaluationTask.of(model.window, folder, reference)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections.abc import Callable
 from types import TracebackType
 
 from data.judge.messages import reply_limit
 from data.judge.prices import Model
-from data.judge.requests import Request, Usage
+from data.judge.requests import ModelCall, Request, Usage
 
 __all__ = [
     "Budget",
     "ConcurrencyLimiter",
+    "FaultStreak",
     "StoppedError",
     "backoff",
     "most_cost",
+    "small_budget",
 ]
 
 BACKOFF_SECONDS, LONGEST_SECONDS = 0.5, 60.0
@@ -41,7 +44,7 @@ class ConcurrencyLimiter:
         self.allowed = float(most)
         self._in_flight = 0
         self._replies = 0
-        self._pauses = 0
+        self.pauses = 0  # in a row, without a reply between them
         self._paused_until = 0.0
         self._free = asyncio.Condition()
 
@@ -72,7 +75,7 @@ class ConcurrencyLimiter:
 
     def answered(self) -> None:
         """Count a reply."""
-        self._pauses = 0
+        self.pauses = 0
         self._replies += 1
         if self._replies >= EASE_AFTER and self.allowed < self.most:
             self._replies, self.allowed = 0, min(self.allowed + 1, float(self.most))
@@ -84,10 +87,10 @@ class ConcurrencyLimiter:
             seconds: the service's Retry-After; None where it sent none.
         """
         if self._paused_until <= _now():  # several in one burst count once
-            self._pauses += 1
+            self.pauses += 1
             self.allowed = max(self.allowed / 2, 1.0)
         self._replies = 0
-        pause = min(seconds, LONGEST_RETRY_AFTER) if seconds is not None else backoff(self._pauses)
+        pause = min(seconds, LONGEST_RETRY_AFTER) if seconds is not None else backoff(self.pauses)
         self._paused_until = max(self._paused_until, _now() + pause)
 
 
@@ -111,6 +114,43 @@ def most_cost(request: Request, model: Model) -> float:
     reply = reply_limit(request, model)
     usage = Usage(output_tokens=reply, cache_write_tokens=text // BYTES_A_TOKEN + reply)
     return SENDS * (model.cost(usage) or 0.0)
+
+
+def small_budget(budget: float, most: float) -> str:
+    """Return the sentence about a budget that is smaller than the most that one call can cost, in USD."""
+    least = math.ceil(most * 1e4) / 1e4
+    return (
+        f"the budget of ${budget:.4f} is smaller than the most that one call can cost, ${least:.4f} (the "
+        f"longest reply, asked for twice); accepted: --budget {least:.4f} or more"
+    )
+
+
+class FaultStreak:
+    """Counts equal faults in a row among the calls of a job: what fails alike so often will go on failing."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.length = 0
+        self._last: ModelCall | None = None
+
+    def note(self, call: ModelCall) -> None:
+        """Count a call that came back."""
+        same = self._last is not None and _fault(self._last) == _fault(call)
+        self.length = 0 if call.status == "scored" else self.length + 1 if same else 1
+        self._last = call
+
+    @property
+    def reason(self) -> str:
+        """Why the job ends; "" while it goes on."""
+        if self._last is None or not self.most or self.length < self.most:
+            return ""
+        status = self._last.status.replace("_", " ")
+        return f"{self.length:,} calls in a row ended alike, {status} ({self._last.reason})"
+
+
+def _fault(call: ModelCall) -> str:
+    """Return what makes two faults equal; the reasons of invalid replies quote them, and so always differ."""
+    return call.reason if call.status == "error" else call.status
 
 
 class Budget:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from data.judge.prices import Model
-from data.judge.reply import ReplyError
+from data.judge.reply_model import ReplyError
 from data.judge.requests import ModelCall, Request, Usage, request_key
 from data.store.judge_results import CallStatus
 
@@ -17,6 +17,7 @@ __all__ = [
     "KEYS",
     "ClientSettings",
     "Spent",
+    "again",
     "as_message",
     "call_of",
     "message_params",
@@ -86,6 +87,11 @@ def reply_limit(request: Request, model: Model) -> int:
     return min(wanted, MOST_REPLY, model.most_output)
 
 
+def again(request: Request, earlier: ModelCall) -> Request:
+    """Return a request to be sent anew; where its reply was cut off, the next one may be the longest."""
+    return replace(request, expected_tokens=MOST_REPLY) if earlier.status == "truncated" else request
+
+
 def read_message(message: Mapping[str, Any], request: Request) -> tuple[CallStatus, str, Any]:
     """Return status, reason and checked reply of a message of the service."""
     stop = message.get("stop_reason")
@@ -134,7 +140,8 @@ def call_of(
     """Return the call to store, from what the last reply was read as."""
     status, reason, payload = read
     if status == "invalid":
-        reason = f"no valid reply after a second attempt: {reason}"
+        attempt = "a second" if spent.asked > 1 else "the first"
+        reason = f"no valid reply after {attempt} attempt: {reason}"
     key = request_key(request, judge)
     return ModelCall(key, status, reason, payload, spent.usage, seconds, spent.asked, False, spent.cost_usd)
 

@@ -11,25 +11,47 @@ import numpy as np
 
 from data.chunking.tokens import count_tokens
 from data.errors import DataError
+from data.judge.bias.self_preference import self_preference
 from data.judge.call_cache import CallCache
 from data.judge.client import count_on_service
+from data.judge.evaluation import EvaluationTask
+from data.judge.limits import most_cost, small_budget
 from data.judge.messages import ClientSettings
 from data.judge.prices import PriceTable
 from data.judge.progress import JobSpec
-from data.judge.requests import FINAL, JudgeTask, Request, TaskSample, Usage, request_key
+from data.judge.requests import JudgeTask, ModelCall, Request, TaskSample, Usage, Workflow, request_key
 from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run, Workspace
 from metrics.schema.scores import IntArray
 
-__all__ = ["JudgePlan", "choose_rows", "plan_task"]
+__all__ = ["JudgePlan", "OtherWay", "choose_rows", "plan_task"]
 
 MEASURED_REQUESTS = 100  # texts whose tokens are counted; the others are estimated by their length
 TOKENS_FOR_ONE = 1.3  # tokens of the models per token of the bundled tokenizer, from its English and Chinese
 READ_AT_ONCE = 256
 COUNTED_REQUESTS = 5
 STRATA = ("query_type", "answerable")
+
+
+@dataclass(frozen=True)
+class OtherWay:
+    """What an evaluation would take with the reference answer shown the other way.
+
+    Attributes:
+        reference: "apart" or "along".
+        calls: calls to make.
+        input_tokens: of these calls.
+        output_tokens: of these calls.
+        cost_usd: None where the model has no price.
+    """
+
+    reference: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
 
 
 @dataclass(frozen=True)
@@ -45,13 +67,18 @@ class JudgePlan:
         nothing: of them, those with nothing to judge.
         cached: of them, those whose first call is in the ledger.
         alike: of them, those with the same request as another that is still to be sent.
-        calls: calls to make; a context that does not fit the model's window takes more.
+        calls: calls to make.
+        follow_ups: of them, those that go on with a sample, as where documents do not fit the window.
         input_tokens: of these calls.
         output_tokens: of these calls.
         cost_usd: None where the model has no price.
         method: how the tokens were obtained.
         price_date: of the price table.
         batch: whether at the price of batches.
+        most_call_usd: the most that one of the calls can cost; a smaller budget may end before it.
+        notes: what should be known before it is started, in sentences.
+        reference: when an evaluation shows the reference answer: "apart" or "along"; "" for other tasks.
+        other_way: what the other of the two would take; None where it would be the same.
     """
 
     run_id: str
@@ -63,12 +90,17 @@ class JudgePlan:
     cached: int
     alike: int
     calls: int
+    follow_ups: int
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
     method: str
     price_date: str
     batch: bool
+    most_call_usd: float | None = None
+    notes: tuple[str, ...] = ()
+    reference: str = ""
+    other_way: OtherWay | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values."""
@@ -76,7 +108,11 @@ class JudgePlan:
 
 
 def choose_rows(
-    scored: ScoredRun, limit: int | None = None, sample: int | None = None, seed: int = 0
+    scored: ScoredRun,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    among: Sequence[int] | None = None,
 ) -> list[int]:
     """Choose the rows of a run to judge.
 
@@ -85,6 +121,7 @@ def choose_rows(
         limit: number of samples from the start.
         sample: number drawn at random, in proportion to query types and answerability.
         seed: of the draw.
+        among: rows to choose from; all where left out.
 
     Raises:
         DataError: a number below 1, or both.
@@ -94,13 +131,15 @@ def choose_rows(
     for name, number in (("limit", limit), ("sample", sample)):
         if number is not None and number < 1:
             raise DataError(f"{name}: {number}; accepted: a whole number of 1 or more")
-    if sample is None or sample >= scored.n:
-        return list(range(scored.n if limit is None else min(limit, scored.n)))
+    rows = np.arange(scored.n, dtype=np.int64) if among is None else np.array(among, dtype=np.int64)
+    if sample is None or sample >= len(rows):
+        return [int(row) for row in rows[:limit]]
     codes = np.zeros(scored.n, dtype=np.int64)
     for slices in scored.slices:
         if slices.name in STRATA:
             codes = codes * len(slices.labels) + slices.codes
-    return sorted(_stratified(np.unique(codes, return_inverse=True)[1], sample, seed))
+    drawn = _stratified(np.unique(codes[rows], return_inverse=True)[1], sample, seed)
+    return sorted(int(rows[at]) for at in drawn)
 
 
 def _stratified(strata: IntArray, sample: int, seed: int) -> list[int]:
@@ -124,7 +163,7 @@ def plan_task(
     prices: PriceTable,
     count: bool = False,
 ) -> JudgePlan:
-    """Estimate what a job would take.
+    """Estimate what a job would take, an evaluation of answers in both ways of showing the reference.
 
     Args:
         workspace: of the run.
@@ -135,22 +174,38 @@ def plan_task(
         prices: of the models.
         count: whether the service counts the tokens of a few requests, which is free; else none is sent.
     """
-    tally = _Tally()
+    plan = _plan(workspace, run, task, settings, spec, prices, count)
+    if not isinstance(task, EvaluationTask):
+        return plan
+    other = _plan(workspace, run, task.other_way, settings, spec, prices, count)
+    same = (other.calls, other.input_tokens) == (plan.calls, plan.input_tokens)  # no sample has a reference
+    other_way = OtherWay(
+        task.other_way.reference, other.calls, other.input_tokens, other.output_tokens, other.cost_usd
+    )
+    return replace(plan, reference=task.reference, other_way=None if same else other_way)
+
+
+def _plan(
+    workspace: Workspace,
+    run: Run,
+    task: JudgeTask,
+    settings: ClientSettings,
+    spec: JobSpec,
+    prices: PriceTable,
+    count: bool,
+) -> JudgePlan:
+    tally = _Tally(settings, spec)
     stored = StoredSamples(workspace.samples_path(run.run_id))
     with CallCache.open(Ledger(workspace.ledger_path)) as cache:
         for start in range(0, len(spec.rows), READ_AT_ONCE):
             rows = [int(row) for row in spec.rows[start : start + READ_AT_ONCE]]
             samples = stored.read(rows, task.columns)
-            first = [
-                next(task.workflow(TaskSample(row, 0, sample)), None)
+            workflows = [
+                task.workflow(TaskSample(row, attempt, sample))
                 for row, sample in zip(rows, samples, strict=True)
+                for attempt in range(spec.repeats)
             ]
-            requests = [request for request in first if request is not None]
-            tally.nothing += (len(first) - len(requests)) * spec.repeats
-            repeated = [
-                replace(request, attempt=attempt) for request in requests for attempt in range(spec.repeats)
-            ]
-            tally.add([(request_key(request, settings.judge), request) for request in repeated], cache)
+            tally.add(workflows, cache)
     plan = JudgePlan(
         run_id=run.run_id,
         kind=task.kind,
@@ -161,13 +216,19 @@ def plan_task(
         cached=tally.cached,
         alike=tally.alike,
         calls=len(tally.sizes),
+        follow_ups=tally.follow_ups,
         input_tokens=0,
         output_tokens=sum(size.reply for size in tally.sizes),
         cost_usd=None,
         method="estimated by the bundled tokenizer and the length of the answers",
         price_date=prices.date,
         batch=spec.batch,
+        most_call_usd=tally.most_call_usd,
     )
+    notes = _notes(plan, settings, spec, prices)
+    judges = not task.kind.startswith("answer:")  # what a model generates it does not judge
+    own_model = self_preference(run.config, settings.model.name) if judges else ""
+    plan = replace(plan, notes=tuple(filter(None, [own_model, *notes])))
     rate = _tokens_per_character(tally.requests)
     if not (count and tally.requests):
         return _priced(plan, tally.sizes, rate, settings)
@@ -196,30 +257,79 @@ class _Size:
 class _Tally:
     """Counts of the requests of a plan."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: ClientSettings, spec: JobSpec) -> None:
+        self.settings, self.spec = settings, spec
         self.nothing = 0
         self.cached = 0
         self.alike = 0
+        self.follow_ups = 0
+        self.most_call_usd: float | None = None
         self.sizes: list[_Size] = []
         self.requests: list[Request] = []
         self._is_cached: dict[str, bool] = {}  # by key of every request so far
 
-    def add(self, keyed: Sequence[tuple[str, Request]], cache: CallCache) -> None:
-        """Count requests by key: cached ones, those like an earlier one, and those to send."""
-        fresh = [key for key, _ in keyed if key not in self._is_cached]
-        cached = {key for key, call in cache.find(fresh).items() if call.status in FINAL}
-        for key, request in keyed:
-            if key in self._is_cached:
-                self.cached += self._is_cached[key]
-                self.alike += not self._is_cached[key]
-                continue
-            self._is_cached[key] = key in cached
-            if key in cached:
-                self.cached += 1
-                continue
-            self.sizes.append(_Size(len(_sent_text(request)), request.expected_tokens))
-            if len(self.requests) < MEASURED_REQUESTS:
-                self.requests.append(request)
+    def add(self, workflows: Sequence[Workflow], cache: CallCache) -> None:
+        """Count the requests of samples: in step the first ones, then those that go on with a sample."""
+        first = [(workflow, next(workflow, None)) for workflow in workflows]
+        waiting = [(workflow, request) for workflow, request in first if request is not None]
+        self.nothing += len(first) - len(waiting)
+        counts_samples = True
+        while waiting:
+            keyed = [(request_key(request, self.settings.judge), request) for _, request in waiting]
+            calls = cache.find(key for key, _ in keyed)
+            stored = {key: call for key, call in calls.items() if self.spec.settles(call)}
+            for key, request in keyed:
+                self._count(key, request, key in stored, counts_samples)
+            counts_samples = False
+            following = [
+                (workflow, _following(workflow, request, stored.get(key)))
+                for (workflow, _), (key, request) in zip(waiting, keyed, strict=True)
+            ]
+            waiting = [(workflow, request) for workflow, request in following if request is not None]
+
+    def _count(self, key: str, request: Request, is_cached: bool, first: bool) -> None:
+        """Count a request: cached, like an earlier one, or to send; the first two are counted by sample."""
+        seen = key in self._is_cached
+        was_cached = self._is_cached.setdefault(key, is_cached)
+        self.cached += first and was_cached
+        self.alike += first and seen and not was_cached
+        if seen or was_cached:
+            return
+        self.follow_ups += not first
+        self.sizes.append(_Size(len(_sent_text(request)), request.expected_tokens))
+        if self.settings.model.bands:
+            factor = self.settings.model.batch_factor if self.spec.batch else 1.0
+            self.most_call_usd = max(
+                self.most_call_usd or 0.0, most_cost(request, self.settings.model) * factor
+            )
+        if len(self.requests) < MEASURED_REQUESTS:
+            self.requests.append(request)
+
+
+def _following(workflow: Workflow, request: Request, stored: ModelCall | None) -> Request | None:
+    """Return what is asked after a request: by its stored call, else by the reply that may be expected."""
+    if request.expected_reply is None and (stored is None or stored.status == "scored"):
+        return None
+    expected = ModelCall("", "scored", payload=request.expected_reply)
+    try:
+        return workflow.send(stored or expected)
+    except StopIteration:
+        return None
+
+
+def _notes(plan: JudgePlan, settings: ClientSettings, spec: JobSpec, prices: PriceTable) -> list[str]:
+    """Return what should be known before a job is started."""
+    notes = []
+    model = settings.model
+    if not model.bands:
+        notes.append(
+            f"the price of {model.name} is not known, so its cost is neither estimated nor counted, and no "
+            f"budget can hold; a window of {model.window:,} tokens is assumed; known: "
+            f"{', '.join(prices.models)}, and those of a model_prices.json in the workspace"
+        )
+    if spec.budget_usd is not None and (plan.most_call_usd or 0.0) > spec.budget_usd:
+        notes.append(small_budget(spec.budget_usd, plan.most_call_usd or 0.0))
+    return notes
 
 
 def _sent_text(request: Request) -> str:

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from data.judge.requests import ModelCall
-from data.store.judge_results import TaskResult
+from data.judge.requests import FINAL, ModelCall
+from data.store.judge_results import CallStatus, TaskResult
 
-__all__ = ["JobSpec", "Progress"]
+__all__ = ["AGAIN", "STOP_AFTER", "JobSpec", "Progress"]
+
+AGAIN: tuple[CallStatus, ...] = ("invalid", "refused", "truncated", "context_exceeded")
+STOP_AFTER = 20  # equal faults in a row that end a job
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,10 @@ class JobSpec:
         limit: number of samples from the start, where the rows were chosen that way.
         sample: number drawn at random, where the rows were chosen that way.
         prompts: folder of the user's own prompts, if any.
+        again: of AGAIN, the failures of earlier jobs that are asked for anew.
+        stop_after: equal faults in a row that end the job; 0 for no such end.
+        reference: when an evaluation shows the reference answer, "apart" or "along".
+        shuffle: share of the samples that are also judged with their documents in another order.
     """
 
     rows: Sequence[int]
@@ -33,6 +40,19 @@ class JobSpec:
     limit: int | None = None
     sample: int | None = None
     prompts: str | None = None
+    again: tuple[CallStatus, ...] = ()
+    stop_after: int = STOP_AFTER
+    reference: str = "apart"
+    shuffle: float = 0.0
+
+    def settles(self, call: ModelCall, made_now: bool = False) -> bool:
+        """Whether a stored call is taken as it is, instead of being made again.
+
+        Args:
+            call: the stored call.
+            made_now: whether this job made it.
+        """
+        return call.status in FINAL and (made_now or call.status not in self.again)
 
 
 @dataclass

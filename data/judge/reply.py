@@ -1,11 +1,9 @@
-"""The judge's reply as pydantic models: the JSON schema that is sent, and the check of what comes back.
+"""The judge's form: what is asked of a case, and how a reply becomes labels.
 
-The fields of a reply depend on the case: without a reference answer, for instance, there is no `agrees`.
-The message of an error names the field and what would be accepted, and is sent back to the judge once.
-
-Replies are validated here and not by the SDK's `messages.parse`. That raises on a reply which does not fit,
-so that its usage, stop reason and text are lost, which are priced, recorded and sent back for repair; message
-batches do not have it; and it alters the schema, which is part of the key of every cached call.
+Evidence comes first: each claim with the documents that bear on it, each with a quote, then what the evidence
+amounts to, then the labels of the answer as a whole. Quotes are looked up in the documents; one that is not
+there voids the support that rests on it. The reference answer is compared in a form of its own, so that
+support and relevance can be asked without it; one form may also ask for everything at once.
 """
 
 from __future__ import annotations
@@ -13,217 +11,184 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Strict,
-    ValidationError,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-    create_model,
-    model_validator,
+from pydantic import AfterValidator, model_validator
+
+from data.judge.quotes import is_quoted
+from data.judge.reply_model import (
+    Instruction,
+    NumberedObject,
+    Rank,
+    Ranks,
+    ReplyError,
+    ReplyObject,
+    Sent,
+    TextObject,
+    each_once,
+    injections,
+    misfit,
+    reply_model,
+    validate_reply,
+    wire_schema,
 )
-from pydantic_core import ErrorDetails, PydanticCustomError
-
-from data.store.judge_replies import Injection, JudgedClaim, JudgedStatement, JudgeReply, RequestedLabels
+from data.store.judge_replies import (
+    Evidence,
+    Injection,
+    JudgedClaim,
+    JudgedStatement,
+    JudgeReply,
+    RequestedLabels,
+)
 
 __all__ = [
-    "Instruction",
-    "ReplyError",
-    "ReplyObject",
+    "FORM",
+    "FurtherLabels",
     "follow_up_schema",
     "join_follow_up",
-    "misfit",
+    "join_reference",
     "parse_reply",
+    "reference_schema",
     "reply_schema",
-    "validate_reply",
-    "wire_schema",
 ]
 
-
-class ReplyError(ValueError):
-    """A reply that does not fit; the message names the field and what would be accepted."""
-
-
-class ReplyObject(BaseModel):
-    """An object in a reply: every field is required, no other is accepted, and no value is converted."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+FORM = 2  # version, stored with each reply
+SUPPORT = ("none", "partly", "together", "alone")  # in rising order
+Texts = Mapping[int, str]  # of the documents sent, by rank
 
 
-@dataclass(frozen=True)
-class Sent:
-    """What a reply is checked against.
+class Quote(ReplyObject):
+    """A document that carries a statement of the reference, or a part of it, with its words."""
 
-    Attributes:
-        ranks: ranks of the documents sent.
-        counts: how many numbered claims and statements were sent, by field.
-    """
-
-    ranks: tuple[int, ...] = ()
-    counts: Mapping[str, int] | None = None
-
-
-def misfit(value: str, accepted: str, field: str = "") -> PydanticCustomError:
-    """Return the error of a value that does not fit, for a validator to raise.
-
-    Args:
-        value: what was sent, quoted.
-        accepted: what would be accepted.
-        field: name of the field, when the validator checks the whole object.
-    """
-    context = {"value": value, "accepted": accepted, "field": field}
-    return PydanticCustomError("misfit", "{value}; accepted: {accepted}", context)
-
-
-def _sent(info: ValidationInfo) -> Sent:
-    if not isinstance(info.context, Sent):
-        raise TypeError("a reply is validated with what was sent as its context")
-    return info.context
-
-
-def _sent_ranks(
-    value: object, handler: ValidatorFunctionWrapHandler, info: ValidationInfo
-) -> tuple[int, ...]:
-    """Return the ranks sorted and without repeats; each must be that of a document sent."""
-    sent = _sent(info)
-    try:
-        ranks = set(handler(value))
-    except ValidationError:
-        ranks = {None}
-    if not ranks <= set(sent.ranks):
-        raise misfit(str(value)[:60], f"ranks out of {', '.join(map(str, sent.ranks))}")
-    return tuple(sorted(ranks))
-
-
-Ranks = Annotated[tuple[Annotated[int, Strict()], ...], Strict(False), WrapValidator(_sent_ranks)]
-
-
-class Instruction(ReplyObject):
-    """Text in the data that tries to instruct the judge."""
-
-    where: str
+    rank: Rank
     quote: str
 
 
-class TextObject(ReplyObject):
-    """A claim or a statement in a case without documents."""
+class SidedQuote(Quote):
+    """A document that bears on a claim of the answer, with its words."""
 
-    text: str
+    side: Literal["for", "against"]
 
 
-class ContextClaim(TextObject):
+class Support(ReplyObject):
+    """What the quotes amount to."""
+
+    evidence: list[Quote]
+    support: Literal["alone", "together", "partly", "none"]
+
+    @model_validator(mode="after")
+    def _support_follows_from_evidence(self) -> Self:
+        ranks = {quote.rank for quote in self.evidence if getattr(quote, "side", "for") == "for"}
+        fewest = {"none": 0, "together": 2}.get(self.support, 1)
+        if len(ranks) < fewest or (ranks and self.support == "none"):
+            raise misfit(
+                f"{self.support!r} beside documents quoted for it: {sorted(ranks)}",
+                "none without any, alone or partly with one or more, together with two or more",
+                "support",
+            )
+        return self
+
+
+class SidedSupport(Support):
+    """What the quotes for a claim amount to; those against it stand beside them."""
+
+    evidence: list[SidedQuote]  # type: ignore[assignment] # a list of what the form asks more of
+
+
+class ContextClaim(SidedSupport, TextObject):
     """A claim of the answer, labelled against the documents."""
 
-    verdict: Literal["supported", "contradicted", "not_in_context"]
-    by: Ranks
-    against: Ranks
 
-    @model_validator(mode="after")
-    def _verdict_follows_from_ranks(self) -> Self:
-        if self.verdict != JudgedClaim(self.text, self.by, self.against, None).verdict:
-            raise misfit(
-                f"{self.verdict!r} beside by {list(self.by)} and against {list(self.against)}",
-                "supported with ranks in by, contradicted with none in by and some in against, "
-                "not_in_context with none in either",
-                "verdict",
-            )
-        return self
-
-
-class ContextStatement(TextObject):
+class ContextStatement(Support, TextObject):
     """A claim of the reference answer, labelled against the documents."""
 
-    by: Ranks
+
+class FurtherClaim(SidedSupport, NumberedObject):
+    """What further documents say of a claim."""
 
 
-class AnswerReply(ReplyObject):
-    """The labels that every recorded answer gets."""
-
-    refused: bool
-    addresses: Literal["fully", "partly", "no"]
-    complete: Literal["complete", "mostly", "partly", "no"]
-
-    @model_validator(mode="after")
-    def _refusal_addresses_nothing(self) -> Self:
-        if self.refused and self.addresses != "no":
-            raise misfit(
-                f"{self.addresses!r} beside refused true",
-                "no where refused is true, or refused false",
-                "addresses",
-            )
-        return self
+class FurtherStatement(Support, NumberedObject):
+    """What further documents say of a statement."""
 
 
-class NumberedStatement(ReplyObject):
-    """The further documents that contain a statement."""
+class ComparedClaim(NumberedObject):
+    """Whether the reference says a claim of the answer."""
 
-    n: int
-    by: Ranks
-
-
-class NumberedClaim(NumberedStatement):
-    """The further documents that support or contradict a claim."""
-
-    against: Ranks
+    in_reference: bool
 
 
-Numbered = TypeVar("Numbered", bound=NumberedStatement)
+Agreement = Literal["correct", "partly", "incorrect", "cannot_tell"]
 
 
-def _each_once(entries: list[Numbered], info: ValidationInfo) -> list[Numbered]:
-    """Return the entries in the order of their numbers; each number must occur once."""
-    sent = _sent(info)
-    count = (sent.counts or {})[str(info.field_name)]
-    numbers = sorted(entry.n for entry in entries)
-    if numbers != list(range(1, count + 1)):
-        listed = ", ".join(str(number) for number in dict.fromkeys(numbers))[:80]
-        raise misfit(f"numbers {listed or 'none'}", f"each of 1 to {count} once")
-    return sorted(entries, key=lambda entry: entry.n)
+@dataclass(frozen=True)
+class FurtherLabels:
+    """What is asked of further documents.
 
+    Attributes:
+        claims: what they say of the claims of the answer.
+        statements: what they say of the statements of the reference.
+        answer: whether there is an answer, which may have used them.
+        documents: whether they are relevant, and used.
+    """
 
-def _model(name: str, fields: Mapping[str, Any], base: type[ReplyObject] = ReplyObject) -> type[ReplyObject]:
-    definitions: dict[str, Any] = {field: (kind, ...) for field, kind in fields.items()}
-    return create_model(name, __base__=base, **definitions)
+    claims: bool
+    statements: bool
+    answer: bool
+    documents: bool
 
 
 @cache
 def _reply_model(answer: bool, reference: bool, context: bool) -> type[ReplyObject]:
     """Return the model of a reply with exactly the labels that the case calls for."""
     fields: dict[str, Any] = {}
-    if answer and reference:
-        fields["agrees"] = Literal["correct", "partly", "incorrect"]
     if answer:
-        fields["contradicts_itself"] = bool
+        in_reference = {"in_reference": bool} if reference else {}
+        fields["claims"] = list[reply_model("Claim", in_reference, ContextClaim if context else TextObject)]  # type: ignore[misc] # a model made here
+    if reference:
+        fields["statements"] = _statements(answer, context)
     if context:
         fields["relevant"] = Ranks
     if context and answer:
         fields["used"] = Ranks
     if answer:
-        in_reference = {"in_reference": bool} if reference else {}
-        fields["claims"] = list[_model("Claim", in_reference, ContextClaim if context else TextObject)]  # type: ignore[misc] # a model made here
-    if reference:
-        in_answer = {"in_answer": bool} if answer else {}
-        base = ContextStatement if context else TextObject
-        fields["statements"] = list[_model("Statement", in_answer, base)]  # type: ignore[misc] # a model made here
-    return _model(
-        "Reply", fields | {"instructions": list[Instruction]}, AnswerReply if answer else ReplyObject
-    )
+        fields |= {
+            "contradicts_itself": bool,
+            "refused": bool,
+            "addresses": Literal["fully", "partly", "no"],
+        }
+    if answer and reference:
+        fields["agrees"] = Agreement
+    return reply_model("Reply", fields | {"instructions": list[Instruction]})
 
 
 @cache
-def _follow_up_model(answer: bool, reference: bool) -> type[ReplyObject]:
-    """Return the model of a reply on further documents of a case whose evaluation has begun."""
-    fields: dict[str, Any] = {"relevant": Ranks}
+def _reference_model(answer: bool, context: bool) -> type[ReplyObject]:
+    """Return the model of a reply that compares an answer with the reference."""
+    fields: dict[str, Any] = {"statements": _statements(answer, context)}
     if answer:
-        fields |= {"used": Ranks, "claims": Annotated[list[NumberedClaim], AfterValidator(_each_once)]}
-    if reference:
-        fields["statements"] = Annotated[list[NumberedStatement], AfterValidator(_each_once)]
-    return _model("FollowUp", fields | {"instructions": list[Instruction]})
+        fields["claims"] = Annotated[list[ComparedClaim], AfterValidator(each_once)]
+        fields["agrees"] = Agreement
+    return reply_model("Compared", fields | {"instructions": list[Instruction]})
+
+
+def _statements(answer: bool, context: bool) -> Any:
+    in_answer = {"in_answer": bool} if answer else {}
+    return list[reply_model("Statement", in_answer, ContextStatement if context else TextObject)]  # type: ignore[misc] # a model made here
+
+
+@cache
+def _follow_up_model(asked: FurtherLabels) -> type[ReplyObject]:
+    """Return the model of a reply on further documents of a case whose evaluation has begun."""
+    fields: dict[str, Any] = {}
+    if asked.claims:
+        fields["claims"] = Annotated[list[FurtherClaim], AfterValidator(each_once)]
+    if asked.statements:
+        fields["statements"] = Annotated[list[FurtherStatement], AfterValidator(each_once)]
+    if asked.documents:
+        fields["relevant"] = Ranks
+    if asked.documents and asked.answer:
+        fields["used"] = Ranks
+    return reply_model("FollowUp", fields | {"instructions": list[Instruction]})
 
 
 def reply_schema(requested: RequestedLabels) -> dict[str, Any]:
@@ -231,161 +196,174 @@ def reply_schema(requested: RequestedLabels) -> dict[str, Any]:
     return wire_schema(_reply_model(requested.answer, requested.reference, bool(requested.ranks)))
 
 
-def follow_up_schema(requested: RequestedLabels) -> dict[str, Any]:
+def reference_schema(requested: RequestedLabels) -> dict[str, Any]:
+    """Return the JSON schema of a reply that compares an answer with the reference."""
+    return wire_schema(_reference_model(requested.answer, bool(requested.ranks)))
+
+
+def follow_up_schema(asked: FurtherLabels) -> dict[str, Any]:
     """Return the JSON schema of a reply on further documents."""
-    return wire_schema(_follow_up_model(requested.answer, requested.reference))
+    return wire_schema(_follow_up_model(asked))
 
 
-def wire_schema(model: type[ReplyObject]) -> dict[str, Any]:
-    """Return a model's JSON schema without titles and descriptions and with its definitions in place.
-
-    It is part of the key of a cached call: a change of it makes old workspaces ask everything again.
-    """
-    schema = model.model_json_schema()
-    definitions = schema.pop("$defs", {})
-
-    def plain(node: Mapping[str, Any]) -> dict[str, Any]:
-        if "$ref" in node:
-            return plain(definitions[node["$ref"].rpartition("/")[2]])
-        return {
-            key: plain(value) if isinstance(value, dict) else value
-            for key, value in node.items()
-            if isinstance(value, dict) or key not in ("title", "description")
-        }
-
-    return plain(schema)
-
-
-Reply = TypeVar("Reply", bound=ReplyObject)
-
-
-def validate_reply(reply: object, model: type[Reply], sent: Sent | None = None) -> Reply:
-    """Check the JSON values of a reply and return them as the model.
-
-    Raises:
-        ReplyError: a field is missing, unknown or not as accepted.
-    """
-    try:
-        return model.model_validate(reply, context=sent or Sent())
-    except ValidationError as error:
-        raise ReplyError(_problem(error.errors(include_url=False), wire_schema(model))) from error
-
-
-def _problem(errors: Sequence[ErrorDetails], schema: Mapping[str, Any]) -> str:
-    """Describe the first error: missing and unknown fields of an object together, before any value."""
-    fields = [error for error in errors if error["type"] in ("missing", "extra_forbidden")]
-    if fields:
-        parent = fields[0]["loc"][:-1]
-        names: dict[str, list[str]] = {"missing": [], "extra_forbidden": []}
-        for error in fields:
-            if error["loc"][:-1] == parent:
-                names[error["type"]].append(str(error["loc"][-1]))
-        wrong = [f"missing {', '.join(names['missing'])}"] if names["missing"] else []
-        if names["extra_forbidden"]:
-            wrong.append(f"unknown {', '.join(names['extra_forbidden'])[:80]}")
-        return f"{_path(parent)}: {'; '.join(wrong)}; accepted: {_accepted(_node(schema, parent))}"
-    first = errors[0]
-    if first["type"] == "misfit":
-        field = first["ctx"]["field"]
-        return f"{_path((*first['loc'], field) if field else first['loc'])}: {first['msg']}"
-    node = _node(schema, first["loc"])
-    wrong_value = {"object": "not an object", "array": "not a list"}.get(
-        node["type"], repr(str(first["input"])[:40])
-    )
-    return f"{_path(first['loc'])}: {wrong_value}; accepted: {_accepted(node)}"
-
-
-def _node(schema: Mapping[str, Any], location: Sequence[int | str]) -> Mapping[str, Any]:
-    for step in location:
-        schema = schema["items"] if isinstance(step, int) else schema["properties"][step]
-    return schema
-
-
-def _accepted(node: Mapping[str, Any]) -> str:
-    if "enum" in node:
-        return ", ".join(node["enum"])
-    if node["type"] == "object":
-        return ", ".join(node["properties"])
-    words = {"boolean": "true, false", "string": "text", "integer": "a whole number"}
-    return words.get(node["type"], "a list of objects")
-
-
-def _path(location: Sequence[int | str]) -> str:
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
-    return "".join(steps).removeprefix(".") or "the reply"
-
-
-def parse_reply(reply: object, requested: RequestedLabels) -> JudgeReply:
+def parse_reply(reply: object, requested: RequestedLabels, texts: Texts) -> JudgeReply:
     """Check a reply and return its labels.
 
+    Args:
+        reply: what the judge sent.
+        requested: what it was asked for.
+        texts: of the documents it was sent, in which its quotes are looked up.
+
     Raises:
-        ReplyError: a field is missing, unknown or not as accepted, a rank was not sent, the verdict on a
-            claim does not follow from its ranks, or a refusal is said to address the question.
+        ReplyError: a field is missing, unknown or not as accepted, a rank was not sent, the support of a
+            claim does not follow from its evidence, or a refusal is said to address the question.
     """
     model = _reply_model(requested.answer, requested.reference, bool(requested.ranks))
     labels = dict(validate_reply(reply, model, Sent(requested.ranks)))
-    claims = [
-        {"by": (), "against": (), "in_reference": None, **dict(claim)} for claim in labels.get("claims", ())
-    ]
-    statements = [{"by": (), "in_answer": None, **dict(entry)} for entry in labels.get("statements", ())]
+    if labels.get("refused") and labels["addresses"] != "no":
+        raise ReplyError(
+            f"addresses: {labels['addresses']!r} beside refused true; "
+            "accepted: no where refused is true, or refused false"
+        )
     return JudgeReply(
         form=requested,
         refused=labels.get("refused"),
         addresses=labels.get("addresses"),
-        complete=labels.get("complete"),
+        complete=None,
         agrees=labels.get("agrees"),
         contradicts_itself=labels.get("contradicts_itself"),
         relevant=labels.get("relevant", ()),
         used=labels.get("used", ()),
-        claims=tuple(
-            JudgedClaim(claim["text"], claim["by"], claim["against"], claim["in_reference"])
-            for claim in claims
-        ),
-        statements=tuple(
-            JudgedStatement(entry["text"], entry["by"], entry["in_answer"]) for entry in statements
-        ),
+        claims=tuple(_claim(claim, texts) for claim in labels.get("claims", ())),
+        statements=tuple(_statement(entry, texts) for entry in labels.get("statements", ())),
         injections=injections(labels["instructions"]),
+        version=FORM,
     )
 
 
-def join_follow_up(begun: JudgeReply, reply: object, ranks: Sequence[int]) -> JudgeReply:
+def join_reference(begun: JudgeReply, reply: object, texts: Texts) -> JudgeReply:
+    """Add to an evaluation what comparing it with the reference answer says.
+
+    Args:
+        begun: the labels without the reference.
+        reply: what the judge sent on the reference, for the claims of `begun` by number.
+        texts: of the documents it was sent.
+
+    Raises:
+        ReplyError: as for `parse_reply`, or a claim was left out or numbered twice.
+    """
+    model = _reference_model(begun.form.answer, bool(texts))
+    labels = dict(validate_reply(reply, model, Sent(tuple(texts), {"claims": len(begun.claims)})))
+    claims = [
+        replace(claim, in_reference=compared.in_reference)
+        for claim, compared in zip(begun.claims, labels.get("claims", ()), strict=True)
+    ]
+    return replace(
+        begun,
+        form=replace(begun.form, reference=True),
+        agrees=labels.get("agrees"),
+        claims=tuple(claims),
+        statements=tuple(_statement(entry, texts) for entry in labels["statements"]),
+        injections=_more_injections(begun, labels),
+    )
+
+
+def join_follow_up(begun: JudgeReply, reply: object, texts: Texts, asked: FurtherLabels) -> JudgeReply:
     """Add the labels on further documents to an evaluation that has begun.
 
     Args:
         begun: the labels so far.
         reply: what the judge sent on these documents, for the claims and statements of `begun` by number.
-        ranks: ranks of the documents it was sent.
+        texts: of the documents it was sent.
+        asked: what it was asked for.
 
     Raises:
         ReplyError: as for `parse_reply`, or a claim was left out or numbered twice.
     """
-    sent = Sent(
-        tuple(dict.fromkeys(ranks)), {"claims": len(begun.claims), "statements": len(begun.statements)}
-    )
-    labels = dict(validate_reply(reply, _follow_up_model(begun.form.answer, begun.form.reference), sent))
-    claims = [
-        replace(claim, by=_union(claim.by, more.by), against=_union(claim.against, more.against))
-        for claim, more in zip(begun.claims, labels.get("claims", ()), strict=True)
-    ]
-    statements = [
-        replace(statement, by=_union(statement.by, more.by))
-        for statement, more in zip(begun.statements, labels.get("statements", ()), strict=True)
-    ]
+    sent = Sent(tuple(texts), {"claims": len(begun.claims), "statements": len(begun.statements)})
+    labels = dict(validate_reply(reply, _follow_up_model(asked), sent))
+    claims, statements = begun.claims, begun.statements
+    if asked.claims:
+        claims = tuple(
+            _on_claim(claim, more, texts) for claim, more in zip(claims, labels["claims"], strict=True)
+        )
+    if asked.statements:
+        statements = tuple(
+            _on_statement(entry, more, texts)
+            for entry, more in zip(statements, labels["statements"], strict=True)
+        )
     return replace(
         begun,
         form=replace(begun.form, ranks=_union(begun.form.ranks, sent.ranks)),
-        relevant=_union(begun.relevant, labels["relevant"]),
+        relevant=_union(begun.relevant, labels.get("relevant", ())),
         used=_union(begun.used, labels.get("used", ())),
-        claims=tuple(claims),
-        statements=tuple(statements),
-        injections=(*begun.injections, *injections(labels["instructions"])),
-        parts=begun.parts + 1,
+        claims=claims,
+        statements=statements,
+        injections=_more_injections(begun, labels),
+        parts=begun.parts + asked.documents,
     )
 
 
-def injections(instructions: Sequence[Instruction]) -> tuple[Injection, ...]:
-    """Return the reported attempts to instruct the judge, as they are stored."""
-    return tuple(Injection(entry.where, entry.quote) for entry in instructions)
+def _claim(claim: Any, texts: Texts) -> JudgedClaim:
+    judged = JudgedClaim(claim.text, (), (), getattr(claim, "in_reference", None))
+    return _on_claim(judged, claim, texts) if isinstance(claim, Support) else judged
+
+
+def _statement(entry: Any, texts: Texts) -> JudgedStatement:
+    judged = JudgedStatement(entry.text, (), getattr(entry, "in_answer", None))
+    return _on_statement(judged, entry, texts) if isinstance(entry, Support) else judged
+
+
+def _evidence(labelled: Support, texts: Texts) -> tuple[Evidence, ...]:
+    """Return the evidence with whether each quote stands in the document it names."""
+    return tuple(
+        Evidence(
+            quote.rank, quote.quote, getattr(quote, "side", "for"), is_quoted(quote.quote, texts[quote.rank])
+        )
+        for quote in labelled.evidence
+    )
+
+
+def _carried_by(support: str, evidence: Sequence[Evidence]) -> tuple[int, ...]:
+    """Return the ranks that carry a whole claim; documents that carry it only together need every quote."""
+    quoted = {item.rank for item in evidence if item.side == "for"}
+    found = {item.rank for item in evidence if item.side == "for" and item.found}
+    if support in ("partly", "none") or (support == "together" and found != quoted):
+        return ()
+    return tuple(sorted(found))
+
+
+def _on_claim(claim: JudgedClaim, labelled: Support, texts: Texts) -> JudgedClaim:
+    """Return a claim with what documents say of it, added to what others said."""
+    evidence = _evidence(labelled, texts)
+    against = tuple(item.rank for item in evidence if item.side == "against" and item.found)
+    return replace(
+        claim,
+        by=_union(claim.by, _carried_by(labelled.support, evidence)),
+        against=_union(claim.against, against),
+        support=_stronger(claim.support, labelled.support),
+        evidence=(*claim.evidence, *evidence),
+    )
+
+
+def _on_statement(statement: JudgedStatement, labelled: Support, texts: Texts) -> JudgedStatement:
+    """Return a statement of the reference with what documents say of it, added to what others said."""
+    evidence = _evidence(labelled, texts)
+    return replace(
+        statement,
+        by=_union(statement.by, _carried_by(labelled.support, evidence)),
+        support=_stronger(statement.support, labelled.support),
+        evidence=(*statement.evidence, *evidence),
+    )
+
+
+def _stronger(support: str | None, more: str) -> str:
+    return max(support or "none", more, key=SUPPORT.index)
+
+
+def _more_injections(begun: JudgeReply, labels: Mapping[str, Any]) -> tuple[Injection, ...]:
+    """Return the attempts to instruct the judge, each once: a text is sent more than once."""
+    return tuple(dict.fromkeys((*begun.injections, *injections(labels["instructions"]))))
 
 
 def _union(ranks: Sequence[int], more: Sequence[int]) -> tuple[int, ...]:

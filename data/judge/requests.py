@@ -58,6 +58,8 @@ class Request:
         check: raises ReplyError for a reply that does not fit or contradicts itself.
         expected_tokens: estimated length of the reply, for the plan and for its limit.
         attempt: 0, or which repetition of the same request this is.
+        expected_reply: a reply that fits, by which the plan finds what would be asked after it; None where
+            nothing would.
     """
 
     kind: str
@@ -68,6 +70,7 @@ class Request:
     check: Callable[[object], object]
     expected_tokens: int
     attempt: int = 0
+    expected_reply: Any = None
 
 
 def request_key(request: Request, model: str) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -18,9 +19,10 @@ from data.jobs.record import JobState, begin_job, end_job
 from data.judge.batches import BatchRound
 from data.judge.call_cache import CachedCalls, CallCache
 from data.judge.client import Claude, ClientSettings, JudgeStoppedError, service_host
-from data.judge.limits import Budget, most_cost
+from data.judge.limits import most_cost, small_budget
+from data.judge.messages import again
 from data.judge.progress import JobSpec, Progress
-from data.judge.requests import FINAL, JudgeTask, ModelCall, Request, TaskSample, Workflow, request_key
+from data.judge.requests import JudgeTask, ModelCall, Request, TaskSample, Workflow, request_key
 from data.store.judge_results import JudgeResult, TaskResult, publish
 from data.store.ledger import Ledger
 from data.store.sample_reader import StoredSamples
@@ -36,7 +38,7 @@ __all__ = [
 ]
 
 READ_AT_ONCE = 64
-OUT_OF_BUDGET = "the budget is spent; what is finished is kept, and the same command goes on from there"
+GOES_ON = "what is finished is kept, and the same command goes on from there"
 Watch = Callable[[Progress], None]
 SampleKey = tuple[int, int]  # row, attempt
 
@@ -62,7 +64,7 @@ class Session:
         self.began = time.monotonic()
         follow = None if watch is None else partial(watch, self.progress)
         self.heartbeat = Heartbeat(self.ledger, job_id, self._progress_now, follow)
-        self.out_of_budget = False
+        self.calls: CachedCalls | None = None
         self.sdk = ""
 
     def run(self) -> tuple[JobState, str]:
@@ -79,21 +81,39 @@ class Session:
             except KeyboardInterrupt:
                 self.heartbeat.stop()
                 ended.result()
-        if self.out_of_budget:
-            return "stopped", OUT_OF_BUDGET
+        return self._ending()
+
+    def _ending(self) -> tuple[JobState, str]:
+        """Return the state and message of a job whose work has ended; without any result it has failed."""
+        if self.calls is not None and self.calls.streak.reason:
+            return "failed", f"{self.calls.streak.reason}; {GOES_ON}; --stop-after 0 goes on regardless"
+        if self.calls is not None and self.calls.too_dear is not None:
+            return self._out_of_budget(self.calls.too_dear)
         if self.stop_asked:
             later = "; a batch goes on at the service, and the same command collects it"
             return "stopped", f"stopped on request{later if self.spec.batch else ''}"
+        if not self.progress.scored:
+            return "failed", f"no sample has a result: {_failures(self.results.values())}"
         left = self.progress.total - self.progress.done
         if left > 0:
             return "stopped", f"{left:,} samples are not finished; the same command asks for them again"
         return "done", ""
 
+    def _out_of_budget(self, most: float) -> tuple[JobState, str]:
+        """Return state and message where the budget did not allow a call that can cost `most` USD."""
+        budget, spent = self.spec.budget_usd or 0.0, self.progress.cost_usd or 0.0
+        if most > budget:
+            state: JobState = "stopped" if self.progress.calls else "failed"
+            return state, small_budget(budget, most)
+        rest = f"${budget - spent:.4f} of ${budget:.4f} is left, and the next call can cost ${most:.4f}"
+        return "stopped", f"the budget is spent: {rest}; {GOES_ON}"
+
     def _work(self, ended: Future[None]) -> None:
         async def work(cache: CallCache) -> None:
             async with Claude(self.settings, lambda: self.stop_asked) as claude:
                 self.sdk = claude.sdk
-                await (self._in_batches if self.spec.batch else self._concurrently)(claude, cache)
+                self.calls = CachedCalls(claude, cache, self.spec, self.progress)
+                await (self._in_batches if self.spec.batch else self._concurrently)(self.calls)
 
         try:
             with CallCache.open(self.ledger) as cache:
@@ -134,10 +154,9 @@ class Session:
             for row, sample in zip(rows, stored.read(rows, self.task.columns), strict=True):
                 yield from (TaskSample(row, attempt, sample) for attempt in range(self.spec.repeats))
 
-    async def _concurrently(self, claude: Claude, cache: CallCache) -> None:
+    async def _concurrently(self, calls: CachedCalls) -> None:
         """Run the workflows sample by sample, by as many workers as keep the service busy."""
         samples = self._samples()
-        calls = CachedCalls(claude, cache, Budget(self.spec.budget_usd), self.progress)
         workers = min(2 * self.settings.concurrency, max(self.progress.total, 1))
         try:
             async with asyncio.TaskGroup() as group:
@@ -148,18 +167,17 @@ class Session:
 
     async def _worker(self, samples: Iterator[TaskSample], calls: CachedCalls) -> None:
         for sample in samples:
-            if self.stop_asked or self.out_of_budget:
+            if self.stop_asked or calls.ended:
                 return
             await asyncio.sleep(0)  # cached calls never wait, and the other workers must not starve
             result = await self._result(sample, calls)
             if result is None:
-                self.out_of_budget = not self.stop_asked
                 return
             self.results[(sample.row, sample.attempt)] = result
             self.progress.note(result)
 
     async def _result(self, sample: TaskSample, calls: CachedCalls) -> TaskResult | None:
-        """Run the workflow of a sample; return None where the budget or a stop does not allow a call."""
+        """Run the workflow of a sample; return None where no further call is made."""
         workflow = self.task.workflow(sample)
         try:
             request = next(workflow)
@@ -176,24 +194,29 @@ class Session:
         except Exception as error:  # noqa: BLE001 -- one sample's failure does not end the job
             return TaskResult("error", f"reading the reply failed ({type(error).__name__})")
 
-    async def _in_batches(self, claude: Claude, cache: CallCache) -> None:
+    async def _in_batches(self, calls: CachedCalls) -> None:
         """Run all workflows in step: one round of batches for the first requests, one for the second, ..."""
-        calls = CachedCalls(claude, cache, Budget(None), self.progress)
 
         async def keep(request: Request, call: ModelCall, batch: str) -> None:
             self.progress.pay(call)
             await calls.keep(request, call, batch)
 
-        batches = BatchRound(claude, self.ledger, keep, lambda: self.stop_asked)
+        batches = BatchRound(calls.claude, self.ledger, keep, lambda: self.stop_asked, self.spec.stop_after)
         waiting = {(sample.row, sample.attempt): self.task.workflow(sample) for sample in self._samples()}
         received: dict[SampleKey, ModelCall | None] = dict.fromkeys(waiting)
         while waiting and not self.stop_asked:
             requests = self._advance(waiting, received)
             keys = {sample: request_key(request, self.settings.judge) for sample, request in requests.items()}
             by_key = {keys[sample]: request for sample, request in requests.items()}
-            done = {key: call for key, call in cache.find(by_key).items() if call.status in FINAL}
+            stored = calls.cache.find(by_key)
+            done = {key: call for key, call in stored.items() if calls.settles(call)}
             self.progress.cached += len(done)
-            fresh = self._affordable({key: request for key, request in by_key.items() if key not in done})
+            anew = {
+                key: again(request, stored[key]) if key in stored else request
+                for key, request in by_key.items()
+                if key not in done
+            }
+            fresh = self._affordable(anew, calls)
             done |= await batches.ask(fresh) if fresh else {}
             received = {sample: done[key] for sample, key in keys.items() if key in done}
             waiting = {sample: waiting[sample] for sample in received}
@@ -212,19 +235,31 @@ class Session:
                 self.progress.note(end.value)
         return requests
 
-    def _affordable(self, requests: dict[str, Request]) -> dict[str, Request]:
+    def _affordable(self, requests: dict[str, Request], calls: CachedCalls) -> dict[str, Request]:
         """Return the requests that the budget allows at the most that they can cost."""
         if self.spec.budget_usd is None:
             return requests
         model, affordable = self.settings.model, {}
         left = self.spec.budget_usd - (self.progress.cost_usd or 0.0)
         for key, request in requests.items():
-            left -= most_cost(request, model) * model.batch_factor
+            most = most_cost(request, model) * model.batch_factor
+            left -= most
             if left < 0:
-                self.out_of_budget = True
+                calls.too_dear = most
                 break
             affordable[key] = request
         return affordable
+
+
+def _failures(results: Collection[TaskResult]) -> str:
+    """Count results by what went wrong, the most frequent first, each with its most frequent reason."""
+    statuses = Counter(result.status for result in results)
+    reasons = Counter((result.status, result.reason) for result in results)
+    parts = []
+    for status, count in statuses.most_common():
+        reason = max((key for key in reasons if key[0] == status), key=lambda key: reasons[key])[1]
+        parts.append(f"{count:,} {status.replace('_', ' ')} ({reason})")
+    return ", ".join(parts) or "none was asked about"
 
 
 @dataclass(frozen=True)
@@ -312,11 +347,15 @@ def _spec_record(task: JudgeTask, settings: ClientSettings, spec: JobSpec) -> di
         "concurrency": settings.concurrency,
         "effort": settings.effort,
         "prompts": spec.prompts,
+        "reference": spec.reference,
+        "shuffle": spec.shuffle or None,
         "samples": len(spec.rows),
         "repeats": spec.repeats,
         "budget_usd": spec.budget_usd,
         "batch": spec.batch,
         "limit": spec.limit,
         "sample": spec.sample,
+        "again": ",".join(spec.again),
+        "stop-after": spec.stop_after,
         "base_url": address,
     }

@@ -20,8 +20,9 @@ from data.store.sample_schema import SCHEMA
 from metrics.metric_registry import compute
 from metrics.schema.batch import Batch
 from metrics.schema.scores import FloatArray
+from metrics.statistics.distributions import normal_quantile
 
-__all__ = ["Variance", "judge_variance"]
+__all__ = ["Variance", "judge_variance", "replies_batch"]
 
 METRICS = ("faithfulness", "answer_relevancy", "completeness", "correctness", "context_recall", "refused")
 _NOTHING: Mapping[str, Any] = dict.fromkeys(SCHEMA.names)
@@ -38,6 +39,9 @@ class Variance:
         evaluations: per sample, on average.
         deviation: square root of the mean variance within a sample (n - 1 in the denominator).
         same_share: share of the samples whose value was the same every time.
+        n: samples with a value, evaluated once or more.
+        noise: how far the difference of two versions' means over such n samples, judged as often, is from the
+            truth by the judge's own variation in 95 % of repetitions at most.
     """
 
     metric: str
@@ -45,6 +49,8 @@ class Variance:
     evaluations: float
     deviation: float
     same_share: float
+    n: int
+    noise: float
 
 
 def judge_variance(path: Path) -> list[Variance]:
@@ -53,16 +59,15 @@ def judge_variance(path: Path) -> list[Variance]:
     for (row, _), result in read_task_results(path).items():
         if result.payload is not None:
             by_row[row].append(reply_from(result.payload))
-    repeated = [replies for replies in by_row.values() if len(replies) > 1]
-    if not repeated:
+    if all(len(replies) < 2 for replies in by_row.values()):
         return []
-    scores = compute(_batch([reply for replies in repeated for reply in replies]))
-    ends = np.cumsum([len(replies) for replies in repeated])[:-1]
+    scores = compute(replies_batch([reply for replies in by_row.values() for reply in replies]))
+    ends = np.cumsum([len(replies) for replies in by_row.values()])[:-1]
     variances = [_variance(name, np.split(scores[name].values, ends)) for name in METRICS if name in scores]
     return [variance for variance in variances if variance is not None]
 
 
-def _batch(replies: Sequence[JudgeReply]) -> Batch:
+def replies_batch(replies: Sequence[JudgeReply]) -> Batch:
     """Return the metric inputs of replies, each as a sample of its own."""
     most = max((rank for reply in replies for rank in reply.form.ranks), default=0)
     documents = [dict.fromkeys(_DOCUMENT) for _ in range(most)]
@@ -79,4 +84,7 @@ def _variance(metric: str, by_sample: Sequence[FloatArray]) -> Variance | None:
     within = float(np.mean([values.var(ddof=1) for values in repeated]))
     same_share = float(np.mean([np.ptp(values) == 0 for values in repeated]))
     evaluations = float(np.mean([len(values) for values in repeated]))
-    return Variance(metric, len(repeated), evaluations, within**0.5, same_share)
+    counts = np.array([len(values) for values in finite if len(values)])
+    # A sample judged m times adds within / m to the variance of the sum; two versions have it twice.
+    noise = normal_quantile(0.975) * float(np.sqrt(2 * within * (1 / counts).sum())) / len(counts)
+    return Variance(metric, len(repeated), evaluations, within**0.5, same_share, len(counts), noise)

@@ -13,11 +13,10 @@ from data.errors import DataError
 from data.labels.random_sample import rows_of
 from data.labels.rating_dimensions import EVALUATOR, RATING_DIMENSIONS, dimension_of
 from data.labels.ratings import Rating, ratings_of, unrated
-from data.scoring.imported_scores import known_name
 from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 from data.store.ragged import Ragged, numbers, padded
-from metrics.metric_registry import bounds_of, declared, title_of
+from metrics.metric_registry import bounds_of, declared, known_name, title_of
 from metrics.schema.batch import ANSWERABLE
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from metrics.schema.source import Source

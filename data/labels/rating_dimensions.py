@@ -21,6 +21,10 @@ __all__ = [
 ]
 
 PASS, EVALUATOR = "pass", "evaluator:"
+COMPLETENESS = (  # no judge is asked for it
+    "How much of what the question and the documents call for does the answer say? "
+    '"complete", "mostly", "partly", or "no".'
+)
 
 
 @dataclass(frozen=True)
@@ -60,13 +64,19 @@ RATING_DIMENSIONS: Mapping[str, RatingDimension] = {
         RatingDimension(
             "answer_relevancy", "Answer relevancy", tuple(ADDRESSES.items()), label_wording("addresses")
         ),
-        RatingDimension("completeness", "Completeness", tuple(COMPLETE.items()), label_wording("complete")),
+        RatingDimension("completeness", "Completeness", tuple(COMPLETE.items()), COMPLETENESS),
+        RatingDimension(
+            "context_relevance",
+            "Context relevance",
+            (("relevant", 1.0), ("irrelevant", 0.0)),
+            "Does what was retrieved help to answer the question?",
+        ),
         RatingDimension(
             "faithfulness",
             "Faithfulness",
             (),
             "How many claims does the answer make, and how many of them does a document support? "
-            f"Claims: {label_wording('claims')} Support: {label_wording('by')} "
+            f"Claims: {label_wording('claims')} Support: {label_wording('support')} "
             "An answer without claims cannot be rated.",
         ),
     )

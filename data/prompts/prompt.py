@@ -15,7 +15,7 @@ from data.errors import DataError
 
 __all__ = ["PROMPTS", "Prompt", "label_wording", "load_prompt"]
 
-PROMPTS = ("reading", "further", "evaluator", "answering")
+PROMPTS = ("reading", "reference", "further", "evaluator", "answering")
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,16 @@ def load_prompt(name: str, folder: Path | None = None) -> Prompt:
 
 
 def label_wording(label: str) -> str:
-    """Return the judge prompt's description of a label, so that annotators are asked the same question.
+    """Return the judge prompts' description of a label, so that annotators are asked the same question.
 
     Raises:
-        DataError: the prompt describes no such label.
+        DataError: the prompts describe no such label.
     """
-    description = re.search(rf"^ *- `{re.escape(label)}`: (.+)$", load_prompt("reading").text, re.MULTILINE)
+    prompts = f"{load_prompt('reading').text}\n{load_prompt('reference').text}"
+    description = re.search(rf"^ *- `{re.escape(label)}`: (.+)$", prompts, re.MULTILINE)
     if description is None:
-        raise DataError(f"unknown label {label!r}; accepted: one that the prompt reading.md describes")
+        raise DataError(
+            f"unknown label {label!r}; accepted: one that the prompt reading.md or reference.md describes"
+        )
     text = description[1].replace("`", '"')
     return text[:1].upper() + text[1:]

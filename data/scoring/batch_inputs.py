@@ -21,8 +21,9 @@ from metrics.schema.batch import (
     ContextUse,
     Rankings,
     ReferenceClaims,
+    SpanRankings,
 )
-from metrics.schema.scores import BoolArray, IntArray, Status
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 from metrics.schema.source import Source
 
 __all__ = [
@@ -73,12 +74,13 @@ def batch_of(table: Any, match: Match = "id", ids_match: bool = True) -> Batch:
     retrieved = Ragged.of(table["retrieved"])
     ranked = rankings(table, match, ids_match=ids_match)
     reference = _reference_claims(table, retrieved.width)
-    answers = _answers(table, ranked, reference)
+    spans = span_rankings(table)
+    answers = _answers(table, ranked, reference, spans)
     return Batch(
         n=table.num_rows,
         documents=retrieved.lengths,
         rankings=ranked,
-        spans=span_rankings(table),
+        spans=spans,
         claims=_claims(table, retrieved.width),
         reference_claims=reference,
         context_use=_use(table, retrieved, answers.refused == 1),
@@ -140,7 +142,9 @@ def _reference_claims(table: Any, width: int) -> ReferenceClaims | None:
     )
 
 
-def _answers(table: Any, ranked: Rankings | None, reference: ReferenceClaims | None) -> Answers:
+def _answers(
+    table: Any, ranked: Rankings | None, reference: ReferenceClaims | None, spans: SpanRankings | None
+) -> Answers:
     recorded = flags(table["refused"].combine_chunks())
     names = table["refused_source"].to_pylist()
     source = np.array([REFUSED_SOURCES.get(name, Source.ESTIMATED) for name in names], dtype=np.int8)
@@ -154,29 +158,57 @@ def _answers(table: Any, ranked: Rankings | None, reference: ReferenceClaims | N
         refused=np.where(unknown, guessed, recorded).astype(np.int8),
         refused_source=source,
         answerable=np.array(answerable, dtype=np.int8),
-        context_has_gold=_context_has_gold(table.num_rows, ranked, reference),
+        context_has_gold=_context_has_gold(table, ranked, reference, spans),
     )
 
 
-def _context_has_gold(n: int, ranked: Rankings | None, reference: ReferenceClaims | None) -> NDArray[np.int8]:
-    """1 where the context holds what is needed: any relevant document, or every hop where hops are named.
+def _context_has_gold(
+    table: Any, ranked: Rankings | None, reference: ReferenceClaims | None, spans: SpanRankings | None
+) -> NDArray[np.int8]:
+    """Codes of Answers.context_has_gold: by gold text, else gold documents, else the reference's claims.
 
-    Without gold documents, half of the reference's claims supported by the context count as having it.
+    Any relevant document is what is needed, since further ones may say the same; where hops are named every
+    hop is, and so is all of the gold text and every claim of the reference.
     """
-    known = np.full(n, -1, dtype=np.int8)
+    n = table.num_rows
+    known = np.full(n, NOT_KNOWN, dtype=np.int8)
     if reference is not None and len(reference.sample):
         total = np.bincount(reference.sample, minlength=n)
         held = np.bincount(reference.sample[reference.supported.any(axis=1)], minlength=n)
         labelled = np.bincount(reference.sample[reference.support_known], minlength=n) == total
         judged = (total > 0) & labelled
-        known[judged] = held[judged] * 2 >= total[judged]
+        known[judged] = _held(held[judged] / total[judged])
     if ranked is not None:
         scored = ranked.status == Status.SCORED
         hit = np.isfinite(ranked.unit_rank)
-        every = (hit | np.isnan(ranked.unit_rank)).all(axis=1)
-        has = np.where(ranked.has_hops, every, hit.any(axis=1))
-        known[scored] = has[scored]
+        share = hit.sum(axis=1) / np.maximum(1, (~np.isnan(ranked.unit_rank)).sum(axis=1))
+        has = np.where(ranked.has_hops, share, hit.any(axis=1).astype(np.float64))
+        known[scored] = _held(has[scored])
+    if spans is not None:
+        placed = placed_spans(table["retrieved"], spans)
+        covered = np.nansum(spans.new_gold, axis=1)
+        known[placed] = _held(covered[placed] / spans.gold_chars[placed])
     return known
+
+
+NOT_KNOWN, LACKS, HOLDS, HOLDS_PART = -1, 0, 1, 2
+_WHOLE = 1.0 - 1e-9  # a share of the gold at or above this is all of it
+
+
+def _held(share: FloatArray) -> NDArray[np.int8]:
+    codes = np.where(share >= _WHOLE, HOLDS, np.where(share > 0, HOLDS_PART, LACKS))
+    return np.asarray(codes, dtype=np.int8)
+
+
+def placed_spans(documents: Any, spans: SpanRankings) -> BoolArray:
+    """(n,) True where gold text is recorded, and the place of the documents in their sources too."""
+    lists = Ragged.of(documents)
+    offsets = lists.field("start").is_valid().to_numpy(zero_copy_only=False)
+    placed = np.bincount(lists.sample[offsets], minlength=len(documents)) > 0
+    return np.asarray(
+        (spans.status != Status.NOT_RUN) & (spans.gold_chars > 0) & (placed | (lists.lengths == 0)),
+        dtype=np.bool_,
+    )
 
 
 def _use(table: Any, retrieved: Ragged, refused: BoolArray) -> ContextUse | None:
@@ -190,11 +222,20 @@ def _use(table: Any, retrieved: Ragged, refused: BoolArray) -> ContextUse | None
         status[row], source[row] = Status.SCORED, Source.ESTIMATED
         for rank, part in marks:
             used[row, rank - 1], share[row, rank - 1] = True, part
+    _keep_cited(table, retrieved, used, (status == Status.SCORED) & (source == Source.ESTIMATED))
     status[retrieved.recorded & (retrieved.lengths == 0)] = Status.NOT_APPLICABLE
     if not (status == Status.SCORED).any():
         return None
     status[refused & (retrieved.lengths > 0)] = Status.SCORED
     return ContextUse(used, share, retrieved.lengths, refused, status, source)
+
+
+def _keep_cited(table: Any, retrieved: Ragged, used: BoolArray, estimated: BoolArray) -> None:
+    """Count documents that a labelled claim cites as used, whatever an estimate from words says."""
+    claims = _claims(table, retrieved.width)
+    if claims is not None:
+        mine = estimated[claims.sample]
+        np.logical_or.at(used, claims.sample[mine], claims.supported[mine])
 
 
 def _use_by_claims(table: Any, retrieved: Ragged, used: BoolArray, status: NDArray[np.int8]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,30 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from data.scoring.answered_only import over_answers
 from data.scoring.batch_inputs import batch_of
+from data.scoring.context_lists import context_list_table
 from data.scoring.context_use import use_table
 from data.scoring.gold_join import Match
 from data.scoring.id_overlap import id_mismatch
 from data.scoring.imported_scores import human_scores, imported_scores, recorded_figures
 from data.scoring.judged_labels import overlaid
-from data.scoring.judged_scores import EVALUATOR, JudgedBatch, evaluator_scores, judged_scores, yielding
+from data.scoring.judged_scores import (
+    EVALUATOR,
+    NOT_ASKED,
+    JudgedBatch,
+    averaged,
+    evaluator_scores,
+    judged_rounds,
+    judged_scores,
+    yielding,
+)
 from data.scoring.ranked_lists import ranked_table
 from data.scoring.stage_features import stage_features_of
 from data.store.judge_replies import EVALUATION
 from data.store.judge_results import judge_result_path
 from data.store.sample_schema import conform
+from data.store.stored_file import reading
 from data.store.workspace import Workspace
 from metrics.metric_registry import compute, lookup, unavailable
 from metrics.schema.batch import Batch
@@ -41,11 +53,15 @@ __all__ = [
     "score_batch",
 ]
 
-SCORES_VERSION = 8  # raise when a definition, a heuristic or a file of the scores changes
+SCORES_VERSION = 16  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]
-AUXILIARY_TABLES: Mapping[str, Callable[[Any, Batch], Any]] = {"use": use_table, "ranked": ranked_table}
+AUXILIARY_TABLES: Mapping[str, Callable[[Any, Batch], Any]] = {
+    "use": use_table,
+    "ranked": ranked_table,
+    "lists": context_list_table,
+}
 
 
 @dataclass(frozen=True)
@@ -102,7 +118,8 @@ class ScoredChunk:
 
 def batches_of(samples: Path) -> list[list[int]]:
     """Divide the row groups of a samples file into batches of about BATCH_ROWS rows, in order."""
-    metadata = pq.read_metadata(samples)
+    with reading(samples):
+        metadata = pq.read_metadata(samples)
     batches: list[list[int]] = []
     rows = BATCH_ROWS
     for group in range(metadata.num_row_groups):
@@ -116,13 +133,14 @@ def batches_of(samples: Path) -> list[list[int]]:
 
 def score_batch(workspace: Workspace, run_id: str, groups: list[int], options: ScoreOptions) -> ScoredChunk:
     """Score the samples of some row groups of a run's samples file."""
-    with pq.ParquetFile(workspace.samples_path(run_id)) as file:
+    samples = workspace.samples_path(run_id)
+    with reading(samples), pq.ParquetFile(samples) as file:
         recorded = conform(file.read_row_groups(groups))
-    ids_match = id_mismatch(workspace.samples_path(run_id), options.match) is None
+    ids_match = id_mismatch(samples, options.match) is None
     recorded_batch = batch_of(recorded, options.match, ids_match)
     computed = compute(recorded_batch, options.ks, options.convention)
     results = {
-        kind: JudgedBatch(path, np.asarray(recorded["row"].to_numpy(), dtype=np.int64))
+        kind: judged_rounds(path, np.asarray(recorded["row"].to_numpy(), dtype=np.int64))
         for kind, digest in options.judge_results
         if (path := judge_result_path(workspace, run_id, digest)).exists()
     }
@@ -135,15 +153,20 @@ def score_batch(workspace: Workspace, run_id: str, groups: list[int], options: S
     }
     blocks |= recorded_figures(table) | imported_scores(table) | human_scores(table)
     blocks |= yielding(judged, blocks)
+    features = stage_features_of(table, batch)
+    blocks = over_answers(blocks, features["refused"] == 1, options.convention)
     evaluated = "judged" in tables
+    given = {name for name, source in blocks if source == Source.IMPORTED}  # also where all answers refused
     missing = {
-        metric: why for metric, why in unavailable(batch).items() if not _judgeable(metric, judged, evaluated)
+        metric: NOT_ASKED.get(metric, why) if evaluated else why
+        for metric, why in unavailable(batch).items()
+        if metric not in given and not _judgeable(metric, judged, evaluated)
     }
     for name, table_of in AUXILIARY_TABLES.items():
         auxiliary = table_of(table, batch)
         if auxiliary is not None:
             tables[name] = auxiliary
-    return ScoredChunk(batch.n, blocks, stage_features_of(table, batch), missing, tables)
+    return ScoredChunk(batch.n, blocks, features, missing, tables)
 
 
 def _judgeable(metric: str, judged: Mapping[ScoreKey, Scores], evaluated: bool) -> bool:
@@ -157,20 +180,34 @@ def _judgeable(metric: str, judged: Mapping[ScoreKey, Scores], evaluated: bool) 
 
 
 def _judged(
-    table: Any, results: Mapping[str, JudgedBatch], options: ScoreOptions, computed: Mapping[str, Scores]
+    table: Any,
+    results: Mapping[str, Sequence[JudgedBatch]],
+    options: ScoreOptions,
+    computed: Mapping[str, Scores],
 ) -> tuple[Any, dict[ScoreKey, Scores], dict[str, Any]]:
-    """Return the samples with the judge's labels in place of recorded ones, its scores, auxiliary tables."""
+    """Return the samples with the judge's labels in place of recorded ones, its scores, auxiliary tables.
+
+    Where samples were evaluated several times, the labels are those of the first evaluation, the scores means
+    over all of them.
+    """
     scoring = options.ks, options.convention, options.match
     blocks: dict[ScoreKey, Scores] = {}
     tables = {}
-    for kind, result in results.items():
+    labelled = table
+    for kind, rounds in results.items():
         if kind.startswith(EVALUATOR):
-            blocks |= evaluator_scores(kind, result)
+            blocks |= averaged([evaluator_scores(kind, each) for each in rounds])
         elif kind == EVALUATION:
-            table, replies = overlaid(table, result.payloads)
-            tables["judged"] = result.told(replies)
-            blocks |= judged_scores(table, replies, result, scoring, computed)
-    return table, blocks, tables
+            overlays = [overlaid(table, each.payloads) for each in rounds]
+            labelled, replies = overlays[0]
+            counts = np.array([[at in each.payloads for each in rounds] for at in range(table.num_rows)])
+            tables["judged"] = rounds[0].told(replies, counts.reshape(table.num_rows, -1).sum(axis=1))
+            scores = [
+                judged_scores(overlay, replies, each, scoring, computed)
+                for (overlay, replies), each in zip(overlays, rounds, strict=True)
+            ]
+            blocks |= averaged(scores)
+    return labelled, blocks, tables
 
 
 def _sources(scores: Scores) -> list[Source]:

@@ -251,20 +251,21 @@ def span_rankings(table: Any, column: str = "retrieved") -> SpanRankings | None:
     n, width = table.num_rows, found.width
     gold_chars = np.zeros(n)
     new_gold = np.full((n, width), np.nan)
-    union = np.full((n, width), np.nan)
+    union, lengths = np.full((n, width), np.nan), np.full((n, width), np.nan)
     hits = np.zeros((n, width), dtype=np.bool_)
     for row in np.flatnonzero(gold.recorded & found.recorded):
         one = cover(table["relevant_spans"][int(row)].as_py(), table[column][int(row)].as_py())
         long = len(one.union)
         gold_chars[row], hits[row, :long] = one.gold, one.hits
         new_gold[row, :long], union[row, :long] = one.new_gold, one.union
+        lengths[row, :long] = one.lengths
     status, reason = list_status(table, found, gold.recorded, NO_SPANS)
     nothing = (status == Status.SCORED) & (gold_chars == 0)
     status[nothing], reason[nothing] = Status.NOT_APPLICABLE, NOTHING_RELEVANT
     if column != "retrieved":
-        return SpanRankings(gold_chars, new_gold, union, status, reason, hits)
+        return SpanRankings(gold_chars, new_gold, union, lengths, status, reason, hits)
     tokens, relevant = _tokens(table, width), numbers(table["relevant_chunks"].combine_chunks())
-    return SpanRankings(gold_chars, new_gold, union, status, reason, hits, tokens, relevant)
+    return SpanRankings(gold_chars, new_gold, union, lengths, status, reason, hits, tokens, relevant)
 
 
 def _tokens(table: Any, width: int) -> FloatArray:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from data.scoring.gold_join import Match
+from data.store.stored_file import reading
 from metrics.sanity.rule import IdMismatch
 
 __all__ = ["id_mismatch"]
@@ -49,7 +50,7 @@ def id_mismatch(samples: Path, match: Match) -> IdMismatch | None:
 
 
 def _row_groups(samples: Path) -> Iterator[Any]:
-    with pq.ParquetFile(samples) as file:
+    with reading(samples), pq.ParquetFile(samples) as file:
         for group in range(file.metadata.num_row_groups):
             yield file.read_row_group(group, columns=["relevant", "retrieved", "candidates"])
 

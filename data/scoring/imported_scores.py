@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from data.store.ragged import Ragged, numbers
-from metrics.metric_registry import REGISTRY, lookup
-from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError, Scores, Status
+from metrics.metric_registry import REGISTRY, known_name
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 from metrics.schema.source import Source
 
-__all__ = ["human_scores", "imported_scores", "known_name", "recorded_figures"]
+__all__ = ["human_scores", "imported_scores", "recorded_figures"]
 
 FAILED = "the tool that scored it reported no number"
 NOT_SCORED = "not scored in the imported file"
 NOT_RECORDED = "the pipeline recorded nothing of the kind for this sample"
 FIGURES = ("latency_ms", "retrieval_ms", "input_tokens", "output_tokens", "cost_usd", "peak_memory_mb")
 NOT_LABELLED = "no person labelled this sample"
-
-
-def known_name(name: str) -> str:
-    """Return the key of a declared metric for its name or alias; other names are returned unchanged."""
-    try:
-        return lookup(name).name
-    except MetricsError:
-        return name
 
 
 def imported_scores(table: Any) -> dict[tuple[str, Source], Scores]:
@@ -38,12 +30,20 @@ def imported_scores(table: Any) -> dict[tuple[str, Source], Scores]:
         return found
     names = entries.field("metric")
     values, reasons = numbers(entries.field("value")), entries.field("reason").to_pylist()
-    for name in pc.unique(names).to_pylist():
-        mine = np.flatnonzero(pc.equal(names, name).to_numpy(zero_copy_only=False))
+    for name, mine in _entries_by_name(names):
         why = np.array([reasons[at] or FAILED for at in mine], dtype=object)
         scores = _spread(entries.sample[mine], values[mine], why, table.num_rows)
         found[(known_name(name), Source.IMPORTED)] = scores
     return found
+
+
+def _entries_by_name(names: Any) -> Iterator[tuple[str, IntArray]]:
+    """Yield each name with the positions that have it, sorting once: a file may have thousands of metrics."""
+    encoded = names.dictionary_encode()
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(encoded.dictionary)))
+    yield from zip(encoded.dictionary.to_pylist(), np.split(order, ends[:-1]), strict=True)
 
 
 def _spread(sample: IntArray, values: FloatArray, why: NDArray[np.object_], n: int) -> Scores:
@@ -83,8 +83,8 @@ def human_scores(table: Any) -> dict[tuple[str, Source], Scores]:
     names = entries.field("metric")
     values = numbers(entries.field("value"))
     low, high = numbers(entries.field("low")), numbers(entries.field("high"))
-    for name in pc.unique(names).to_pylist():
-        mine = pc.equal(names, name).to_numpy(zero_copy_only=False) & np.isfinite(values)
+    for name, entries_of_name in _entries_by_name(names):
+        mine = entries_of_name[np.isfinite(values[entries_of_name])]
         key = known_name(name)
         scaled = _on_scale(key, values[mine], low[mine], high[mine])
         if len(scaled):

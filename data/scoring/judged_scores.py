@@ -16,8 +16,17 @@ from numpy.typing import NDArray
 
 from data.scoring.batch_inputs import batch_of
 from data.scoring.gold_join import Match
-from data.store.judge_replies import ADDRESSES, AGREES, COMPLETE, EVALUATION, JudgeReply
+from data.store.judge_replies import (
+    ADDRESSES,
+    AGREES,
+    COMPLETE,
+    EVALUATION,
+    JudgeReply,
+    QuoteCheck,
+    quote_check,
+)
 from data.store.ragged import Ragged
+from data.store.stored_file import reading
 from metrics.metric_registry import REGISTRY, compute, cutoffs_of
 from metrics.schema.batch import Batch, JudgeLabels
 from metrics.schema.metric import Convention, Metric, MetricKey
@@ -27,12 +36,15 @@ from metrics.schema.source import Source
 __all__ = [
     "EVALUATOR",
     "LACKING",
+    "NOT_ASKED",
     "JudgedBatch",
     "JudgedInputs",
+    "averaged",
     "evaluator_scores",
     "is_scored",
     "judge_result_of",
     "judged_metrics",
+    "judged_rounds",
     "judged_scores",
     "yielding",
 ]
@@ -41,6 +53,10 @@ LACKING: Mapping[str, str] = {
     "answer": "no answer was recorded",
     "reference": "the sample has no reference answer",
     "documents": "no retrieved document has a text",
+}
+NOT_ASKED: Mapping[str, str] = {  # metrics that only replies of an earlier form give, and why
+    "completeness": "the judge is not asked how complete an answer is; answer recall says how much of the "
+    "reference it gives",
 }
 _RECORDED = frozenset({"answer", "reference_answer", "retrieved", "answerable"})  # what no judge labels
 # Field that a metric needs -> what a judge must be shown to label it; others it does not label.
@@ -123,7 +139,7 @@ ScoreKey = tuple[str, Source]
 
 
 class JudgedBatch:
-    """The outcomes of one judgement for the samples of a batch.
+    """The outcomes of one judgement for the samples of a batch, one evaluation of each sample.
 
     Attributes:
         status: (n,) codes of Status.
@@ -132,33 +148,81 @@ class JudgedBatch:
         payloads: JSON of the verdict of each scored row, by its place in the batch.
     """
 
-    def __init__(self, path: Path, rows: IntArray) -> None:
-        first, last = (int(rows[0]), int(rows[-1])) if len(rows) else (0, -1)
-        within = [("row", ">=", first), ("row", "<=", last), ("attempt", "=", 0)]
-        found = pq.read_table(path, filters=within).to_pylist()
-        place = {int(row): at for at, row in enumerate(rows)}
-        self.status = np.full(len(rows), Status.NOT_RUN, dtype=np.int8)
-        self.reason = np.full(len(rows), NOT_JUDGED, dtype=object)
-        self.words = np.full(len(rows), "not run", dtype=object)
+    def __init__(self, n: int, outcomes: Mapping[int, Mapping[str, Any]]) -> None:
+        self.status = np.full(n, Status.NOT_RUN, dtype=np.int8)
+        self.reason = np.full(n, NOT_JUDGED, dtype=object)
+        self.words = np.full(n, "not run", dtype=object)
         self.payloads: dict[int, str] = {}
-        for one in found:
-            at = place.get(one["row"])
-            if at is not None:
-                self.status[at], self.reason[at] = _status(one["status"]), _reason(one)
-                self.words[at] = one["status"]
-                if one["payload"] is not None:
-                    self.payloads[at] = one["payload"]
+        for at, outcome in outcomes.items():
+            self.status[at], self.reason[at] = _status(outcome["status"]), _reason(outcome)
+            self.words[at] = outcome["status"]
+            if outcome["payload"] is not None:
+                self.payloads[at] = outcome["payload"]
 
-    def told(self, readings: Mapping[int, JudgeReply]) -> Any:
-        """Return the auxiliary table of the Judge page: status, reason, number of injected instructions."""
-        injections = [len(readings[at].injections) if at in readings else 0 for at in range(len(self.words))]
+    def told(self, readings: Mapping[int, JudgeReply], evaluations: IntArray) -> Any:
+        """Return the auxiliary table of the Judge page: status, reason, counts of what was found.
+
+        Args:
+            readings: by place.
+            evaluations: (n,) how many replies there are on each sample.
+        """
+        replies = [readings.get(at) for at in range(len(self.words))]
+        checks = [QuoteCheck() if reply is None else quote_check(reply) for reply in replies]
+        injections = [0 if reply is None else len(reply.injections) for reply in replies]
         return pa.table(
             {
                 "status": pa.array(self.words, pa.string()),
                 "reason": pa.array(self.reason, pa.string()),
+                "evaluations": pa.array(evaluations, pa.int32()),
                 "injections": pa.array(injections, pa.int32()),
+                "quotes": pa.array([check.quotes for check in checks], pa.int32()),
+                "void_quotes": pa.array([check.void for check in checks], pa.int32()),
+                "partly_supported": pa.array([check.partly for check in checks], pa.int32()),
             }
         )
+
+
+def judged_rounds(path: Path, rows: IntArray) -> list[JudgedBatch]:
+    """Return the outcomes of a judgement for the samples of a batch, a round for each evaluation of them.
+
+    The first round has the first reply on every sample, or why there is none; the others the further ones.
+    """
+    first, last = (int(rows[0]), int(rows[-1])) if len(rows) else (0, -1)
+    with reading(path):
+        table = pq.read_table(path, filters=[("row", ">=", first), ("row", "<=", last)])
+    place = {int(row): at for at, row in enumerate(rows)}
+    by_place: dict[int, list[Mapping[str, Any]]] = {}
+    for outcome in sorted(table.to_pylist(), key=lambda each: (each["row"], each["attempt"])):
+        if outcome["row"] in place:
+            by_place.setdefault(place[outcome["row"]], []).append(outcome)
+    rounds: list[dict[int, Mapping[str, Any]]] = [{}]
+    for at, outcomes in by_place.items():
+        replies = [outcome for outcome in outcomes if outcome["payload"] is not None]
+        for number, outcome in enumerate(replies or outcomes[:1]):
+            if number == len(rounds):
+                rounds.append({})
+            rounds[number][at] = outcome
+    return [JudgedBatch(len(rows), outcomes) for outcomes in rounds]
+
+
+def averaged(rounds: Sequence[Mapping[ScoreKey, Scores]]) -> dict[ScoreKey, Scores]:
+    """Return the mean over the evaluations of each sample that gave a value, else the first outcome."""
+    first, *further = rounds
+    found = dict(first)
+    for key, scores in first.items():
+        repeated = [scores, *(other[key] for other in further if key in other)]
+        scored = np.stack([each.status == Status.SCORED for each in repeated])
+        counts = scored.sum(axis=0)
+        if len(repeated) > 1 and counts.any():
+            values = np.stack([each.values for each in repeated])
+            sums = np.where(scored, values, 0.0).sum(axis=0)
+            found[key] = replace(
+                scores,
+                values=np.where(counts > 0, sums / np.maximum(counts, 1), np.nan),
+                status=np.where(counts > 0, Status.SCORED, scores.status).astype(np.int8),
+                reason=np.where(counts > 0, "", scores.reason).astype(object),
+            )
+    return found
 
 
 def _status(word: str) -> Status:
@@ -199,7 +263,10 @@ def judged_scores(
     made = _made(table, readings, places, scoring) if len(places) else {}
     inputs = JudgedInputs.of(table)
     blocks: dict[ScoreKey, Scores] = {}
+    completeness_asked = any(reply.complete is not None for reply in readings.values())
     for name, metric in judged_metrics(scoring[0]).items():
+        if name in NOT_ASKED and not completeness_asked:
+            continue
         scores = _spread(made.get(name), places, found)
         if "answerable" in metric.needs:
             scores = _unasked(scores, places, recorded.get(name))
@@ -280,7 +347,7 @@ def judge_result_of(readings: Sequence[JudgeReply]) -> JudgeLabels:
 
 
 def _levels(words: Sequence[str | None], levels: Mapping[str, float]) -> FloatArray:
-    return np.array([np.nan if word is None else levels[word] for word in words], dtype=np.float64)
+    return np.array([levels.get(word or "", np.nan) for word in words], dtype=np.float64)
 
 
 def _flag(said: bool | None) -> float:

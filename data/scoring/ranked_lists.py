@@ -72,11 +72,12 @@ def _document_columns(found: Rankings | None, before: str, n: int) -> dict[str, 
 
 def _span_columns(found: SpanRankings | None, n: int) -> dict[str, Any]:
     if found is None:
-        lists = {name: pa.nulls(n, _LISTS) for name in ("new_gold", "union_chars")}
+        lists = {name: pa.nulls(n, _LISTS) for name in ("new_gold", "union_chars", "chunk_chars")}
         return {**lists, "gold_chars": pa.nulls(n, pa.float64()), "span_status": pa.nulls(n, pa.int8())}
     return {
         "new_gold": _lists(found.new_gold),
         "union_chars": _lists(found.union_chars),
+        "chunk_chars": _lists(found.chunk_chars),
         "gold_chars": pa.array(found.gold_chars),
         "span_status": pa.array(found.status),
     }
@@ -173,6 +174,7 @@ def _spans(stored: Any) -> SpanRankings | None:
         gold_chars=np.nan_to_num(stored["gold_chars"].to_numpy()),
         new_gold=new_gold,
         union_chars=_matrix(stored["union_chars"]),
+        chunk_chars=_matrix(stored["chunk_chars"]),
         status=_status(status),
         reason=np.full(stored.num_rows, "", dtype=object),
         hits=np.nan_to_num(new_gold) > 0,

@@ -1,32 +1,34 @@
-"""The runs of a workspace and their scores, with an index so that no page opens a thousand small files.
-
-The index can be rebuilt from the runs at any time; one that cannot be used is deleted.
-"""
+"""The runs of a workspace and their scores: what is damaged of the scores, or gone, is computed again."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from data.declarations import use_declarations
 from data.errors import WorkspaceError
 from data.scoring.judged_scores import is_scored
 from data.scoring.score_run import DEFAULT_KS, ScoreOptions, ensure_scored, match_of
 from data.scoring.scored_run import ScoredRun
-from data.scoring.summaries import MetricSummary, reported_means
+from data.scoring.stored_scores import is_intact, read_summary
+from data.scoring.summaries import MetricSummary, reported_means, summarise
 from data.store.judge_results import current_results, judge_result_path
 from data.store.ledger import Ledger
+from data.store.run_index import RunIndex
 from data.store.workspace import Run, Workspace
+from metrics.metric_registry import bounds_of, imported_declarations
 from metrics.schema.metric import Convention
 
-__all__ = ["RunStore"]
+__all__ = ["RunStore", "distinct_labels"]
 
-_TABLE = "CREATE TABLE IF NOT EXISTS entries (run_id TEXT, kind TEXT, body TEXT, PRIMARY KEY (run_id, kind))"
 KEPT_RUNS = 64  # runs whose arrays stay in memory
+MOST_OFFERED = 12  # runs of one name that an error lists
+MOST_CLOSEST = 4  # runs that an error lists where none has the name
+MOST_COMPARED = 100  # characters of a name that are compared
 
 
 class RunStore:
@@ -35,9 +37,11 @@ class RunStore:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.ledger = Ledger(workspace.ledger_path)
+        self.index = RunIndex(workspace)
         self._runs: dict[str, Run] = {}
         self._unreadable: dict[str, str] = {}
         self._summaries: dict[tuple[str, str], dict[str, MetricSummary]] = {}
+        self._declared_summaries: dict[tuple[object, ...], dict[str, MetricSummary]] = {}  # by range too
         self._scored_runs: dict[tuple[str, str], ScoredRun] = {}
         self._results: dict[str, dict[str, str]] = {}
         self._results_version: tuple[int, ...] = ()
@@ -54,7 +58,7 @@ class RunStore:
             if fresh:
                 self._load(fresh)
             found = [run for run in self._runs.values() if project is None or run.project == project]
-        return sorted(found, key=lambda run: (run.created_at, run.name, run.run_id))
+        return sorted(found, key=lambda run: (run.created_at, run.imported_at, run.name, run.run_id))
 
     def unreadable(self) -> dict[str, str]:
         """Return run id -> what is wrong, of the runs in the workspace that cannot be read."""
@@ -74,6 +78,8 @@ class RunStore:
     def find(self, wanted: str, project: str | None = None) -> Run:
         """Find a run by id, by the start of its id, or by its name.
 
+        What its project declares of imported metrics is in force from then on.
+
         Raises:
             WorkspaceError: there is none, or more than one; the message lists candidates.
         """
@@ -90,10 +96,21 @@ class RunStore:
         hits = exact or [run for run in runs if names[run.run_id] == wanted or run.name == wanted]
         hits = hits or [run for run in runs if len(wanted) >= 4 and run.run_id.startswith(wanted)]
         if len(hits) == 1:
+            use_declarations(self.workspace, hits[0].project)
             return hits[0]
-        shown = [f"{run.run_id} ({run.project}: {names[run.run_id]})" for run in (hits or runs)[:12]]
-        problem = f"{len(hits)} runs are called" if hits else "no run"
-        raise WorkspaceError(f"{problem} {wanted!r}; accepted: one of these ids: {'; '.join(shown)}")
+        offered = hits[:MOST_OFFERED] or _closest(wanted, runs, names)
+        labels = distinct_labels(offered, names)
+        shown = "; ".join(f"{run.run_id} ({run.project}: {labels[run.run_id]})" for run in offered)
+        more = len(hits or runs) - len(offered)
+        if hits:
+            others = f"; and {more:,} more" if more else ""
+            raise WorkspaceError(
+                f"{len(hits)} runs are called {wanted!r}; accepted: one of these ids: {shown}{others}"
+            )
+        which = (
+            f"the closest of {len(runs):,} runs, which `ragtriage runs` lists" if more else "all there are"
+        )
+        raise WorkspaceError(f"no run {wanted!r}; accepted: the id or name of a run: {shown} ({which})")
 
     def names(self) -> dict[str, str]:
         """Return the display name of every run: the newest one in the ledger, else the imported one."""
@@ -135,8 +152,13 @@ class RunStore:
         wanted = options or self.options(run)
         key = (run.run_id, wanted.folder)
         with self._lock:
-            if key in self._scored_runs:
-                return self._scored_runs[key]
+            stored = self._scored_runs.get(key)
+            if stored is not None and (stored.scores_path.is_dir() or not stored.samples_path.exists()):
+                return stored
+            self._scored_runs.pop(key, None)
+        folder = self.workspace.scores_folder / run.run_id / wanted.folder
+        if folder.exists() and not is_intact(folder):
+            self.workspace.discard(folder)
         scores = ensure_scored(self.workspace, run, wanted, progress)
         with self._lock:
             if key not in self._scored_runs:
@@ -146,27 +168,43 @@ class RunStore:
             return self._scored_runs[key]
 
     def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, MetricSummary]:
-        """Return the means of a run's metrics over all its questions."""
+        """Return the means of a run's metrics over all its questions.
+
+        The intervals of imported metrics follow the ranges that are declared now, not those of the import.
+        """
         wanted = options or self.options(run)
         key = (run.run_id, wanted.folder)
         with self._lock:
             if key not in self._summaries:
-                ensure_scored(self.workspace, run, wanted)
-                self._summaries[key] = self._stored_summary(run, wanted.folder)
-            return self._summaries[key]
+                self._summaries[key] = reported_means(run) if run.means else self._stored_summary(run, wanted)
+            summaries = self._summaries[key]
+            ranges = {name: bounds_of(name) for name in imported_declarations() if name in summaries}
+            if run.means or not ranges:
+                return summaries
+            declared_key = (*key, tuple(ranges.items()))
+            if declared_key not in self._declared_summaries:
+                self._declared_summaries[declared_key] = summarise(self.scored(run, wanted), list(ranges))
+            return summaries | self._declared_summaries[declared_key]
 
-    def _stored_summary(self, run: Run, folder: str) -> dict[str, MetricSummary]:
-        body = self._read(run.run_id, folder)
-        if run.means:
-            return reported_means(run)
-        if body is None:
-            path = self.workspace.scores_folder / run.run_id / folder / "summary.json"
-            body = json.loads(path.read_text(encoding="utf-8"))["aggregates"]
-            self._write(run.run_id, folder, body)
-        return {name: MetricSummary(**fields) for name, fields in body.items()}
+    def _stored_summary(self, run: Run, options: ScoreOptions) -> dict[str, MetricSummary]:
+        """Return the summary from the index or the scores, which are computed again where it is damaged."""
+        folder = ensure_scored(self.workspace, run, options)
+        try:
+            return _summaries(self.index.read(run.run_id, options.folder))
+        except (TypeError, ValueError, AttributeError):
+            pass
+        try:
+            body = read_summary(folder)["aggregates"]
+            summaries = _summaries(body)
+        except (TypeError, ValueError):
+            self.workspace.discard(folder)
+            body = read_summary(ensure_scored(self.workspace, run, options))["aggregates"]
+            summaries = _summaries(body)
+        self.index.write(run.run_id, options.folder, body)
+        return summaries
 
     def _load(self, run_ids: set[str]) -> None:
-        stored = self._read_facts()
+        stored = self.index.runs()
         for run_id in run_ids:
             if run_id in stored:
                 self._runs[run_id] = stored[run_id]
@@ -177,47 +215,13 @@ class RunStore:
                 if run_id in self.workspace.run_ids():  # not deleted meanwhile
                     self._unreadable[run_id] = str(error)
                 continue
-            self._write(run_id, "run", run.to_json())
+            self.index.write(run_id, "run", run.to_json())
             self._runs[run_id] = run
 
-    def _read_facts(self) -> dict[str, Run]:
-        """Return the runs as the index has them; a run whose entry is damaged is read from its folder."""
-        with self._open() as connection:
-            rows = connection.execute("SELECT run_id, body FROM entries WHERE kind = 'run'").fetchall()
-        facts = {}
-        for run_id, body in rows:
-            with suppress(TypeError, ValueError):
-                run = Run.from_json(json.loads(body))
-                if run.run_id == run_id:
-                    facts[run_id] = run
-        return facts
 
-    def _read(self, run_id: str, kind: str) -> Any:
-        with self._open() as connection:
-            row = connection.execute(
-                "SELECT body FROM entries WHERE run_id = ? AND kind = ?", (run_id, kind)
-            ).fetchone()
-        return json.loads(row[0]) if row else None
-
-    def _write(self, run_id: str, kind: str, body: Any) -> None:
-        with self._open() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", (run_id, kind, json.dumps(body))
-            )
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        """Open the index; one that is broken or cannot be written gives way to one in memory."""
-        path = self.workspace.index_path
-        try:
-            self.workspace.create_file(path)
-            connection = _connect(str(path))
-        except sqlite3.DatabaseError as error:
-            if not isinstance(error, sqlite3.OperationalError):
-                path.unlink(missing_ok=True)
-            connection = _connect(":memory:")
-        with closing(connection):
-            yield connection
+def _summaries(body: Any) -> dict[str, MetricSummary]:
+    """Return the summaries that were stored; raises TypeError where they are of another form."""
+    return {name: MetricSummary(**fields) for name, fields in body.items()}
 
 
 def _file_version(path: Path) -> tuple[int, ...]:
@@ -233,7 +237,33 @@ def _file_version(path: Path) -> tuple[int, ...]:
     return tuple(version)
 
 
-def _connect(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=10.0, isolation_level=None)
-    connection.execute(_TABLE)
-    return connection
+def _closest(wanted: str, runs: Sequence[Run], names: Mapping[str, str]) -> list[Run]:
+    """List the few runs whose name or id is most like what was wanted, the closest first."""
+
+    def likeness(run: Run) -> float:
+        written = (names[run.run_id], run.name, run.run_id)
+        return max(
+            SequenceMatcher(None, one[:MOST_COMPARED].casefold(), wanted[:MOST_COMPARED].casefold()).ratio()
+            for one in written
+        )
+
+    return sorted(runs, key=likeness, reverse=True)[:MOST_CLOSEST]
+
+
+def distinct_labels(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, str]:
+    """Return the label of each run by id: its name, with its time or its id where names repeat.
+
+    Args:
+        runs: the runs that are shown together.
+        names: display name of each, by id.
+    """
+    dated = {run.run_id: f"{names[run.run_id]} · {run.created_at:%Y-%m-%d %H:%M}" for run in runs}
+    name_counts = Counter(names[run_id] for run_id in dated)
+    dated_counts = Counter(dated.values())
+    labels = {}
+    for run_id, label in dated.items():
+        if name_counts[names[run_id]] == 1:
+            labels[run_id] = names[run_id]
+        else:
+            labels[run_id] = label if dated_counts[label] == 1 else f"{label} · {run_id[:6]}"
+    return labels

@@ -23,6 +23,7 @@ from data.scoring.batch_scores import DEFAULT_KS, SCORES_VERSION, ScoredChunk, S
 from data.scoring.gold_join import Match
 from data.scoring.scored_run import MetricColumn, ScoredRun
 from data.scoring.stage_features import STAGE_FEATURES
+from data.scoring.stored_scores import SUMMARY, checksums
 from data.scoring.summaries import summarise
 from data.scoring.workers import scored_batches, workers_for
 from data.store.workspace import Run, Workspace
@@ -47,8 +48,9 @@ def ensure_scored(
     """
     options = options or ScoreOptions(match=match_of(run))
     final = workspace.scores_folder / run.run_id / options.folder
-    if (final / "summary.json").exists():
+    if (final / SUMMARY).exists():
         return final
+    workspace.discard(final.parent if final.parent.is_file() else final)  # what is left of earlier scores
     with workspace.staging(final.parent) as stage:
         run_scores = _RunScores(run.n)
         with closing(scored_batches(workspace, run.run_id, options, workers_for(run.n))) as batches:
@@ -64,8 +66,8 @@ def ensure_scored(
         }
         summaries = summarise(ScoredRun.of_blocks(workspace, run, stage, columns))
         aggregates = {metric: summary.to_dict() for metric, summary in summaries.items()}
-        text = json.dumps({"missing": run_scores.missing, "aggregates": aggregates})
-        (stage / "summary.json").write_text(text, encoding="utf-8")
+        summary = {"missing": run_scores.missing, "aggregates": aggregates, "files": checksums(stage)}
+        (stage / SUMMARY).write_text(json.dumps(summary), encoding="utf-8")
         workspace.publish(stage, final)
     return final
 

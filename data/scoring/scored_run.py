@@ -11,10 +11,10 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from data.scoring.stored_scores import ScoreFile
 from data.store.duckdb_engine import query
 from data.store.judge_results import judge_result_path
 from data.store.ragged import Ragged
@@ -28,7 +28,6 @@ __all__ = ["MOST_SLICE_VALUES", "MetricColumn", "ScoredRun", "Slice"]
 NOT_GIVEN = "(not given)"
 MOST_SLICE_VALUES = 200  # a tag with more values identifies single cases and is no use as a slice
 _STATUS = {status.label: int(status) for status in Status}
-_SOURCE = {source.label: source for source in Source}
 
 
 @dataclass(frozen=True)
@@ -183,11 +182,11 @@ class ScoredRun:
     @cached_property
     def sources(self) -> dict[str, tuple[Source, ...]]:
         """The sources of each metric in this run, in order of precedence."""
-        table = query("metric_sources", [str(self.scores_path / "scores.parquet")])
-        sources: dict[str, list[Source]] = {}
-        for row in table.to_pylist():
-            sources.setdefault(row["metric"], []).append(_SOURCE[row["source"]])
-        return {metric: tuple(sorted(those)) for metric, those in sources.items()}
+        return {metric: tuple(blocks) for metric, blocks in self._score_file.groups.items()}
+
+    @cached_property
+    def _score_file(self) -> ScoreFile:
+        return ScoreFile(self.scores_path / "scores.parquet")
 
     @cached_property
     def missing(self) -> dict[str, str]:
@@ -216,11 +215,11 @@ class ScoredRun:
     def _read(self, metric: str, source: Source | None) -> MetricColumn | None:
         if metric not in self.sources or (source is not None and source not in self.sources[metric]):
             return None
-        table = query("metric_values", [str(self.scores_path / "scores.parquet"), metric])
-        blocks = {source: _block(table, source) for source in self.sources[metric]}
         if source is not None:
-            return blocks[source]
-        return _by_precedence(list(blocks.values()))
+            return _block(self._score_file.read(metric, source), source)
+        return _by_precedence(
+            [_block(self._score_file.read(metric, each), each) for each in self.sources[metric]]
+        )
 
     @cached_property
     def groups(self) -> tuple[Slice, ...]:
@@ -245,9 +244,8 @@ def _codes(column: Any) -> tuple[NDArray[np.object_], IntArray]:
 
 
 def _block(table: Any, source: Source) -> MetricColumn:
-    block = table.filter(pc.equal(table["source"].cast("string"), source.label))
-    values = np.asarray(block["value"].to_numpy(), dtype=np.float64)
-    encoded = block["status"].combine_chunks().cast("string").dictionary_encode()
+    values = np.asarray(table["value"].to_numpy(), dtype=np.float64)
+    encoded = table["status"].combine_chunks().cast("string").dictionary_encode()
     codes = np.array([_STATUS[label] for label in encoded.dictionary.to_pylist()], dtype=np.int8)
     status = codes[encoded.indices.to_numpy(zero_copy_only=False)]
     return MetricColumn(values, status, np.full(len(values), source, dtype=np.int8))

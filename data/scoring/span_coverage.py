@@ -19,12 +19,14 @@ class Coverage:
         gold: number of distinct gold characters.
         new_gold: gold characters first covered at each rank.
         union: distinct characters covered up to each rank.
+        lengths: characters of the chunk at each rank.
         hits: whether the chunk at each rank holds any gold character; False for a repeat of one above.
     """
 
     gold: int
     new_gold: list[int]
     union: list[int]
+    lengths: list[int]
     hits: list[bool]
 
 
@@ -38,22 +40,24 @@ def cover(spans: Sequence[Mapping[str, Any]], chunks: Sequence[Mapping[str, Any]
     gold = {doc_id: _joined(ranges) for doc_id, ranges in _by_document(spans).items()}
     seen: dict[str, list[Range]] = {}
     listed = set[tuple[str, int, int]]()
-    new_gold, union, hits, total = [], [], [], 0
+    new_gold, union, lengths, hits, total = [], [], [], [], 0
     for chunk in chunks:
         doc_id, start, end = chunk["doc_id"], chunk["start"], chunk["end"]
         if doc_id is None or start is None or end is None or start >= end:
             new_gold.append(0)
+            lengths.append(0)
             hits.append(False)
         else:
             fresh = _without((start, end), seen.get(doc_id, []))
             total += _length(fresh)
+            lengths.append(end - start)
             new_gold.append(_shared(fresh, gold.get(doc_id, [])))
             again = (doc_id, start, end) in listed
             hits.append(not again and _shared([(start, end)], gold.get(doc_id, [])) > 0)
             listed.add((doc_id, start, end))
             seen[doc_id] = _joined([*seen.get(doc_id, []), (start, end)])
         union.append(total)
-    return Coverage(sum(map(_length, gold.values())), new_gold, union, hits)
+    return Coverage(sum(map(_length, gold.values())), new_gold, union, lengths, hits)
 
 
 def _by_document(spans: Sequence[Mapping[str, Any]]) -> dict[str, list[Range]]:

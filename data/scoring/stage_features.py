@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from data.scoring.batch_inputs import placed_spans
 from data.store.ragged import Ragged
-from metrics.schema.batch import ANSWERABLE, Batch, Checks, Rankings, SpanRankings
+from data.text.refusal_detection import detect_refusal
+from metrics.diagnosis.check_kinds import kind_code
+from metrics.schema.batch import ANSWERABLE, Batch, Checks, Claims, Rankings, SpanRankings
 from metrics.schema.scores import FloatArray, Status
+from metrics.schema.source import Source
 
 __all__ = ["STAGE_FEATURES", "stage_features_of"]
 
@@ -17,11 +21,14 @@ STAGE_FEATURES = (
     "refused",
     "refused_source",
     "answerable",
+    "has_reference",
     "gold_in_context",
     "gold_in_candidates",
     "has_candidates",
     "check_failed",
     "format_failed",
+    "failed_kinds",
+    "contradicts_context",
     "documents",
 )
 
@@ -31,9 +38,10 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
 
     Returns:
         (n,) floats for each name of STAGE_FEATURES: `refused` 1 or 0 with the code of its source,
-        `answerable` a code into batch.ANSWERABLE, the shares of the gold in the context and among candidates,
-        whether candidates were recorded, whether any check and whether a format check failed, and the number
-        of documents in the context.
+        `answerable` a code into batch.ANSWERABLE, whether a reference answers the question, the shares of the
+        gold in the context and among candidates, whether candidates were recorded, whether any check and
+        whether a format check failed, which kinds of checks did, whether a document contradicts a claim that
+        none supports, and the number of documents in the context.
     """
     answers = batch.answers
     assert answers is not None  # noqa: S101 -- batch_of always makes this block
@@ -43,17 +51,29 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
         "refused": _known(answers.refused),
         "refused_source": answers.refused_source.astype(np.float64),
         "answerable": _known(answers.answerable),
+        "has_reference": _has_reference(table["reference_answer"]),
         "gold_in_context": _gold_in_context(table, batch),
         "gold_in_candidates": _share(batch.first_pass_spans, batch.first_pass, table["candidates"]),
         "has_candidates": candidates.recorded.astype(np.float64),
         "check_failed": failed,
         "format_failed": format_failed,
+        "failed_kinds": _failed_kinds(batch.checks, batch.n),
+        "contradicts_context": _contradicts_context(batch.claims, batch.n),
         "documents": batch.documents.astype(np.float64),
     }
 
 
 def _known(codes: Any) -> FloatArray:
     return np.where(codes < 0, np.nan, codes.astype(np.float64))
+
+
+def _has_reference(references: Any) -> FloatArray:
+    """1 where a reference answer is recorded, 0 where it is empty or itself a refusal; NaN without one."""
+    found = np.full(len(references), np.nan)
+    for row, reference in enumerate(references.to_pylist()):
+        if reference is not None:
+            found[row] = bool(reference.strip()) and not detect_refusal(reference).refused
+    return found
 
 
 def _gold_in_context(table: Any, batch: Batch) -> FloatArray:
@@ -78,20 +98,47 @@ def _share(spans: SpanRankings | None, ranked: Rankings | None, documents: Any) 
         listed = (ranked.status != Status.NOT_RUN) & (units > 0)
         share[listed] = found[listed] / units[listed]
     if spans is not None:
-        lists = Ragged.of(documents)
-        offsets = lists.field("start").is_valid().to_numpy(zero_copy_only=False)
-        placed = np.bincount(lists.sample[offsets], minlength=len(documents)) > 0
-        known = (spans.status != Status.NOT_RUN) & (spans.gold_chars > 0) & (placed | (lists.lengths == 0))
+        known = placed_spans(documents, spans)
         covered = np.nansum(spans.new_gold, axis=1)
         share[known] = covered[known] / spans.gold_chars[known]
     return share
 
 
+def _contradicts_context(claims: Claims | None, n: int) -> FloatArray:
+    """1 where a document contradicts a claim that no document supports; NaN unless all claims are labelled.
+
+    A claim that one document supports and another contradicts is no mistake of the answer.
+    """
+    if claims is None:
+        return np.full(n, np.nan)
+    known = claims.support_known if claims.contradiction_known is None else claims.contradiction_known
+    known = known & (claims.source[claims.sample] != Source.ESTIMATED)
+    against = known & claims.contradicted.any(axis=1) & ~claims.supported.any(axis=1)
+    total, labelled, contradicted = (
+        np.bincount(claims.sample[rows], minlength=n) for rows in (slice(None), known, against)
+    )
+    decided = (contradicted > 0) | ((total > 0) & (labelled == total))
+    return np.where(decided, (contradicted > 0).astype(np.float64), np.nan)
+
+
 def _failed_checks(checks: Checks | None, n: int) -> tuple[FloatArray, FloatArray]:
     if checks is None:
         return np.full(n, np.nan), np.full(n, np.nan)
-    of_format = checks.kind == "format"
+    of_format = np.array([kind_code(str(kind)) is None for kind in checks.kind], dtype=np.bool_)
     return _failed(checks, np.ones(len(checks.sample), dtype=np.bool_), n), _failed(checks, of_format, n)
+
+
+def _failed_kinds(checks: Checks | None, n: int) -> FloatArray:
+    """Return the sum of 2**code over the kinds of which a check failed; NaN where none is recorded."""
+    if checks is None:
+        return np.full(n, np.nan)
+    codes = {kind: kind_code(str(kind)) for kind in set(checks.kind.tolist())}
+    bits = np.zeros(n, dtype=np.int64)
+    for kind, code in codes.items():
+        if code is not None:
+            np.bitwise_or.at(bits, checks.sample[(checks.kind == kind) & ~checks.passed], 1 << code)
+    recorded = np.bincount(checks.sample, minlength=n) > 0
+    return np.where(recorded, bits.astype(np.float64), np.nan)
 
 
 def _failed(checks: Checks, chosen: Any, n: int) -> FloatArray:

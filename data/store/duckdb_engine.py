@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import duckdb
+
+from data.store.stored_file import damaged
 
 __all__ = ["query", "statement"]
 
@@ -35,9 +38,14 @@ def statement(name: str) -> str:
 def query(name: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Any:
     """Return the result of a stored query with bound parameters as an Arrow table.
 
-    Each call has a cursor of its own: a connection shared between threads mixes up results.
+    Each call has a cursor of its own: a connection shared between threads mixes up results. The file that it
+    reads is the first parameter, or the one called `samples`.
     """
     with _LOCK:
         cursor = _engine().cursor()
+    path = parameters["samples"] if isinstance(parameters, Mapping) else parameters[0]
     with closing(cursor):
-        return cursor.sql(statement(name), params=parameters).to_arrow_table()
+        try:
+            return cursor.sql(statement(name), params=parameters).to_arrow_table()
+        except duckdb.Error as error:
+            raise damaged(Path(path)) from error

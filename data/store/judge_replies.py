@@ -12,11 +12,14 @@ __all__ = [
     "COMPLETE",
     "EVALUATION",
     "VERDICTS",
+    "Evidence",
     "Injection",
     "JudgeReply",
     "JudgedClaim",
     "JudgedStatement",
+    "QuoteCheck",
     "RequestedLabels",
+    "quote_check",
     "reply_from",
     "reply_payload",
 ]
@@ -57,20 +60,41 @@ class Injection:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """A document that a judge quotes on a claim.
+
+    Attributes:
+        rank: of the document.
+        quote: its words.
+        side: "for" or "against" the claim.
+        found: whether the quote stands in the document; the support by one that does not is void.
+    """
+
+    rank: int
+    quote: str
+    side: str
+    found: bool
+
+
+@dataclass(frozen=True)
 class JudgedClaim:
     """A claim of the answer.
 
     Attributes:
         text: the claim.
-        by: ranks of the documents that support it.
+        by: ranks of the documents that support it, alone or together.
         against: ranks of those that state the opposite.
         in_reference: whether the reference answer entails it; None without one.
+        support: "alone", "together", "partly" or "none", as the judge said; None where it was not asked.
+        evidence: quotes that `by` and `against` rest on; none where they were not asked for.
     """
 
     text: str
     by: tuple[int, ...]
     against: tuple[int, ...]
     in_reference: bool | None
+    support: str | None = None
+    evidence: tuple[Evidence, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -84,13 +108,17 @@ class JudgedStatement:
 
     Attributes:
         text: the claim.
-        by: ranks of the documents that contain it.
+        by: ranks of the documents that contain it, alone or together.
         in_answer: whether the answer entails it; None without an answer.
+        support: as of JudgedClaim.
+        evidence: as of JudgedClaim, all of it for the statement.
     """
 
     text: str
     by: tuple[int, ...]
     in_answer: bool | None
+    support: str | None = None
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,15 +131,16 @@ class JudgeReply:
         form: which labels were asked for.
         refused: whether the answer declines.
         addresses: key of ADDRESSES.
-        complete: key of COMPLETE.
-        agrees: key of AGREES.
+        complete: key of COMPLETE; asked by the first form alone.
+        agrees: key of AGREES, or "cannot_tell" where the reference does not speak to the question.
         contradicts_itself: whether the answer states something and its opposite.
         relevant: ranks of the documents that help to answer the question.
         used: ranks of the documents that the answer uses.
         claims: of the answer.
         statements: claims of the reference answer.
         injections: attempts to instruct the judge.
-        parts: messages that the documents were sent in; completeness rests on the first.
+        parts: messages that the documents were sent in.
+        version: of the form; the first has no quotes.
     """
 
     form: RequestedLabels
@@ -126,6 +155,33 @@ class JudgeReply:
     statements: tuple[JudgedStatement, ...]
     injections: tuple[Injection, ...]
     parts: int = 1
+    version: int = 1
+
+
+@dataclass(frozen=True)
+class QuoteCheck:
+    """How many quotes of a reply stand in the documents they name.
+
+    Attributes:
+        quotes: of claims and statements.
+        void: of them, those that do not.
+        partly: claims of the answer that documents carry a part of, which count as not supported.
+    """
+
+    quotes: int = 0
+    void: int = 0
+    partly: int = 0
+
+    def __add__(self, other: QuoteCheck) -> QuoteCheck:
+        return QuoteCheck(self.quotes + other.quotes, self.void + other.void, self.partly + other.partly)
+
+
+def quote_check(reply: JudgeReply) -> QuoteCheck:
+    """Count the quotes of a reply, the void ones, and the claims that are supported in part."""
+    evidence = [item for claim in reply.claims for item in claim.evidence]
+    evidence += [item for statement in reply.statements for item in statement.evidence]
+    void = sum(not item.found for item in evidence)
+    return QuoteCheck(len(evidence), void, sum(claim.support == "partly" for claim in reply.claims))
 
 
 def reply_payload(reply: JudgeReply) -> dict[str, Any]:
@@ -146,13 +202,34 @@ def reply_from(payload: Mapping[str, Any]) -> JudgeReply:
         relevant=tuple(payload["relevant"]),
         used=tuple(payload["used"]),
         claims=tuple(
-            JudgedClaim(claim["text"], tuple(claim["by"]), tuple(claim["against"]), claim["in_reference"])
+            JudgedClaim(
+                claim["text"],
+                tuple(claim["by"]),
+                tuple(claim["against"]),
+                claim["in_reference"],
+                claim.get("support"),
+                _evidence(claim),
+            )
             for claim in payload["claims"]
         ),
         statements=tuple(
-            JudgedStatement(statement["text"], tuple(statement["by"]), statement["in_answer"])
+            JudgedStatement(
+                statement["text"],
+                tuple(statement["by"]),
+                statement["in_answer"],
+                statement.get("support"),
+                _evidence(statement),
+            )
             for statement in payload["statements"]
         ),
         injections=tuple(Injection(entry["where"], entry["quote"]) for entry in payload["injections"]),
         parts=payload.get("parts", 1),
+        version=payload.get("version", 1),
+    )
+
+
+def _evidence(judged: Mapping[str, Any]) -> tuple[Evidence, ...]:
+    return tuple(
+        Evidence(item["rank"], item["quote"], item["side"], item["found"])
+        for item in judged.get("evidence", ())
     )

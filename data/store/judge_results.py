@@ -18,9 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.store.ledger import Ledger
+from data.store.stored_file import reading
 from data.store.workspace import Workspace, utc_now
 
 __all__ = [
+    "RECORDED",
     "CallStatus",
     "JudgeResult",
     "TaskResult",
@@ -35,6 +37,7 @@ __all__ = [
 
 SampleKey = tuple[int, int]  # row, attempt
 JUDGE = "judge"  # of the file's metadata
+RECORDED = "recorded: "  # what `sdk` begins with where no service was asked
 ROW_GROUP = 1000  # reading one sample must not load all others
 _SCHEMA = pa.schema(
     [
@@ -67,7 +70,7 @@ class JudgeResult:
         kind: "reading", "evaluator:NAME".
         model: the judge's model.
         prompt: version of the prompt.
-        sdk: client library.
+        sdk: client library; RECORDED and the origin of replies that were recorded elsewhere.
         digest: name of its file.
         samples: number of rows in it.
         scored: number of rows with a reply.
@@ -88,6 +91,11 @@ class JudgeResult:
     def judge(self) -> str:
         """Model and prompt version: the results of two runs are comparable if these are equal."""
         return f"{self.model}@{self.prompt}"
+
+    @property
+    def origin(self) -> str:
+        """How recorded replies came about, in a sentence; "" where a service was asked."""
+        return self.sdk.removeprefix(RECORDED) if self.sdk.startswith(RECORDED) else ""
 
 
 def judge_result_path(workspace: Workspace, run_id: str, digest: str) -> Path:
@@ -186,28 +194,33 @@ def judge_of(path: Path) -> str:
     """Return the judge of a stored result, or "" if the file is missing."""
     if not path.exists():
         return ""
-    return str((pq.read_schema(path).metadata or {}).get(JUDGE.encode(), b"").decode())
+    with reading(path):
+        return str((pq.read_schema(path).metadata or {}).get(JUDGE.encode(), b"").decode())
 
 
 def read_payload(path: Path, row: int) -> Any:
-    """Return the reply on one sample as JSON values, or None if there is none."""
+    """Return the first reply on one sample as JSON values, or None if there is none."""
     if not path.exists():
         return None
-    payloads = pq.read_table(path, filters=[("row", "=", row), ("attempt", "=", 0)])["payload"].to_pylist()
-    return json.loads(payloads[0]) if payloads and payloads[0] is not None else None
+    with reading(path):
+        of_sample = pq.read_table(path, filters=[("row", "=", row)]).sort_by("attempt")
+    payload = next((text for text in of_sample["payload"].to_pylist() if text is not None), None)
+    return None if payload is None else json.loads(payload)
 
 
 def read_task_results(path: Path) -> dict[SampleKey, TaskResult]:
     """Read a stored result by row and attempt; empty if the file is missing."""
     if not path.exists():
         return {}
+    with reading(path):
+        entries = pq.read_table(path).to_pylist()
     return {
         (entry["row"], entry["attempt"]): TaskResult(
             entry["status"],
             entry["reason"],
             None if entry["payload"] is None else json.loads(entry["payload"]),
         )
-        for entry in pq.read_table(path).to_pylist()
+        for entry in entries
     }
 
 

@@ -19,6 +19,7 @@ __all__ = ["Label", "Ledger", "Verdict"]
 Verdict = Literal["pass", "fail"]
 JOURNAL, JOURNAL_ON_NETWORK = "PRAGMA journal_mode = WAL", "PRAGMA journal_mode = DELETE"
 BUSY_SECONDS = 15.0
+UNWRITABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY)
 NETWORK_FILE_SYSTEMS = {
     "nfs",
     "nfs4",
@@ -109,6 +110,14 @@ class Ledger:
     def _connect(self) -> sqlite3.Connection:
         if read_only():
             return frozen_ledger(self.path, self._prepare, len(_migrations()))
+        try:
+            return self._connect_to_write()
+        except sqlite3.OperationalError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in UNWRITABLE:
+                raise
+        return frozen_ledger(self.path, self._prepare, len(_migrations()))
+
+    def _connect_to_write(self) -> sqlite3.Connection:
         Workspace(self.path.parent).create_file(self.path)
         connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         try:

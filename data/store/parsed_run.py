@@ -46,6 +46,7 @@ class ParsedRun:
         notes: notes for the reader: assumptions, rows left out and why.
         measured: measurements of producing the run, e.g. seconds by step; not part of its identity.
         means: metric -> mean, for an aggregate-only run, which has no records.
+        metrics: what the file declares of its metrics, by name: {direction, range, title}.
     """
 
     name: str
@@ -62,3 +63,4 @@ class ParsedRun:
     notes: tuple[str, ...] = ()
     measured: Mapping[str, float] = field(default_factory=dict)
     means: Mapping[str, float] = field(default_factory=dict)
+    metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from data.errors import WorkspaceError
 
@@ -40,7 +42,9 @@ def must_write(what: str) -> None:
 def frozen_ledger(
     path: Path, prepare: Callable[[sqlite3.Connection], None], newest: int
 ) -> sqlite3.Connection:
-    """Open a ledger read-only; one that is missing or of an earlier version is opened as a copy in memory.
+    """Open a ledger for reading alone, also where nothing can be written: on a full or read-only disk.
+
+    One that is missing, empty or of an earlier version is opened as a copy in memory.
 
     Args:
         path: the ledger.
@@ -60,10 +64,27 @@ def _open_read_only(path: Path) -> sqlite3.Connection:
     address = path.absolute().as_uri()
     try:
         return _connect(f"{address}?mode=ro")
-    except sqlite3.OperationalError:
-        if path.with_name(f"{path.name}-wal").exists():
-            raise
-        return _connect(f"{address}?immutable=1")  # on a disk where the index of the log cannot be created
+    except sqlite3.OperationalError as error:
+        log = path.with_name(f"{path.name}-wal")
+        if not log.exists() or not log.stat().st_size:
+            return _connect(f"{address}?immutable=1")  # where the index of the log cannot be created
+        try:
+            return _copy_with_log(path, log)
+        except OSError:
+            raise error from None
+
+
+def _copy_with_log(path: Path, log: Path) -> sqlite3.Connection:
+    """Open a copy in memory, made where a database and its log can be read together."""
+    in_memory = "/dev/shm"  # noqa: S108 -- as private as any temporary folder, and there when disks are full
+    with TemporaryDirectory(dir=in_memory if os.access(in_memory, os.W_OK) else None) as folder:
+        for file in (path, log):
+            shutil.copy(file, folder)
+        with closing(sqlite3.connect(Path(folder) / path.name)) as source:
+            connection = sqlite3.connect(":memory:", isolation_level=None)
+            source.backup(connection)
+    connection.execute("PRAGMA query_only = ON")
+    return connection
 
 
 def _connect(address: str) -> sqlite3.Connection:

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from typing_extensions import TypedDict
 
-__all__ = ["CUSTOM", "SampleModel", "as_json", "is_unicode", "sample_adapter"]
+__all__ = ["CUSTOM", "SampleModel", "answer_text", "as_json", "is_unicode", "sample_adapter"]
 
 CUSTOM = "custom"  # type of our own errors, with `accepted` in their context, and `what` if not "found ..."
 LARGEST_WHOLE = 1_000_000_000
@@ -43,6 +43,28 @@ def as_json(value: object) -> str:
     """Return any value as JSON text that can be stored; half of a surrogate pair stays escaped."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if is_unicode(text) else json.dumps(value, default=str)
+
+
+def answer_text(value: object) -> object:
+    """Return a number, a truth value or a list of texts as text, one item a line; anything else as it is."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float) and math.isfinite(value):
+        return str(int(value)) if value == int(value) and abs(value) < LARGEST_WHOLE else str(value)
+    if not isinstance(value, list | tuple):
+        return value
+    items = [answer_text(_part(item)) for item in value if item is not None]
+    return "\n".join(map(str, items)) if all(isinstance(item, str) for item in items) else value
+
+
+PART_KEYS = {"text", "content", "type", "role", "speaker", "timestamp"}
+
+
+def _part(item: object) -> object:
+    """Return the text of a part of a message, as {type, text} or {speaker, text}; a passage is none."""
+    if not isinstance(item, Mapping) or not item.keys() <= PART_KEYS:
+        return item
+    return item.get("text", item.get("content", item))
 
 
 def _with_error(schema: CoreSchema, accepted: str) -> CoreSchema:
@@ -291,8 +313,8 @@ class SampleModel(TypedDict):
     history: Maybe[ListOf[Turn]]
     conversation_id: Maybe[Identifier]
     search_query: Maybe[Text]
-    answer: Maybe[Text]
-    reference_answer: Maybe[Text]
+    answer: Maybe[Annotated[Text, BeforeValidator(answer_text)]]
+    reference_answer: Maybe[Annotated[Text, BeforeValidator(answer_text)]]
     retrieved: Maybe[ListOf[Annotated[Document, BeforeValidator(_as_document)]]]
     candidates: Maybe[ListOf[Annotated[Document, BeforeValidator(_as_document)]]]
     relevant: Maybe[ListOf[Annotated[RelevantDocument, BeforeValidator(_as_relevant)]]]

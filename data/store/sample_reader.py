@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from data.store.stored_file import reading
+
 __all__ = ["StoredSamples"]
 
 
@@ -22,7 +24,9 @@ class StoredSamples:
     """The samples.parquet of one run, by row number. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
-        self._file = pq.ParquetFile(path)
+        self._path = path
+        with reading(path):
+            self._file = pq.ParquetFile(path)
         self._lock = Lock()
         metadata = self._file.metadata
         sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
@@ -37,7 +41,7 @@ class StoredSamples:
         tables, order = [], []
         for group in np.unique(groups):
             positions = np.flatnonzero(groups == group)
-            with self._lock:
+            with self._lock, reading(self._path):
                 table = self._file.read_row_group(int(group), columns=list(columns) if columns else None)
             tables.append(table.take(row_numbers[positions] - self._starts[group]))
             order.append(positions)

@@ -1,7 +1,7 @@
 """A workspace: a folder of immutable runs, data derived from them, and the annotations database.
 
-A run is published by renaming a finished folder, so any number of processes can read and import at once
-without a lock, and a crash leaves nothing half-loaded.
+Runs are published by renaming a finished folder, so any number of processes can read and import at once
+without a lock, and a crash leaves nothing half-loaded. The runs of one file appear together.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from data.errors import WorkspaceError
+from data.errors import CANNOT_WRITE, WorkspaceError
+from data.store.import_batches import commit, finish_commits, listed_runs, sync
 from data.store.read_only import must_write, read_only
 
 __all__ = ["FORMAT_VERSION", "OWNER_ONLY", "Run", "Workspace", "utc_now"]
@@ -122,6 +123,7 @@ class Workspace:
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root).expanduser().resolve()
+        self.name = str(self.root)  # in messages
 
     @classmethod
     def find(cls, folder: str | None = None) -> Workspace:
@@ -141,7 +143,7 @@ class Workspace:
             self.scores_folder.mkdir(OWNER_ONLY, exist_ok=True)
         except OSError as error:
             raise WorkspaceError(
-                f"workspace {self.root}: cannot be created ({error.strerror}); accepted: a writable folder"
+                f"workspace {self.name}: cannot be written ({error.strerror}); accepted: a writable folder"
             ) from error
         return self
 
@@ -154,7 +156,7 @@ class Workspace:
         """Return the mode of the folder of runs, which everything new takes on."""
         try:
             return stat.S_IMODE(self.runs_folder.stat().st_mode)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return OWNER_ONLY
 
     def create_file(self, path: Path) -> None:
@@ -184,10 +186,9 @@ class Workspace:
 
     def run_ids(self) -> set[str]:
         """Return the runs that are in the folder now, whichever process published them; files are no runs."""
-        if not self.runs_folder.is_dir():
-            return set()
-        with os.scandir(self.runs_folder) as entries:
-            return {entry.name for entry in entries if entry.is_dir() and not entry.name.startswith(".")}
+        if not read_only():
+            finish_commits(self.root, self.mode())
+        return listed_runs(self.runs_folder)
 
     def read_run(self, run_id: str) -> Run:
         """Read the facts of a run.
@@ -222,12 +223,13 @@ class Workspace:
         if self.scores_folder not in (folder, *folder.parents):
             must_write(f"workspace {self.root}")
         self.create()
-        folder.mkdir(self.mode(), parents=True, exist_ok=True)
-        clear_abandoned(folder)
         stage = folder / f".staging-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        stage.mkdir(OWNER_ONLY)
         try:
-            yield stage
+            with _writing(self.name):
+                folder.mkdir(self.mode(), parents=True, exist_ok=True)
+                clear_abandoned(folder)
+                stage.mkdir(OWNER_ONLY)
+                yield stage
         finally:
             shutil.rmtree(stage, ignore_errors=True)
 
@@ -236,16 +238,39 @@ class Workspace:
         stage.chmod(self.mode())
         for path in stage.iterdir():
             path.chmod(self.mode() & 0o666)
-            _sync(path)
-        _sync(stage)
+            sync(path)
+        sync(stage)
         try:
             stage.rename(final)
         except OSError:
             if final.is_dir():
                 return False
             raise
-        _sync(final.parent)
+        sync(final.parent)
         return True
+
+    @contextmanager
+    def staged_import(self) -> Iterator[Workspace]:
+        """Yield a temporary workspace for the runs of one import, until `publish_import` publishes them."""
+        with self.staging(self.runs_folder) as stage:
+            staged = Workspace(stage)
+            staged.name = self.name
+            staged.create().runs_folder.chmod(self.mode())
+            yield staged
+
+    def publish_import(self, staged: Workspace) -> set[str]:
+        """Publish all runs of a staged import at once; return the ids of those that were not there before.
+
+        Raises:
+            WorkspaceError: a file is in the place of a run; nothing was published.
+        """
+        new = staged.run_ids() - self.run_ids()
+        for path in (self.runs_folder / run_id for run_id in new):
+            if path.exists():
+                raise WorkspaceError(f"{path}: is in the place of a run; accepted: nothing of that name")
+        if new:
+            commit(staged.root, self.root, new, self.mode())
+        return new
 
     def delete_run(self, run_id: str) -> None:
         """Delete a run, readable or not, and the data derived from it; its labels stay.
@@ -256,14 +281,35 @@ class Workspace:
         must_write(f"workspace {self.root}")
         if run_id not in self.run_ids():
             raise WorkspaceError(f"no run {run_id!r} in {self.root}; see `ragtriage runs`")
-        self._remove(self.runs_folder / run_id)
-        if (self.scores_folder / run_id).exists():
-            self._remove(self.scores_folder / run_id)
+        with _writing(self.name):
+            self.discard(self.runs_folder / run_id)
+            self.discard(self.scores_folder / run_id)
 
-    def _remove(self, folder: Path) -> None:
+    def discard(self, path: Path) -> None:
+        """Remove a folder or file, if it is there: for every reader at once, then its files."""
         name = f".deleted-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        renamed = folder.rename(folder.parent / name)  # gone for every reader at once; the files follow
-        shutil.rmtree(renamed, ignore_errors=True)
+        try:
+            renamed = path.rename(path.parent / name)
+        except FileNotFoundError:
+            return
+        if renamed.is_dir() and not renamed.is_symlink():
+            shutil.rmtree(renamed, ignore_errors=True)
+        else:
+            renamed.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(name: str) -> Iterator[None]:
+    """Raise WorkspaceError where the disk is full or may not be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in CANNOT_WRITE:
+            raise
+        raise WorkspaceError(
+            f"workspace {name}: cannot be written ({os.strerror(error.errno or 0)}); accepted: a folder that "
+            "you may write to, on a disk with free space"
+        ) from error
 
 
 def clear_abandoned(folder: Path, alive: Callable[[int], bool] | None = None) -> None:
@@ -285,13 +331,3 @@ def _is_running(pid: int) -> bool:
     except PermissionError:
         return True
     return True
-
-
-def _sync(path: Path) -> None:
-    if os.name == "nt":  # folders cannot be opened there
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,10 +17,11 @@ from data.errors import InputError, ValidationError, ValidationErrors
 from data.store.parsed_run import ParsedRun
 from data.store.sample_schema import LATER_FIELDS, SCHEMA, Sample
 from data.store.sample_validation import normalise
-from data.store.workspace import Run, Workspace, utc_now
+from data.store.workspace import Run, Workspace
 
 __all__ = ["ImportedRun", "store_run"]
 
+BATCH_BYTES = 32 << 20
 BATCH_ROWS = 256  # rows per row group: reading one sample must not load megabytes of others
 Progress = Callable[[int], None]
 
@@ -43,6 +45,7 @@ class _Tally:
 
     digest: Any
     n: int = 0
+    n_bytes: int = 0
     questions: set[str] = field(default_factory=set)
     seen: dict[tuple[str, int], int] = field(default_factory=dict)
     fields: set[str] = field(default_factory=set)
@@ -58,7 +61,9 @@ class _Tally:
         for name in LATER_FIELDS:  # absent ones are not hashed, so that ids of earlier versions stay valid
             if sample[name] is None:
                 del sample[name]
-        self.digest.update(orjson.dumps(sample))
+        content = orjson.dumps(sample)
+        self.digest.update(content)
+        self.n_bytes += len(content)
         sample["row"] = self.n
         self.n += 1
 
@@ -84,14 +89,14 @@ def store_run(
     """
     tally = _Tally(hashlib.sha256(_identity(parsed, project)))
     with workspace.staging(workspace.runs_folder) as stage:
-        _write_samples(stage / "samples.parquet", _samples(parsed, tally, errors, progress))
+        _write_samples(stage / "samples.parquet", _samples(parsed, tally, errors, progress), tally)
         errors.raise_if_any()
         if tally.n == 0 and not parsed.means:
             what = "holds no sample"
             raise InputError(
                 [ValidationError(parsed.file, None, "", what, "at least one record with `question`")]
             )
-        run = _run_of(parsed, project, tally)
+        run = _run_of(parsed, project, tally, errors.notes)
         (stage / "run.json").write_text(run.to_json(), encoding="utf-8")
         is_new = workspace.publish(stage, workspace.runs_folder / run.run_id)
     if is_new:
@@ -123,14 +128,15 @@ def _samples(
         progress(tally.n)
 
 
-def _write_samples(path: Path, samples: Iterator[Sample]) -> None:
+def _write_samples(path: Path, samples: Iterator[Sample], tally: _Tally) -> None:
     with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
         batch: list[Sample] = []
+        written = 0
         for sample in samples:
             batch.append(sample)
-            if len(batch) == BATCH_ROWS:
+            if len(batch) == BATCH_ROWS or tally.n_bytes - written > BATCH_BYTES:
                 writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=SCHEMA))
-                batch = []
+                batch, written = [], tally.n_bytes
         if batch:
             writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=SCHEMA))
 
@@ -142,24 +148,24 @@ def _plain_json(config: Mapping[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _run_of(parsed: ParsedRun, project: str, tally: _Tally) -> Run:
+def _run_of(parsed: ParsedRun, project: str, tally: _Tally, remarks: tuple[str, ...]) -> Run:
     content_hash = tally.digest.hexdigest()
-    now = utc_now()
+    now = datetime.now(UTC).replace(tzinfo=None)
     return Run(
         run_id=content_hash[:12],
         name=parsed.name,
         project=project,
         n=tally.n,
         n_questions=len(tally.questions) or int(parsed.config.get("n_questions", 0)) * bool(parsed.means),
-        created_at=parsed.created_at or now,
-        imported_at=now,
+        created_at=parsed.created_at or now.replace(microsecond=0),
+        imported_at=now,  # to the microsecond: runs of one file keep the file's order
         origin={"file": parsed.file, "format": parsed.format},
         config=_plain_json(parsed.config),
         dataset=parsed.dataset,
         dataset_version=parsed.dataset_version,
         corpus_version=parsed.corpus_version,
         content_hash=content_hash,
-        notes=parsed.notes,
+        notes=(*parsed.notes, *remarks),
         fields=tuple(sorted(tally.fields - {"row"})),
         measured=dict(parsed.measured),
         means=dict(parsed.means),

@@ -157,9 +157,8 @@ def interpret(
 
 
 def _number(metric: Metric, value: float) -> str:
-    return (
-        f"{value:.2f}" if metric.bounds[1] <= 1 else f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
-    )
+    digits = 2 if metric.bounds[1] <= 1 else 0 if abs(value) >= 100 else 1
+    return f"{value:,.{digits}f}".replace("-", "\u2212")
 
 
 def _band_text(bands: Bands, reached: set[str]) -> str:

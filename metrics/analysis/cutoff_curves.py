@@ -106,7 +106,7 @@ def _span_recall(spans: SpanRankings, max_k: int) -> FloatArray:
 
 
 def _span_precision(spans: SpanRankings, max_k: int) -> FloatArray:
-    text_chars = np.maximum.accumulate(_widened(spans.union_chars, max_k), axis=1)
+    text_chars = _widened(spans.chunk_chars, max_k).cumsum(axis=1)
     return np.where(_all_gold(spans, max_k) > 0, _over(_covered(spans, max_k), text_chars), np.nan)
 
 

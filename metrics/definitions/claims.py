@@ -257,9 +257,9 @@ def omission(reference: ReferenceClaims, convention: Convention = "default") -> 
 
 
 _RAGCHECKER = "RAGChecker (Ru et al. 2024, arXiv:2408.08067)"
-_EMPTY_ANSWER = "The answer makes no claims."
+_EMPTY_ANSWER = "The answer is a refusal or makes no claims."
 _EMPTY_REFERENCE = "The reference answer has no claims."
-_EITHER_EMPTY = "The answer makes no claims, or the reference answer has none."
+_EITHER_EMPTY = "The answer is a refusal or makes no claims, or the reference answer has none."
 
 
 def _answer(formula: Callable[[Claims, Convention], Scores]) -> Compute:

@@ -56,6 +56,7 @@ def negative_rejection_rate(answers: Answers) -> Scores:
     gaps: list[Rule] = [
         (between, Status.NOT_APPLICABLE, why),
         (answers.context_has_gold == 1, Status.NOT_APPLICABLE, "the context held the gold"),
+        _held_part(answers),
         (
             (answers.context_has_gold < 0) & ~unanswerable,
             Status.NOT_RUN,
@@ -69,6 +70,11 @@ def corpus_rejection_rate(answers: Answers) -> Scores:
     """1 where an unanswerable question was refused, 0 where it was answered."""
     other = (answers.answerable != _NO, Status.NOT_APPLICABLE, "the question is not unanswerable")
     return _on(answers, [_not_labelled(answers), other])
+
+
+def _held_part(answers: Answers) -> Rule:
+    """A context with part of the gold makes neither a refusal nor an answer plainly wrong."""
+    return (answers.context_has_gold == 2, Status.NOT_APPLICABLE, "the context held only part of the gold")
 
 
 def _answerable_only(answers: Answers) -> list[Rule]:
@@ -89,13 +95,14 @@ def over_refusal(answers: Answers) -> Scores:
     )
     lacks = (answers.context_has_gold == 0, Status.NOT_APPLICABLE, "the context did not hold the gold")
     why = "whether the context held the gold is not known"
-    return _on(answers, [other, (answers.context_has_gold < 0, Status.NOT_RUN, why), lacks])
+    unknown = (answers.context_has_gold < 0, Status.NOT_RUN, why)
+    return _on(answers, [other, unknown, lacks, _held_part(answers)])
 
 
 def correct_abstention(answers: Answers) -> Scores:
     """1 where an answerable question was refused whose context lacked the gold: right after a miss."""
     holds = (answers.context_has_gold == 1, Status.NOT_APPLICABLE, "the context held the gold")
-    return _on(answers, [*_answerable_only(answers), holds])
+    return _on(answers, [*_answerable_only(answers), holds, _held_part(answers)])
 
 
 def refusal_accuracy(answers: Answers) -> Scores:
@@ -122,7 +129,8 @@ METRICS: tuple[Metric, ...] = (
         formula="on samples whose context lacks the gold, unanswerable questions among them: 1 if refused, "
         "else 0",
         needs=("refused", "retrieved"),
-        undefined="The context held the gold, or the question is partly answerable or conversational.",
+        undefined="The context held the gold or part of it, or the question is partly answerable or "
+        "conversational.",
         reference="negative rejection, RGB (Chen et al. 2024), whose documents are noise only",
         compute=_of(negative_rejection_rate),
     ),
@@ -142,7 +150,7 @@ METRICS: tuple[Metric, ...] = (
         formula="on questions whose context held the gold, unless labelled other than answerable: 1 if "
         "refused, else 0",
         needs=("refused", "retrieved"),
-        undefined="The question is not plainly answerable, or the context did not hold the gold.",
+        undefined="The question is not plainly answerable, or the context did not hold all of the gold.",
         reference=_TWO_BY_TWO,
         higher_is_better=False,
         compute=_of(over_refusal),
@@ -153,7 +161,7 @@ METRICS: tuple[Metric, ...] = (
         meaning="How often the system refuses when retrieval missed the gold, as it should.",
         formula="on answerable questions whose context lacked the gold: 1 if refused, else 0",
         needs=("answerable", "refused", "retrieved"),
-        undefined="The question is not plainly answerable, or the context held the gold.",
+        undefined="The question is not plainly answerable, or the context held the gold or part of it.",
         reference=_TWO_BY_TWO,
         compute=_of(correct_abstention),
     ),

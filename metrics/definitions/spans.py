@@ -1,7 +1,8 @@
 """Span metrics: retrieved text against gold character spans, so that gold survives re-chunking.
 
 Only newly covered gold counts: a gold character in two overlapping chunks is gained once, at the first of
-them, and overlapping text is counted once in the denominators too.
+them. Precision and IoU divide by the lengths of all chunks together, which the generator has to read, as
+their source does; the forms over distinct text count once what overlapping chunks share.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ __all__ = [
     "chunk_count_ndcg",
     "chunk_count_precision",
     "chunk_count_recall",
+    "span_distinct_iou",
+    "span_distinct_precision",
     "span_iou",
     "span_ndcg",
     "span_precision",
@@ -38,6 +41,12 @@ _CHROMA = "Smith and Troynikov 2024 (Evaluating Chunking Strategies for Retrieva
 
 def _covered(spans: SpanRankings, k: int) -> FloatArray:
     total: FloatArray = np.nansum(spans.new_gold[:, :k], axis=1)
+    return total
+
+
+def _read_chars(spans: SpanRankings, k: int) -> FloatArray:
+    """Return the lengths of the top k chunks together, text that they share as often as it is there."""
+    total: FloatArray = np.nansum(spans.chunk_chars[:, :k], axis=1)
     return total
 
 
@@ -57,15 +66,29 @@ def span_recall(spans: SpanRankings, k: int) -> Scores:
     return _scores(ratio(_covered(spans, k), spans.gold_chars), spans)
 
 
-def span_precision(spans: SpanRankings, k: int) -> Scores:
-    """Gold characters covered by the top k chunks over the distinct characters in them; in [0, 1]."""
-    text_chars = _text_chars(spans, k)
+def _precision(spans: SpanRankings, k: int, text_chars: FloatArray) -> Scores:
     why = np.where(spans.gold_chars == 0, _NO_GOLD, "no text was retrieved")
     undefined = (spans.gold_chars == 0) | (text_chars == 0)
     return from_lists(ratio(_covered(spans, k), text_chars), spans, undefined, why)
 
 
+def span_precision(spans: SpanRankings, k: int) -> Scores:
+    """Gold characters covered by the top k chunks over the lengths of all these chunks; in [0, 1]."""
+    return _precision(spans, k, _read_chars(spans, k))
+
+
+def span_distinct_precision(spans: SpanRankings, k: int) -> Scores:
+    """Gold characters covered by the top k chunks over the distinct characters in them; in [0, 1]."""
+    return _precision(spans, k, _text_chars(spans, k))
+
+
 def span_iou(spans: SpanRankings, k: int) -> Scores:
+    """Gold characters covered over the lengths of the top k chunks and the gold they miss; in [0, 1]."""
+    covered = _covered(spans, k)
+    return _scores(ratio(covered, _read_chars(spans, k) + spans.gold_chars - covered), spans)
+
+
+def span_distinct_iou(spans: SpanRankings, k: int) -> Scores:
     """Intersection over union of gold characters and the distinct characters of the top k; in [0, 1]."""
     covered = _covered(spans, k)
     return _scores(ratio(covered, _text_chars(spans, k) + spans.gold_chars - covered), spans)
@@ -107,8 +130,9 @@ METRICS: tuple[Metric, ...] = (
         key="span_precision@k",
         title="Span precision",
         compute=_at_k(span_precision),
-        meaning="How much of the text in the top k chunks is gold; surplus text in long chunks lowers it.",
-        formula="distinct gold characters covered by the top k / distinct characters in the top k",
+        meaning="How much of the text in the top k chunks is gold; surplus text in long chunks lowers it, "
+        "and so does text that overlapping chunks repeat.",
+        formula="distinct gold characters covered by the top k / lengths of the top k chunks together",
         undefined="The question has no gold text, or nothing was retrieved.",
         reference=_CHROMA,
     ),
@@ -118,8 +142,26 @@ METRICS: tuple[Metric, ...] = (
         compute=_at_k(span_iou),
         meaning="How well the text of the top k chunks and the gold text coincide: missing gold and surplus "
         "text both lower it.",
-        formula="gold characters covered by the top k / characters that are gold or in the top k",
+        formula="gold characters covered by the top k / (lengths of the top k chunks together + "
+        "gold characters not covered)",
         reference=_CHROMA,
+    ),
+    _covering(
+        key="span_distinct_precision@k",
+        title="Distinct span precision",
+        compute=_at_k(span_distinct_precision),
+        meaning="How much of the distinct text in the top k chunks is gold: overlap of chunks is no surplus.",
+        formula="distinct gold characters covered by the top k / distinct characters in the top k",
+        undefined="The question has no gold text, or nothing was retrieved.",
+        reference="ragtriage; span precision with overlapping text counted once",
+    ),
+    _covering(
+        key="span_distinct_iou@k",
+        title="Distinct span IoU",
+        compute=_at_k(span_distinct_iou),
+        meaning="How well the distinct text of the top k chunks and the gold text coincide.",
+        formula="gold characters covered by the top k / characters that are gold or in the top k",
+        reference="ragtriage; span IoU with overlapping text counted once",
     ),
     _covering(
         key="span_ndcg@k",
@@ -231,6 +273,7 @@ def within(spans: SpanRankings, budget: int) -> SpanRankings:
         spans,
         new_gold=np.where(fits, spans.new_gold, np.nan),
         union_chars=np.where(fits, spans.union_chars, np.nan),
+        chunk_chars=np.where(fits, spans.chunk_chars, np.nan),
         hits=spans.hits & fits,
         status=np.where(unknown, Status.NOT_RUN, spans.status).astype(np.int8),
         reason=np.where(unknown, _NO_TOKENS, spans.reason).astype(object),
@@ -268,7 +311,7 @@ BUDGET_METRICS: tuple[Metric, ...] = (
         title="Span precision",
         compute=_in_budget(span_precision),
         meaning="How much of the text that fits into k tokens is gold.",
-        formula="distinct gold characters in the chunks that fit / distinct characters in them",
+        formula="distinct gold characters in the chunks that fit / lengths of these chunks together",
         undefined="The question has no gold text, or no chunk fits.",
     ),
     _budgeted(
@@ -276,6 +319,22 @@ BUDGET_METRICS: tuple[Metric, ...] = (
         title="Span IoU",
         compute=_in_budget(span_iou),
         meaning="How well the text that fits into k tokens and the gold text coincide.",
+        formula="gold characters in the chunks that fit / (lengths of these chunks together + "
+        "gold characters not covered)",
+    ),
+    _budgeted(
+        key="span_distinct_precision_budget@k",
+        title="Distinct span precision",
+        compute=_in_budget(span_distinct_precision),
+        meaning="How much of the distinct text that fits into k tokens is gold.",
+        formula="distinct gold characters in the chunks that fit / distinct characters in them",
+        undefined="The question has no gold text, or no chunk fits.",
+    ),
+    _budgeted(
+        key="span_distinct_iou_budget@k",
+        title="Distinct span IoU",
+        compute=_in_budget(span_distinct_iou),
+        meaning="How well the distinct text that fits into k tokens and the gold text coincide.",
         formula="gold characters in the chunks that fit / characters that are gold or in them",
     ),
     _budgeted(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.schema.scores import FloatArray
+from metrics.schema.whole_number import whole_number
 
 __all__ = [
     "CONTEXT_METRICS",
@@ -138,4 +139,4 @@ def choose_per_question(columns: Sequence[ContextColumn], n: int) -> ContextChoi
 
 def _k_of(name: str) -> float:
     k = name.partition("@")[2]
-    return float(k) if k.isdigit() else np.inf
+    return np.inf if (number := whole_number(k)) is None else float(number)

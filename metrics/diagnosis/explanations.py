@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from metrics.diagnosis.check_kinds import CHECK_KINDS, OTHER_CHECK
 from metrics.diagnosis.stages import stage_code
 
 __all__ = ["evidence_sentence"]
@@ -19,7 +20,8 @@ def evidence_sentence(stage_key: str, row: Row) -> str:
         stage_key: key of a metrics.diagnosis.stages.FailureStage.
         row: the case's features under the names of StageFeatures and, where known, "n_candidates",
             "n_context" (documents in the context), "n_gold", "gold_rank" (rank of the first gold document
-            among the candidates), "context_signal" (name of the metric behind "context") and "noise_rank".
+            among the candidates), "failed_checks" (each with
+            expected and actual), "context_signal" (name of the metric behind "context") and "noise_rank".
             Missing values are not mentioned.
 
     Raises:
@@ -49,14 +51,6 @@ def _of(row: Row, name: str, noun: str) -> str:
 
 def _context_metric(row: Row) -> str:
     return f"{row.get('context_signal') or 'context metric'} {_figure(row, 'context')}"
-
-
-def _refused_with_context(row: Row) -> str:
-    if _number(row, "gold_in_context") is not None:
-        return (
-            f"the system refused with all of the gold in {_of(row, 'n_context', 'document')} of its context"
-        )
-    return f"the system refused with {_context_metric(row)}"
 
 
 def _misranked(row: Row) -> str:
@@ -112,20 +106,30 @@ def _wrong(row: Row) -> str:
     )
 
 
+def _failed_check(row: Row) -> str:
+    return str(row.get("failed_checks") or "a check of this kind failed")
+
+
 _SENTENCES: dict[str, Callable[[Row], str]] = {
     "answered_unanswerable": lambda _: "the question is labelled unanswerable and the system answered",
-    "refused_with_context": _refused_with_context,
+    "refused_with_context": lambda row: (
+        f"the system refused with all of the gold in {_of(row, 'n_context', 'document')} of its context"
+    ),
+    "inferred_refusal": lambda row: f"the system refused with {_context_metric(row)}; no gold recorded",
     "missed": lambda row: f"no gold document among {_of(row, 'n_candidates', 'candidate')}",
     "misranked": _misranked,
     "retrieval_miss": _retrieval_miss,
     "partial_gold": _partial,
     "inferred_miss": lambda row: f"no gold recorded; {_context_metric(row)}",
     "followed_noise": _followed_noise,
-    "wrong_format": lambda _: "a format check failed",
+    "inferred_noise": lambda row: f"{_followed_noise(row)}; {_context_metric(row)}, no gold recorded",
+    "wrong_format": _failed_check,
     "self_contradiction": lambda _: "the answer contradicts itself",
+    "contradicts_context": lambda _: "a document of the context contradicts a claim that none supports",
     "unfaithful": lambda row: f"faithfulness {_figure(row, 'faithfulness')}",
     "left_out": _left_out,
     "off_question": _off_question,
     "wrong": _wrong,
+    **{f"check_{kind.key}": _failed_check for kind in (*CHECK_KINDS, OTHER_CHECK)},
     "unexplained": lambda _: "no recorded evidence matches the rule of any stage",
 }

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from metrics.schema.scores import BoolArray, FloatArray
 
 __all__ = [
+    "CONTRADICTIONS",
     "PATTERNS",
     "BadCases",
     "CaseThresholds",
@@ -28,6 +29,7 @@ __all__ = [
 ]
 
 Level = Literal["high", "low", "any"]
+CONTRADICTIONS = ("self_contradiction", "contradicts_context")  # reasons for which a case is bad
 _ANSWERABLE, _UNANSWERABLE = 0, 2  # codes in metrics.schema.batch.ANSWERABLE
 
 
@@ -60,15 +62,13 @@ class Pattern:
     Attributes:
         key: name in files and links.
         title: name on screen.
-        meaning: what the pattern says about the pipeline.
-        advice: where to look.
+        meaning: what the pattern says about the pipeline; what to try, a bad case's stage alone tells.
         levels: of context, faithfulness and answer relevancy.
     """
 
     key: str
     title: str
     meaning: str
-    advice: str
     levels: tuple[Level, Level, Level] = ("any", "any", "any")
 
 
@@ -77,48 +77,48 @@ PATTERNS = (
         "refusal",
         "Refusal",
         "The system refused to answer, so faithfulness and relevancy do not apply.",
-        "Check whether the question was answerable and whether the context contained the answer.",
     ),
     Pattern(
         "wrong_section",
         "Wrong section used",
         "The answer is faithful to a relevant context but uses the wrong part of it.",
-        "Look at the prompt, the order of the context and the length of the chunks.",
         ("high", "high", "low"),
     ),
     Pattern(
         "hallucination",
         "Hallucination or misreading",
         "The context was right, but the answer states what it does not support.",
-        "Look at the prompt, the model, its temperature and the amount of context.",
         ("high", "low", "any"),
     ),
     Pattern(
         "retrieval",
         "Retrieval problem",
         "The context did not contain what the question needs.",
-        "Look at chunking, embeddings and query processing.",
         ("low", "any", "any"),
     ),
     Pattern(
         "healthy",
         "Healthy",
-        "Context, faithfulness and answer relevancy are all at or above their thresholds.",
-        "Nothing to fix here.",
+        "Context, faithfulness and answer relevancy are at or above their thresholds; nothing else is bad.",
         ("high", "high", "high"),
     ),
     Pattern(
         "disputed",
-        "Healthy, but disagrees with the reference",
+        "High metrics, but disagrees with the reference",
         "Good context, a faithful and relevant answer, and yet it differs from the reference.",
-        "Check the reference, the judge and the source document.",
+        ("high", "high", "high"),
+    ),
+    Pattern(
+        "bad_otherwise",
+        "High metrics, bad for another reason",
+        "All three are at or above their thresholds; a check, a contradiction, a label or an answer to an "
+        "unanswerable question makes the case bad.",
         ("high", "high", "high"),
     ),
     Pattern(
         "not_measured",
         "Not measured",
-        "A value needed to tell the patterns apart is missing.",
-        "Import the missing metric or run the judge.",
+        "A value needed to tell the patterns apart is missing: import it or run the judge.",
     ),
 )
 _CODES = {entry.key: code for code, entry in enumerate(PATTERNS)}
@@ -136,6 +136,8 @@ def pattern(
     refused: NDArray[np.int8] | BoolArray,
     thresholds: CaseThresholds | None = None,
     correct: FloatArray | None = None,
+    contradicted: BoolArray | None = None,
+    bad: BoolArray | None = None,
 ) -> NDArray[np.int8]:
     """Assign every sample to exactly one row of PATTERNS.
 
@@ -149,6 +151,9 @@ def pattern(
         refused: (n,) True or 1 where the answer is a refusal; -1 is unknown and treated as answered.
         thresholds: the defaults where left out.
         correct: (n,) correctness against the reference; separates "disputed" from "healthy".
+        contradicted: (n,) True where the answer contradicts its context, which is a misreading however many
+            of its other claims are supported.
+        bad: (n,) True where the case is bad for any reason; separates "bad_otherwise" from "healthy".
 
     Returns:
         (n,) codes into PATTERNS.
@@ -156,14 +161,17 @@ def pattern(
     minimum = thresholds or CaseThresholds()
     high_context, high_faith = context >= minimum.context, faithfulness >= minimum.faithfulness
     grounded = high_context & high_faith
+    misread = np.zeros(len(context), dtype=bool) if contradicted is None else contradicted
     relevant = relevance >= minimum.answer_relevancy
     wrong = np.zeros(len(context), dtype=bool) if correct is None else correct < minimum.correctness
+    failing = np.zeros(len(context), dtype=bool) if bad is None else bad
     rules = (
         ("refusal", refused == 1),
         ("retrieval", context < minimum.context),
-        ("hallucination", high_context & (faithfulness < minimum.faithfulness)),
+        ("hallucination", high_context & ((faithfulness < minimum.faithfulness) | misread)),
         ("wrong_section", grounded & (relevance < minimum.answer_relevancy)),
         ("disputed", grounded & relevant & wrong),
+        ("bad_otherwise", grounded & relevant & failing),
         ("healthy", grounded & relevant),
     )
     codes = np.select([mask for _, mask in rules], [_CODES[key] for key, _ in rules], _CODES["not_measured"])
@@ -176,7 +184,8 @@ class Refusals:
 
     Attributes:
         right: (n,) True where an unanswerable question was refused.
-        wrong: (n,) True where a question was refused although it is labelled answerable or has gold.
+        wrong: (n,) True where a question was refused although it is labelled answerable, has gold or, without
+            a label, has a reference that answers it.
         answered: (n,) True where an unanswerable question was answered.
         open: (n,) True where a question was refused and it is unknown whether that was right.
     """
@@ -192,6 +201,7 @@ def refusals(
     refused: NDArray[np.int8] | None = None,
     answerable: NDArray[np.int8] | None = None,
     gold_in_context: FloatArray | None = None,
+    has_reference: BoolArray | None = None,
 ) -> Refusals:
     """Separate right refusals from wrong ones.
 
@@ -200,13 +210,15 @@ def refusals(
         refused: (n,) 1 refused, 0 answered, -1 unknown.
         answerable: (n,) codes into metrics.schema.batch.ANSWERABLE, -1 unknown.
         gold_in_context: (n,) share of the gold in the context; NaN where no gold is recorded.
+        has_reference: (n,) True where a reference answers the question; decides where no label does.
     """
     unknown = np.full(n, -1, dtype=np.int8)
     refused = unknown if refused is None else refused
     answerable = unknown if answerable is None else answerable
     declined, unanswerable = refused == 1, answerable == _UNANSWERABLE
     has_gold = np.zeros(n, dtype=bool) if gold_in_context is None else ~np.isnan(gold_in_context)
-    wrong = declined & ~unanswerable & ((answerable == _ANSWERABLE) | has_gold)
+    answers = np.zeros(n, dtype=bool) if has_reference is None else has_reference & (answerable < 0)
+    wrong = declined & ~unanswerable & ((answerable == _ANSWERABLE) | has_gold | answers)
     right = declined & unanswerable
     return Refusals(right, wrong, unanswerable & (refused == 0), declined & ~wrong & ~right)
 
@@ -235,8 +247,10 @@ def bad_cases(
     refused: NDArray[np.int8] | None = None,
     answerable: NDArray[np.int8] | None = None,
     gold_in_context: FloatArray | None = None,
+    contradictions: Mapping[str, BoolArray] | None = None,
+    has_reference: BoolArray | None = None,
 ) -> BadCases:
-    """Find the cases that miss a threshold, fail a check, answer or refuse wrongly, or are labelled bad.
+    """Find the cases that are bad: by a threshold, check, contradiction, wrong answer or refusal, or label.
 
     A right refusal is good and a wrong one bad, whatever the metrics say. Human labels overrule thresholds
     and checks; where they disagree, bad wins, so that somebody looks again.
@@ -251,11 +265,14 @@ def bad_cases(
         refused: (n,) 1 refused, 0 answered, -1 unknown.
         answerable: (n,) codes into metrics.schema.batch.ANSWERABLE, -1 unknown.
         gold_in_context: (n,) share of the gold in the context; NaN where no gold is recorded.
+        contradictions: "self_contradiction", "contradicts_context" -> (n,) True where the answer contradicts
+            itself, or its context.
+        has_reference: (n,) True where a reference answers the question.
     """
     minimum = thresholds or CaseThresholds()
     n = len(next(iter(values.values())))
     none = np.zeros(n, dtype=bool)
-    by_refusal = refusals(n, refused, answerable, gold_in_context)
+    by_refusal = refusals(n, refused, answerable, gold_in_context, has_reference)
     reasons = {
         name: (values[name] < getattr(minimum, name)) & ~by_refusal.right
         for name in ("context", "faithfulness", "answer_relevancy", "correctness")
@@ -263,6 +280,8 @@ def bad_cases(
     }
     reasons["answered_unanswerable"] = by_refusal.answered
     reasons["wrongly_refused"] = by_refusal.wrong
+    for name in CONTRADICTIONS:
+        reasons[name] = (contradictions or {}).get(name, none) & ~by_refusal.right
     reasons["checks"] = none if checks_failed is None else checks_failed
     labelled_bad = none if human_bad is None else human_bad
     labelled_good = (none if human_good is None else human_good) & ~labelled_bad

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 from metrics.schema.scores import MetricsError
 from metrics.statistics.distributions import normal_quantile
-from metrics.statistics.paired import PairedDifference, is_regression
+from metrics.statistics.paired import SIGNIFICANCE, PairedDifference
 
 __all__ = [
     "Gate",
     "GateKind",
     "GateResult",
+    "GateRule",
     "GateVerdict",
     "exit_code",
     "judge_critical",
@@ -26,9 +28,12 @@ __all__ = [
 
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
 GateKind = Literal["mean", "regression", "checks", "critical"]
+GateRule = Literal["interval", "mean"]
 Severity = Literal["block", "warn"]
 FEWEST_QUESTIONS = 5  # below this a mean decides nothing
 POWER = 0.80
+UNCHANGED = "no question changed"
+UNIFORM = "every question changed by the same amount, so that value decides"
 ORDER: tuple[GateVerdict, ...] = ("FAIL", "INCONCLUSIVE", "UNMEASURED", "PASS")
 _ROUNDING = 1e-9  # a mean of 0.7999999999 of eight tenths is 0.8
 
@@ -48,6 +53,8 @@ class Gate:
         required: whether INCONCLUSIVE and UNMEASURED keep a version from shipping too.
         slice: (what it groups by, value) of the questions that count; None for all.
         values: of critical: the values of the tag that mean yes.
+        rule: "interval" passes and fails only where the whole 95 % interval lies on one side of the
+            threshold, "mean" by the mean (or its change) alone.
     """
 
     metric: str
@@ -59,10 +66,13 @@ class Gate:
     required: bool = False
     slice: tuple[str, str] | None = None
     values: tuple[str, ...] = ()
+    rule: GateRule = "interval"
 
     @property
     def every(self) -> bool:
         """Whether every value must meet the threshold: no interval lies beyond 1, so values are counted."""
+        if self.kind == "regression":
+            return False
         return self.threshold <= 0 if self.at_most else self.threshold >= 1
 
 
@@ -72,19 +82,23 @@ class GateResult:
 
     Attributes:
         gate: the gate.
-        verdict: of a mean, PASS and FAIL only where the whole 95 % interval lies on one side.
+        verdict: by the rule of the gate.
         mean: of the run, or the difference from the baseline; None where not measured.
         low: lower end of its 95 % interval.
         high: upper end.
         n_scored: questions behind it; of critical, the critical cases that passed in the baseline.
         n_total: questions that it could rest on.
         smallest_effect: distance from the threshold that this sample would show 4 times in 5; None without.
-        adjusted_p: of a regression, after Holm's correction over the metrics that are compared.
+        adjusted_p: of a regression, p against no change: its own where the gate names one metric, corrected
+            over the family where it names a family.
         before: of a regression, the baseline's mean over the shared questions.
+        margin: distance to the threshold: above 0 on the right side of it, below 0 on the wrong one.
+        by_interval: the verdict that the interval alone would give.
         obtained: sources of the values and method of the interval.
         why: what is missing for a verdict, or what alone decided it; "" where the numbers decide.
         excused: True where there is nothing to judge by (no baseline, no such checks): a warning that counts
             only in strict mode.
+        doubt: why the sanity checks doubt what the gate rests on; "" where they do not.
         sentence: the result in plain words.
     """
 
@@ -98,9 +112,12 @@ class GateResult:
     smallest_effect: float | None = None
     adjusted_p: float | None = None
     before: float | None = None
+    margin: float | None = None
+    by_interval: GateVerdict = "UNMEASURED"
     obtained: str = ""
     why: str = ""
     excused: bool = False
+    doubt: str = ""
     sentence: str = ""
 
     @property
@@ -139,7 +156,7 @@ def judge_gate(
     adverse: float | None = None,
     obtained: str = "",
 ) -> GateResult:
-    """Judge the mean of a metric, or the share of checks passed, by its interval.
+    """Judge the mean of a metric, or the share of checks passed, by its interval or, if so ruled, by itself.
 
     A threshold of 1 (or at most 0) is met by every value or not at all: there values are counted.
 
@@ -148,7 +165,8 @@ def judge_gate(
         mean: mean over questions; None where not measured.
         low: lower end of the 95 % interval; None where there is none.
         high: upper end.
-        n_scored: questions with a value; fewer than 5 decide nothing, except for checks that must all pass.
+        n_scored: questions with a value; by the interval, fewer than 5 decide nothing, except for checks that
+            must all pass.
         n_total: questions that it could rest on.
         adverse: the mean if every value that failed to score had been the worst possible; None where none
             failed.
@@ -156,16 +174,30 @@ def judge_gate(
     """
     if mean is None or n_scored < _fewest(gate):
         return unmeasured(gate, "" if mean is None else "too few", n_scored, n_total)
-    verdict = _verdict(gate, mean, low, high)
+    worst, best = (high, low) if gate.at_most else (low, high)
+    verdict = _verdict(gate, mean, worst, best)
     why = ""
     if verdict == "PASS" and adverse is not None and not _meets(gate, adverse):
         verdict, why = "INCONCLUSIVE", "failed to score"
-    effect = smallest_effect(low, high)
-    return GateResult(gate, verdict, mean, low, high, n_scored, n_total, effect, obtained=obtained, why=why)
+    return GateResult(
+        gate,
+        verdict,
+        mean,
+        low,
+        high,
+        n_scored,
+        n_total,
+        smallest_effect(low, high),
+        margin=gate.threshold - mean if gate.at_most else mean - gate.threshold,
+        by_interval=_by_interval(gate, worst, best),
+        obtained=obtained,
+        why=why,
+    )
 
 
 def _fewest(gate: Gate) -> int:
-    return 1 if gate.kind == "checks" and gate.every else FEWEST_QUESTIONS
+    by_count = gate.kind == "checks" and gate.every
+    return 1 if by_count or gate.rule == "mean" else FEWEST_QUESTIONS
 
 
 def _meets(gate: Gate, value: float) -> bool:
@@ -173,12 +205,16 @@ def _meets(gate: Gate, value: float) -> bool:
     return sign * value >= sign * gate.threshold - _ROUNDING
 
 
-def _verdict(gate: Gate, mean: float, low: float | None, high: float | None) -> GateVerdict:
-    if gate.every:
-        return "PASS" if _meets(gate, mean) else "FAIL"
-    if low is None or high is None:
+def _verdict(gate: Gate, value: float, worst: float | None, best: float | None) -> GateVerdict:
+    """Judge a value, and the ends of its interval, by the threshold: the one rule of all gates."""
+    if gate.every or gate.rule == "mean":
+        return "PASS" if _meets(gate, value) else "FAIL"
+    return _by_interval(gate, worst, best)
+
+
+def _by_interval(gate: Gate, worst: float | None, best: float | None) -> GateVerdict:
+    if worst is None or best is None:
         return "INCONCLUSIVE"
-    worst, best = (high, low) if gate.at_most else (low, high)
     if _meets(gate, worst):
         return "PASS"
     return "INCONCLUSIVE" if _meets(gate, best) else "FAIL"
@@ -187,52 +223,57 @@ def _verdict(gate: Gate, mean: float, low: float | None, high: float | None) -> 
 def judge_regression(
     gate: Gate,
     difference: PairedDifference,
+    low: float,
+    high: float,
     adjusted_p: float,
     higher_is_better: bool,
     before: float | None = None,
     obtained: str = "",
 ) -> GateResult:
-    """Judge the change of a metric since the baseline.
+    """Judge the change of a metric since the baseline by the rule of all gates.
 
-    FAIL: the drop is larger than allowed and significant (adjusted p below 0.05). PASS: no question changed,
-    or the whole interval of the difference is within what is allowed. INCONCLUSIVE: anything else.
+    Where no question changed, it passes. Where all changed by the same amount, and a sign-flip test rejects
+    any other (p below 0.05), that amount decides: the interval of differences that do not vary is a bound.
 
     Args:
         gate: its threshold is the drop that is allowed.
         difference: this run minus the baseline, paired on question.
-        adjusted_p: after correction over the metrics that are compared.
+        low: lower end of the 95 % interval of the difference; NaN or infinite where there is none.
+        high: its upper end.
+        adjusted_p: against no change, with the correction that the interval has.
         higher_is_better: direction of the metric.
         before: the baseline's mean over the shared questions.
-        obtained: sources of the values.
+        obtained: how the interval was obtained.
     """
-    if difference.n_pairs < FEWEST_QUESTIONS:
-        return unmeasured(gate, "too few", difference.n_pairs, difference.n_pairs)
-    low, high = (end if end == end else None for end in (difference.low, difference.high))  # NaN: no end
+    n = difference.n_pairs
+    if n < _fewest(gate):
+        return unmeasured(gate, "too few", n, n)
+    bounded = isfinite(low) and isfinite(high)
+    # By how much it is worse, which the threshold limits.
+    sign = -1.0 if higher_is_better else 1.0
+    best, worst = sorted((sign * low, sign * high)) if bounded else (None, None)
+    why = ""
+    if difference.same == n:
+        why = UNCHANGED
+    elif difference.uniform and adjusted_p < SIGNIFICANCE:
+        why, worst, best = UNIFORM, sign * difference.difference, sign * difference.difference
+    verdict = "PASS" if why == UNCHANGED else _verdict(gate, sign * difference.difference, worst, best)
     return GateResult(
         gate,
-        _change(gate, difference, adjusted_p, higher_is_better),
+        verdict,
         difference.difference,
-        low,
-        high,
-        difference.n_pairs,
-        difference.n_pairs,
-        smallest_effect(low, high),
-        adjusted_p if adjusted_p == adjusted_p else None,
+        low if bounded else None,
+        high if bounded else None,
+        n,
+        n,
+        smallest_effect(low, high) if bounded else None,
+        adjusted_p if isfinite(adjusted_p) else None,
         before,
-        ", ".join(filter(None, [obtained, difference.method])),
-        "no question changed" if difference.same == difference.n_pairs else "",
+        gate.threshold - sign * difference.difference,
+        _by_interval(gate, worst, best),
+        obtained,
+        why,
     )
-
-
-def _change(
-    gate: Gate, difference: PairedDifference, adjusted_p: float, higher_is_better: bool
-) -> GateVerdict:
-    if difference.same == difference.n_pairs:
-        return "PASS"
-    if is_regression(difference, adjusted_p, higher_is_better, gate.threshold):
-        return "FAIL"
-    worst = -difference.low if higher_is_better else difference.high
-    return "PASS" if worst <= gate.threshold + _ROUNDING else "INCONCLUSIVE"
 
 
 def judge_critical(
@@ -244,15 +285,15 @@ def judge_critical(
         gate: the gate.
         n_failing: of them, those that fail now.
         n_unseen: of them, those that this run does not have or did not measure.
-        n_passed_before: critical cases that passed in the baseline.
+        n_passed_before: critical cases that passed in the baseline; without any, nothing can be judged.
         n_tagged: critical cases in either run.
     """
+    if not n_passed_before:
+        why = "none of them passed in the baseline" if n_tagged else "no case has the tag"
+        return unmeasured(gate, why, n_total=n_tagged, excused=True)
     verdict: GateVerdict = "FAIL" if n_failing else "UNMEASURED" if n_unseen else "PASS"
-    share = n_failing / n_passed_before if n_passed_before else None
-    why = "" if n_tagged else "no case has the tag"
-    if n_unseen:
-        why = f"{n_unseen} of them not measured in this run"
-    seen = n_passed_before - n_unseen
+    share, seen = n_failing / n_passed_before, n_passed_before - n_unseen
+    why = f"{n_unseen} of them not measured in this run" if n_unseen else ""
     return GateResult(gate, verdict, share, None, None, seen, n_passed_before, obtained="counted", why=why)
 
 

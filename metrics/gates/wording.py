@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from metrics.gates.gates import FEWEST_QUESTIONS, Gate, GateResult
-from metrics.metric_registry import lookup
+from metrics.gates.gates import FEWEST_QUESTIONS, UNCHANGED, Gate, GateResult
+from metrics.metric_registry import bounds_of, lookup
 from metrics.schema.scores import MetricsError
 
-__all__ = ["gate_sentence", "gate_title", "subject_of"]
+__all__ = [
+    "GOOD_SHARE",
+    "distance_text",
+    "gate_sentence",
+    "gate_title",
+    "judged_title",
+    "nothing_shows",
+    "subject_of",
+]
 
+GOOD_SHARE = "pass rate"
 _FAMILIES = ("headline", "retrieval", "generation", "answer", "system", "all")
 
 
@@ -29,16 +38,39 @@ def gate_title(gate: Gate) -> str:
     subject = subject_of(gate)
     if gate.kind == "critical":
         return f"{subject}: none newly fails{where}"
+    by = " by the mean" if gate.rule == "mean" else ""
     if gate.kind == "regression":
-        return f"{subject}{where}: at most {gate.threshold:g} worse than the baseline"
+        return f"{subject}{where}: at most {gate.threshold:g} worse than the baseline{by}"
     if gate.kind == "checks":
-        share = "every one passes" if gate.every else f"at least {100 * gate.threshold:g} % pass"
+        share = "every one passes" if gate.every else f"at least {100 * gate.threshold:g} % pass{by}"
         return f"{subject}{where}: {share}"
-    return f"{subject}{where}: {'at most' if gate.at_most else 'at least'} {gate.threshold:.2f}"
+    return f"{subject}{where}: {'at most' if gate.at_most else 'at least'} {gate.threshold:.2f}{by}"
+
+
+def distance_text(result: GateResult, digits: int = 2) -> str:
+    """Return how far a value or a drop is from the threshold, such as "0.06 short"; "" where nothing is."""
+    if result.margin is None or (result.gate.every and result.verdict == "PASS"):
+        return ""
+    distance = f"{abs(result.margin):.{digits}f}"
+    if float(distance) == 0:
+        return "at the threshold"
+    if result.margin > 0:
+        return f"{distance} to spare"
+    return f"{distance} {'over' if result.gate.at_most else 'short'}"
+
+
+def judged_title(result: GateResult) -> str:
+    """Return what a gate requires, and whether the checks doubt what it rests on."""
+    return f"{gate_title(result.gate)}{' (doubted)' if result.doubt else ''}"
 
 
 def gate_sentence(result: GateResult) -> str:
-    """Return a gate's result as a sentence: the number, its uncertainty, the reason for the verdict."""
+    """Return a gate's result as a sentence: number, uncertainty, reason for the verdict, what is doubted."""
+    sentence = _judged(result)
+    return f"{sentence[:-1]}; doubted by the checks: {result.doubt}." if result.doubt else sentence
+
+
+def _judged(result: GateResult) -> str:
     if result.gate.kind == "critical":
         return _critical(result)
     if result.mean is None or result.verdict == "UNMEASURED":
@@ -53,57 +85,71 @@ def _mean(result: GateResult, mean: float) -> str:
     digits = _digits(mean, gate.threshold)
     number = f"{mean:.{digits}f}{_interval(result, digits)} {_over(result)}"
     name = f"Share passed of {subject_of(gate).lower()}" if gate.kind == "checks" else subject_of(gate)
-    return f"{name}: {number}; {_against(result, f'{gate.threshold:.{digits}f}')}."
-
-
-def _against(result: GateResult, threshold: str) -> str:
-    gate = result.gate
-    side, other = ("at most", "above") if gate.at_most else ("at least", "below")
-    if gate.every:
-        return (
+    if gate.every and result.verdict != "INCONCLUSIVE":
+        side = "at most" if gate.at_most else "at least"
+        conclusion = (
             "every value meets the threshold"
             if result.verdict == "PASS"
-            else f"not every value is {side} {threshold}"
+            else f"not every value is {side} {gate.threshold:.{digits}f}"
         )
-    if result.verdict == "PASS":
-        return f"the whole interval is {side} {threshold}"
-    if result.verdict == "FAIL":
-        return f"the whole interval is {other} {threshold}"
-    if result.why:
-        return f"counting values that {result.why} as the worst possible would move the mean past {threshold}"
-    if result.low is None:
-        return f"without an interval it is unclear on which side of {threshold} it lies"
-    return f"the interval includes {threshold}, so there are too few questions to tell{_effect(result)}"
+        return f"{name}: {number}; {conclusion}."
+    threshold = f"{gate.threshold:.{digits}f}"
+    side, other = ("at most", "above") if gate.at_most else ("at least", "below")
+    conclusion = _conclusion(result, f"is {side} {threshold}", f"is {other} {threshold}", threshold)
+    return f"{name}: {number}; {distance_text(result, digits)}: {conclusion}."
 
 
 def _regression(result: GateResult, change: float) -> str:
     gate = result.gate
     digits = _digits(abs(change), gate.threshold)
-    before = "" if result.before is None else f" from {result.before:.{digits}f}"
-    moved = f"{_signed(change, digits)}{before}{_interval(result, digits, signed=True)}"
-    p = "" if result.adjusted_p is None else f", corrected p {_p(result.adjusted_p)}"
-    allowed = f"{gate.threshold:g}"
-    conclusion = {
-        "PASS": result.why or f"the whole interval rules out a drop of more than {allowed}",
-        "FAIL": f"worse by more than {allowed}, and statistically significant",
-    }.get(
-        result.verdict,
-        f"too few questions to tell whether it is worse by more than {allowed}{_effect(result)}",
-    )
-    return f"{subject_of(gate)}: {moved} {_over(result, shared=True)}{p}; {conclusion}."
+    name, over = subject_of(gate), _over(result, shared=True)
+    if result.why == UNCHANGED:
+        level = "" if result.before is None else f" at {result.before:.{digits}f}"
+        return f"{name}: unchanged{level} {over}; {result.why}."
+    moved = f"a change of {_signed(change, digits)}{_interval(result, digits, signed=True)}"
+    if result.before is not None:
+        moved += f" from {result.before:.{digits}f} to {result.before + change:.{digits}f}"
+    drop = f"{gate.threshold:g}"
+    if result.why:
+        conclusion = result.why
+    else:
+        beyond = f"worse by more than {drop}"
+        conclusion = _conclusion(result, f"is not {beyond}", f"is {beyond}", f"getting worse by {drop}")
+    return f"{name}: {moved} {over}; {distance_text(result, digits)}: {conclusion}."
+
+
+def _conclusion(result: GateResult, within: str, beyond: str, threshold: str) -> str:
+    """Return what decided: the rule of the gate, applied to its number.
+
+    Args:
+        result: measured, by the interval or by the mean.
+        within: what meets the gate.
+        beyond: what does not.
+        threshold: the limit between the two.
+    """
+    if result.verdict == "INCONCLUSIVE" and result.why:
+        return f"counting values that {result.why} as the worst possible would move the mean past {threshold}"
+    met = within if result.verdict == "PASS" else beyond
+    if result.gate.rule == "mean":
+        subject = "change" if result.gate.kind == "regression" else "mean"
+        doubt = "" if result.by_interval == result.verdict else f"; its interval includes {threshold}"
+        return f"the {subject} alone decides, and it {met}{'' if result.low is None else doubt}"
+    if result.verdict != "INCONCLUSIVE":
+        return f"the whole interval {met}"
+    if result.low is None:
+        return f"without an interval it is unclear on which side of {threshold} it lies"
+    return f"the interval includes {threshold}, so there are too few questions to tell{_effect(result)}"
 
 
 def _critical(result: GateResult) -> str:
-    name = f"cases tagged {result.gate.metric} that passed in the baseline"
-    if result.excused or (result.verdict == "UNMEASURED" and not result.n_total):
-        return f"{subject_of(result.gate)}: not compared; {result.why}."
-    if not result.n_total and result.why:
-        return f"{subject_of(result.gate)}: {result.why}, so none can newly fail."
-    if not result.n_total:
-        return f"No {name.replace('cases', 'case').replace('that passed', 'passed')}; none can newly fail."
-    failing = round((result.mean or 0.0) * result.n_total)
+    gate, n = result.gate, result.n_total
+    if result.mean is None:
+        also = f" ({_count(n, 'case')})" if n else ""
+        return f"{subject_of(gate)}{also}: not judged; {result.why}."
+    failing = round(result.mean * n)
     also = f"; {result.why}" if result.why else ""
-    return f"Of {result.n_total:,} {name}, {failing:,} {'fails' if failing == 1 else 'fail'} now{also}."
+    name = f"cases tagged {gate.metric} that passed in the baseline"
+    return f"Of {n:,} {name}, {failing:,} {'fails' if failing == 1 else 'fail'} now{also}."
 
 
 def _unmeasured(result: GateResult) -> str:
@@ -114,9 +160,22 @@ def _unmeasured(result: GateResult) -> str:
     return f"{subject}: not measured; {result.why or 'this run has no value of it'}."
 
 
+def nothing_shows(result: GateResult) -> bool:
+    """Return whether the smallest effect is larger than any distance from the threshold can be."""
+    gate = result.gate
+    if result.smallest_effect is None:
+        return False
+    is_rate = gate.kind == "checks" or gate.metric == GOOD_SHARE
+    low, high = (0.0, 1.0) if is_rate else bounds_of(gate.metric)
+    farthest = high - low if gate.kind == "regression" else max(high - gate.threshold, gate.threshold - low)
+    return result.smallest_effect > farthest
+
+
 def _effect(result: GateResult) -> str:
     if result.smallest_effect is None:
         return ""
+    if nothing_shows(result):
+        return f"; with {_count(result.n_scored)} no difference that is possible would show 4 times in 5"
     return f"; the smallest difference it would detect 4 times in 5 is {result.smallest_effect:.2f}"
 
 
@@ -148,10 +207,6 @@ def _signed(value: float, digits: int) -> str:
     if float(text) == 0:
         return text
     return f"{'+' if value > 0 else '−'}{text}"
-
-
-def _p(value: float) -> str:
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _title(metric: str) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 import numpy as np
 
-from metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, first_rows
+from metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, rows_of
 from metrics.schema.scores import BoolArray, FloatArray
 
-__all__ = ["COLUMN_RULES", "DIFFERENCE", "FEW_ZEROS", "disputes", "zero_columns"]
+__all__ = ["COLUMN_RULES", "DIFFERENCE", "FEW_ZEROS", "zero_columns"]
 
 DIFFERENCE = 0.005  # imported and recomputed values further apart than rounding to two decimals explains
 FEW_ZEROS = 5  # fewer zeros than this may well be real
@@ -21,11 +20,13 @@ _DISAGREEING = ("context_precision", "context_relevance")
 def zero_columns(run: CheckInput) -> dict[str, str]:
     """Return the imported metrics that are 0 throughout, each with another one that is not.
 
-    Only imported columns: a 0 that was computed here is a 0.
+    Only imported columns that nothing computed here confirms: a 0 that was computed here is a 0.
     """
     zero = {}
     for name, column in run.imported.items():
         scored = np.isfinite(column)
+        if np.isfinite(run.computed.get(name, np.full(run.n, np.nan))).any():
+            continue
         if scored.sum() < FEW_ZEROS or column[scored].any() or name.partition("@")[0] in run.zero_is_fine:
             continue
         other = next((other for other, values in run.imported.items() if np.any(values[scored] > 0)), None)
@@ -53,22 +54,22 @@ def _zero_finding(name: str, scored: BoolArray, other: str, other_values: FloatA
         "measurements until somebody confirms them.",
         (("values", float(n)), (f"mean {other}", mean)),
         n,
-        first_rows(scored),
+        rows_of(scored),
+        (name,),
     )
 
 
 def _empty_columns(run: CheckInput) -> list[Finding]:
-    """Report one finding per source, since ten similar notes would hide the others."""
-    findings = []
-    for source, values in columns(run):
-        empty = [name for name, column in values.items() if run.n and not np.isfinite(column).any()]
-        names = list(dict.fromkeys(re.sub(r"@\d+$", "@k", name) for name in empty))
-        if names:
-            findings.append(_empty_finding(source, names, run.n))
-    return findings
+    """Report imported columns without a value in one finding, since ten similar notes would hide the others.
+
+    What is computed here lacks a value where it does not apply, or is listed with what it would need.
+    """
+    empty = [name for name, column in run.imported.items() if run.n and not np.isfinite(column).any()]
+    return [_empty_finding("imported", empty, run.n)] if empty else []
 
 
-def _empty_finding(source: str, names: list[str], n: int) -> Finding:
+def _empty_finding(source: str, empty: list[str], n: int) -> Finding:
+    names = list(dict.fromkeys(re.sub(r"@\d+$", "@k", name) for name in empty))
     listed = ", ".join(names)
     single = len(names) == 1
     title = f"{listed} was not measured" if single else f"{len(names)} {source} metrics were not measured"
@@ -76,7 +77,8 @@ def _empty_finding(source: str, names: list[str], n: int) -> Finding:
         f"No value on any of {n} samples in the {source} column{'' if single else 's'} {listed}: not "
         "measured and not used."
     )
-    return Finding("empty_column", "note", title, message, (("columns", float(len(names))),), n)
+    evidence = (("columns", float(len(names))),)
+    return Finding("empty_column", "note", title, message, evidence, n, metrics=tuple(empty))
 
 
 def _scale(run: CheckInput) -> list[Finding]:
@@ -111,7 +113,8 @@ def _scale_finding(
         f"{outside} (least {least:.3f}, greatest {most:.3f}). {advice}",
         (("least", least), ("greatest", most)),
         int(off.sum()),
-        first_rows(off),
+        rows_of(off),
+        (name,),
     )
 
 
@@ -134,16 +137,18 @@ def _disagreements(run: CheckInput) -> list[Finding]:
             evidence = ((name, 0.0), ("mean context_recall there", mean))
             title = f"{name} and context_recall disagree"
             findings.append(
-                Finding("disagreement", "warning", title, message, evidence, int(off.sum()), first_rows(off))
+                Finding(
+                    "disagreement",
+                    "warning",
+                    title,
+                    message,
+                    evidence,
+                    int(off.sum()),
+                    rows_of(off),
+                    (name, "context_recall"),
+                )
             )
     return findings
-
-
-def disputes(findings: Sequence[Finding], metric: str) -> list[Finding]:
-    """Return the findings that say another metric disagrees with this one."""
-    return [
-        finding for finding in findings if finding.rule == "disagreement" and metric in finding.title.split()
-    ]
 
 
 def _recomputed(run: CheckInput) -> list[Finding]:
@@ -166,7 +171,8 @@ def _recomputed(run: CheckInput) -> list[Finding]:
                 ("max", float(np.nanmax(gap))),
             )
             title = f"{name}: imported differs from recomputed"
-            findings.append(Finding("recomputed", "warning", title, message, evidence, n, first_rows(off)))
+            rows = rows_of(off)
+            findings.append(Finding("recomputed", "warning", title, message, evidence, n, rows, (name,)))
     return sorted(findings, key=lambda finding: finding.title)
 
 
@@ -184,27 +190,10 @@ def _recomputed_means(run: CheckInput) -> list[Finding]:
             )
             evidence = (("stated", reported), ("recomputed", mean))
             title = f"{name}: reported mean differs from recomputed"
-            findings.append(Finding("recomputed_means", "warning", title, message, evidence, run.n))
+            findings.append(
+                Finding("recomputed_means", "warning", title, message, evidence, run.n, metrics=(name,))
+            )
     return findings
-
-
-def _unmatched_ids(run: CheckInput) -> list[Finding]:
-    ids = run.id_mismatch
-    if ids is None:
-        return []
-    advice = (
-        "They occur among the `doc_id`s of the chunks: set match=doc_id in the configuration of the run."
-        if ids.as_doc_id
-        else "Import the run again with the ids that the gold names (`--map retrieved_ids=COLUMN`, also "
-        "inside documents, as contexts[].metadata.id); or else not one gold document was ever retrieved."
-    )
-    message = (
-        f"None of the {ids.n_gold} gold ids of {ids.n_samples} samples (such as {ids.gold[:60]!r}) occurs "
-        f"among the retrieved ids (such as {ids.retrieved[:60]!r}), so recall and the other metrics from "
-        f"gold documents are not measured. {advice}"
-    )
-    evidence = (("gold id", ids.gold[:60]), ("retrieved id", ids.retrieved[:60]))
-    return [Finding("ids", "warning", "Ids do not match", message, evidence, ids.n_samples)]
 
 
 def _one_test_set(run: CheckInput) -> list[Finding]:
@@ -246,10 +235,11 @@ COLUMN_RULES = (
     Rule(
         "zero_column",
         "Whole columns of 0",
-        f"all of at least {FEW_ZEROS} imported values of a metric are 0 while another metric is not",
+        f"all of at least {FEW_ZEROS} imported values of a metric that is not computed here are 0, while "
+        "another metric is not",
         _zero_columns,
     ),
-    Rule("empty_column", "Not measured", "a column has no value on any sample", _empty_columns),
+    Rule("empty_column", "Not measured", "an imported column has no value on any sample", _empty_columns),
     Rule("scale", "Scale", "a value lies outside the bounds of its metric", _scale),
     Rule(
         "disagreement",
@@ -268,12 +258,6 @@ COLUMN_RULES = (
         "Reported means against recomputed",
         f"a mean reported in a file differs from the recomputed one by more than {DIFFERENCE}",
         _recomputed_means,
-    ),
-    Rule(
-        "ids",
-        "Gold ids against retrieved ids",
-        "no gold id of at least 3 samples occurs among the retrieved ids of the run",
-        _unmatched_ids,
     ),
     Rule(
         "one_test_set",

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, first_rows
+from metrics.sanity.rule import CheckInput, Finding, Rule, Severity, columns, rows_of
 from metrics.schema.scores import BoolArray, FloatArray
+from metrics.schema.whole_number import whole_number
 
 __all__ = ["IDENTITY_RULES", "TOLERANCE"]
 
@@ -79,7 +80,8 @@ def _shares_finding(source: str, total: FloatArray, off: BoolArray, empty: BoolA
         f"Faithfulness, self-knowledge and hallucination ({source}) add up to {mean:.3f} on average. {why}",
         (("mean sum", mean), ("empty answers", float(n_empty)), ("unexplained", float(n_unexplained))),
         int(off.sum()),
-        first_rows(unexplained if n_unexplained else empty),
+        rows_of(unexplained if n_unexplained else empty),
+        _THIRDS,
     )
 
 
@@ -118,7 +120,8 @@ def _parts_finding(source: str, total: FloatArray, off: BoolArray) -> Finding:
         f"{total[worst]:.3f}.",
         (("furthest sum", float(total[worst])),),
         int(off.sum()),
-        first_rows(off),
+        rows_of(off),
+        _PARTS,
     )
 
 
@@ -136,7 +139,17 @@ def _f1_of_means(run: CheckInput) -> list[Finding]:
                 f"{precision:.3f} and mean recall {recall:.3f}. The mean of F1 values cannot be higher."
             )
             evidence = (("mean F1", f1), ("F1 of the means", best))
-            findings.append(Finding("f1_of_means", "error", "Mean F1 too high", message, evidence, run.n))
+            findings.append(
+                Finding(
+                    "f1_of_means",
+                    "error",
+                    "Mean F1 too high",
+                    message,
+                    evidence,
+                    run.n,
+                    metrics=("answer_precision", "answer_recall", "answer_f1"),
+                )
+            )
     return findings
 
 
@@ -153,7 +166,7 @@ def _growing(run: CheckInput) -> list[Finding]:
 
 def _is_at_k(name: str, family: str) -> bool:
     base, _, k = name.partition("@")
-    return base == family and k.isdigit()
+    return base == family and whole_number(k) is not None
 
 
 def _mrr_within_hit(run: CheckInput) -> list[Finding]:
@@ -194,7 +207,8 @@ def _order_finding(
         f"{pair[0]} exceeds {pair[1]} ({source}) on {n} samples, by up to {excess:.3f}. {why}.",
         (("largest excess", excess),),
         n,
-        first_rows(off),
+        rows_of(off),
+        pair,
     )
 
 

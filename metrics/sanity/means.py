@@ -72,7 +72,7 @@ def _zero_means(means: Means) -> list[Finding]:
     )
     evidence = tuple((name, 0.0) for name in zero)
     title = f"{listed} written as {written}"
-    return [Finding("zero_mean", "warning", title, message, evidence)]
+    return [Finding("zero_mean", "warning", title, message, evidence, metrics=tuple(zero))]
 
 
 def _shares(means: Means) -> list[Finding]:
@@ -83,7 +83,7 @@ def _shares(means: Means) -> list[Finding]:
     if all(name in values for name in _THIRDS):
         total = sum(values[name] for name in _THIRDS)
         return _sum_finding(
-            means, "claim_shares_of_means", total, "faithfulness, self-knowledge and hallucination"
+            means, "claim_shares_of_means", total, "faithfulness, self-knowledge and hallucination", _THIRDS
         )
     if "faithfulness" not in values or "hallucination" not in values or "answer_precision" not in values:
         return []
@@ -104,7 +104,12 @@ def _no_room(means: Means, left: float, precision: float) -> Finding:
     )
     evidence = (("left for self-knowledge", left), ("answer precision", precision), ("shortfall", short))
     return Finding(
-        "self_knowledge_room", "error", "More self-knowledge than precision allows", message, evidence
+        "self_knowledge_room",
+        "error",
+        "More self-knowledge than precision allows",
+        message,
+        evidence,
+        metrics=("faithfulness", "hallucination", "answer_precision"),
     )
 
 
@@ -112,12 +117,11 @@ def _parts(means: Means) -> list[Finding]:
     if not all(name in means.values for name in _PARTS) or set(looks_uncomputed(means)) & set(_PARTS):
         return []
     total = sum(means.values[name] for name in _PARTS)
-    return _sum_finding(
-        means, "precision_parts_of_means", total, "precision, both noise sensitivities and hallucination"
-    )
+    what = "precision, both noise sensitivities and hallucination"
+    return _sum_finding(means, "precision_parts_of_means", total, what, _PARTS)
 
 
-def _sum_finding(means: Means, rule: str, total: float, what: str) -> list[Finding]:
+def _sum_finding(means: Means, rule: str, total: float, what: str, metrics: tuple[str, ...]) -> list[Finding]:
     off = abs(total - 1)
     if off <= means.tolerance:
         return []
@@ -127,8 +131,8 @@ def _sum_finding(means: Means, rule: str, total: float, what: str) -> list[Findi
         "one of them, so the sum is 100 up to rounding, unless answers without claims were counted as 0 in "
         "some of them."
     )
-    return [Finding(rule, severity, f"{what[:1].upper()}{what[1:]} add up to {means.shown(total)} %", message,
-                    (("sum", total),))]  # fmt: skip
+    title = f"{what[:1].upper()}{what[1:]} add up to {means.shown(total)} %"
+    return [Finding(rule, severity, title, message, (("sum", total),), metrics=metrics)]
 
 
 def _f1(means: Means) -> list[Finding]:
@@ -144,7 +148,8 @@ def _f1(means: Means) -> list[Finding]:
         "recall. The mean of F1 values cannot be higher."
     )
     evidence = (("mean F1", f1), ("F1 of the means", best))
-    return [Finding("f1_of_the_means", "error", "Mean F1 too high", message, evidence)]
+    metrics = ("answer_precision", "answer_recall", "answer_f1")
+    return [Finding("f1_of_the_means", "error", "Mean F1 too high", message, evidence, metrics=metrics)]
 
 
 def _self_knowledge(means: Means) -> list[Finding]:
@@ -159,9 +164,9 @@ def _self_knowledge(means: Means) -> list[Finding]:
         "That is impossible: it is the part of the correct claims that no document supports."
     )
     title = "Self-knowledge above precision"
-    return [
-        Finding("self_knowledge_of_means", "error", title, message, (("self-knowledge", self_knowledge),))
-    ]
+    evidence = (("self-knowledge", self_knowledge),)
+    metrics = ("self_knowledge", "answer_precision")
+    return [Finding("self_knowledge_of_means", "error", title, message, evidence, metrics=metrics)]
 
 
 def _scale(means: Means) -> list[Finding]:
@@ -170,7 +175,7 @@ def _scale(means: Means) -> list[Finding]:
         return []
     listed = ", ".join(f"{name} {means.values[name]:.3g}" for name in off)
     message = f"Outside their scale: {listed}. If they are percentages, declare that in the column `unit`."
-    return [Finding("scale_of_means", "warning", "Means outside their scale", message)]
+    return [Finding("scale_of_means", "warning", "Means outside their scale", message, metrics=tuple(off))]
 
 
 def _within(name: str, value: float) -> bool:

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import date
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
 from metrics.schema.metric import Convention
-from metrics.schema.scores import BoolArray, FloatArray, MetricsError
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
 
 __all__ = [
-    "ROWS_SHOWN",
+    "SAMPLES_NAMED",
     "ZERO_IS_FINE",
     "CheckInput",
+    "ContextLists",
     "Finding",
     "IdMismatch",
     "Rule",
     "Severity",
     "columns",
-    "first_rows",
+    "rows_of",
 ]
 
 Severity = Literal["error", "warning", "note"]
-ROWS_SHOWN = 20
+SAMPLES_NAMED = 20  # of a finding
 ZERO_IS_FINE = frozenset(
     {
         "contradicted",
@@ -54,7 +55,10 @@ class Finding:
         message: the finding in full sentences.
         evidence: (name, value) pairs behind the message.
         n_affected: samples concerned.
-        rows: the first 20 of them, as row numbers of the input.
+        rows: their row numbers of the input; empty where it concerns the run as a whole.
+        metrics: full names of the metrics it touches.
+        runs: ids of the runs it touches.
+        samples: the first 20 of the samples it touches, as question_id~repeat.
     """
 
     rule: str
@@ -64,6 +68,18 @@ class Finding:
     evidence: tuple[tuple[str, float | str], ...] = ()
     n_affected: int = 0
     rows: tuple[int, ...] = ()
+    metrics: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    samples: tuple[str, ...] = ()
+
+    @property
+    def clause(self) -> str:
+        """The title inside a sentence."""
+        return self.title[:1].lower() + self.title[1:]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as JSON values, with as many rows as samples are named."""
+        return {**asdict(self), "rows": self.rows[:SAMPLES_NAMED]}
 
 
 @dataclass(frozen=True)
@@ -86,6 +102,21 @@ class IdMismatch:
 
 
 @dataclass(frozen=True)
+class ContextLists:
+    """Which list of documents each of n samples got from the retriever.
+
+    Attributes:
+        code: (n,) int codes of the distinct lists; -1 where nothing was retrieved.
+        question: (n,) int codes of the questions.
+        length: (n,) number of documents in the list.
+    """
+
+    code: IntArray
+    question: IntArray
+    length: FloatArray
+
+
+@dataclass(frozen=True)
 class CheckInput:
     """The numbers of one run and their provenance.
 
@@ -104,6 +135,8 @@ class CheckInput:
         dataset_date: when the questions were made; None where not recorded.
         corpus_date: when the corpus last changed; None where not recorded.
         id_mismatch: the gold ids, where none occurs among the retrieved ids; None where they match.
+        lists: the lists of documents; None where no list was retrieved.
+        retrieval_dependent: the metrics of the run whose values depend on what was retrieved.
     """
 
     n: int
@@ -120,6 +153,8 @@ class CheckInput:
     dataset_date: date | None = None
     corpus_date: date | None = None
     id_mismatch: IdMismatch | None = None
+    lists: ContextLists | None = None
+    retrieval_dependent: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for source, values in (*self.computed.items(), *self.imported.items()):
@@ -152,6 +187,6 @@ def columns(run: CheckInput) -> list[tuple[str, Mapping[str, FloatArray]]]:
     return [("computed", run.computed), ("imported", run.imported)]
 
 
-def first_rows(mask: BoolArray) -> tuple[int, ...]:
-    """Return the first 20 row numbers at which the mask is True."""
-    return tuple(int(row) for row in np.flatnonzero(mask)[:ROWS_SHOWN])
+def rows_of(mask: BoolArray) -> tuple[int, ...]:
+    """Return the row numbers at which the mask is True."""
+    return tuple(np.flatnonzero(mask).tolist())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from metrics.sanity.columns import COLUMN_RULES
+from metrics.sanity.documents import DOCUMENT_RULES
 from metrics.sanity.identities import IDENTITY_RULES
 from metrics.sanity.rule import CheckInput, Finding, Rule, Severity
 from metrics.schema.scores import MetricsError
@@ -13,7 +14,7 @@ from metrics.schema.scores import MetricsError
 __all__ = ["RULES", "CheckInput", "Finding", "Rule", "Severity", "check_numbers", "find_rule"]
 
 RULES: Mapping[str, Rule[CheckInput]] = MappingProxyType(
-    {rule.key: rule for rule in (*IDENTITY_RULES, *COLUMN_RULES)}
+    {rule.key: rule for rule in (*DOCUMENT_RULES, *IDENTITY_RULES, *COLUMN_RULES)}
 )
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 

@@ -62,6 +62,7 @@ class SpanRankings:
         gold_chars: (n,) number of distinct gold characters.
         new_gold: (n, K) gold characters first covered at each rank; NaN past the end of the list.
         union_chars: (n, K) distinct characters covered by the top c + 1 chunks; NaN past the end.
+        chunk_chars: (n, K) characters of the chunk at each rank, repeats too; NaN past the end.
         status: (n,) as in Rankings.
         reason: (n,) as in Rankings.
         hits: (n, K) True where the chunk at that rank holds any gold character and is no repeat.
@@ -72,6 +73,7 @@ class SpanRankings:
     gold_chars: FloatArray
     new_gold: FloatArray
     union_chars: FloatArray
+    chunk_chars: FloatArray
     status: NDArray[np.int8]
     reason: NDArray[np.object_]
     hits: BoolArray
@@ -154,7 +156,7 @@ class Answers:
         refused: (n,) int8: 1 refused, 0 answered, -1 unknown (no answer recorded).
         refused_source: (n,) int8 Source: HUMAN/IMPORTED when recorded, ESTIMATED when detected by phrases.
         answerable: (n,) int8 code into ANSWERABLE; -1 unknown.
-        context_has_gold: (n,) int8: 1 the context holds the gold, 0 it does not, -1 unknown.
+        context_has_gold: (n,) int8: 1 the context holds the gold, 2 only a part of it, 0 none, -1 unknown.
     """
 
     refused: NDArray[np.int8]

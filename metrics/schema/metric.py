@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal
 
 from metrics.schema.batch import Batch
 from metrics.schema.scores import MetricsError, Scores
+from metrics.schema.whole_number import whole_number
 
-__all__ = ["CONVENTIONS", "Component", "Convention", "Metric", "MetricKey", "parse_key"]
+__all__ = ["CONVENTIONS", "Component", "Convention", "Metric", "MetricKey", "find_key", "parse_key"]
 
-Convention = Literal["default", "ragchecker"]
-CONVENTIONS: tuple[Convention, ...] = ("default", "ragchecker")
+Convention = Literal["default", "ragchecker", "refusals_0"]
+CONVENTIONS: tuple[Convention, ...] = ("default", "ragchecker", "refusals_0")
 Component = Literal["retrieval", "generation", "citation", "answer", "system", "feedback"]
 Compute = Callable[[Batch, int, Convention], Scores]
 
@@ -81,22 +82,39 @@ class MetricKey:
         return f"{self.metric.title}@{self.k}"
 
 
-def parse_key(name: str, registry: dict[str, Metric]) -> MetricKey:
+def find_key(name: str, registry: Mapping[str, Metric]) -> MetricKey | None:
+    """Find a metric by key, alias, or key with a k; None where the name is not known or its k is invalid."""
+    metric, k = _metric_and_k(name, registry)
+    if metric is None:
+        return None
+    if not metric.per_k:
+        return MetricKey(metric, None)
+    number = whole_number(k)
+    return MetricKey(metric, number) if number else None
+
+
+def parse_key(name: str, registry: Mapping[str, Metric]) -> MetricKey:
     """Find a metric by key, alias, or key with a k; the error lists similar names.
 
     Raises:
         MetricsError: the name is not known, or its k is missing or not a positive whole number.
     """
+    key = find_key(name, registry)
+    if key is not None:
+        return key
+    metric, k = _metric_and_k(name, registry)
+    base = name.partition("@")[0]
+    if metric is not None:
+        raise MetricsError(f"metric {name!r} needs a k of 1 or more, as in {base}@5")
+    aliases = (alias for metric in registry.values() for alias in metric.aliases)
+    near = get_close_matches(f"{base}@k" if k else base, [*registry, *aliases], n=3, cutoff=0.4)
+    hint = f"; near names: {', '.join(near)}" if near else ""
+    raise MetricsError(f"unknown metric {name!r}{hint}; known: {', '.join(sorted(registry))}")
+
+
+def _metric_and_k(name: str, registry: Mapping[str, Metric]) -> tuple[Metric | None, str]:
     base, _, k = name.partition("@")
     wanted = f"{base}@k" if k else base
-    by_alias = {alias: metric for metric in registry.values() for alias in metric.aliases}
-    metric = registry.get(wanted) or by_alias.get(wanted)
-    if metric is None:
-        near = get_close_matches(wanted, [*registry, *by_alias], n=3, cutoff=0.4)
-        hint = f"; near names: {', '.join(near)}" if near else ""
-        raise MetricsError(f"unknown metric {name!r}{hint}; known: {', '.join(sorted(registry))}")
-    if not metric.per_k:
-        return MetricKey(metric, None)
-    if not k.isdecimal() or int(k) < 1:
-        raise MetricsError(f"metric {name!r} needs a k of 1 or more, as in {base}@5")
-    return MetricKey(metric, int(k))
+    if wanted in registry:
+        return registry[wanted], k
+    return next((metric for metric in registry.values() if wanted in metric.aliases), None), k

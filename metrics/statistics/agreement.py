@@ -19,13 +19,16 @@ __all__ = [
     "agreement",
     "binary_agreement",
     "bootstrap_interval",
+    "bootstrapped",
     "confusion",
     "krippendorff_alpha",
     "rate_intervals",
+    "same_length",
     "spearman",
 ]
 
 Level = Literal["nominal", "ordinal", "interval"]
+TIE_DECIMALS = 12  # to which values that count as tied are equal
 
 
 def krippendorff_alpha(ratings: FloatArray, level: Level) -> float:
@@ -65,6 +68,8 @@ def krippendorff_alpha(ratings: FloatArray, level: Level) -> float:
 def spearman(a: FloatArray, b: FloatArray) -> float:
     """Return Spearman's rank correlation; tied values share their average rank (Spearman 1904).
 
+    Values count as tied up to the noise of floating point, which means over annotators differ by.
+
     Args:
         a: (n,) values; pairs with a NaN on either side are left out.
         b: (n,) values.
@@ -75,15 +80,16 @@ def spearman(a: FloatArray, b: FloatArray) -> float:
     Raises:
         MetricsError: where the lengths differ.
     """
-    _same_length(a, b)
+    same_length(a, b)
     scored = ~(np.isnan(a) | np.isnan(b))
     middle = (np.count_nonzero(scored) + 1) / 2
-    x, y = (_average_ranks(_codes(side[scored])) - middle for side in (a, b))
+    x, y = (_average_ranks(_codes(np.round(side[scored], TIE_DECIMALS))) - middle for side in (a, b))
     spread = float(np.sqrt((x @ x) * (y @ y)))
     return float(x @ y) / spread if spread else np.nan
 
 
-def _same_length(a: NDArray[np.generic], b: NDArray[np.generic]) -> None:
+def same_length(a: NDArray[np.generic], b: NDArray[np.generic]) -> None:
+    """Raise MetricsError where two columns of pairs differ in length."""
     if len(a) != len(b):
         raise MetricsError(f"arrays of agreement differ in length: {len(a)} and {len(b)}")
 
@@ -169,8 +175,8 @@ class Agreement:
     """One statistic of agreement with its 95 % interval.
 
     Attributes:
-        name: "spearman", or a property of Confusion: "true_positive_rate", "true_negative_rate", "kappa",
-            "accuracy".
+        name: "pearson", "spearman", "alpha", "kappa_linear", "kappa_quadratic", or a property of Confusion:
+            "true_positive_rate", "true_negative_rate", "kappa", "accuracy".
         value: the statistic; NaN where undefined.
         low: lower end; NaN where there is no interval.
         high: upper end; NaN as above.
@@ -197,7 +203,7 @@ def confusion(judge: BoolArray, human: BoolArray) -> Confusion:
     Raises:
         MetricsError: where the lengths differ.
     """
-    _same_length(judge, human)
+    same_length(judge, human)
     tp = int(np.count_nonzero(judge & human))
     fp, fn = int(np.count_nonzero(judge)) - tp, int(np.count_nonzero(human)) - tp
     return Confusion(tp, fp, fn, len(judge) - tp - fp - fn)
@@ -246,7 +252,7 @@ def bootstrap_interval(
         MetricsError: where a column and clusters differ in length.
     """
     for column in columns:
-        _same_length(column, clusters)
+        same_length(column, clusters)
     codes = np.asarray(np.unique(clusters, return_inverse=True)[1], dtype=np.int64)
     if not len(codes) or int(codes.max()) + 1 < FEW_CLUSTERS:
         return np.nan, np.nan
@@ -278,11 +284,11 @@ def agreement(
     Raises:
         MetricsError: where the lengths differ.
     """
-    _same_length(judge, human)
-    _same_length(judge, clusters)
+    same_length(judge, human)
+    same_length(judge, clusters)
     scored = ~(np.isnan(judge) | np.isnan(human))
     judge, human, clusters = judge[scored], human[scored], clusters[scored]
-    ranked = _bootstrapped("spearman", spearman, (judge, human), clusters)
+    ranked = bootstrapped("spearman", spearman, (judge, human), clusters)
     if thresholds is None:
         return (ranked,)
     return ranked, *binary_agreement(judge >= thresholds[0], human >= thresholds[1], clusters)
@@ -307,7 +313,7 @@ def binary_agreement(
     return (
         _rated("true_positive_rate", positive),
         _rated("true_negative_rate", negative),
-        _bootstrapped("kappa", _kappa, (judge_pass, human_pass), clusters),
+        bootstrapped("kappa", _kappa, (judge_pass, human_pass), clusters),
         _rated("accuracy", same),
     )
 
@@ -330,8 +336,8 @@ def _resamples(codes: IntArray, rng: np.random.Generator, draws: int) -> Iterato
 
 def _rates(judge: BoolArray, human: BoolArray, clusters: IntArray) -> list[Interval]:
     """True positive rate, true negative rate and accuracy."""
-    _same_length(judge, human)
-    _same_length(judge, clusters)
+    same_length(judge, human)
+    same_length(judge, clusters)
     same = (judge == human).astype(np.float64)
     matrix = np.stack([np.where(human, same, np.nan), np.where(human, np.nan, same), same], axis=1)
     passed = int(np.count_nonzero(human))
@@ -342,12 +348,13 @@ def _rated(name: str, rate: Interval) -> Agreement:
     return Agreement(name, rate.mean, rate.low, rate.high, rate.n_scored, rate.method)
 
 
-def _bootstrapped(
+def bootstrapped(
     name: str,
     statistic: Callable[..., float],
     columns: tuple[NDArray[np.generic], NDArray[np.generic]],
     clusters: IntArray,
 ) -> Agreement:
+    """Return a statistic of two columns with its 95 % bootstrap interval over clusters."""
     value = statistic(*columns)
     low, high = bootstrap_interval(statistic, columns, clusters)
     if low == high:

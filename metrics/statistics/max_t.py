@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.schema.scores import FloatArray, MetricsError
+from metrics.schema.scores import FloatArray, IntArray, MetricsError
 from metrics.statistics.distributions import normal_quantile, t_quantile
 from metrics.statistics.intervals import MANY_CLUSTERS
-from metrics.statistics.paired import EXACT_CLUSTERS, FLIPS, SIGNIFICANCE
+from metrics.statistics.paired import EXACT_CLUSTERS, FLIPS, SIGNIFICANCE, PairedDifference
 
-__all__ = ["ClusterSums", "FamilyTest", "max_t"]
+__all__ = ["ClusterSums", "FamilyTest", "cluster_sums", "max_t"]
 
 FEWEST_FLIPS = 999
 MOST_STATISTICS = 4_000_000  # flips x metrics held at once; larger families get fewer flips
@@ -50,6 +50,28 @@ class FamilyTest:
     p: float
     low: float
     high: float
+
+
+def cluster_sums(
+    differences: FloatArray, clusters: IntArray, bounds: tuple[float, float], by_itself: PairedDifference
+) -> ClusterSums:
+    """Return the differences of one metric summed by cluster, as a member of a family.
+
+    Args:
+        differences: (q,) other minus base; NaN where a side has no value.
+        clusters: (q,) codes of the independent group of each question, the same for the whole family.
+        bounds: least and greatest value of the metric.
+        by_itself: the same differences tested by themselves.
+    """
+    codes = np.unique(clusters, return_inverse=True)[1]
+    known = np.isfinite(differences)
+    reach = bounds[1] - bounds[0]
+    return ClusterSums(
+        np.bincount(codes, weights=np.where(known, differences, 0.0)).astype(np.float64),
+        np.bincount(codes, weights=known).astype(np.float64),
+        (-reach, reach),
+        (by_itself.low, by_itself.high),
+    )
 
 
 def max_t(family: Sequence[ClusterSums], seed: int = 0) -> list[FamilyTest]:

@@ -28,7 +28,7 @@ __all__ = [
     "verdict",
 ]
 
-Verdict = Literal["better", "worse", "cannot tell", "unchanged"]
+Verdict = Literal["better", "worse", "cannot tell", "unchanged", "no direction"]
 EXACT_CLUSTERS = 14  # 2 ** 14 sign patterns are enumerated; beyond that they are drawn
 FLIPS = 9_999  # with the +1 correction the smallest p is 1 / 10,000
 SIGNIFICANCE = 0.05
@@ -52,6 +52,7 @@ class PairedDifference:
         worse: questions that got worse.
         same: questions that did not change.
         too_few: fewer than 10 clusters, or differences that do not vary.
+        uniform: whether every question changed by the same amount.
     """
 
     difference: float
@@ -65,6 +66,7 @@ class PairedDifference:
     worse: int
     same: int
     too_few: bool
+    uniform: bool = False
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ def paired(
         worse=worse,
         same=len(difference) - rises - falls,
         too_few=span.too_few or span.n_clusters < FEW_CLUSTERS,
+        uniform=bool(len(difference)) and float(np.ptp(difference)) < _SAME,
     )
 
 
@@ -173,21 +176,29 @@ def holm(p_values: Sequence[float] | FloatArray) -> FloatArray:
 def verdict(diff: PairedDifference, adjusted_p: float, higher_is_better: bool | None) -> Verdict:
     """Classify a difference: "unchanged" only where no question changed, else by the adjusted p at 0.05.
 
-    A metric without a direction is never better or worse.
+    A metric without a direction is never better or worse; that is another thing than too little evidence.
     """
     if diff.n_pairs > 0 and diff.same == diff.n_pairs:
         return "unchanged"
-    if higher_is_better is None or not adjusted_p < SIGNIFICANCE:
+    if higher_is_better is None:
+        return "no direction"
+    if not adjusted_p < SIGNIFICANCE:
         return "cannot tell"
     return "better" if (diff.difference > 0) == higher_is_better else "worse"
 
 
-def comparability(base: RunFacts, other: RunFacts) -> list[str]:
-    """Return warnings to show with a comparison whose runs differ in questions, dataset or judge."""
+def comparability(base: RunFacts, other: RunFacts, base_name: str = "the baseline") -> list[str]:
+    """Return warnings to show with a comparison whose runs differ in questions, dataset or judge.
+
+    Args:
+        base: what the other run is compared with.
+        other: the other run.
+        base_name: what the first of them is called: its own name where it is no baseline.
+    """
     warnings = []
     if base.question_hash != other.question_hash:
         warnings.append(
-            f"The questions differ ({base.n_questions} in the baseline, {other.n_questions} in the other "
+            f"The questions differ ({base.n_questions} in {base_name}, {other.n_questions} in the other "
             "run): only shared questions are compared."
         )
     fields = (
@@ -198,7 +209,7 @@ def comparability(base: RunFacts, other: RunFacts) -> list[str]:
     for what, before, after in fields:
         if before != after:
             warnings.append(
-                f"The {what} differs: {before or 'not recorded'} in the baseline, "
+                f"The {what} differs: {before or 'not recorded'} in {base_name}, "
                 f"{after or 'not recorded'} in the other run."
             )
     return warnings
@@ -238,8 +249,8 @@ def _drawn_flips(sums: FloatArray, seed: int) -> float:
     return (hits + 1) / (FLIPS + 1)
 
 
-RegressionVerdict = Literal["regression", "worse", "better", "cannot tell", "unchanged"]
-MOST_DROP = 0.05  # on a scale from 0 to 1; a larger drop is a regression where it is also significant
+RegressionVerdict = Literal["regression", "worse", "better", "cannot tell", "unchanged", "no direction"]
+MOST_DROP = 0.05  # on a scale from 0 to 1; a change is a regression where its whole interval is worse
 _ROUNDING = 1e-9
 
 
@@ -254,17 +265,28 @@ def drop_of(difference: PairedDifference, higher_is_better: bool | None) -> floa
 
 
 def is_regression(
-    difference: PairedDifference, adjusted_p: float, higher_is_better: bool | None, most: float = MOST_DROP
+    difference: PairedDifference,
+    adjusted_p: float,
+    higher_is_better: bool | None,
+    most: float = MOST_DROP,
+    interval: tuple[float, float] | None = None,
 ) -> bool:
-    """Return whether a mean dropped significantly and by more than is tolerated.
+    """Return whether the whole interval of a change is worse than what is tolerated: the rule of the gates.
+
+    Where every question changed by the same amount, significantly, that amount decides.
 
     Args:
         difference: other minus baseline, paired on question.
-        adjusted_p: p of its test, corrected over the family of metrics.
+        adjusted_p: p of its test, with the correction of the interval.
         higher_is_better: direction of the metric; without one nothing is a regression.
         most: drop that is tolerated, on the metric's own scale.
+        interval: that the verdict rests on; the difference's own where left out.
     """
-    return bool(drop_of(difference, higher_is_better) > most + _ROUNDING and adjusted_p < SIGNIFICANCE)
+    drop = drop_of(difference, higher_is_better)
+    if not difference.uniform or not adjusted_p < SIGNIFICANCE:
+        low, high = (difference.low, difference.high) if interval is None else interval
+        drop = min(drop, -high if higher_is_better else low)
+    return bool(drop > most + _ROUNDING)
 
 
 def regression_verdict(
@@ -272,18 +294,20 @@ def regression_verdict(
     adjusted_p: float,
     higher_is_better: bool | None,
     most: float | None = MOST_DROP,
+    interval: tuple[float, float] | None = None,
 ) -> RegressionVerdict:
     """Classify a paired difference to the baseline.
 
-    A significant drop that is tolerated is "worse". An insignificant one is "cannot tell", however large;
-    "unchanged" means that no question changed.
+    A significant drop that may be one that is tolerated is "worse". An insignificant one is "cannot tell",
+    however large; "unchanged" means that no question changed.
 
     Args:
         difference: other minus baseline, paired on question.
         adjusted_p: p of its test, corrected over the family of metrics.
         higher_is_better: direction of the metric; without one nothing is better or worse.
         most: drop that is tolerated, on the metric's own scale; None where no drop is a regression.
+        interval: that the verdict rests on; the difference's own where left out.
     """
-    if most is not None and is_regression(difference, adjusted_p, higher_is_better, most):
+    if most is not None and is_regression(difference, adjusted_p, higher_is_better, most, interval):
         return "regression"
     return verdict(difference, adjusted_p, higher_is_better)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dashboard.charts.chunking import heatmap, marginal_effect_curve
 from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.cli.grid import _as_text
 from dashboard.sections.chunking.results import (
+    _row,
     grid_titles,
     legend,
     other_strategies_title,
     ranking_sentences,
     same_chunks_text,
 )
+from dashboard.wording.formatting import interval_text
 from data.api import add_run
 from data.chunking.grids import Grid, grids_of
 from data.chunking.ranking import GridRanking, rank_trials, same_chunks
@@ -71,6 +75,56 @@ def test_a_strategy_that_is_better_than_every_fixed_cell_is_the_best(workspace: 
     assert not any("★" in text for row in heat.text for text in row)
 
 
+def test_the_interval_of_a_mean_is_that_of_the_runs_own_metric(workspace: RunStore) -> None:
+    _cell(workspace, "hits", [1.0] * 9 + [0.0] * 3)
+    _cell(workspace, "shares", FIXED[:12], chunk_size=512)
+    _, found = _found(workspace)
+    for entry in found.values:
+        summary = workspace.summary(entry.trial.run)[METRIC]
+        assert entry.value is not None
+        assert (entry.value.low, entry.value.high) == pytest.approx((summary.low, summary.high))
+        assert entry.value.method == summary.method
+
+
+def test_of_equal_configurations_none_is_the_best(workspace: RunStore) -> None:
+    for size, n_chunks in ((256, 20), (512, 10)):
+        _cell(workspace, f"size {size}", FIXED, chunk_size=size, n_chunks=n_chunks, index_tokens=100)
+    grid, found = _found(workspace)
+    assert found.best is None
+    assert set(_places(found).values()) == {"equal"}
+    assert ranking_sentences(found) == [
+        "All 2 configurations have the same mean, 0.400, n = 40: none is the best; "
+        "**size 512** has the smallest index."
+    ]
+    printed = _as_text(workspace, grid)
+    assert "All configurations are equal by span_recall@5, so none is the best." in printed
+    assert "★" not in legend(found)
+
+
+def test_interval_and_outcome_agree(workspace: RunStore) -> None:
+    """Every difference to the best leaves 0 out by itself; only the large one does beside the others."""
+    _cell(workspace, "best", [0.8] * 40)
+    for size, loss in enumerate((0.1, 0.035, 0.035, 0.035), 1):
+        noise = np.random.default_rng(size).normal(size=40)
+        values = 0.8 - loss + 0.1 * (noise - noise.mean()) / noise.std()
+        _cell(workspace, f"{loss} of {size}", values.clip(0, 1).tolist(), chunk_size=size)
+    grid, found = _found(workspace)
+    others = [one for one in found.values if one.outcome != "best"]
+    assert [one.outcome for one in others] == ["worse", "same", "same", "same"]
+    for one in others:
+        assert one.difference is not None
+        assert one.test is not None
+        assert one.difference.high < 0, "by itself"
+        assert (one.test.high < 0) == (one.test.p < 0.05) == (one.outcome == "worse")
+        shown = _row(one)
+        assert shown["its interval"] == interval_text(one.test.low, one.test.high, 3)
+        assert shown["its interval"] != shown["by itself, 95 %"]
+        assert shown["its n"] == 40
+    hover = "".join(heatmap(grid, found, "Recall").details[0])
+    assert "worse: −0.1" in hover
+    assert "to the best" in hover
+
+
 def test_lower_is_better_where_the_metric_says_so(workspace: RunStore) -> None:
     _cell(workspace, "low", FIXED, metric="hallucination")
     _cell(workspace, "high", BETTER, metric="hallucination", chunk_size=512)
@@ -93,10 +147,14 @@ def test_one_measured_cell_is_held_against_nothing(workspace: RunStore) -> None:
     _cell(workspace, "b", [None] * 40, chunk_size=512)
     _, found = _found(workspace)
     assert _places(found) == {"a": "best", "b": "not measured"}
-    (rest,) = ranking_sentences(found)[1:]
-    assert "No other" in rest
-    assert "has a value" in rest
+    (only,) = ranking_sentences(found)
+    assert only.startswith("**a** alone has a value: ")
+    assert only.endswith("There is nothing to compare it with.")
+    only, caution = ranking_sentences(found, unfinished=(1, 9))
+    assert "the best" not in only
+    assert caution == "The grid search has finished 1 of 9 configurations; this may still change."
     _cell(workspace, "c", BETTER, chunk_size=128)
+    assert "has the best mean so far" in ranking_sentences(_found(workspace)[1], unfinished=(3, 9))[0]
     (rest,) = ranking_sentences(_found(workspace)[1])[1:]
     assert "that has a value is worse" in rest
 

@@ -27,7 +27,11 @@ FACTS = RUN | {
     "not_computable",
 }
 METRIC = {"mean", "low", "high", "n_scored", "n_applicable", "source"}
-FINDING = {"rule", "severity", "title", "message", "evidence", "n_affected", "rows"}
+FINDING = {"rule", "severity", "title", "message", "evidence", "n_affected", "rows"} | {
+    "metrics",
+    "runs",
+    "samples",
+}
 DIAGNOSIS = {
     "run",
     "n",
@@ -37,6 +41,9 @@ DIAGNOSIS = {
     "not_the_context",
     "partial_gold",
     "cutoffs",
+    "doubts",
+    "pass_rate_doubts",
+    "read_first",
     "bad",
     "n_measured",
     "n_fully_measured",
@@ -148,7 +155,7 @@ def test_compare_holds_every_version_against_the_first(capsys: Capture, root: Pa
     assert answer.keys() == {"baseline", "comparisons", "family"}
     assert [one["run"] for one in answer["comparisons"]] == versions[1:]
     for one in answer["comparisons"]:
-        assert one.keys() == {"run", "warnings", "n_shared", "primary", "n_family", "metrics"}
+        assert one.keys() == {"run", "warnings", "refusals", "n_shared", "primary", "n_family", "metrics"}
         assert one["n_shared"] == 10, "three repeats of ten questions are ten pairs"
         assert all(found.keys() == DIFFERENCE for found in one["metrics"].values())
 

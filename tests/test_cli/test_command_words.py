@@ -11,9 +11,8 @@ from command_line import run
 
 from dashboard.cli.show import unmeasured_by_reason
 from dashboard.cli.terminal import table
-from dashboard.wording.runs import distinct_labels
 from data.api import add_run
-from data.scoring.run_store import RunStore
+from data.scoring.run_store import RunStore, distinct_labels
 
 Capture = pytest.CaptureFixture[str]
 RECORDS: list[dict[str, Any]] = [
@@ -181,6 +180,31 @@ def test_runs_of_one_name_are_told_apart_by_time_and_then_by_id(workspace: RunSt
     assert labels[other.run_id] == "else"
     assert len(set(labels.values())) == 3
     assert all(labels[one.run_id].startswith("same · 2") for one in made)
+
+
+def test_messages_about_runs_of_one_name_tell_them_apart(capsys: Capture, tmp_path: Path) -> None:
+    root = str(tmp_path / "ws")
+    rows = [
+        {"question_id": f"q{at}", "question": f"{at}?", "retrieved": ["a"], "relevant": ["a"]}
+        for at in range(2)
+    ]
+    first, second = (add_run([{**row, "answer": text} for row in rows], "same", "p", root) for text in "xy")
+    asked = run(capsys, Path(root), "diagnose", "same")
+    assert asked.code == 2
+    assert all(f"{one.run_id} (p: same · " in asked.err for one in (first, second))
+    assert all(f"{one.run_id[:6]})" in asked.err for one in (first, second))
+    judged = run(capsys, Path(root), "gate", second.run_id, "--baseline", first.run_id, "--json").json
+    assert judged["baseline"]["name"] != "same"
+    assert judged["baseline"]["name"].startswith("same · ")
+
+
+def test_gold_without_hops_is_no_finding(capsys: Capture, tmp_path: Path) -> None:
+    rows = [{"question": f"{at}?", "retrieved": ["a"], "relevant": ["a"]} for at in range(2)]
+    add_run(rows, "plain", "p", str(tmp_path / "ws"))
+    add_run([{**row, "scores": {"f": None}} for row in rows], "failed", "p", str(tmp_path / "ws"))
+    assert run(capsys, tmp_path / "ws", "check", "plain", "--json").json == []
+    findings = run(capsys, tmp_path / "ws", "check", "failed", "--json").json
+    assert [entry["title"] for entry in findings if entry["rule"] == "empty_column"] == ["f was not measured"]
 
 
 def test_an_export_says_what_it_wrote_beside_the_output(capsys: Capture, tmp_path: Path, file: Path) -> None:

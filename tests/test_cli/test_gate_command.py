@@ -18,12 +18,35 @@ Capture = pytest.CaptureFixture[str]
 HOSTILE = '<b>]]>&"|x|\n# big\x1b[31m\x00 [go](http://evil.example) `code` @team'
 REPORT = {
     *("run", "name", "project", "verdict", "exit_code", "strict", "config", "baseline", "baseline_note"),
-    *("gates", "newly_failing", "n_compared", "n_repaired", "warnings", "cautions"),
+    *("gates", "newly_failing", "n_compared", "n_repaired", "warnings", "cautions", "read_first"),
 }
 GATE = {
-    *("gate", "kind", "metric", "slice", "threshold", "at_most", "severity", "required", "reason", "verdict"),
-    *("value", "low", "high", "n_scored", "n_total", "smallest_effect", "before", "adjusted_p", "obtained"),
-    *("counts", "sentence"),
+    *(
+        "gate",
+        "kind",
+        "metric",
+        "slice",
+        "threshold",
+        "at_most",
+        "rule",
+        "severity",
+        "required",
+        "reason",
+        "verdict",
+    ),
+    *(
+        "value",
+        "low",
+        "high",
+        "n_scored",
+        "n_total",
+        "margin",
+        "smallest_effect",
+        "before",
+        "adjusted_p",
+        "obtained",
+    ),
+    *("counts", "doubt", "sentence"),
 }
 ONE = '[[gate]]\nmetric = "faithfulness"\nat_least = {level}\nseverity = "block"\nreason = "{reason}"\n'
 

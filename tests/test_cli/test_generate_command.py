@@ -121,8 +121,8 @@ def test_a_budget_that_is_spent_leaves_no_run_of_a_part(
         words = ("generate", original.run_id, "--budget", "0.000001", "--base-url", server.url)
         answer = command(capsys, workspace.workspace.root, *words)
         assert server.asked == []
-    assert answer.code == 0
-    assert "the budget is spent" in answer.out
+    assert answer.code == 2
+    assert "smaller than the most that one call can cost" in answer.out
     assert "No run was made" in answer.out
     assert len(RunStore(Workspace(workspace.workspace.root)).runs()) == 1
 

@@ -15,7 +15,9 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.ablation import cost_map, effect_forest
+from dashboard.sections.compare.ablation import _effect_row
 from dashboard.shell.selection import Selection
+from dashboard.wording.comparisons import correction_text
 from data.api import add_run
 from data.comparison.ablation import Ablation, ablation, factors_of
 from data.comparison.compare import compare, metric_sides
@@ -123,6 +125,17 @@ def test_names_and_bookkeeping_are_no_factors(workspace: RunStore) -> None:
     found = _found(workspace, runs)
     assert found.factors == ()
     assert found.without_config == tuple(run.run_id for run in runs)
+    assert found.left_out == ("grid_title", "n_chunks", "pipeline")
+
+
+def test_compare_says_which_entries_are_no_factors(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _run(workspace, {"pipeline": "one"})
+    _run(workspace, {"pipeline": "two"}, 0.1)
+    app = _open(workspace, monkeypatch, project="p")
+    assert not app.exception
+    assert any("Left out: pipeline. It names or counts" in str(one.value) for one in app.caption)
 
 
 VALUES = st.lists(
@@ -184,6 +197,33 @@ def test_effects_are_drawn_by_verdict(workspace: RunStore) -> None:
     assert figure.layout.shapes[0].x0 == 0
 
 
+def test_interval_and_verdict_on_a_factor_agree(workspace: RunStore) -> None:
+    """Each change from top_k = 1 leaves 0 out by itself; only the large one does beside the others."""
+    runs = []
+    for top_k, gain in enumerate((0.0, 0.1, 0.035, 0.035, 0.035), 1):
+        noise = np.random.default_rng(top_k).normal(size=40)
+        spread = 0.1 * (noise - noise.mean()) / noise.std() if gain else 0 * noise
+        records = [
+            {
+                "question_id": f"q{at}",
+                "question": f"{at}?",
+                "scores": {"faithfulness": 0.5 + gain + float(own)},
+            }
+            for at, own in enumerate(spread)
+        ]
+        runs.append(add_run(records, f"k{top_k}", "p", str(workspace.workspace.root), {"top_k": top_k}))
+    effects = _found(workspace, runs).effects
+    from_one = [one for one in effects if one.before == "1"]
+    assert all(one.difference.low > 0 for one in from_one)
+    assert [one.verdict for one in from_one] == ["better", *["cannot tell"] * 3]
+    for one in effects:
+        decided = one.verdict in ("better", "worse")
+        assert (not one.low <= 0 <= one.high) == decided == (one.adjusted_p < 0.05)
+    drawn = [reach for trace in effect_forest(effects, "x").data for reach in trace.error_x.array]
+    assert sorted(drawn) == pytest.approx(sorted(one.high - one.difference.difference for one in effects))
+    assert {row["Interval"] == row["By itself, 95 %"] for row in map(_effect_row, effects)} == {False}
+
+
 def test_a_family_holds_its_metrics_alone(demo: RunStore) -> None:
     scored_runs = [demo.scored(run) for run in demo.runs("clapnq")[:2]]
     every, headline = shared_metrics(scored_runs), shared_metrics(scored_runs, family="headline")
@@ -198,6 +238,9 @@ def test_a_comparison_from_kept_sides_is_the_same(demo: RunStore) -> None:
     left, right = diagnose(first, DiagnosisSettings()), diagnose(second, DiagnosisSettings())
     metrics = shared_metrics([first, second])
     plain = compare(left, right, metrics)
+    told = {correction_text(plain, change) for change in plain.differences[1:]}
+    assert told == {f"corrected over {len(plain.differences) - 1} metrics"}
+    assert correction_text(plain, plain.primary) == "primary, tested alone"
     kept = compare(left, right, metrics, metric_sides(first, second, metrics))
     assert [one.adjusted_p for one in plain.differences] == [one.adjusted_p for one in kept.differences]
     assert plain.differences == kept.differences

@@ -172,7 +172,7 @@ CASES: list[tuple[str, list[float], list[float], bool | None, float | None, str]
     ("a fall where lower is better", [0.3] * 12, [0.1] * 12, False, 0.05, "better"),
     ("a rise", [0.5] * 12, [0.7] * 12, True, 0.05, "better"),
     ("nothing moved", [0.5] * 12, [0.5] * 12, True, 0.05, "unchanged"),
-    ("no direction", [0.5] * 12, [0.1] * 12, None, 0.05, "cannot tell"),
+    ("no direction", [0.5] * 12, [0.1] * 12, None, 0.05, "no direction"),
     ("no limit on this scale", [0.9] * 12, [0.1] * 12, True, None, "worse"),
     ("four questions, however large the drop", [1.0] * 4, [0.0] * 4, True, 0.05, "cannot tell"),
     ("no shared question", [np.nan] * 12, [0.5] * 12, True, 0.05, "cannot tell"),
@@ -187,6 +187,17 @@ def test_what_counts_as_a_regression(
 ) -> None:
     found = _difference(before, after, higher)
     assert regression_verdict(found, found.p, higher, most) == word, what
+
+
+def test_a_regression_needs_the_whole_interval_as_a_gate_does() -> None:
+    base = np.linspace(0.7, 0.9, 40)
+    drop = np.where(np.arange(40) % 2, 0.30, -0.12)  # 0.09 on average, from 0.02 to 0.16 or so
+    found = paired(base, base - drop, np.arange(40))
+    assert found.p < 0.05
+    assert -0.05 < found.high < 0
+    assert regression_verdict(found, found.p, True) == "worse"
+    assert regression_verdict(found, found.p, True, 0.01) == "regression"
+    assert regression_verdict(found, found.p, True, 0.01, (-0.2, -0.005)) == "worse"
 
 
 def test_a_correction_can_take_a_regression_back() -> None:

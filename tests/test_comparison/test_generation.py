@@ -12,7 +12,7 @@ from data.chunking.corpus import Corpus, Document
 from data.errors import DataError
 from data.generation.generate import GenerationTask, generate_run, generated_run
 from data.generation.oracle_context import GoldTexts, gold_texts, oracle_documents
-from data.judge.reply import ReplyError
+from data.judge.reply_model import ReplyError
 from data.judge.requests import ModelCall, Request, TaskSample, request_key
 from data.prompts.prompt import load_prompt
 from data.scoring.run_store import RunStore

@@ -8,7 +8,8 @@ import pytest
 
 from data.api import add_run, comparison_answer, comparisons_with
 from data.comparison.compare import GOOD_SHARE
-from data.comparison.primary import FILE_NAME, primary_metric
+from data.comparison.primary import primary_metric
+from data.declarations import FILE_NAME
 from data.errors import DataError
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run

@@ -189,6 +189,13 @@ def test_once_gives_the_exit_code_of_a_gate(
     assert (bad["verdict"], bad["project"], bad["file"]) == ("FAIL", "p", "bad.jsonl")
 
 
+def test_once_says_that_it_scans_twice(
+    workspace: RunStore, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = run(capsys, workspace.workspace.root, "watch", str(folder), "--once", "--every", "0.05")
+    assert answer.err.endswith(": scans twice.\n")
+
+
 def test_bad_usage_is_said_before_anything_is_watched(
     workspace: RunStore, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -106,3 +106,18 @@ def test_the_pytest_example_ends_as_the_gate_says(job: Path, level: float, code:
     assert done.returncode == code, done.stdout + done.stderr
     if code:
         assert "the whole interval is below 0.85" in done.stdout
+
+
+def test_an_audit_without_an_index_is_skipped_with_a_sentence() -> None:
+    environment = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull}
+    audit = subprocess.run(
+        [str(REPOSITORY / ".ci" / "audit"), sys.executable],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert audit.returncode == 0
+    assert audit.stdout == (
+        "Dependencies were not audited: pip-audit cannot be installed, no package index is reachable.\n"
+    )

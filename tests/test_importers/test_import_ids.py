@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
+from data.diagnosis.run_checks import check_run
 from data.errors import InputError
 from data.importers.load import import_source
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.importers.preview import preview
 from data.scoring.run_store import RunStore
-from data.scoring.sanity import check_run
 from data.scoring.scored_run import ScoredRun
 
 RU_TRANSNEFT = FIXTURES / "ru_transneft" / "evaluation_results.json"

@@ -6,12 +6,16 @@ import gzip
 import os
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from places import FIXTURES
 
 from data.errors import InputError, ValidationErrors
 from data.importers.detect import read_runs
-from data.importers.parsing.input_file import InputFile, Limits
+from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.limits import Limits
 from data.importers.parsing.options import Options
 from data.store.sample_validation import normalise
 
@@ -31,10 +35,10 @@ CASES: dict[str, tuple[str, bytes, list[str]]] = {
     ),
     "empty question": ("r.jsonl", b'{"question": " "}\n', ["r.jsonl:1: question: empty"]),
     "question is a number": ("r.jsonl", b'{"question": 7}\n', ["r.jsonl:1: question: found 7", "text"]),
-    "answer is a list": (
+    "answer is a list with an object": (
         "r.jsonl",
-        b'{"question": "q", "answer": ["a"]}\n',
-        ["r.jsonl:1: answer: found a list of 1"],
+        b'{"question": "q", "answer": ["a", {"b": 1}]}\n',
+        ["r.jsonl:1: answer: found a list of 2"],
     ),
     "record is a list": ("r.jsonl", GOOD + b"[1]\n", ["r.jsonl:2: found a list", "a JSON object"]),
     "nested wrong type": (
@@ -217,3 +221,12 @@ def test_ragchecker_labels_that_do_not_fit_are_named_by_row_and_field() -> None:
     assert "retrieved2response[1]: found list of 2; accepted: a list of 1 labels" in message
     assert "response_claims[2]: found int" in message
     assert "response2answer: found list of 0; accepted: a list of 1 items" in message
+
+
+def test_parquet_whose_text_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    offsets = pa.py_buffer(np.array([0, 1], dtype=np.int32).tobytes())
+    text = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff")])
+    path = tmp_path / "r.parquet"
+    pq.write_table(pa.table({"question": text}), path)
+    with pytest.raises(InputError, match="is a Parquet file that cannot be read"):
+        list(read_runs(InputFile.from_path(path), Options(), ValidationErrors("r.parquet"))[0].records)

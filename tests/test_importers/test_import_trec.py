@@ -17,6 +17,7 @@ from data.errors import InputError, ValidationErrors
 from data.importers.detect import detect, read_runs
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
+from data.importers.preview import preview
 
 TREC = FIXTURES / "trec_eval"
 KS = (1, 3, 5, 10, 15, 20, 30, 100, 200, 500, 1000)
@@ -175,12 +176,72 @@ def test_texts_come_from_beside_the_run() -> None:
     assert any("not in corpus.jsonl: 3" in note for note in run["notes"])
 
 
+QRELS = b"q1 0 a 1\nq9 0 a 2\nq8 0 a 1\nq1 0 c -1\n"
+
+
 def test_judged_questions_that_the_run_lacks_are_told() -> None:
-    qrels = InputFile.from_bytes("qrels", b"q1 0 a 1\nq9 0 a 2\nq1 0 c -1\n")
-    (run,) = _read(LINES, qrels=qrels)
-    assert any("does not have: 1;" in note for note in run["notes"])
+    (run,) = _read(LINES, qrels=InputFile.from_bytes("qrels", QRELS))
+    assert run["notes"][-1] == (
+        "judged questions without results: 2 of 3 (q9, q8); left out of the means, as trec_eval does; "
+        "--all-topics counts them as empty lists"
+    )
     assert run["records"][0]["relevant"] == [{"id": "a", "grade": 1.0}, {"id": "c", "grade": -1.0}]
     assert "relevant" not in run["records"][1]
+
+
+def test_judged_questions_without_results_can_count_as_trec_eval_counts_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r.trec").write_text(LINES)
+    (tmp_path / "qrels").write_bytes(QRELS)
+    words = (str(tmp_path / "r.trec"), "--qrels", str(tmp_path / "qrels"))
+    usual = _metrics(capsys, tmp_path / "usual", *words)["metrics"]["recall@10"]
+    complete = _metrics(capsys, tmp_path / "all", *words, "--all-topics")["metrics"]["recall@10"]
+    assert (usual["mean"], usual["n_scored"]) == (1.0, 1)
+    assert (complete["mean"], complete["n_scored"]) == (pytest.approx(1 / 3), 3)
+
+
+def test_questions_without_results_are_told() -> None:
+    queries = InputFile.from_bytes("queries.tsv", b"q1\tWhich?\nq2\tWho?\nq7\tWhy?\n")
+    (run,) = _read(LINES, queries=queries)
+    assert "questions of queries.tsv without results: 1 of 3" in run["notes"]
+
+
+def test_a_preview_counts_questions_not_lines() -> None:
+    content = "".join(f"q{n} Q0 d{rank} {rank} {-rank} t\n" for n in range(9) for rank in range(400))
+    source = InputFile.from_bytes("r.trec", content.encode())
+    found = preview(source, Options(qrels=InputFile.from_bytes("qrels", QRELS)), limit=5)
+    assert not found.complete
+    assert found.runs[0].count == 6
+    assert not any("without results" in note for note in found.runs[0].notes)
+
+
+@pytest.mark.parametrize(
+    ("file", "tag", "name"),
+    [
+        ("input.fub03IeOLKe3.gz", "fub03IeOLKe3", "fub03IeOLKe3"),
+        ("input", "bm25", "bm25"),
+        ("results.txt", "bm25", "bm25"),
+        ("bm25.fold1", "Anserini", "bm25.fold1"),
+        ("bm25-rm3.trec", "Anserini", "bm25-rm3"),
+        ("run.trec", "None", "run"),
+    ],
+)
+def test_a_run_is_named_by_its_file_or_by_its_tag(file: str, tag: str, name: str) -> None:
+    content = LINES.replace(" t\n", f" {tag}\n").replace("\tt\n", f"\t{tag}\n").encode()
+    (parsed,) = read_runs(InputFile.from_bytes(file, content), Options(), ValidationErrors(file))
+    assert (parsed.name, parsed.named_by_content) == (name, False)
+
+
+def test_a_line_that_is_cut_in_its_tag_is_named() -> None:
+    whole = LINES.replace(" t\n", " bm25\n").replace("\tt\n", "\tbm25\n")
+    with pytest.raises(
+        InputError, match=r"run\.txt:4: the tag 'bm2' is cut short: .* 'bm25'; is the file whole"
+    ):
+        _read(whole[:-2])
+    with pytest.raises(InputError, match=r"run\.txt:4: found 'q2"):
+        _read(whole[:-6])
+    assert len(_read(whole + "q1 Q0 a 1 1.0 bm\nq2 Q0 a 1 1.0 bm\n")) == 2
 
 
 @pytest.mark.parametrize(
@@ -267,3 +328,9 @@ def test_a_folder_that_lacks_something_says_what(
     answer = command(capsys, tmp_path / "w", "import", str(_beir(tmp_path / "toy", runs, labels)))
     assert answer.code == 2
     assert message in answer.err
+
+
+def test_a_rank_that_is_no_integer_further_down_is_told_like_a_wrong_one() -> None:
+    good = "".join(f"q{at} Q0 a 1 2.0 t\n" for at in range(200))
+    (run,) = _read(f"{good}q900 Q0 a {{}}318 2.0 t\nq901 Q0 a 1 2.0 t\n")
+    assert any("rank column disagrees with the scores in 1 of 202" in note for note in run["notes"])

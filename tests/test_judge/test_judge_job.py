@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from command_line import run as command
 from judge_server import JudgeServer, Script, plain_reply
-from judged_runs import LASTING, judged, made, records
+from judged_runs import ALONG, LASTING, judged, made, records
 from places import REPOSITORY
 
 from data.api import add_run
@@ -130,7 +130,7 @@ def test_a_killed_job_resumed_five_times_equals_one_that_was_left_alone(tmp_path
 
 def _command(folder: Path, run_id: str, url: str) -> subprocess.Popen[bytes]:
     line = [sys.executable, "-m", "dashboard.cli", "--workspace", str(folder), "judge", run_id]
-    options = ["--base-url", url, "--concurrency", "8", "--timeout", "1", "--yes"]
+    options = ["--base-url", url, "--concurrency", "8", "--timeout", "1", "--yes", *ALONG]
     return subprocess.Popen(
         [*line, *options],
         stdin=subprocess.DEVNULL,
@@ -265,7 +265,7 @@ def test_a_dry_run_asks_nobody_and_knows_what_is_cached(
         judged(store, run, server, rows=range(12))
         before = len(server.asked)
         plan = command(
-            capsys, tmp_path, "judge", run.run_id, "--dry-run", "--json", "--base-url", server.url
+            capsys, tmp_path, "judge", run.run_id, "--dry-run", "--json", *ALONG, "--base-url", server.url
         ).json
         assert len(server.asked) == before
     assert (plan["samples"], plan["cached"], plan["calls"]) == (30, 12, 18)
@@ -281,7 +281,8 @@ def test_an_answer_may_have_no_claims_or_two_hundred(claims: int, tmp_path: Path
     def reply(body: dict[str, Any]) -> object:
         made = plain_reply(body)
         assert isinstance(made, dict)
-        one = {"text": "c", "verdict": "supported", "by": [1], "against": [], "in_reference": True}
+        quote = {"rank": 1, "quote": "lives eighty years at least", "side": "for"}
+        one = {"text": "c", "evidence": [quote], "support": "alone", "in_reference": True}
         return {**made, "claims": [one] * claims}
 
     store, run = made(tmp_path, 2)
@@ -302,15 +303,16 @@ def _replayed(body: dict[str, Any]) -> object:
     one = next(found for query, found in _labels_of_ragchecker().items() if query in content)
     entailed = "Entailment"
 
-    def ranks(labels: list[str]) -> list[int]:
-        return [rank for rank, label in enumerate(labels, 1) if label == entailed]
+    def support(labels: list[str], **side: str) -> dict[str, Any]:
+        ranks = [rank for rank, label in enumerate(labels, 1) if label == entailed]
+        texts = [document["text"] for document in one["retrieved_context"]]
+        quotes = [{"rank": rank, "quote": " ".join(texts[rank - 1].split()[:8]), **side} for rank in ranks]
+        return {"evidence": quotes, "support": "alone" if ranks else "none"}
 
     claims = [
         {
             "text": str(text),
-            "by": ranks(one["retrieved2response"][at]),
-            "against": [],
-            "verdict": "supported" if ranks(one["retrieved2response"][at]) else "not_in_context",
+            **support(one["retrieved2response"][at], side="for"),
             "in_reference": one["answer2response"][at] == entailed,
         }
         for at, text in enumerate(one["response_claims"])
@@ -318,14 +320,17 @@ def _replayed(body: dict[str, Any]) -> object:
     statements = [
         {
             "text": str(text),
-            "by": ranks(one["retrieved2answer"][at]),
+            **support(one["retrieved2answer"][at]),
             "in_answer": one["response2answer"][at] == entailed,
         }
         for at, text in enumerate(one["gt_answer_claims"])
     ]
+    numbered = [{"n": n, "in_reference": claim.pop("in_reference")} for n, claim in enumerate(claims, 1)]
     made = plain_reply(body)
     assert isinstance(made, dict)
-    return {**made, "claims": claims, "statements": statements}
+    if "statements" not in made:
+        return {**made, "claims": claims}
+    return {**made, "claims": numbered, "statements": statements}
 
 
 def test_ragcheckers_labels_through_a_judge_give_its_published_metrics(
@@ -442,7 +447,8 @@ def test_a_hostile_reply_is_a_reason_and_not_a_crash(reply: str, tmp_path: Path)
     store, run = made(tmp_path, 2)
     with JudgeServer(Script(reply=lambda _: reply)) as server:
         result = judged(store, run, server)
-    assert result.state == "done"
+    assert result.state == "failed"
+    assert "no sample has a result: 2 invalid (no valid reply" in result.message
     assert result.progress.failed == {"invalid": 2}
     assert all("no valid reply after a second attempt" in one.reason for one in result.results.values())
 
@@ -462,7 +468,12 @@ def test_a_watcher_that_goes_does_not_end_the_heartbeat(
     with JudgeServer(Script(latency=0.2)) as server:
         settings = ClientSettings(model, server.url, 4)
         result = run_task(
-            store.workspace, run, EvaluationTask.of(model.window), settings, JobSpec(range(16)), watch
+            store.workspace,
+            run,
+            EvaluationTask.of(model.window, reference="along"),
+            settings,
+            JobSpec(range(16)),
+            watch,
         )
     assert result.state == "done"
     assert len(beats) > 3
@@ -474,7 +485,13 @@ def test_another_effort_is_another_judge(tmp_path: Path) -> None:
     with JudgeServer() as server:
         for effort in ("low", "high"):
             settings = ClientSettings(model, server.url, effort=effort)
-            run_task(store.workspace, run, EvaluationTask.of(model.window), settings, JobSpec(range(2)))
+            run_task(
+                store.workspace,
+                run,
+                EvaluationTask.of(model.window, reference="along"),
+                settings,
+                JobSpec(range(2)),
+            )
     assert len(server.asked) == 4
     names = [one.model for one in judge_results_of(store.ledger, run.run_id)]
     assert names == ["claude-haiku-5-5/high", "claude-haiku-5-5"]
@@ -543,7 +560,9 @@ def test_nobody_at_the_address_ends_the_job_soon(tmp_path: Path) -> None:
     with JudgeServer() as server:
         url = server.url
     settings = ClientSettings(read_prices().model(), url)
-    result = run_task(store.workspace, run, EvaluationTask.of(100_000), settings, JobSpec(range(40)))
+    result = run_task(
+        store.workspace, run, EvaluationTask.of(100_000, reference="along"), settings, JobSpec(range(40))
+    )
     assert result.state == "failed"
     assert "cannot be reached" in result.message
 

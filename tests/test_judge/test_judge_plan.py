@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from command_line import run as command
 from judge_server import JudgeServer
-from judged_runs import made, records
+from judged_runs import ALONG, made, records
 
 from data.api import add_run
 from data.chunking.tokens import count_tokens
 from data.errors import DataError
-from data.judge.evaluation import EvaluationTask
+from data.judge.evaluation import EvaluationTask, ReferenceWay
 from data.judge.messages import ClientSettings
 from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import read_prices
@@ -68,7 +68,9 @@ def test_an_unknown_model_has_no_price_and_no_budget(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, run = made(tmp_path, 2)
-    plan = command(capsys, tmp_path, "judge", run.run_id, "--model", "my-model", "--dry-run", "--json").json
+    plan = command(
+        capsys, tmp_path, "judge", run.run_id, *ALONG, "--model", "my-model", "--dry-run", "--json"
+    ).json
     assert (plan["model"], plan["cost_usd"], plan["calls"]) == ("my-model", None, 2)
     said = command(capsys, tmp_path, "judge", run.run_id, "--model", "my-model", "--budget", "1", "--yes")
     assert said.code == 2
@@ -105,12 +107,12 @@ def test_the_model_comes_from_the_environment_where_none_is_named(monkeypatch: p
 
 def test_the_service_counts_the_tokens_of_a_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, run = made(tmp_path, 12)
-    words = ("judge", run.run_id, "--dry-run", "--json")
+    words = ("judge", run.run_id, *ALONG, "--dry-run", "--json")
     alone = command(capsys, tmp_path, *words).json
     with JudgeServer() as server:
         counted = command(capsys, tmp_path, *words, "--count", "--base-url", server.url).json
         paths = [one.path for one in server.asked]
-    assert paths == ["/v1/messages/count_tokens"] * 5
+    assert paths == ["/v1/messages/count_tokens"] * 2 * 5  # for each way of showing the reference
     assert "counted by the service on 5 requests" in counted["method"]
     assert counted["input_tokens"] != alone["input_tokens"]
     assert counted["calls"] == alone["calls"] == 12
@@ -119,16 +121,16 @@ def test_the_service_counts_the_tokens_of_a_plan(tmp_path: Path, capsys: pytest.
 def test_samples_that_are_alike_are_asked_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     same = [{**records(1)[0], "question_id": f"q{at}"} for at in range(5)]
     run = add_run(same, "same", "p", str(tmp_path))
-    plan = command(capsys, tmp_path, "judge", run.run_id, "--dry-run", "--json").json
+    plan = command(capsys, tmp_path, "judge", run.run_id, *ALONG, "--dry-run", "--json").json
     assert (plan["samples"], plan["cached"], plan["alike"], plan["calls"]) == (5, 0, 4, 1)
     told = command(capsys, tmp_path, "judge", run.run_id, "--dry-run").out
     assert "samples  5, 0 of them done already, 4 alike and asked once" in told
     with JudgeServer() as server:
         done = command(
-            capsys, tmp_path, "judge", run.run_id, "--yes", "--json", "--base-url", server.url
+            capsys, tmp_path, "judge", run.run_id, "--yes", "--json", *ALONG, "--base-url", server.url
         ).json
     assert (len(server.asked), done["progress"]["scored"]) == (1, 5)
-    plan = command(capsys, tmp_path, "judge", run.run_id, "--dry-run", "--json").json
+    plan = command(capsys, tmp_path, "judge", run.run_id, *ALONG, "--dry-run", "--json").json
     assert (plan["cached"], plan["alike"], plan["calls"], plan["cost_usd"]) == (5, 0, 0, 0.0)
 
 
@@ -147,12 +149,39 @@ def test_a_plan_is_the_same_each_time(tmp_path: Path) -> None:
     )
 
 
-def planned(folder: Path, samples: list[dict[str, Any]], model: str | None = None) -> JudgePlan:
+def planned(
+    folder: Path,
+    samples: list[dict[str, Any]],
+    model: str | None = None,
+    reference: ReferenceWay = "along",
+) -> JudgePlan:
     run = add_run(samples, "r", "p", str(folder))
     workspace, prices = Workspace(folder), read_prices()
     settings = ClientSettings(prices.model(model))
-    work = EvaluationTask.of(settings.model.window)
+    work = EvaluationTask.of(settings.model.window, reference=reference)
     return plan_task(workspace, run, work, settings, JobSpec(range(run.n)), prices)
+
+
+def test_the_plan_tells_calls_and_tokens_of_both_ways_of_showing_the_reference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    apart = planned(tmp_path, records(12), reference="apart")
+    along = planned(tmp_path, records(12), reference="along")
+    assert (apart.calls, apart.follow_ups, along.calls) == (24, 12, 12)
+    for plan, other in ((apart, along), (along, apart)):
+        assert plan.other_way is not None
+        assert (plan.other_way.reference, plan.other_way.calls) == (other.reference, other.calls)
+        assert (plan.other_way.input_tokens, plan.other_way.cost_usd) == (other.input_tokens, other.cost_usd)
+    assert apart.input_tokens > along.input_tokens
+    said = command(capsys, tmp_path, "judge", apart.run_id, "--dry-run").out
+    assert f"calls    {apart.calls}, 12 of them go on with a sample" in said
+    assert f"or       with the reference along with the rest: 12 calls, {along.input_tokens:,} tokens" in said
+
+
+def test_without_a_reference_there_is_one_way(tmp_path: Path) -> None:
+    samples = [{**one, "reference_answer": None} for one in records(3)]
+    plan = planned(tmp_path, samples, reference="apart")
+    assert (plan.calls, plan.other_way) == (3, None)
 
 
 def long_and_short() -> list[dict[str, Any]]:
@@ -178,7 +207,7 @@ def test_each_call_is_priced_by_its_own_length(tmp_path: Path) -> None:
 def test_the_form_of_the_reply_counts_as_input(tmp_path: Path) -> None:
     plan = planned(tmp_path, records(1))
     sample = StoredSamples(Workspace(tmp_path).samples_path(plan.run_id)).read([0])[0]
-    request = next(EvaluationTask.of(200_000).workflow(TaskSample(0, 0, sample)))
+    request = next(EvaluationTask.of(200_000, reference="along").workflow(TaskSample(0, 0, sample)))
     sent = [request.system, f"{request.user}{json.dumps(request.schema)}"]
     assert count_tokens(json.dumps(request.schema)) > 200
     assert plan.input_tokens == pytest.approx(1.3 * sum(map(count_tokens, sent)), abs=2)

@@ -308,10 +308,10 @@ def test_mtrag_without_a_judge(demo: RunStore, mtrag: ScoredRun) -> None:
     people = _people(demo, mtrag)
     found = dict(ranking(mtrag, people))
     assert found[EvaluatedMetric("rl_f", Source.IMPORTED)].value == pytest.approx(
-        0.6357274041475057
-    )  # scipy 1.17
+        0.6349296929280238
+    )  # of people's means as exact fractions, which tie where their floating-point means do not
     lexical = found[EvaluatedMetric(LEXICAL_GROUNDEDNESS, Source.ESTIMATED)]
-    assert (round(lexical.value, 2), lexical.n) == (0.66, 148)
+    assert (round(lexical.value, 2), lexical.n) == (0.65, 148)
     assert lexical.low > 0.4
     assert {"rb_llm", "rb_agg"} <= {held.metric for held in found}
     assert evaluated_metrics(mtrag, people)[0] == EvaluatedMetric("rl_f", Source.IMPORTED)

@@ -25,7 +25,8 @@ from data.judge.evaluators import (
     suggested_question,
     truth_of,
 )
-from data.judge.reply import ReplyError, reply_schema
+from data.judge.reply import reply_schema
+from data.judge.reply_model import ReplyError
 from data.judge.requests import ModelCall, Request, TaskSample
 from data.labels.failure_taxonomy import define_label
 from data.scoring.run_store import RunStore

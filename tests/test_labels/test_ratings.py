@@ -110,11 +110,12 @@ def test_people_rate_on_the_scale_of_the_judge() -> None:
 
 @pytest.mark.parametrize(
     ("quantity", "label"),
-    [("correctness", "agrees"), ("answer_relevancy", "addresses"), ("completeness", "complete")],
+    [("correctness", "agrees"), ("answer_relevancy", "addresses")],
 )
 def test_people_are_asked_in_the_words_of_the_judges_prompt(quantity: str, label: str) -> None:
     question = RATING_DIMENSIONS[quantity].question
-    prompt = load_prompt("reading").text.replace("`", '"')
+    texts = f"{load_prompt('reading').text}\n{load_prompt('reference').text}"
+    prompt = texts.replace("`", '"')
     assert f'- "{label}": {question[:1].lower()}{question[1:]}\n' in prompt
     assert all(f'"{word}"' in question for word, _ in RATING_DIMENSIONS[quantity].levels)
 

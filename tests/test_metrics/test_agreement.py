@@ -220,6 +220,12 @@ def test_spearman_with_ties_by_hand() -> None:
     assert spearman(np.array([10.0, 20, 20, 30]), np.array([1.0, 2, 3, 3])) == pytest.approx(3.75 / 4.5)
 
 
+def test_means_that_differ_by_floating_point_noise_are_tied() -> None:
+    means = np.array([0.1 + 0.2, 0.3, 0.1, 1.0])
+    assert means[0] != means[1]
+    assert spearman(means, np.array([2.0, 2.0, 1.0, 3.0])) == pytest.approx(1.0)
+
+
 def test_spearman_of_ten_people_is_the_textbook_one() -> None:
     """Intelligence and hours of television, from the Wikipedia article: 1 - 6 x 194 / 990."""
     a = np.array([106.0, 100, 86, 101, 99, 103, 97, 113, 112, 110])

@@ -30,6 +30,7 @@ def _list(tokens: Sequence[float], relevant: float = 3.0) -> SpanRankings:
         gold_chars=np.array([100.0]),
         new_gold=np.array([[40.0, 0.0, 20.0][:k]]),
         union_chars=np.array([[100.0, 200.0, 300.0][:k]]),
+        chunk_chars=np.array([[100.0, 120.0, 150.0][:k]]),  # the second and third repeat text
         status=np.array([Status.SCORED], dtype=np.int8),
         reason=np.array([""], dtype=object),
         hits=np.array([[True, False, True][:k]]),
@@ -44,17 +45,48 @@ def _at(spans: SpanRankings, name: str) -> tuple[float, int, str]:
 
 
 @pytest.mark.parametrize(
-    ("tokens", "recall", "precision", "iou", "ndcg"),
+    ("tokens", "recall", "precision", "iou", "ndcg", "distinct_precision", "distinct_iou"),
     [
-        ((100, 100, 50), 0.6, 60 / 300, 60 / 340, 0.4 + 0.2 / 2),  # exactly 250: all three fit
-        ((100, 100, 51), 0.4, 40 / 200, 40 / 260, 0.4),  # one token too many: the third is left out
-        ((240, 20, 5), 0.4, 40 / 100, 40 / 160, 0.4),  # what follows the one that does not fit stays out
+        (
+            (100, 100, 50),
+            0.6,
+            60 / 370,
+            60 / 410,
+            0.4 + 0.2 / 2,
+            60 / 300,
+            60 / 340,
+        ),  # exactly 250: all three fit
+        (
+            (100, 100, 51),
+            0.4,
+            40 / 220,
+            40 / 280,
+            0.4,
+            40 / 200,
+            40 / 260,
+        ),  # one token too many: the third is left out
+        (
+            (240, 20, 5),
+            0.4,
+            40 / 100,
+            40 / 160,
+            0.4,
+            40 / 100,
+            40 / 160,
+        ),  # what follows the one that does not fit stays out
     ],
 )
 def test_chunks_are_taken_in_order_while_they_fit_into_250(
-    tokens: Sequence[float], recall: float, precision: float, iou: float, ndcg: float
+    tokens: Sequence[float],
+    recall: float,
+    precision: float,
+    iou: float,
+    ndcg: float,
+    distinct_precision: float,
+    distinct_iou: float,
 ) -> None:
     expected = {"recall": recall, "precision": precision, "iou": iou, "ndcg": ndcg}
+    expected |= {"distinct_precision": distinct_precision, "distinct_iou": distinct_iou}
     for name, value in expected.items():
         assert _at(_list(tokens), f"span_{name}_budget@250")[0] == pytest.approx(value, abs=1e-12)
 

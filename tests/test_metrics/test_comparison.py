@@ -87,7 +87,7 @@ def test_a_fall_is_better_where_lower_is_better() -> None:
     assert (found.better, found.worse) == (30, 0)
     assert verdict(found, found.p, higher_is_better=False) == "better"
     assert verdict(found, found.p, higher_is_better=True) == "worse"
-    assert verdict(found, found.p, higher_is_better=None) == "cannot tell"
+    assert verdict(found, found.p, higher_is_better=None) == "no direction"
     assert verdict(found, 0.2, higher_is_better=True) == "cannot tell"
 
 

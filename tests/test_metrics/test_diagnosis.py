@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from places import FIXTURES
 
+from metrics.diagnosis.check_kinds import CHECK_KINDS
 from metrics.diagnosis.context_metric import ContextColumn, choose_per_question
 from metrics.diagnosis.explanations import evidence_sentence
 from metrics.diagnosis.fix_first import fix_first
@@ -19,7 +20,8 @@ from metrics.diagnosis.patterns import (
     pattern_code,
 )
 from metrics.diagnosis.slices import fisher_upper, worst_slices
-from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, StageFeatures, attribute_failures, stage_code
+from metrics.diagnosis.stage_rules import StageFeatures
+from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, attribute_failures, stage_code
 from metrics.diagnosis.symptoms import SYMPTOMS, SymptomEdges, symptoms
 from metrics.schema.scores import FloatArray, MetricsError
 
@@ -165,18 +167,26 @@ def test_refusing_the_unanswerable_is_right_and_answering_it_is_bad() -> None:
 EVERY_STAGE: dict[str, dict[str, float]] = {
     "answered_unanswerable": {"answerable": 2, "refused": 0},
     "refused_with_context": {"refused": 1, "gold_in_context": 1, "answerable": 0},
+    "inferred_refusal": {"refused": 1, "context": 0.9},
+    **{
+        f"check_{kind.key}": {"failed_kinds": float(1 << code), "gold_in_context": 1}
+        for code, kind in enumerate(CHECK_KINDS)
+    },
     "missed": {"gold_in_context": 0, "gold_in_candidates": 0, "has_candidates": 1},
     "misranked": {"gold_in_context": 0, "gold_in_candidates": 0.5, "has_candidates": 1},
     "retrieval_miss": {"gold_in_context": 0, "has_candidates": 0},
     "partial_gold": {"gold_in_context": 0.5},
     "inferred_miss": {"context": 0.2, "faithfulness": 0.1},
     "followed_noise": {"gold_in_context": 1, "noise_sensitivity": 0.5, "faithfulness": 0.1},
+    "inferred_noise": {"context": 0.9, "noise_sensitivity": 0.5, "faithfulness": 0.1},
     "wrong_format": {"gold_in_context": 1, "format_failed": 1},
     "self_contradiction": {"contradicts_itself": 1, "faithfulness": 0.1},
+    "contradicts_context": {"gold_in_context": 1, "contradicts_context": 1, "faithfulness": 0.9},
     "unfaithful": {"gold_in_context": 1, "faithfulness": 0.7, "answer_relevancy": 0.1},
     "left_out": {"gold_in_context": 1, "faithfulness": 1, "context_utilization": 0.2},
     "off_question": {"context": 0.9, "faithfulness": 1, "answer_relevancy": 0.3, "correctness": 0},
     "wrong": {"context": 0.9, "faithfulness": 1, "answer_relevancy": 0.9, "correctness": 0},
+    "check_other": {"failed_kinds": float(1 << len(CHECK_KINDS))},
     "unexplained": {"correctness": 0},
 }
 
@@ -218,7 +228,7 @@ def test_without_gold_a_low_signal_is_a_retrieval_miss_named_as_inferred() -> No
     stages = attribute_failures(evidence).stage
     owned = {STAGES[code].key: int((stages == code).sum()) for code in set(stages.tolist())}
     assert owned["inferred_miss"] == 23
-    assert owned["refused_with_context"] == 36
+    assert owned["inferred_refusal"] == 36
     assert STAGES[stage_code("inferred_miss")].inferred
     assert sum(owned.values()) == 210
 

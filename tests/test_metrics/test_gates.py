@@ -1,9 +1,13 @@
-"""Gates by hand: verdicts by interval, by count and by corrected test; the smallest effect; the words."""
+"""Gates by hand: verdicts by interval, by mean and by count; the smallest effect; the words."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
+from dashboard.wording.gates import gate_row
 from data.comparison.metric_families import FAMILIES
 from metrics.gates.gates import (
     Gate,
@@ -18,7 +22,7 @@ from metrics.gates.gates import (
 )
 from metrics.gates.wording import gate_sentence, gate_title
 from metrics.schema.scores import MetricsError
-from metrics.statistics.paired import PairedDifference
+from metrics.statistics.paired import PairedDifference, paired
 
 AT_LEAST = Gate("faithfulness", 0.85, False, "block", "hallucination risk")
 AT_MOST = Gate("ignored_top_ranked", 0.30, True, "warn", "unused")
@@ -72,27 +76,77 @@ def _change(difference: float, low: float, high: float, n: int = 40, same: int =
     return PairedDifference(difference, low, high, 0.01, n, n, "t interval", 0, n - same, same, False)
 
 
+def _regression(
+    gate: Gate, change: PairedDifference, rises: bool = True, before: float | None = None
+) -> GateResult:
+    return judge_regression(gate, change, change.low, change.high, change.p, rises, before)
+
+
 @pytest.mark.parametrize(
-    ("change", "p", "rises", "verdict"),
+    ("change", "rises", "verdict", "by_mean"),
     [
-        (_change(-0.10, -0.15, -0.05), 0.01, True, "FAIL"),
-        (_change(-0.10, -0.15, -0.05), 0.06, True, "INCONCLUSIVE"),
-        (_change(-0.04, -0.06, -0.02), 0.01, True, "INCONCLUSIVE"),
-        (_change(-0.04, -0.05, -0.03), 0.01, True, "PASS"),
-        (_change(-0.05, -0.09, -0.01), 0.01, True, "INCONCLUSIVE"),
-        (_change(0.10, 0.05, 0.15), 0.01, True, "PASS"),
-        (_change(0.00, -0.20, 0.20), 1.0, True, "INCONCLUSIVE"),
-        (_change(0.00, -0.20, 0.20, same=40), 1.0, True, "PASS"),
-        (_change(-0.90, -1.0, -0.80, n=4), 0.01, True, "UNMEASURED"),
-        (_change(0.10, 0.05, 0.15), 0.01, False, "FAIL"),
-        (_change(-0.10, -0.15, -0.05), 0.01, False, "PASS"),
-        (_change(float("nan"), float("nan"), float("nan"), n=0), float("nan"), True, "UNMEASURED"),
+        (_change(-0.30, -0.50, -0.11), True, "FAIL", "FAIL"),
+        (_change(-0.10, -0.15, -0.06), True, "FAIL", "FAIL"),
+        (_change(-0.10, -0.15, -0.05), True, "INCONCLUSIVE", "FAIL"),
+        (_change(-0.04, -0.06, -0.02), True, "INCONCLUSIVE", "PASS"),
+        (_change(-0.04, -0.05, -0.03), True, "PASS", "PASS"),
+        (_change(-0.05, -0.09, -0.01), True, "INCONCLUSIVE", "PASS"),
+        (_change(0.10, 0.05, 0.15), True, "PASS", "PASS"),
+        (_change(0.00, -0.20, 0.20), True, "INCONCLUSIVE", "PASS"),
+        (_change(0.00, -0.20, 0.20, same=40), True, "PASS", "PASS"),
+        (_change(-0.90, -1.0, -0.80, n=4), True, "UNMEASURED", "FAIL"),
+        (_change(0.10, 0.06, 0.15), False, "FAIL", "FAIL"),
+        (_change(-0.10, -0.15, -0.05), False, "PASS", "PASS"),
+        (_change(-0.10, float("-inf"), float("inf")), True, "INCONCLUSIVE", "FAIL"),
+        (_change(float("nan"), float("nan"), float("nan"), n=0), True, "UNMEASURED", "UNMEASURED"),
     ],
 )
-def test_a_regression_is_larger_than_allowed_and_real(
-    change: PairedDifference, p: float, rises: bool, verdict: str
+def test_a_change_has_the_rule_of_all_gates(
+    change: PairedDifference, rises: bool, verdict: str, by_mean: str
 ) -> None:
-    assert judge_regression(DROP if rises else RISE, change, p, rises).verdict == verdict
+    gate = DROP if rises else RISE
+    assert _regression(gate, change, rises).verdict == verdict
+    assert _regression(replace(gate, rule="mean"), change, rises).verdict == by_mean
+
+
+def test_an_effect_larger_than_any_possible_one_is_no_number() -> None:
+    found = _regression(DROP, _change(-0.1, -1.0, 0.9, n=5))
+    assert found.smallest_effect is not None
+    assert found.smallest_effect > 1
+    assert "with 5 questions no difference that is possible would show 4 times in 5" in gate_sentence(found)
+    assert "no difference that is possible" in gate_sentence(judge_gate(AT_LEAST, 0.5, 0.0, 1.3, 6))
+    assert "4 times in 5 is 0.29" in gate_sentence(judge_gate(AT_LEAST, 0.7, 0.5, 0.9, 6))
+    assert gate_row(found)["Could show"] == "no possible one"
+
+
+def test_a_drop_that_all_questions_share_needs_no_interval() -> None:
+    values = np.full(20, 0.95)
+    for drop, verdict in ((0.09, "FAIL"), (0.04, "PASS")):
+        change = paired(values, values - drop, np.arange(20))
+        found = judge_regression(DROP, change, change.low, change.high, change.p, True, 0.95)
+        assert found.verdict == verdict
+        assert "every question changed by the same amount" in gate_sentence(found)
+    few = paired(values[:5], values[:5] - 0.09, np.arange(5))
+    assert judge_regression(DROP, few, few.low, few.high, few.p, True).verdict == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize(
+    ("gate", "mean", "verdict", "margin"),
+    [
+        (AT_LEAST, 0.85, "PASS", 0.0),
+        (AT_LEAST, 0.849, "FAIL", -0.001),
+        (AT_MOST, 0.31, "FAIL", -0.01),
+        (AT_MOST, 0.11, "PASS", 0.19),
+    ],
+)
+def test_by_the_mean_the_interval_does_not_decide(
+    gate: Gate, mean: float, verdict: str, margin: float
+) -> None:
+    found = judge_gate(replace(gate, rule="mean"), mean, mean - 0.2, mean + 0.2, 3)
+    assert found.verdict == verdict
+    assert found.margin == pytest.approx(margin)
+    assert "the mean alone decides" in gate_sentence(found)
+    assert f"its interval includes {gate.threshold:.2f}" in gate_sentence(found)
 
 
 @pytest.mark.parametrize(
@@ -102,8 +156,8 @@ def test_a_regression_is_larger_than_allowed_and_real(
         ((0, 0, 8, 9), "PASS", "0 fail now"),
         ((0, 2, 8, 9), "UNMEASURED", "2 of them not measured in this run"),
         ((1, 2, 8, 9), "FAIL", "1 fails now; 2 of them not measured in this run"),
-        ((0, 0, 0, 9), "PASS", "No case tagged critical passed in the baseline"),
-        ((0, 0, 0, 0), "PASS", "no case has the tag"),
+        ((0, 0, 0, 9), "UNMEASURED", "(9 cases): not judged; none of them passed in the baseline"),
+        ((0, 0, 0, 0), "UNMEASURED", "not judged; no case has the tag"),
     ],
 )
 def test_a_critical_case_fails_the_gate_alone(
@@ -159,27 +213,43 @@ def test_a_required_gate_is_never_excused() -> None:
     [
         (
             judge_gate(AT_LEAST, 0.90, 0.86, 0.94, 50, 60),
-            "Faithfulness: 0.90 [0.86, 0.94] over 50 of 60 questions; the whole interval is at least 0.85.",
+            "Faithfulness: 0.90 [0.86, 0.94] over 50 of 60 questions; 0.05 to spare: the whole interval is "
+            "at least 0.85.",
         ),
         (
             judge_gate(AT_LEAST, 0.849, 0.82, 0.88, 50, 50),
-            "Faithfulness: 0.849 [0.820, 0.880] over 50 of 50 questions; the interval includes 0.850, so "
-            "there are too few questions to tell; the smallest difference it would detect 4 times in 5 is "
-            "0.04.",
+            "Faithfulness: 0.849 [0.820, 0.880] over 50 of 50 questions; 0.001 short: the interval includes "
+            "0.850, so there are too few questions to tell; the smallest difference it would detect 4 times "
+            "in 5 is 0.04.",
         ),
         (
             judge_gate(AT_MOST, 0.40, 0.31, 0.50, 50, 50),
-            "Ignored top-ranked: 0.40 [0.31, 0.50] over 50 of 50 questions; the whole interval is above "
-            "0.30.",
+            "Ignored top-ranked: 0.40 [0.31, 0.50] over 50 of 50 questions; 0.10 over: the whole interval "
+            "is above 0.30.",
+        ),
+        (
+            judge_gate(replace(AT_LEAST, rule="mean"), 0.82, 0.76, 0.88, 50, 50),
+            "Faithfulness: 0.82 [0.76, 0.88] over 50 of 50 questions; 0.03 short: the mean alone decides, "
+            "and it is below 0.85; its interval includes 0.85.",
         ),
         (
             judge_gate(AT_LEAST, 0.90, 0.86, 0.94, 4, 50),
             "Faithfulness: measured on 4 questions, too few to decide; at least 5 are needed.",
         ),
         (
-            judge_regression(DROP, _change(-0.10, -0.15, -0.05), 0.0004, True, 0.90),
-            "Faithfulness: −0.10 from 0.90 [−0.15, −0.05] over 40 shared questions, corrected p < 0.001; "
-            "worse by more than 0.05, and statistically significant.",
+            _regression(DROP, _change(-0.10, -0.15, -0.06), before=0.90),
+            "Faithfulness: a change of −0.10 [−0.15, −0.06] from 0.90 to 0.80 over 40 shared questions; 0.05 "
+            "over: the whole interval is worse by more than 0.05.",
+        ),
+        (
+            _regression(DROP, _change(0.0, -0.20, 0.20, same=40), before=0.67),
+            "Faithfulness: unchanged at 0.67 over 40 shared questions; no question changed.",
+        ),
+        (
+            _regression(replace(DROP, rule="mean"), _change(-0.10, -0.25, 0.05), before=0.90),
+            "Faithfulness: a change of −0.10 [−0.25, +0.05] from 0.90 to 0.80 over 40 shared questions; 0.05 "
+            "over: the change alone decides, and it is worse by more than 0.05; its interval includes "
+            "getting worse by 0.05.",
         ),
         (
             judge_gate(EVERY, 0.99, 0.95, 1.0, 100, 100),

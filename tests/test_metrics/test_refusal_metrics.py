@@ -43,6 +43,9 @@ TABLE: list[tuple[Callable[[Answers], Scores], tuple[int, int, int], float | Sta
     (refusal.over_refusal, (YES, REFUSED, UNKNOWN), RUN),
     (refusal.over_refusal, (NO, REFUSED, 1), NA),
     (refusal.over_refusal, (UNKNOWN, REFUSED, 1), 1.0),
+    (refusal.over_refusal, (YES, REFUSED, 2), NA),  # a part of the gold: neither plainly right nor wrong
+    (refusal.negative_rejection_rate, (YES, REFUSED, 2), NA),
+    (refusal.correct_abstention, (YES, REFUSED, 2), NA),
     (refusal.correct_abstention, (YES, REFUSED, 0), 1.0),
     (refusal.correct_abstention, (YES, ANSWERED, 0), 0.0),
     (refusal.correct_abstention, (YES, REFUSED, 1), NA),

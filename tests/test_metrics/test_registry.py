@@ -52,7 +52,7 @@ def rows(draw: st.DrawFn) -> Row:
         used=draw(st.none() | st.dictionaries(st.integers(1, WIDTH), shares, max_size=WIDTH)),
         refused=draw(st.integers(-1, 1)),
         answerable=draw(st.integers(-1, 3)),
-        context_has_gold=draw(st.integers(-1, 1)),
+        context_has_gold=draw(st.integers(-1, 2)),
         checks=draw(st.lists(st.booleans(), max_size=3)),
         labels=draw(st.lists(st.integers(-1, 1), max_size=WIDTH)),
         judged=draw(st.none() | st.tuples(LEVEL, LEVEL, LEVEL | st.just(float("nan")), FLAG, FLAG)),

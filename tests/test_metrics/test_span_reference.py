@@ -43,16 +43,22 @@ def _characters(one: Any) -> frozenset[Place]:
 
 
 def _spans(gold: frozenset[Place], top: Sequence[Ranked]) -> dict[str, float]:
-    """Recall, precision, IoU and nDCG of the characters in a list, each character looked at by itself."""
+    """Recall, precision, IoU and nDCG of the characters in a list, each character looked at by itself.
+
+    Precision and IoU divide by the lengths of the chunks, as chunking_evaluation does.
+    """
     read: set[Place] = set()
     gain = 0.0
+    lengths = sum(len(chunk.read) for chunk in top)
     for rank, chunk in enumerate(top, 1):
         gain += len((chunk.read - read) & gold) / math.log2(rank + 1)
         read |= chunk.read
     return {
         "recall": len(read & gold) / len(gold),
-        "precision": len(read & gold) / len(read) if read else NAN,
-        "iou": len(read & gold) / len(read | gold),
+        "precision": len(read & gold) / lengths if read else NAN,
+        "iou": len(read & gold) / (lengths + len(gold - read)),
+        "distinct_precision": len(read & gold) / len(read) if read else NAN,
+        "distinct_iou": len(read & gold) / len(read | gold),
         "ndcg": gain / len(gold),
     }
 
@@ -134,6 +140,29 @@ def test_metrics_equal_a_count_of_characters(drawn: tuple[dict[str, Any], int]) 
     if not ranked:  # without any list of tokens, the budgets are not computed
         expected = {name: value for name, value in expected.items() if name in computed}
     assert {name: computed[name] for name in expected} == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_overlap_lowers_precision_and_iou_and_not_their_distinct_forms() -> None:
+    """By hand, as chunking_evaluation does: it adds up the lengths of the chunks that it retrieved."""
+    chunks = [
+        {"id": f"{start}", "doc_id": "a", "start": start, "end": end} for start, end in ((0, 8), (4, 12))
+    ]
+    sample = {
+        "retrieved": [
+            *chunks,
+            {**chunks[0], "id": "again"},
+            {"id": "b", "doc_id": "b", "start": 0, "end": 6},
+        ],
+        "relevant_spans": [{"doc_id": "a", "start": 0, "end": 10}, {"doc_id": "a", "start": 20, "end": 25}],
+        "retrieved_tokens": [2, 2, 2, 2],
+    }
+    found = _computed(sample)
+    assert found["span_precision@10"] == pytest.approx(10 / 30)
+    assert found["span_iou@10"] == pytest.approx(10 / 35)
+    assert found["span_distinct_precision@10"] == pytest.approx(10 / 18)
+    assert found["span_distinct_iou@10"] == pytest.approx(10 / 23)
+    assert found["span_precision_budget@250"] == pytest.approx(10 / 30)
+    assert found["span_recall@10"] == pytest.approx(10 / 15)
 
 
 EMOJI = (

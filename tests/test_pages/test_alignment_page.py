@@ -14,13 +14,15 @@ from dashboard.charts.alignment import VersionRate, group_bars, k_lines, rank_ba
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.selection import Selection
 from data.analysis.alignment import (
+    GOLD_POSITIONS,
     GOLD_RANK_BANDS,
     LENGTHS,
     by_k,
     by_rank,
+    gold_position,
     gold_rank_band,
     length_band,
-    outcome_by_gold_rank,
+    outcome_by_gold_position,
     rate_of,
     sources_of_use,
     split,
@@ -112,14 +114,41 @@ def test_splits_by_hand(workspace: RunStore) -> None:
     assert by["query_type"] == {"fact": (0.5, 2), "list": (0.5, 2)}
 
 
-def test_quality_by_the_rank_of_the_gold(workspace: RunStore) -> None:
+def test_quality_by_the_relative_place_of_the_gold(workspace: RunStore) -> None:
     scored, found = _loaded(workspace, RECORDS)
-    groups = outcome_by_gold_rank(scored, found, "faithfulness")
+    groups = outcome_by_gold_position(scored, found, "faithfulness")
     assert [(one.key, round(one.value.mean, 3), one.value.n_scored) for one in groups] == [
-        ("1", 0.9, 2),
-        ("2", 0.5, 2),
+        ("first", 0.9, 2),
+        ("middle", 0.4, 1),  # the refusal is no answer
         ("none", 0.0, 1),
     ]
+
+
+def test_what_is_lost_in_the_middle_shows_in_lists_of_any_length(workspace: RunStore) -> None:
+    quality = {"first": 0.95, "middle": 0.50, "last": 0.90}
+    records = []
+    for length in (3, 5, 9):
+        for position, rank in (("first", 1), ("middle", (length + 1) // 2), ("last", length)):
+            names = [f"d{at}" for at in range(1, length + 1)]
+            record = _record(f"{position} of {length}", [1], [f"d{rank}"])
+            record["retrieved"] = [{"id": name, "text": name} for name in names]
+            record["scores"] = {"faithfulness": quality[position]}
+            records.append(record)
+    scored, found = _loaded(workspace, records)
+    groups = outcome_by_gold_position(scored, found, "faithfulness")
+    assert {group.key: (round(group.value.mean, 2), group.value.n_scored) for group in groups} == {
+        position: (value, 3) for position, value in quality.items()
+    }
+
+
+def test_places_between_first_and_last_are_thirds() -> None:
+    ranks = np.array([1, 2, 4, 5, 6, 7, 9, 10, np.inf, np.nan])
+    codes = gold_position(ranks, np.full(10, 10))
+    assert [GOLD_POSITIONS[code] if code >= 0 else "" for code in codes] == [
+        *("first", "early", "early", "middle", "middle", "late", "late", "last", "none", ""),
+    ]
+    alone = gold_position(np.array([1.0, np.inf]), np.array([1, 1]))
+    assert [GOLD_POSITIONS[code] for code in alone] == ["only one", "none"]
 
 
 def test_bands_and_places() -> None:
@@ -145,6 +174,8 @@ def test_bands_and_places() -> None:
         ("ignored_relevant:relevant", [1]),
         ("ignored_relevant:not relevant", [3]),
         ("ignored_length:under 300", [1, 3]),
+        ("gold_position:middle", [2, 4]),
+        ("gold_position:none", [3]),
         ("gold_place:2", [2, 4]),
         ("gold_place:none", [3]),
     ],

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from dashboard.charts.alignment import VersionRate, k_lines, place_points, version_rates
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.selection import Selection
-from data.analysis.alignment import Group, Rate, by_k, gap_of, outcome_by_gold_rank
+from data.analysis.alignment import Group, Rate, by_k, gap_of, outcome_by_gold_position
 from data.api import add_run
 from data.cases.cohorts import cohort_rows, cohort_title
 from data.errors import DataError
@@ -187,9 +187,9 @@ def test_the_places_of_gold_are_found_once(workspace: RunStore, monkeypatch: pyt
 
     def counted(scored: ScoredRun, found: RunContextUse, metric: str) -> list[Group]:
         asked.append(metric)
-        return outcome_by_gold_rank(scored, found, metric)
+        return outcome_by_gold_position(scored, found, metric)
 
-    monkeypatch.setattr("dashboard.sections.alignment.outcome_by_gold_rank", counted)
+    monkeypatch.setattr("dashboard.sections.alignment.outcome_by_gold_position", counted)
     app = _open(workspace, monkeypatch, project="p")
     app.run()
     assert not app.exception
@@ -198,11 +198,11 @@ def test_the_places_of_gold_are_found_once(workspace: RunStore, monkeypatch: pyt
 
 def test_no_gold_stands_apart_from_the_ranks(workspace: RunStore) -> None:
     scored, found = _loaded(workspace)
-    groups: list[Group] = outcome_by_gold_rank(scored, found, "correctness")
+    groups: list[Group] = outcome_by_gold_position(scored, found, "correctness")
     ranked, without = place_points(groups, "Correctness").data
-    assert (list(ranked.x), list(ranked.y)) == (["1", "4"], [0.75, 0.0])
+    assert (list(ranked.x), list(ranked.y)) == (["first", "last"], [0.75, 0.0])
     assert (list(without.x), list(without.y), without.mode) == (["none"], [0.5], "markers")
-    assert without.customdata[0][:2] == ["gold_place:none", 1]
+    assert without.customdata[0][:2] == ["gold_position:none", 1]
 
 
 def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
@@ -226,7 +226,7 @@ def _words(app: AppTest) -> str:
         ("not_by_rank_unused_rank:3", "unused_rank:3:imported", 1),
         ("k_lines_wasted:2", "wasted:2:imported", 2),
         ("k_lines_deep:2", "deep:2:imported", 1),
-        ("places_gold_place:1", "gold_place:1", 2),
+        ("places_gold_position:first", "gold_position:first", 2),
     ],
 )
 def test_buttons_open_the_cases_behind_the_numbers(
@@ -283,4 +283,10 @@ def test_every_bundled_project_shows_rates_or_says_why_not(
         assert not app.exception, project
         shown[project] = "of the answers ignore the top-ranked document" in _words(app)
         assert shown[project] or app.info or "Only the means of" in _words(app), project
-    assert {project for project, rates in shown.items() if rates} == {"clapnq", "ragchecker", "mtrag", "iris"}
+    assert {project for project, rates in shown.items() if rates} == {
+        "clapnq",
+        "ragchecker",
+        "mtrag",
+        "mtrag, judged",
+        "iris",
+    }

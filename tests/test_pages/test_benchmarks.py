@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,18 @@ from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.benchmarks import VersionPoint, dot_plot, progress
+from dashboard.sections.benchmarks import step_rows
 from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.comparison.published_results import read_published
+from data.diagnosis.run_checks import check_run
 from data.errors import InputError, ValidationErrors
 from data.importers.detect import detect, read_runs
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.scoring.run_store import RunStore
-from data.scoring.sanity import check_run
 from data.scoring.summaries import reported_means
+from data.store.workspace import Run
 from metrics.sanity.means import MEAN_RULES, Means, check_means
 from metrics.sanity.run import RULES
 
@@ -340,4 +344,50 @@ def test_charts_show_every_system_and_no_false_zero(demo: RunStore) -> None:
     ]
     line, crosses = progress(points, "faithfulness", 0.85).data
     assert list(line.y) == [None, None, pytest.approx(32.59)]
-    assert list(crosses.x) == ["V1"]
+    assert list(crosses.x) == [0]
+
+
+def test_versions_whose_names_are_cut_alike_keep_their_places() -> None:
+    means = [reported_means(run)["answer_f1"] for run in _f1_runs(0.2626, 0.2834, 0.3333)]
+    names = [f"nightly build of the support assistant, part {at}" for at in (1, 2, 3)]
+    points = [VersionPoint(name, mean, False) for name, mean in zip(names, means, strict=True)]
+    figure = progress(points, "answer_f1", None)
+    (line,) = figure.data
+    assert list(line.x) == [0, 1, 2]
+    assert list(line.customdata) == names
+    assert list(figure.layout.xaxis.tickvals) == [2, 1, 0]
+    assert len(set(figure.layout.xaxis.ticktext)) == 1  # as places on the axis these three were one
+
+
+def _f1_runs(*means: float) -> list[Run]:
+    template = Run(
+        *("id", "v", "p", 0, 0, datetime(2026, 1, 1), datetime(2026, 1, 1), {}, {}, "", "", "", "", (), ())
+    )
+    return [replace(template, means={"answer_f1": mean}) for mean in means]
+
+
+def test_steps_are_to_the_first_the_previous_and_the_best_published(
+    demo: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = _open(demo, "benchmarks", monkeypatch, project="version history")
+    frame = next(table.value for table in app.dataframe if "vs first" in table.value.columns)
+    rows = frame.set_index("Version")
+    assert list(rows["Answer F1"]) == ["26.26", "28.34", "33.33"]
+    assert list(rows["vs first"]) == ["–", "+2.08 ▲", "+7.07 ▲"]
+    assert list(rows["vs previous"]) == ["–", "+2.08 ▲", "+4.99 ▲"]
+    assert list(rows["vs published 47.9"]) == ["−21.6 ▼", "−19.6 ▼", "−14.6 ▼"]
+
+
+def test_steps_skip_versions_without_the_metric_and_know_the_direction() -> None:
+    (run,) = _f1_runs(0.5)
+    fallen = replace(run, means={"hallucination": 0.3}), replace(run, means={"hallucination": 0.2})
+    first, last = (reported_means(one)["hallucination"] for one in fallen)
+    points = [
+        VersionPoint("V1", first, False),
+        VersionPoint("V2", None, False),
+        VersionPoint("V3", last, True),
+        VersionPoint("V4", last, False),
+    ]
+    rows = step_rows(points, [0.0, 0.0, 0.01, 0.01], "hallucination", None)
+    assert [row["vs previous"] for row in rows] == ["–", "–", "–", "−10 ▲"]
+    assert [row["Hallucination (lower is better)"] for row in rows] == ["30.00", "–", "not computed?", "20"]

@@ -98,6 +98,8 @@ def test_differences_carry_a_sign_and_counts_their_plural() -> None:
         "0.00",
         NOT_MEASURED,
     ]
+    assert interval_text(-0.5, -0.001) == "[\u22120.50, 0.00]"  # one minus everywhere, no hyphen
+    assert (number(-12345.6), percent(-0.5)) == ("\u221212,346", "\u221250 %")
     assert (percent(0.666), percent(None), interval_text(0.1, None)) == ("67 %", NOT_MEASURED, NOT_MEASURED)
     assert (count(1, "case"), count(2000, "case"), count(2, "query")) == (
         "1 case",
@@ -159,6 +161,28 @@ def test_claims_carry_their_verdict_in_words_and_link_to_their_evidence() -> Non
     assert 'id="document-2"' in context_html(sample, highlights_of(sample))
 
 
+def test_a_judges_evidence_stands_under_each_claim_with_what_is_void() -> None:
+    claims = [
+        {"text": "one", "supported_by": [1, 2], "contradicted_by": [3]},
+        {"text": "two", "supported_by": []},
+        {"text": "three", "supported_by": []},
+    ]
+    sample = _sample(answer="a", retrieved=["x", "y", "z"], claims=claims)
+    quote = {"rank": 2, "quote": "<b>words</b> of it", "side": "for", "found": True}
+    sample["judged"] = {
+        "claims": [
+            {"support": "together", "evidence": [quote]},
+            {"support": "partly", "evidence": []},
+            {"support": "alone", "evidence": [{**quote, "quote": "invented", "found": False}]},
+        ]
+    }
+    page = " ".join(answer_html(sample, highlights_of(sample)).split())
+    assert "supported by documents only together; another document contradicts it" in page
+    assert "for, document 2: “&lt;b&gt;words&lt;/b&gt; of it”" in page
+    assert "supported only in part" in page
+    assert "“invented” (not in this document: void)" in page
+
+
 def test_gold_used_and_ignored_documents_are_marked() -> None:
     texts = ["The Nile flows through eleven countries of Africa.", "Bread is baked from flour and water."]
     retrieved = [{"id": "nile", "text": texts[0]}, {"id": "bread", "text": texts[1]}]
@@ -194,6 +218,7 @@ def test_bars_show_every_stage_with_its_count() -> None:
     bars = {title: int(value) for trace in figure.data for title, value in zip(trace.y, trace.x, strict=True)}
     assert bars == {"Unfaithful": 3, "Missed": 1}
     assert list(figure.layout.yaxis.categoryarray)[-1] == "Unfaithful", "the largest is on top"
+    assert figure.layout.xaxis.dtick == 1, "so few cases have no ticks between whole numbers"
 
 
 def test_a_trend_leaves_out_what_was_not_measured() -> None:
@@ -220,7 +245,7 @@ def test_differences_are_signed_and_marked_by_verdict() -> None:
     figure = plotly_figure(difference_forest([one, other], {"faithfulness": True, "hallucination": False}))
     assert {trace.name for trace in figure.data} == {"better", "worse"}
     assert {trace.marker.symbol for trace in figure.data} == {"triangle-up", "triangle-down"}
-    assert "Hallucination (lower is better)" in figure.layout.yaxis.categoryarray
+    assert "Hallucination (lower is better), n = 12" in figure.layout.yaxis.categoryarray
 
 
 def test_the_flow_map_counts_every_pair() -> None:
@@ -237,6 +262,8 @@ def test_gold_text_is_marked_inside_the_chunks_it_falls_into() -> None:
     sample = {
         "answer": None,
         "used": None,
+        "claims": None,
+        "citations": None,
         "relevant": None,
         "retrieved": [{**chunk, "relevant": None}, {**away, "relevant": None}],
         "relevant_spans": [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -67,20 +68,25 @@ def test_without_a_reading_and_without_a_key_the_page_says_what_to_do(
     next(one for one in app.button if one.label == "Show the plan").click().run()
     assert not app.exception
     assert "set ANTHROPIC_API_KEY" in said(app)
+    assert {one.label: one.value for one in app.metric}["Calls"] == "6"
+    assert "with the reference along with the rest: 3 calls" in said(app)
+    app.toggle(key="judge_along").set_value(True)
+    next(one for one in app.button if one.label == "Show the plan").click().run()
     assert {one.label: one.value for one in app.metric}["Calls"] == "3"
+    assert "with the reference apart, so that support and relevance are judged without it: 6" in said(app)
     assert next(one for one in app.button if one.key == "judge_start").disabled
 
 
 def test_a_plan_knows_what_is_judged_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, run = made(tmp_path, 5)
     with JudgeServer() as server:
-        judged(store, run, server, rows=range(2))
+        judged(store, run, server, rows=range(2), reference="apart")
     app = opened(store, monkeypatch, run)
     next(one for one in app.button if one.label == "Show the plan").click().run()
     shown = {one.label: one.value for one in app.metric}
-    assert (shown["Samples"], shown["Judged already"], shown["Calls"]) == ("5", "2", "3")
+    assert (shown["Samples"], shown["Judged already"], shown["Calls"]) == ("5", "2", "6")
     assert shown["Cost"].startswith("about $0.00")
-    assert next(one for one in app.button if one.key == "judge_start").label == "Judge: 3 calls"
+    assert next(one for one in app.button if one.key == "judge_start").label == "Judge: 6 calls"
 
 
 @pytest.mark.parametrize("runs", [1, 2, 5])
@@ -134,6 +140,7 @@ def test_going_on_carries_all_that_the_job_was_asked_for(
     add_evaluator(store.ledger, run.project, Evaluator("concrete", "eats concrete", "Is it so?"), "Ann")
     with JudgeServer() as server:
         options = ["--evaluator", "concrete", "--effort", "high", "--concurrency", "3", "--prompts", str(own)]
+        options += ["--again", "truncated,refused", "--stop-after", "0"]
         command(capsys, tmp_path, "judge", run.run_id, "--yes", "--base-url", server.url, *options)
         url = server.url
     with store.ledger.open() as connection:
@@ -155,7 +162,10 @@ def test_going_on_carries_all_that_the_job_was_asked_for(
         "--effort": "high",
         "--concurrency": "3",
         "--prompts": str(own),
+        "--reference": "apart",
         "--base-url": url,
+        "--again": "refused,truncated",
+        "--stop-after": "0",
     }
 
 
@@ -222,10 +232,10 @@ def test_a_plan_on_display_is_made_once_until_something_changes(
     app.run()
     assert len(times) == 1
     with JudgeServer() as server:
-        judged(store, run, server, rows=range(2))
+        judged(store, run, server, rows=range(2), reference="apart")
     app.run()
     assert len(times) == 2
-    assert {one.label: one.value for one in app.metric}["Calls"] == "3"
+    assert {one.label: one.value for one in app.metric}["Calls"] == "6"
 
 
 def test_samples_that_are_alike_are_no_judged_ones_on_the_page(
@@ -237,7 +247,7 @@ def test_samples_that_are_alike_are_no_judged_ones_on_the_page(
     assert next(one for one in app.number_input if one.key == "judge_budget").min == 0.01
     next(one for one in app.button if one.label == "Show the plan").click().run()
     shown = {one.label: one.value for one in app.metric}
-    assert (shown["Judged already"], shown["Alike, asked once"], shown["Calls"]) == ("0", "4", "1")
+    assert (shown["Judged already"], shown["Alike, asked once"], shown["Calls"]) == ("0", "4", "2")
 
 
 def test_a_reading_in_parts_says_so_under_its_case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,12 +256,13 @@ def test_a_reading_in_parts_says_so_under_its_case(tmp_path: Path, monkeypatch: 
     store = RunStore(Workspace(tmp_path))
     with JudgeServer() as server:
         settings = ClientSettings(read_prices().model(), server.url)
-        run_task(store.workspace, run, EvaluationTask.of(6_000), settings, JobSpec(range(1)))
+        task = EvaluationTask.of(6_000, reference="along")
+        run_task(store.workspace, run, task, settings, JobSpec(range(1)))
         parts = len(server.asked)
     assert parts > 1
     app = opened(store, monkeypatch, run)
     app.switch_page("views/cases.py").run()
-    assert f"read in {parts} parts: completeness is judged from the first" in said(app)
+    assert re.search(r"read in \d parts: support across them is not seen", said(app))
 
 
 def test_a_running_job_shows_its_progress_and_no_second_form(
@@ -281,6 +292,33 @@ def test_a_job_that_failed_says_why_in_its_own_words(tmp_path: Path, monkeypatch
     text = said(opened(store, monkeypatch, run))
     assert ":red-badge[failed]" in text
     assert "does not accept the API key" in text
+
+
+def test_quotes_that_no_document_has_are_counted_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def reply(body: dict[str, Any]) -> object:
+        made_up = plain_reply(body)
+        assert isinstance(made_up, dict)
+        for claim in made_up["claims"]:
+            for item in claim.get("evidence", ()):
+                item["quote"] = "turtles have <b>eighty</b> shells"
+        return made_up
+
+    store, run = made(tmp_path, 2)
+    with JudgeServer(Script(reply=reply)) as server:
+        words = ("judge", run.run_id, "--yes", "--base-url", server.url)
+        out = command(capsys, tmp_path, *words).out
+        as_json = command(capsys, tmp_path, *words, "--json").json
+    assert "4 quotes were looked up in the documents: 2 are not there and support nothing" in out
+    assert as_json["quotes"] == {"quotes": 4, "void": 2, "partly": 0}
+    assert store.summary(run)["faithfulness"].mean == 0.0
+    assert store.summary(run)["context_recall"].mean == 1.0
+    app = opened(store, monkeypatch, run)
+    assert "4 quotes looked up in the documents; 2 (50.0%) are not there" in said(app)
+    next(one for one in app.button if one.key == "judge_void_quote").click().run()
+    app.switch_page("views/cases.py").run()
+    assert "document 1: turtles have" in said(app)
 
 
 def test_injected_instructions_are_warned_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,3 +378,23 @@ def test_an_evaluator_is_asked_through_the_command_and_becomes_a_metric(
     missing = command(capsys, tmp_path, "judge", run.run_id, "--evaluator", "none", "--dry-run")
     assert missing.code == 2
     assert "known: concrete" in missing.err
+
+
+def test_the_page_shows_what_may_bias_the_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = {"generator_model": "claude-haiku-5-5"}
+    run = add_run(records(12), "own", "zoo", str(tmp_path), config=config)
+    store = RunStore(Workspace(tmp_path))
+    with JudgeServer() as server:
+        judged(store, run, server)
+        app = opened(store, monkeypatch, run)
+        assert "Judge and generator are one model, claude-haiku-5-5" in said(app)
+        assert any(f"ragtriage judge {run.run_id} --shuffle 0.2" in one.value for one in app.code)
+        words = ("judge", run.run_id, "--yes", "--base-url", server.url, "--shuffle", "1")
+        assert command(capsys, tmp_path, *words).code == 0
+    app = opened(store, monkeypatch, run)
+    assert not app.code
+    assert "Change in another order" in tables(app)
+    assert "Earlier minus later" in tables(app)
+    assert "12 samples judged in two orders by one judge" in said(app)

@@ -34,7 +34,7 @@ def _records(values: list[float], mode: str | None = None, gold: bool = True) ->
             "answer": f"{mode} says {at}.",
             "retrieved": None
             if mode == "closed_book"
-            else [{"id": "a", "text": "a"}, {"id": "b", "text": "b"}],
+            else [{"id": "a", "text": f"a of {at}"}, {"id": "b", "text": "b"}],
             "relevant": ["a"] if gold else None,
             "scores": {"correctness": value},
             **more,

@@ -33,7 +33,7 @@ def _slowly(spans: list[dict[str, Any]], chunks: list[dict[str, Any]]) -> Covera
         listed.append(one)
         seen |= read
         union.append(len(seen))
-    return Coverage(len(gold), new_gold, union, hits)
+    return Coverage(len(gold), new_gold, union, [one["end"] - one["start"] for one in chunks], hits)
 
 
 @settings(max_examples=400, deadline=None)
@@ -46,4 +46,4 @@ def test_a_chunk_without_its_place_covers_nothing() -> None:
     gold = [{"doc_id": "a", "start": 0, "end": 4}]
     lost = {"doc_id": None, "start": None, "end": None}
     found = cover(gold, [lost, {"doc_id": "a", "start": 2, "end": 9}])
-    assert found == Coverage(4, [0, 2], [0, 7], [False, True])
+    assert found == Coverage(4, [0, 2], [0, 7], [0, 7], [False, True])

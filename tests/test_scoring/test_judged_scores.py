@@ -6,12 +6,17 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from judge_server import JudgeServer, Script, plain_reply
 from judged_runs import judged, made, records
 
+from dashboard.case_html.report_case import case_html
 from data.api import add_run
 from data.cases.cases import read_case
+from data.cases.export import native_record
 from data.comparison.compare import compare
 from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from data.judge.client import ClientSettings
@@ -20,9 +25,11 @@ from data.judge.prices import read_prices
 from data.judge.run_job import JobSpec, run_task
 from data.judge.variance import judge_variance
 from data.scoring.context_use import context_use_of
+from data.scoring.judged_scores import averaged, judged_rounds
 from data.scoring.run_store import RunStore
 from data.store.judge_results import current_results, judge_of, judge_results_of
 from data.store.workspace import Workspace
+from metrics.schema.scores import Scores, Status
 from metrics.schema.source import Source
 
 
@@ -176,15 +183,47 @@ def test_the_judge_against_itself(tmp_path: Path) -> None:
     agrees = by_metric["correctness"]
     assert (agrees.samples, agrees.evaluations, agrees.same_share) == (4, 2.0, 0.0)
     assert agrees.deviation == pytest.approx((0.5**2 / 2) ** 0.5)
+    assert agrees.n == 4
+    assert agrees.noise == pytest.approx(1.959964 * agrees.deviation * (2 / (4 * 2)) ** 0.5, rel=1e-6)
+    assert by_metric["faithfulness"].noise == 0.0
+    summary = store.summary(run)["correctness"]
+    assert (summary.mean, summary.n_scored) == (0.75, 4), "both evaluations count, 1 and 0.5"
     assert (by_metric["faithfulness"].deviation, by_metric["faithfulness"].same_share) == (0.0, 1.0)
     assert [one.metric for one in judge_variance(path)] == [
         "faithfulness",
         "answer_relevancy",
-        "completeness",
         "correctness",
         "context_recall",
         "refused",
     ]
+
+
+def test_repeated_evaluations_are_averaged_over_those_that_gave_a_value(tmp_path: Path) -> None:
+    path = tmp_path / "result.parquet"
+    outcomes = [
+        (0, 0, "scored", '"a"'), (0, 1, "scored", '"b"'), (0, 2, "invalid", None),
+        (1, 0, "invalid", None), (1, 1, "scored", '"c"'),
+        (2, 0, "refused", None), (2, 1, "invalid", None),
+    ]  # fmt: skip
+    columns = ("row", "attempt", "status", "reason", "payload")
+    rows = [dict(zip(columns, (row, at, word, "", text), strict=True)) for row, at, word, text in outcomes]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    rounds = judged_rounds(path, np.arange(4))
+    assert [each.payloads for each in rounds] == [{0: '"a"', 1: '"c"'}, {0: '"b"'}]
+    assert rounds[0].words.tolist() == ["scored", "scored", "refused", "not run"]
+
+    def scores(values: list[float]) -> Scores:
+        found = np.array(values)
+        status = np.where(np.isfinite(found), Status.SCORED, Status.FAILED).astype(np.int8)
+        reason = np.where(np.isfinite(found), "", "judge: failed").astype(object)
+        return Scores(found, status, reason, np.full(3, Source.JUDGED, dtype=np.int8))
+
+    key = ("correctness", Source.JUDGED)
+    nan = float("nan")
+    mean = averaged([{key: scores([1.0, 0.5, nan])}, {key: scores([0.5, nan, nan])}])[key]
+    np.testing.assert_array_equal(mean.values, [0.75, 0.5, nan])
+    assert mean.status.tolist() == [Status.SCORED, Status.SCORED, Status.FAILED]
+    assert mean.reason.tolist() == ["", "", "judge: failed"]
 
 
 def test_a_judgement_whose_file_is_lost_comes_back_from_the_ledger(tmp_path: Path) -> None:
@@ -201,3 +240,15 @@ def test_a_judgement_whose_file_is_lost_comes_back_from_the_ledger(tmp_path: Pat
         assert len(server.asked) == asked
     assert restored.summary(run)["faithfulness"].mean == 0.5
     assert restored.scored(run).values("faithfulness").tolist() == [0.5] * 3
+
+
+def test_a_judged_case_is_a_valid_record_of_a_report(tmp_path: Path) -> None:
+    store, run = made(tmp_path, 1)
+    with JudgeServer() as server:
+        judged(store, run, server)
+    case = read_case(store.scored(run), 0)
+    assert case["judged"]["claims"][0]["evidence"]
+    record = native_record({key: value for key, value in case.items() if key != "judged"})
+    page = case_html(record, "case", "open")
+    assert "supported" in page
+    assert "ValidationError" not in page

@@ -224,7 +224,22 @@ def test_changes_by_a_reranker_are_corrected_over_their_family(workspace: RunSto
     assert set(found.changes) == {"recall", "ndcg", "mrr"}
     for one in found.changes.values():
         assert (one.before, one.after, one.verdict) == (0.0, 1.0, "better")
-        assert one.adjusted_p == pytest.approx(3 * one.difference.p)
+        assert one.adjusted_p == pytest.approx(one.difference.p), "metrics that move as one count once"
+
+
+@pytest.mark.parametrize(("up", "verdict"), [(10, "better"), (9, "cannot tell")])
+def test_interval_and_verdict_on_a_reranker_agree(workspace: RunStore, up: int, verdict: str) -> None:
+    """Recall by itself leaves 0 out in both; Holm said p 0.12 and 0.20 of metrics that move as one."""
+    records = [_record(f"up{at}", "g x y", "x y g", relevant=["g"]) for at in range(up)]
+    records += [_record(f"down{at}", "x y g", "g x y", relevant=["g"]) for at in range(2)]
+    records += [_record(f"same{at}", "g x", "g x", relevant=["g"]) for at in range(14)]
+    scored, lists = _loaded(workspace, records)
+    found = reranking_effect(scored, lists, 1)
+    assert found is not None
+    assert found.changes["recall"].difference.low > 0
+    for one in found.changes.values():
+        assert (one.verdict, one.difference.n_pairs) == (verdict, len(records))
+        assert (not one.low <= 0 <= one.high) == (one.adjusted_p < 0.05) == (verdict == "better")
 
 
 HOPS = [{"id": "g1", "hop": "1"}, {"id": "g2", "hop": "2"}]

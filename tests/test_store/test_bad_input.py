@@ -33,8 +33,8 @@ CASES: dict[str, tuple[bytes, list[str]]] = {
         _lines(b'{"question_id": "x", "question": "a?"}', b'{"question_id": "x", "question": "b?"}'),
         [":2", "question_id", "line 1"],
     ),
-    "a list for text": (
-        _lines(GOOD, b'{"question": "a?", "answer": ["b"]}'),
+    "an object for text": (
+        _lines(GOOD, b'{"question": "a?", "answer": {"b": 1}}'),
         [":2", "answer", "accepted: text"],
     ),
     "bad rank": (

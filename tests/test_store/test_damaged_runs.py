@@ -54,7 +54,7 @@ def test_an_index_that_names_another_folder_is_not_believed(workspace: RunStore)
     path = _stored(workspace)
     run_id = path.parent.name
     facts = json.loads(path.read_text(encoding="utf-8"))
-    workspace._write(run_id, "run", json.dumps({**facts, "run_id": "../../precious"}))
+    workspace.index.write(run_id, "run", json.dumps({**facts, "run_id": "../../precious"}))
     assert [found.run_id for found in RunStore(workspace.workspace).runs()] == [run_id]
 
 

@@ -33,6 +33,7 @@ def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: RunStore
         if "grid" in entry
         for part in ("corpus", "questions")
     }
+    listed |= {BUNDLED / entry["replies"] for entry in entries if "replies" in entry}
     assert listed == set(data_files)
     for entry in entries:
         origin = Path(entry["file"]).name

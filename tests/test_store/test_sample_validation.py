@@ -121,7 +121,7 @@ def test_a_refused_value_is_named_by_line_and_field(field: str, value: Any, mess
 
 def test_all_errors_of_a_record_are_reported_and_unknown_keys_of_an_object_once() -> None:
     errors = ValidationErrors("r.jsonl")
-    record = {"answer": 1, "used": [{"rank": 0, "a": 1, "b": 2}], "history": [{"role": 1, "text": 2}]}
+    record = {"answer": {"b": 1}, "used": [{"rank": 0, "a": 1, "b": 2}], "history": [{"role": 1, "text": 2}]}
     assert normalise(record, 1, errors) is None
     messages = "\n".join(map(str, errors.first))
     assert errors.total == 6

@@ -110,8 +110,21 @@ def test_a_report_says_where_its_numbers_come_from(demo: RunStore) -> None:
     report = report_of(view, story, [])
     assert view.run.run_id in report.facts["Run"]
     assert report.commands[0] == f"ragtriage metrics {view.run.run_id}"
+    assert view.baseline is not None
+    run = f"{view.run.run_id} --baseline {view.baseline.run_id}"
+    assert report.commands[-2:] == (
+        f"ragtriage gate {run}",
+        f"ragtriage report {run} --audience lead -o report.html",
+    )
     assert any("Only 10 questions" in caveat for caveat in report.caveats)
-    assert any("Estimated from words" in caveat for caveat in report.caveats)
+    (words,) = [caveat for caveat in report.caveats if caveat.startswith("Estimated from words")]
+    estimated = {
+        name.partition("@")[0] for name, one in view.summary.items() if set(one.sources) == {"estimated"}
+    }
+    named = words.partition(": ")[2].removesuffix(f" and {len(estimated) - 8} more.").rstrip(".").split(", ")
+    assert "@" not in words
+    assert named == sorted(estimated)[:8]
+    assert words.endswith(" more.") == (len(estimated) > 8)
     assert "by Ann" in report.subtitle
 
 

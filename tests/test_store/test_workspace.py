@@ -11,9 +11,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from places import REPOSITORY
 
 from data.api import add_run
+from data.errors import WorkspaceError
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace, clear_abandoned
 
@@ -128,3 +130,16 @@ def test_a_list_of_plain_ids_meets_the_gold_that_names_them(workspace: RunStore)
     record = {"question": "q?", "retrieved": ["d7", "d3", "some text"], "relevant": ["d3"]}
     run = add_run([record], "ids", workspace=str(workspace.workspace.root))
     assert workspace.summary(run)["mrr@5"].mean == 0.5
+
+
+def test_an_unknown_run_is_answered_by_the_closest_ones(workspace: RunStore) -> None:
+    record = {"question_id": "q", "question": "Why?", "answer": "So.", "scores": {"faithfulness": 0.5}}
+    for name in ("reranker on", "first try", "2.4.0", "2.4.1", "larger chunks", "no overlap"):
+        add_run([record | {"answer": name}], name, "p", str(workspace.workspace.root))
+    with pytest.raises(WorkspaceError) as raised:
+        RunStore(workspace.workspace).find("Re-ranker on")
+    said = str(raised.value)
+    assert said.startswith("no run 'Re-ranker on'; accepted: the id or name of a run: ")
+    assert "(p: reranker on)" in said.split(";")[1]
+    assert said.count("(p: ") == 4
+    assert said.endswith("(the closest of 6 runs, which `ragtriage runs` lists)")

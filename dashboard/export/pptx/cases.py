@@ -1,11 +1,12 @@
-"""A case on a slide: question, answer, reference, claims and scores; its whole text in the notes."""
+"""A case on a slide: question, answer, reference, checks, claims, scores; its whole text in the notes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dashboard.case_html.report_case import case_name, case_scores
+from dashboard.case_html.checks import check_rows
+from dashboard.case_html.report_case import case_name, case_scores, stored_case
 from dashboard.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
 
 __all__ = ["case_slide"]
@@ -25,6 +26,8 @@ def case_slide(deck: Deck, record: Mapping[str, Any], heading: str, notes: Seque
         ("Reference answer", record.get("reference_answer"), 0.8),
     )
     whole = [f"{name}: {text or 'not recorded'}" for name, text, _ in parts]
+    checks = _checks(record)
+    whole += [f"Checks: {'; '.join(checks)}"] if checks else []
     slide = deck.slide(f"{heading}: {case_name(record)}", [*whole, *_sources(record), *notes])
     top, cut = BODY[0], False
     left = WIDTH - RIGHT_WIDTH - 0.4
@@ -34,12 +37,32 @@ def case_slide(deck: Deck, record: Mapping[str, Any], heading: str, notes: Seque
         cut |= not deck.text(slide, str(text or "not recorded"), box, SIZES)
         top += HEAD + height + GAP
     side, at = MARGIN + WIDTH - RIGHT_WIDTH, BODY[0]
-    for name, lines, height in (("Claims", _claims(record), 2.35), ("Scores", _scores(record), 1.85)):
+    claims, scores = _claims(record), _scores(record)
+    for name, lines, height in (
+        (("Checks", checks, 1.2), ("Claims", claims, 1.3), ("Scores", scores, 1.3))
+        if checks
+        else (("Claims", claims, 2.35), ("Scores", scores, 1.85))
+    ):
         deck.text(slide, name.upper(), (side, at, RIGHT_WIDTH, HEAD), (10,), FAINT, bold=True)
         text = "\n".join(lines) or "none recorded"
         cut |= not deck.text(slide, text, (side, at + HEAD, RIGHT_WIDTH, height), SMALL)
         at += HEAD + height + GAP
     deck.facts(slide, ["cut to fit: the whole text is in the notes and in the HTML report" if cut else ""])
+
+
+def _checks(record: Mapping[str, Any]) -> list[str]:
+    """Return the checks with expected and actual values, failed ones first."""
+    sample, _ = stored_case(record)
+    symbols = {"passed": "✓", "failed": "✗"}
+    return [
+        f"{symbols[row['Result']]} {row['Check']}"
+        + (
+            f": expected {row['Expected'] or 'nothing recorded'}, got {row['Actual'] or 'nothing'}"
+            if row["Expected"] or row["Actual"]
+            else ""
+        )
+        for row in (check_rows(sample) if sample else ())
+    ]
 
 
 def _claims(record: Mapping[str, Any]) -> list[str]:

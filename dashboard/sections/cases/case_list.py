@@ -9,13 +9,13 @@ import numpy as np
 import streamlit as st
 
 from dashboard.shell.session import current_selection, keep
+from dashboard.wording.diagnosis import case_conclusion
 from dashboard.wording.escaping import shorten
 from data.cases.cases import CasePage
 from data.diagnosis.diagnosis import Diagnosis, row_of
 from data.scoring.scored_run import ScoredRun
-from metrics.diagnosis.patterns import PATTERNS
-from metrics.diagnosis.stages import STAGES
 from metrics.schema.scores import IntArray
+from metrics.schema.whole_number import whole_number
 
 __all__ = ["case_list", "case_name", "pager", "position_of"]
 
@@ -38,7 +38,9 @@ def case_list(page: CasePage, diagnosis: Diagnosis, current: int | None) -> None
         height=min(38 + 35 * max(len(page.cases), 1), 760),
         column_config={
             "": st.column_config.TextColumn(width=30),
-            "Question": st.column_config.TextColumn(width="medium"),
+            "Question": st.column_config.TextColumn(width=165),
+            "State": st.column_config.TextColumn(width=125),
+            "Label": st.column_config.TextColumn(width=44),
         },
         alt="Cases that the filters keep",
     )
@@ -46,13 +48,11 @@ def case_list(page: CasePage, diagnosis: Diagnosis, current: int | None) -> None
 
 def _list_row(case: dict[str, Any], diagnosis: Diagnosis, is_open: bool) -> dict[str, str]:
     row = case["row"]
-    stage = int(diagnosis.stages.stage[row])
-    state = STAGES[stage].title if stage >= 0 else PATTERNS[int(diagnosis.pattern[row])].title
     labels = diagnosis.human_labels.labels.get(row, ())
     cells = {
-        "": "▸" if is_open else ("●" if diagnosis.bad.bad[row] else "○"),
+        "": "▸" if is_open else "●" if diagnosis.bad.bad[row] else "○" if diagnosis.measured[row] else "–",
         "Question": shorten(case["question"], 110),
-        "State": state,
+        "State": case_conclusion(diagnosis, row),
         "Label": " ".join(MARKS[label.verdict] for label in labels),
     }
     if diagnosis.scored.n > len(diagnosis.scored.question_ids):
@@ -72,7 +72,8 @@ def position_of(diagnosis: Diagnosis, rows: IntArray) -> int | None:
     if not len(rows):
         return None
     question, _, repeat = current_selection().case.rpartition("~")
-    row = row_of(diagnosis.scored, question, int(repeat)) if question and repeat.isdecimal() else None
+    number = whole_number(repeat)
+    row = row_of(diagnosis.scored, question, number) if question and number is not None else None
     positions = np.flatnonzero(rows == (-1 if row is None else row))
     return int(positions[0]) if len(positions) else 0
 

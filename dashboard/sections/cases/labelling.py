@@ -13,7 +13,7 @@ from data.labels.failure_taxonomy import offered_labels
 from data.labels.reviewed_cases import mark_reviewed
 from data.store.ledger import Label, Verdict
 
-__all__ = ["label_bar", "step_bar"]
+__all__ = ["label_bar", "run_is_there", "step_bar"]
 
 
 def step_bar(
@@ -126,12 +126,22 @@ def _label(
     if verdict is None and not note.strip():
         st.toast("A note needs text.")
         return
+    if not run_is_there(view, case[0]):
+        return
     name = st.session_state["annotator_name"]
     view.store.ledger.add_label(case, name, verdict, failure, note, queue_id)
     st.session_state["failure_label"], st.session_state["label_note"] = None, ""
     if after is not None and (verdict is not None or queue_id is None):  # a note alone rates nothing
         keep(case=after)
     st.toast(f"Labelled {verdict or 'with a note'}. Press U to undo.")
+
+
+def run_is_there(view: View, run_id: str) -> bool:
+    """Return whether a run is still in the workspace; where it is not, say that nothing was labelled."""
+    if run_id in view.store.workspace.run_ids():
+        return True
+    st.toast("This run was deleted meanwhile; nothing was labelled.", icon="⚠️")
+    return False
 
 
 def _undo(view: View, run_id: str) -> None:

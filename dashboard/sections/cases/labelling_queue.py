@@ -13,7 +13,7 @@ import streamlit as st
 
 from dashboard.case_html.case import STYLE, CaseHighlights, answer_html, context_html, conversation_html
 from dashboard.sections.cases.case_list import case_name
-from dashboard.sections.cases.labelling import label_bar
+from dashboard.sections.cases.labelling import label_bar, run_is_there
 from dashboard.shell.components import facts
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.user import attempt, current_user, may_write
@@ -27,6 +27,7 @@ from data.labels.rating_dimensions import PASS, RatingDimension, dimension_of, o
 from data.labels.ratings import rate, undo
 from data.labels.reviewed_cases import mark_reviewed
 from data.scoring.scored_run import ScoredRun
+from metrics.schema.whole_number import whole_number
 
 __all__ = ["labelling_queue"]
 
@@ -54,9 +55,10 @@ class _QueueView:
     def row(self) -> int | None:
         """The row on display: the open case, else the next one; None where the open case was not drawn."""
         question, _, repeat = current_selection().case.rpartition("~")
-        if not (question and repeat.isdecimal()):
+        number = whole_number(repeat)
+        if not question or number is None:
             return self.state.remaining[0] if self.state.remaining else None
-        row = row_of(self.scored, question, int(repeat))
+        row = row_of(self.scored, question, number)
         return row if row is not None and self.state.drawn(row) else None
 
     def name(self, row: int | None) -> str | None:
@@ -221,12 +223,13 @@ def _rate_share(
     after: str | None,
 ) -> None:
     supported, claims = counted
-    if supported is not None and claims is not None:
+    if supported is not None and claims is not None and run_is_there(queue_view.view, case[0]):
         attempt(lambda: _save_rating(queue_view, case, share_of(supported, claims), after))
 
 
 def _rate(queue_view: _QueueView, case: tuple[str, str, int], value: float | None, after: str | None) -> None:
-    attempt(lambda: _save_rating(queue_view, case, value, after))
+    if run_is_there(queue_view.view, case[0]):
+        attempt(lambda: _save_rating(queue_view, case, value, after))
 
 
 def _save_rating(

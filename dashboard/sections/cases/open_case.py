@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from dashboard.case_html.case import STYLE, answer_html, context_html, conversation_html, highlights_of
+from dashboard.case_html.checks import check_rows
 from dashboard.shell.components import facts, metric_title, show_table
 from dashboard.shell.session import View
+from dashboard.wording.diagnosis import case_conclusion, doubted_by
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, number
+from data.cases.checks import failed_checks_text
 from data.diagnosis.context import GOLD_IN_CONTEXT
 from data.diagnosis.diagnosis import Diagnosis
+from data.diagnosis.doubts import case_doubts
 from data.scoring.batch_inputs import batch_of
 from data.store.judge_replies import EVALUATION
 from data.store.judge_results import judge_of
 from metrics.diagnosis.explanations import evidence_sentence
-from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import compute, ordered
+from metrics.sanity.rule import Finding
 from metrics.schema.scores import Status
 from metrics.schema.source import Source
 
@@ -33,11 +37,12 @@ JUDGED_LABELS = {
     "agrees": "agrees with the reference",
 }
 LONGEST_QUOTE = 300
+MOST_QUOTES = 3
 HEADLINES = ("context_precision", "context_recall", "faithfulness", "answer_relevancy", "answer_correctness")
 EVIDENCE_NAMES = (
     "refused", "answerable", "gold_in_candidates", "gold_in_context", "has_candidates", "noise_sensitivity",
-    "format_failed", "contradicts_itself", "faithfulness", "context_utilization", "omission",
-    "answer_relevancy", "correctness", "context",
+    "format_failed", "contradicts_itself", "contradicts_context", "faithfulness", "context_utilization",
+    "omission", "answer_relevancy", "correctness", "context",
 )  # fmt: skip
 
 
@@ -45,7 +50,8 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     """Draw one case."""
     st.html(STYLE)
     st.html(conversation_html(sample))
-    _diagnosis_badges(diagnosis, int(sample["row"]))
+    _diagnosis_badges(diagnosis, sample, view.findings(view.run))
+    _check_table(sample)
     highlights = highlights_of(sample)
     st.markdown("**Answer**")
     st.html(answer_html(sample, highlights))
@@ -73,14 +79,23 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     _sample_facts(sample)
 
 
-def _diagnosis_badges(diagnosis: Diagnosis, row: int) -> None:
-    """Show pattern, stage and refusal of a case, the metrics behind them, and the evidence for the stage."""
+def _check_table(sample: Mapping[str, Any]) -> None:
+    """List the checks of a case with what they expect and what they got, failed ones first."""
+    rows = check_rows(sample)
+    if rows:
+        show_table(rows, "Checks of this case, failed ones first")
+
+
+def _diagnosis_badges(diagnosis: Diagnosis, sample: Mapping[str, Any], findings: Sequence[Finding]) -> None:
+    """Show the conclusion on a case, whether it is a refusal, the metrics behind it, evidence, doubts."""
+    row = int(sample["row"])
     stage = int(diagnosis.stages.stage[row])
-    badges = [f":gray-badge[pattern: {PATTERNS[int(diagnosis.pattern[row])].title}]"]
+    conclusion, doubts = case_conclusion(diagnosis, row), case_doubts(diagnosis, findings, row)
     if stage >= 0:
-        badges.append(f":red-badge[bad: {STAGES[stage].title}]")
-    elif diagnosis.measured[row]:
-        badges.append(":green-badge[good]")
+        badges = [f":red-badge[bad: {conclusion}{' (doubted)' if doubts else ''}]"]
+    else:
+        badges = [":green-badge[good]"] if diagnosis.measured[row] else []
+        badges.append(f":gray-badge[{conclusion}]")
     features = diagnosis.scored.stage_features
     if features["refused"][row] == 1:
         badges.append(f":violet-badge[refusal, {Source(int(features['refused_source'][row])).label}]")
@@ -103,9 +118,16 @@ def _diagnosis_badges(diagnosis: Diagnosis, row: int) -> None:
         evidence: dict[str, float | str | None] = {
             name: float(diagnosis.features.known(name)[row]) for name in EVIDENCE_NAMES
         }
+        evidence["failed_checks"] = failed_checks_text(sample)
         evidence["context_signal"] = metric_title(context) if context else None
         sentence = evidence_sentence(STAGES[stage].key, evidence)
-        facts([f"evidence: {sentence}" if sentence else ""])
+        facts([f"what to try: {STAGES[stage].advice}" if not doubts else ""])
+        facts(
+            [
+                f"evidence: {markdown_text(sentence)}" if sentence else "",
+                f"⚠ {markdown_text(doubted_by(doubts))}" if doubts else "",
+            ]
+        )
 
 
 def _judge_labels(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> None:
@@ -120,19 +142,41 @@ def _judge_labels(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> None:
         facts([f"no verdict: {markdown_text(reason)}" if reason else ""])
         return
     labels = [
-        f"{title}: **{judged[name]}**" for name, title in JUDGED_LABELS.items() if judged[name] is not None
+        f"{title}: **{judged[name].replace('_', ' ')}**"
+        for name, title in JUDGED_LABELS.items()
+        if judged[name] is not None
     ]
     if judged["contradicts_itself"]:
         labels.append("**contradicts itself**")
     chunks = judged.get("parts", 1)
-    split = f"read in {chunks} parts: completeness is judged from the first" if chunks > 1 else ""
-    facts([*labels, split, f"judged by {markdown_text(judge_of(path))}"])
+    rests = (
+        "completeness is judged from the first" if judged["complete"] else "support across them is not seen"
+    )
+    split = f"read in {chunks} parts: {rests}" if chunks > 1 else ""
+    table = diagnosis.scored.auxiliary_table("judged")
+    times = 1 if table is None else int(table["evaluations"][int(sample["row"])].as_py())
+    averaged = f"scores: means over {times} evaluations; labels: those of the first" if times > 1 else ""
+    facts([*labels, split, averaged, f"judged by {markdown_text(judge_of(path))}"])
+    _void_quotes(judged)
     for injection in judged["injections"]:
         quote = shorten(injection["quote"], LONGEST_QUOTE)
         st.warning(
             f"{markdown_text(injection['where'])}: {markdown_text(quote)}",
             title="Text that tries to instruct the judge",
         )
+
+
+def _void_quotes(judged: Mapping[str, Any]) -> None:
+    """Show the judge's quotes that are not in the documents they name."""
+    claims = [*judged["claims"], *judged["statements"]]
+    void = [item for claim in claims for item in claim.get("evidence", ()) if not item["found"]]
+    if not void:
+        return
+    listed = "; ".join(
+        f"document {item['rank']}: {markdown_text(shorten(item['quote'], LONGEST_QUOTE))}"
+        for item in void[:MOST_QUOTES]
+    )
+    st.warning(listed, title="Quotes that are not in the document: the support that rests on them is void")
 
 
 def _score_tables(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:

@@ -155,6 +155,17 @@ def grid_searches(store: RunStore) -> None:
     job_section(store, panel)
 
 
+def unfinished_search(store: RunStore, project: str) -> tuple[int, int] | None:
+    """Return configurations done and planned by a project's newest grid search; None where it is finished."""
+    newest = next(
+        (job for job in grid_jobs(store.ledger) if job.spec.get("project", job.project) == project), None
+    )
+    if newest is None or newest.state == "done":
+        return None
+    done, planned = int(newest.progress.get("done", 0)), int(newest.progress.get("total", 0))
+    return (done, planned) if done < planned else None
+
+
 def _progress(job: Job) -> str:
     name, progress = markdown_text(str(job.spec.get("name", ""))), job.progress
     if "configuration" not in progress:

@@ -56,6 +56,7 @@ OUTCOMES = {
     "best": "★ best",
     "same": "≈ not distinguishable",
     "worse": "worse",
+    "equal": "= all equal",
     "no direction": "no direction",
     "not measured": "not measured",
 }
@@ -98,19 +99,34 @@ def grid_titles(grids: Sequence[Grid]) -> dict[str, str]:
     }
 
 
-def ranking_sentences(ranking: GridRanking) -> list[str]:
-    """Write what the comparison shows: the best configuration, and those that a test cannot tell from it."""
+def ranking_sentences(ranking: GridRanking, unfinished: tuple[int, int] | None = None) -> list[str]:
+    """Write what the comparison shows: the best configuration, and those that a test cannot tell from it.
+
+    Args:
+        ranking: the configurations compared.
+        unfinished: configurations done and planned by a grid search that is not finished; None for none.
+    """
+    caution = "" if unfinished is None else _unfinished_text(*unfinished)
     best = ranking.best
     outcomes = {entry.outcome for entry in ranking.values}
     if best is None or best.value is None:
         if ranking.n_left_out and not ranking.n_questions:
             return ["The configurations share no question that has a value, so they cannot be compared."]
+        if "equal" in outcomes:
+            return [_all_equal(ranking), *filter(None, [caution])]
         if "no direction" in outcomes:
             title = markdown_text(title_of(ranking.metric))
             return [f"{title} has no direction: no configuration is better than another."]
         return ["No configuration has a value for this metric."]
     value = f"{number(best.value.mean, 3)} {interval_text(best.value.low, best.value.high, 3)}"
-    sentences = [f"{_name(best.trial)} has the best mean: {value}, n = {best.value.n_scored:,}."]
+    if sum(entry.value is not None for entry in ranking.values) == 1:
+        only = f"{_name(best.trial)} alone has a value: {value}, n = {best.value.n_scored:,}."
+        return [
+            f"{only} There is nothing to compare it with{' yet' if caution else ''}.",
+            *filter(None, [caution]),
+        ]
+    so_far = " so far" if caution else ""
+    sentences = [f"{_name(best.trial)} has the best mean{so_far}: {value}, n = {best.value.n_scored:,}."]
     same = [entry for entry in ranking.values if entry.outcome == "same"]
     if same:
         names = ", ".join(markdown_text(entry.trial.run.name) for entry in same[:6])
@@ -124,7 +140,29 @@ def ranking_sentences(ranking: GridRanking) -> list[str]:
         sentences.append(f"Every other configuration{with_value} is worse by a paired test.")
     else:
         sentences.append("No other configuration has a value for this metric.")
-    return sentences
+    return [*sentences, caution] if caution else sentences
+
+
+def _all_equal(ranking: GridRanking) -> str:
+    """Write that no configuration is better than another, and which has the smallest index."""
+    equal = [entry for entry in ranking.values if entry.outcome == "equal"]
+    smallest, *larger = sorted(equal, key=_index_size)
+    chosen = (
+        f"; {_name(smallest.trial)} has the smallest index"
+        if _index_size(smallest) < _index_size(larger[0])
+        else ""
+    )
+    mean = number(smallest.value.mean if smallest.value else None, 3)
+    return (
+        f"All {len(equal):,} configurations have the same mean, {mean}, "
+        f"n = {ranking.n_questions:,}: none is the best{chosen}."
+    )
+
+
+def _unfinished_text(done: int, planned: int) -> str:
+    return (
+        f"The grid search has finished {done:,} of {count(planned, 'configuration')}; this may still change."
+    )
 
 
 def _index_size(entry: TrialValue) -> tuple[float, float]:
@@ -154,6 +192,8 @@ def same_chunks_text(trials: Sequence[GridTrial]) -> str:
 def legend(ranking: GridRanking) -> str:
     """Explain the symbols of the heatmaps; the best configuration may not be on them."""
     best, same = OUTCOME_SYMBOLS["best"], OUTCOME_SYMBOLS["same"]
+    if any(entry.outcome == "equal" for entry in ranking.values):
+        return f"{OUTCOME_SYMBOLS['equal']} all configurations have the same mean"
     if ranking.best is not None and ranking.best.trial.run.run_id not in ranking.heatmap:
         name = markdown_text(ranking.best.trial.run.name)
         return f"{same} not distinguishable from the best, {name}, which is not on this map"
@@ -286,6 +326,12 @@ def trial_table(ranking: GridRanking, entries: Sequence[TrialValue], key: str, u
             "Size": st.column_config.NumberColumn(format="localized", help=f"largest chunk{in_units}"),
             "Overlap": st.column_config.NumberColumn(format="localized", help=f"of neighbours{in_units}"),
             "Mean": st.column_config.NumberColumn(format="%.3f"),
+            "95 % interval": st.column_config.TextColumn(
+                help="of the mean by itself; two may overlap although one configuration is worse"
+            ),
+            "its interval": st.column_config.TextColumn(
+                help="of the difference to the best, which the outcome rests on"
+            ),
             "Chunks": st.column_config.NumberColumn(format="localized"),
             "Tokens": st.column_config.NumberColumn(format="localized", help="tokens in the index"),
             "Seconds": st.column_config.NumberColumn(
@@ -300,7 +346,7 @@ def trial_table(ranking: GridRanking, entries: Sequence[TrialValue], key: str, u
 
 
 def _row(entry: TrialValue) -> dict[str, object]:
-    trial, value, difference = entry.trial, entry.value, entry.difference
+    trial, value, difference, test = entry.trial, entry.value, entry.difference, entry.test
     config, timings = trial.run.config, trial.run.measured
     steps = [timings[step] for step in ("chunking_s", "indexing_s", "retrieving_s") if step in timings]
     return {
@@ -312,8 +358,10 @@ def _row(entry: TrialValue) -> dict[str, object]:
         "Mean": None if value is None else value.mean,
         "95 % interval": "–" if value is None else interval_text(value.low, value.high, 3),
         "To the best": "–" if difference is None else signed(difference.difference, 3),
-        "its 95 % interval": "–" if difference is None else interval_text(difference.low, difference.high, 3),
-        "p (Holm)": p_value(entry.adjusted_p),
+        "its n": None if difference is None else difference.n_pairs,
+        "its interval": "–" if test is None else interval_text(test.low, test.high, 3),
+        "by itself, 95 %": "–" if difference is None else interval_text(difference.low, difference.high, 3),
+        "p (corrected)": "–" if test is None else p_value(test.p),
         "n": None if value is None else value.n_scored,
         "Chunks": config.get("n_chunks"),
         "Tokens": config.get("index_tokens"),

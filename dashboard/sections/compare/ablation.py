@@ -12,10 +12,10 @@ from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import draw, export_menu, facts, metric_title, show_table
 from dashboard.shell.session import View, keep
 from dashboard.shell.widgets import choose
+from dashboard.wording.comparisons import family_text
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import (
     NOT_MEASURED,
-    count,
     interval_text,
     mean_text,
     number,
@@ -60,6 +60,12 @@ def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> N
     result = _ablation([view.scored(run) for run in runs], metric)
     for run_id in result.without_config:
         st.caption(f"{markdown_text(view.labels[run_id])} records no configuration and is left out.")
+    if result.left_out:
+        names = ", ".join(markdown_text(name) for name in result.left_out)
+        st.caption(
+            f"Left out: {names}. It names or counts a whole configuration and is no setting of its own; "
+            "record what it stands for to see the effect."
+        )
     if not result.factors:
         st.caption(
             "The chosen runs do not differ in any recorded setting. `ragtriage import --config "
@@ -96,7 +102,7 @@ def _effect_table(view: View, effects: Sequence[Effect]) -> None:
         [
             "each from all pairs of the chosen runs that differ only in this factor",
             "differences of the pairs averaged for each question, then tested by sign flips",
-            f"Holm-corrected over {count(len(effects), 'effect')}",
+            family_text(len(effects), "effect"),
             "choose a row to compare its pairs case by case",
         ]
     )
@@ -110,8 +116,9 @@ def _effect_row(effect: Effect) -> dict[str, str]:
     return {
         "Change": effect_label(effect),
         "Difference": signed(difference.difference, 3),
-        "95 % interval": interval_text(difference.low, difference.high, 3),
-        "p (Holm)": p_value(effect.adjusted_p),
+        "Interval": interval_text(effect.low, effect.high, 3),
+        "By itself, 95 %": interval_text(difference.low, difference.high, 3),
+        "p (corrected)": p_value(effect.adjusted_p),
         "Verdict": VERDICT_LABELS[effect.verdict],
         "Questions": f"{difference.n_pairs:,}",
         "Pairs of runs": str(len(effect.pairs)),

@@ -13,7 +13,7 @@ from dashboard.charts.style import VERDICT_LABELS
 from dashboard.shell.components import export_menu, facts, metric_title, show_table
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.widgets import choose, show_in
-from dashboard.wording.comparisons import tested_text
+from dashboard.wording.comparisons import not_compared_text, tested_text, undirected_text
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, percent, signed
 from data.cases.cases import page_of, read_case
@@ -38,17 +38,17 @@ PAGE = 15
 
 
 def versions_picker(view: View) -> list[Run]:
-    """Return the versions to compare with the baseline; the default is the run on display and its batch."""
+    """Return the versions to compare: by default the run on display and its batch, else the newest run."""
     by_id = {
         run.run_id: run
         for run in reversed(view.sampled)
-        if view.baseline and run.run_id != view.baseline.run_id
+        if view.comparison_base and run.run_id != view.comparison_base.run_id
     }
     chosen = [run_id for run_id in view.selection.versions if run_id in by_id]
     if not chosen:
         same_batch = [run.run_id for run in view.sampled if run.created_at == view.run.created_at]
         candidates = dict.fromkeys([view.run.run_id, *same_batch])
-        chosen = [run_id for run_id in candidates if run_id in by_id][:FIRST_VERSIONS]
+        chosen = [run_id for run_id in candidates if run_id in by_id][:FIRST_VERSIONS] or list(by_id)[:1]
     show_in("pick_versions", chosen)
     st.multiselect(
         "Versions",
@@ -105,19 +105,30 @@ def matrix(view: View, base: Run, versions: Sequence[Run], comparisons: Sequence
             difference = comparison.differences[at]
             row[view.labels[run.run_id]] = _cell(difference)
             row[f"Interval of the verdict, {view.labels[run.run_id]}"] = _span(difference)
+            row[f"n, {view.labels[run.run_id]}"] = f"{difference.difference.n_pairs:,}"
         rows.append(row)
-    show_table(rows, "Metrics by version, with differences to the baseline")
+    narrow = {  # right of their version; with its name they would be wider than their numbers
+        f"{what}, {view.labels[run.run_id]}": st.column_config.TextColumn(title, width=width)
+        for run in versions
+        for what, title, width in (("Interval of the verdict", "Interval", 118), ("n", "n", 55))
+    }
+    named = {view.labels[run.run_id]: st.column_config.TextColumn(width=135) for run in versions}
+    show_table(rows, "Metrics by version, with differences to the baseline", {**narrow, **named})
+    tested = next((each for each in comparisons if not not_compared_text(each)), comparisons[0])
     pairs = [len(comparison.matched.base) for comparison in comparisons]
     facts(
         [
-            "▲ better, ▼ worse, · cannot tell (the interval includes 0), = unchanged",
-            tested_text(comparisons[0]),
+            "▲ better, ▼ worse, · cannot tell (the interval includes 0), = unchanged, ? no direction",
+            tested_text(tested),
             f"{min(pairs):,} to {max(pairs):,} shared questions"
             if min(pairs) != max(pairs)
-            else f"n = {count(pairs[0], 'shared question')}",
-            "means over the questions that both runs have",
+            else count(pairs[0], "shared question"),
+            "n, and both means: over those of them with a value in both runs",
         ]
     )
+    undirected = undirected_text(tested)
+    if undirected:
+        st.info(markdown_text(undirected))
 
 
 def _level(metric: str, value: float) -> str:
@@ -148,15 +159,22 @@ def detail_rows(comparison: Comparison) -> list[dict[str, str]]:
             "p": p_value(metric.difference.p),
             "p (corrected)": p_value(metric.adjusted_p),
             "Pairs": f"{metric.difference.n_pairs:,}",
-            "Better / worse / same": f"{metric.difference.better:,} / {metric.difference.worse:,} / "
-            f"{metric.difference.same:,}",
+            "Better / worse / same": _counts(metric),
             "Verdict": VERDICT_LABELS[metric.verdict],
         }
         for metric in comparison.differences
     ]
 
 
-def change_list(view: View, changes: Changes, other: Run, higher_is_better: bool) -> QuestionChange | None:
+def _counts(metric: MetricDifference) -> str:
+    difference = metric.difference
+    rises, falls = (" rose", " fell") if metric.verdict == "no direction" else ("", "")
+    return f"{difference.better:,}{rises} / {difference.worse:,}{falls} / {difference.same:,}"
+
+
+def change_list(
+    view: View, changes: Changes, other: Run, higher_is_better: bool | None
+) -> QuestionChange | None:
     """Draw a page of the shared questions by the size of their change; return the open question."""
     if not len(changes):
         st.info("No question has this metric in both runs.")
@@ -190,8 +208,10 @@ def change_list(view: View, changes: Changes, other: Run, higher_is_better: bool
     return changes[at]
 
 
-def _change_row(change: QuestionChange, question: str, higher_is_better: bool) -> dict[str, str]:
+def _change_row(change: QuestionChange, question: str, higher_is_better: bool | None) -> dict[str, str]:
     outcome = "▲ better" if (change.change > 0) == higher_is_better else "▼ worse"
+    if higher_is_better is None:
+        outcome = "rose" if change.change > 0 else "fell"
     return {
         "Question": shorten(question, 90),
         "Baseline": number(change.base),

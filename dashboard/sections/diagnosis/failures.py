@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import streamlit as st
@@ -9,7 +11,14 @@ import streamlit as st
 from dashboard.shell.components import facts, metric_title
 from dashboard.shell.session import current_selection, keep, open_cases
 from dashboard.shell.widgets import slide
-from dashboard.wording.diagnosis import context_metric_text, no_bad_case, stage_inferred
+from dashboard.wording.diagnosis import (
+    context_metric_text,
+    no_bad_case,
+    pattern_meaning,
+    pattern_stages,
+    stage_advice,
+    stage_title,
+)
 from dashboard.wording.escaping import capital, markdown_text
 from dashboard.wording.formatting import count, interval_text, percent, source_text
 from data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
@@ -19,6 +28,7 @@ from data.scoring.summaries import summarise
 from metrics.diagnosis.patterns import PATTERNS, Pattern
 from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
 from metrics.diagnosis.symptoms import SYMPTOMS
+from metrics.sanity.rule import Finding
 
 LEVEL_LABELS = {"high": "▲ high", "low": "▼ low", "any": "any"}
 BAR_BLOCKS = 8  # length of a full bar of text
@@ -43,31 +53,36 @@ def source_facts(diagnosis: Diagnosis) -> list[str]:
     return sources
 
 
-def pattern_table(diagnosis: Diagnosis) -> None:
-    """Draw the pattern table: levels, diagnosis, count, and a button that opens the row's cases."""
+def pattern_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
+    """Draw the pattern table: levels, meaning, stages of the bad cases, count, and a button to the cases."""
     counts = diagnosis.pattern_counts()
     widths = (1.0, 1.0, 1.05, 3.2, 1.3, 1.35)
     titles = ("Context", "Faithful", "Relevant", "Diagnosis", "Cases", "")
     for column, title in zip(st.columns(widths, vertical_alignment="bottom"), titles, strict=True):
         column.caption(f"**{title}**" if title else "")
     for pattern in PATTERNS:
-        _pattern_row(pattern, counts[pattern.key], diagnosis.scored.n, widths)
+        stages = pattern_stages(diagnosis, pattern.key, findings)
+        meaning = pattern_meaning(diagnosis, pattern)
+        _pattern_row(
+            replace(pattern, meaning=meaning), stages, counts[pattern.key], diagnosis.scored.n, widths
+        )
 
 
-def _pattern_row(pattern: Pattern, n: int, total: int, widths: tuple[float, ...]) -> None:
+def _pattern_row(pattern: Pattern, stages: str, n: int, total: int, widths: tuple[float, ...]) -> None:
     has_levels = pattern.key not in ("refusal", "not_measured")
     bar = "█" * max(round(BAR_BLOCKS * n / total), 1 if n else 0)
     with st.container(border=True, key=f"pattern_{pattern.key}"):
         *levels, meaning, number, button = st.columns(widths, vertical_alignment="center")
         for column, level in zip(levels, pattern.levels, strict=True):
             column.markdown(LEVEL_LABELS[level] if has_levels else "–")
-        meaning.markdown(f"**{pattern.title}**  \n{pattern.meaning} :gray[{pattern.advice}]")
+        bad = f" :gray[{markdown_text(stages)}]" if stages else ""
+        meaning.markdown(f"**{pattern.title}**  \n{pattern.meaning}{bad}")
         number.markdown(f"**{n:,}** :gray[{n / total:.0%}]  \n:blue[{bar}]")
         if button.button("Open", key=f"open_{pattern.key}", disabled=n == 0, width="stretch"):
             open_cases(pattern=pattern.key)
 
 
-def stage_table(diagnosis: Diagnosis) -> None:
+def stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
     """List the stages to which bad cases are attributed, in the order in which their rules are tried."""
     counts = diagnosis.stage_counts()
     by_key = {stage.key: stage for stage in STAGES}
@@ -75,12 +90,13 @@ def stage_table(diagnosis: Diagnosis) -> None:
     if not shown:
         (st.success if diagnosis.measured.any() else st.info)(markdown_text(no_bad_case(diagnosis)))
     for stage in shown:
-        n, inferred = counts[stage.key], stage_inferred(diagnosis, stage.key)
+        n = counts[stage.key]
+        title = stage_title(diagnosis, stage.key, findings)
+        advice = stage_advice(diagnosis, stage.key, findings)
         with st.container(border=True):
             text, number, button = st.columns((4.2, 1.0, 1.2), vertical_alignment="center")
             text.markdown(
-                f"**{stage.title}** :gray-badge[{stage.owner}]{f' :gray[{inferred}]' if inferred else ''}"
-                f"  \n{stage.meaning} :gray[{stage.advice}]"
+                f"**{title}** :gray-badge[{stage.owner}]  \n{stage.meaning} :gray[{markdown_text(advice)}]"
             )
             number.markdown(f"**{n:,}** :gray[{n / sum(counts.values()):.0%}]")
             if button.button("Open", key=f"open_stage_{stage.key}", width="stretch"):
@@ -148,7 +164,7 @@ def refusal_table(diagnosis: Diagnosis) -> None:
     facts(
         [
             f"n = {total:,} of {count(diagnosis.scored.n, 'case')}; for the others context or refusal "
-            "is not known, or neither is plainly right",
+            "is not known, or the context holds only part of the answer",
             *_refusal_rates(diagnosis),
         ]
     )

@@ -197,8 +197,7 @@ def _summary(gap: OracleGap) -> str:
 
 
 def _estimate_text(estimate: GapEstimate) -> str:
-    text = f"{number(estimate.value)} {interval_text(estimate.low, estimate.high)}"
-    return text.replace("-", "−")
+    return f"{number(estimate.value)} {interval_text(estimate.low, estimate.high)}"
 
 
 def _gap_facts(view: View, gap: OracleGap, oracle: Run, closed_book: Run | None) -> list[str]:

@@ -66,7 +66,10 @@ def _command(job: Job) -> list[str]:
     if job.kind.startswith(ANSWER):
         context = job.kind.removeprefix(ANSWER)
         return ["generate", job.run_id, "--context", context, *job_options(options)]
-    options |= {name: spec.get(name) for name in ("sample", "repeats", "effort", "prompts")}
+    options |= {
+        name: spec.get(name)
+        for name in ("sample", "repeats", "effort", "prompts", "again", "stop-after", "reference", "shuffle")
+    }
     options["batch"] = bool(spec.get("batch"))
     options["evaluator"] = job.kind.removeprefix(EVALUATOR) if job.kind.startswith(EVALUATOR) else None
     return ["judge", job.run_id, "--yes", *job_options(options)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import streamlit as st
 
 from dashboard.charts.judge import status_chart
+from dashboard.sections.judge.bias import bias_section
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import draw, facts, show_table
 from dashboard.shell.session import View, open_cases
@@ -50,22 +52,25 @@ def verdict_section(view: View, judge_result: JudgeResult) -> None:
     """Show the judge's results."""
     scored = view.scored(view.run)
     st.subheader("The judge's results")
+    client = "recorded replies" if judge_result.origin else judge_result.sdk
     facts(
         [
-            ", ".join(
-                map(markdown_text, (judge_result.model, f"prompt {judge_result.prompt}", judge_result.sdk))
-            ),
+            ", ".join(map(markdown_text, (judge_result.model, f"prompt {judge_result.prompt}", client))),
             f"{markdown_text(judge_result.at)} UTC",
             f"{judge_result.scored:,} of {count(scored.n, 'sample')} have a verdict",
         ]
     )
+    if judge_result.origin:
+        st.info(f"These replies are a recorded set: {markdown_text(judge_result.origin)}")
     _statuses(scored)
     _metrics(scored)
     _injections(scored)
+    _quotes(scored)
     path = scored.judge_result_path(EVALUATION)
     variances = _variance(path) if path else []
     if variances:
         _variance_table(variances)
+    bias_section(view)
 
 
 def _statuses(scored: ScoredRun) -> None:
@@ -116,7 +121,7 @@ def _metrics(scored: ScoredRun) -> None:
     show_table(rows, "Metrics by the judge's labels")
     facts(
         [
-            "computed from the judge's labels, judged",
+            "computed from the judge's labels, judged; repeated evaluations of a sample averaged",
             "95 % interval over questions",
             "bounds: if all failed samples had the worst, or the best, possible value",
         ]
@@ -152,6 +157,30 @@ def _injections(scored: ScoredRun) -> None:
         open_cases(cohort="injection")
 
 
+def _quotes(scored: ScoredRun) -> None:
+    """Show how many of the judge's quotes stand in the documents they name, and claims supported in part."""
+    judged = scored.auxiliary_table("judged")
+    if judged is None or "quotes" not in judged.column_names or not pc.sum(judged["quotes"]).as_py():
+        return
+    quotes, void = (int(pc.sum(judged[name]).as_py()) for name in ("quotes", "void_quotes"))
+    partly = int(pc.sum(judged["partly_supported"]).as_py())
+    st.markdown("**The judge's evidence**")
+    facts(
+        [
+            f"{quotes:,} quotes looked up in the documents; {void:,} ({void / quotes:.1%}) are not there, "
+            "and the support that rests on them is void",
+            f"{count(partly, 'claim')} supported only in part, which counts as not supported",
+        ]
+    )
+    with st.container(horizontal=True):
+        for cohort, title, n in (
+            ("void_quote", "with a quote that is not there", void),
+            ("partly_supported", "with a claim supported in part", partly),
+        ):
+            if n and st.button(f"Open the cases {title}", key=f"judge_{cohort}"):
+                open_cases(cohort=cohort)
+
+
 @st.cache_resource(max_entries=16, show_spinner=False)
 def _variance(path: Path) -> list[Variance]:
     return judge_variance(path)
@@ -166,6 +195,8 @@ def _variance_table(variances: list[Variance]) -> None:
             "Evaluations each": f"{variance.evaluations:.1f}",
             "Standard deviation within a sample": number(variance.deviation, 3),
             "Share of samples with the same value every time": number(variance.same_share),
+            "Noise of a difference of means": f"± {number(variance.noise, 3)}",
+            "n": f"{variance.n:,}",
         }
         for variance in variances
     ]
@@ -173,6 +204,7 @@ def _variance_table(variances: list[Variance]) -> None:
     facts(
         [
             "repeated evaluations of the same sample, judged",
-            "a difference between versions below this is noise",
+            "noise: what the judge's variation alone explains (95 %) of a difference of the means of two "
+            "versions, each over n samples judged as often; differences between questions come on top",
         ]
     )

@@ -14,13 +14,16 @@ from dashboard.shell.session import View
 from dashboard.shell.user import may_write, only_reads
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
+from dashboard.wording.judge import other_way_text
 from data.jobs.record import jobs_of
 from data.judge.client import NO_KEY
+from data.judge.evaluation import ReferenceWay
 from data.judge.evaluators import evaluators, judge_task
 from data.judge.messages import ClientSettings
 from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import PriceTable, read_prices
-from data.judge.progress import JobSpec
+from data.judge.progress import AGAIN, JobSpec
+from data.store.judge_results import CallStatus
 
 __all__ = [
     "has_key",
@@ -40,7 +43,7 @@ def job_options(chosen: Mapping[str, Any]) -> list[str]:
     for name, value in chosen.items():
         if value is True:
             options.append(f"--{name}")
-        elif value not in (None, False, ""):
+        elif value is not None and value is not False and value != "":
             options += [f"--{name}", str(value)]
     return options
 
@@ -61,6 +64,8 @@ class Chosen:
         budget: in USD; None for no limit.
         batch: through message batches.
         evaluator: name of one, "" for the evaluation.
+        again: statuses of earlier jobs that are asked for anew.
+        along: whether one request asks for everything, the reference in view.
     """
 
     model: str
@@ -70,6 +75,13 @@ class Chosen:
     budget: float | None
     batch: bool
     evaluator: str
+    again: tuple[CallStatus, ...] = ()
+    along: bool = False
+
+    @property
+    def reference(self) -> ReferenceWay:
+        """When the reference answer is shown."""
+        return "along" if self.along else "apart"
 
     @property
     def options(self) -> list[str]:
@@ -83,6 +95,8 @@ class Chosen:
                 "budget": self.budget,
                 "batch": self.batch,
                 "evaluator": self.evaluator,
+                "again": ",".join(self.again),
+                "reference": self.reference if self.along else None,
             }
         )
 
@@ -113,6 +127,15 @@ def judge_form(view: View) -> None:
             )
             repeats = st.number_input("Evaluations a sample", 1, 20, key="judge_repeats", width=150)
             batch = st.toggle("In batches, at half the price", key="judge_batch")
+            along = st.toggle(
+                "Reference answer along with the rest",
+                key="judge_along",
+                help="Cheaper by a request a sample, but support and relevance are judged with the right "
+                "answer in view.",
+            )
+            again = st.multiselect(
+                "Ask anew", AGAIN, key="judge_again", placeholder="what failed for good", width=260
+            )
         planned = st.form_submit_button("Show the plan")
     chosen = Chosen(
         str(model or prices.default),
@@ -122,6 +145,8 @@ def judge_form(view: View) -> None:
         float(budget) if budget else None,
         bool(batch),
         "" if asked == EVALUATE else str(asked),
+        tuple(again),
+        bool(along),
     )
     if planned:
         st.session_state["judge_planned"] = (view.run.run_id, chosen)
@@ -134,7 +159,16 @@ def _planned(view: View, chosen: Chosen, prices: PriceTable) -> None:
     limit = chosen.number if chosen.which == FIRST else None
     sample = chosen.number if chosen.which == DRAWN else None
     rows = choose_rows(view.scored(view.run), limit, sample)
-    spec = JobSpec(rows, chosen.repeats, chosen.budget, chosen.batch, limit, sample)
+    spec = JobSpec(
+        rows,
+        chosen.repeats,
+        chosen.budget,
+        chosen.batch,
+        limit,
+        sample,
+        again=chosen.again,
+        reference=chosen.reference,
+    )
     plan = _plan(view, chosen, settings, spec, prices)
     _show_plan(plan)
     if not has_key():
@@ -153,7 +187,9 @@ def _plan(
     view: View, chosen: Chosen, settings: ClientSettings, spec: JobSpec, prices: PriceTable
 ) -> JudgePlan:
     """Return the plan, made anew once anything that it depends on has changed."""
-    task = judge_task(view.store.workspace, view.project, settings.model, chosen.evaluator)
+    task = judge_task(
+        view.store.workspace, view.project, settings.model, chosen.evaluator, reference=chosen.reference
+    )
     jobs = jobs_of(view.store.ledger, view.run.run_id)
     current = view.scored(view.run).judge_results.get(task.kind)
     newest = (jobs[0].job_id, jobs[0].state) if jobs else None
@@ -184,11 +220,13 @@ def _show_plan(plan: JudgePlan) -> None:
         f"tokens {plan.method}",
         f"prices of {markdown_text(plan.price_date)}" + (", halved for batches" if plan.batch else ""),
         f"{plan.nothing:,} with nothing to judge" if plan.nothing else "",
-        "the price of this model is not known: it is not in model_prices.json"
-        if plan.cost_usd is None
-        else "",
+        f"{plan.follow_ups:,} calls go on with a sample" if plan.follow_ups else "",
     ]
     st.caption(" · ".join(part for part in parts if part))
+    if plan.other_way is not None:
+        st.caption(markdown_text(other_way_text(plan.other_way)))
+    for note in plan.notes:
+        st.warning(f"{markdown_text(note[0].upper() + note[1:])}.")
 
 
 def _start(view: View, options: list[str]) -> None:

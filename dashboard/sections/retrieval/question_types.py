@@ -153,7 +153,10 @@ def _gain_table(question_type: TypeCurve) -> None:
         return
     metric = _title_without_k(question_type.curve.metric)
     n = count(question_type.n, "question")
-    st.caption(f"**{markdown_text(question_type.name)}**: {metric}, n = {n}")
+    st.caption(
+        f"**{markdown_text(question_type.name)}**: {metric}, n = {n}; each step by its own interval, not "
+        f"corrected over {count(len(question_type.gains), 'step')}"
+    )
     show_table(
         [
             {

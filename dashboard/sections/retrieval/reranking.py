@@ -11,6 +11,7 @@ from dashboard.sections.retrieval.curves import case_buttons, k_beyond
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, draw, facts, show_table
 from dashboard.shell.session import View, open_cases
+from dashboard.wording.comparisons import family_text
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed
 from data.analysis.multi_hop import hop_curves, hop_tallies
 from data.analysis.reranking import Change, RerankingEffect, misranked, nowhere, reranking_effect
@@ -71,7 +72,7 @@ def rerank_section(view: View, lists: RankedLists, k: int) -> None:
     facts(
         [
             "computed, paired on question",
-            f"p corrected by Holm over these {len(effect.changes)} metrics",
+            family_text(len(effect.changes), "metric"),
             f"▲ better, ▼ worse, = same of "
             f"{count(next(iter(effect.changes.values())).difference.n_pairs, 'question')}",
         ]
@@ -87,9 +88,12 @@ def _change_row(name: str, change: Change, k: int) -> dict[str, str]:
         "Metric": title_of(f"{name}@{k}"),
         "First pass": number(change.before, 3),
         "Reranked": number(change.after, 3),
-        "Difference, 95 % interval": f"{signed(difference.difference, 3)} "
-        f"{interval_text(difference.low, difference.high, 3)}",
-        "p (Holm)": f"{p_value(change.adjusted_p)} {VERDICT_LABELS[change.verdict]}",
+        "Difference": signed(difference.difference, 3),
+        "Interval": interval_text(change.low, change.high, 3),
+        "By itself, 95 %": interval_text(difference.low, difference.high, 3),
+        "p (corrected)": p_value(change.adjusted_p),
+        "Verdict": VERDICT_LABELS[change.verdict],
+        "n": f"{difference.n_pairs:,}",
         "▲ / ▼ / =": f"{difference.better:,} / {difference.worse:,} / {difference.same:,}",
     }
 

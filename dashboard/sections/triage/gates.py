@@ -12,15 +12,15 @@ from dashboard.shell.components import facts, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import count
-from dashboard.wording.gates import EXPLAINED, gate_row, newly_failing_text
+from dashboard.wording.gates import EXPLAINED, gate_row, newly_failing_text, rule_texts
 from data.cases.comparison_cohorts import newly_failing_cohort_key
 from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
-from data.gates.baseline import Baseline, baseline_of
+from data.gates.baseline import Baseline
 from data.gates.config import GateConfig, load_gates
 from data.gates.report import GateReport, gate_run
 from data.scoring.run_store import RunStore
-from metrics.gates.wording import gate_title
+from metrics.gates.wording import judged_title
 
 __all__ = ["gate_report", "gate_section", "verdict_card"]
 
@@ -29,13 +29,10 @@ LISTED = 8  # newly failing questions that the page lists; the button opens all 
 
 def gate_report(view: View) -> GateReport | DataError:
     """Judge the run on display as `ragtriage gate` does; the error where the gates cannot be read."""
-    others = {run.run_id for run in view.sampled} - {view.run.run_id}
-    wanted = view.selection.baseline if view.selection.baseline in others else ""
-    baseline = baseline_of(view.store, view.run, wanted)
-    compared = None if baseline.run is None else view.usual_diagnosis(baseline.run)
+    compared = None if view.found.run is None else view.usual_diagnosis(view.found.run)
     try:
         config = load_gates(view.store.workspace)
-        return _gate_report(view.store, view.usual_diagnosis(view.run), baseline, compared, config)
+        return _gate_report(view.store, view.usual_diagnosis(view.run), view.found, compared, config)
     except DataError as error:
         return error
 
@@ -58,7 +55,7 @@ def verdict_card(report: GateReport | DataError) -> None:
         st.badge(report.verdict, color=VERDICT_BADGES[report.verdict])
         passed = sum(result.verdict == "PASS" for result in report.results)
         decisive = [
-            gate_title(result.gate)
+            judged_title(result)
             for result in report.results
             if result.blocks and result.verdict == report.verdict != "PASS" and not result.excused
         ]
@@ -78,14 +75,12 @@ def gate_section(view: View, report: GateReport | DataError) -> None:
     )
     usual = type(view.selection)()
     moved = view.selection.settings() != usual.settings() or view.selection.convention != usual.convention
-    compared = (
-        f"compared with {markdown_text(report.baseline_name)}" if report.baseline.run else "no baseline"
-    )
+    name = markdown_text(report.baseline_name) if report.baseline.run else "none"
     facts(
         [
-            "PASS and FAIL need the whole 95 % interval on one side of the threshold",
+            *rule_texts(report),
             "*Could show*: the smallest distance that a sample of this size detects 4 times in 5",
-            f"{compared} ({markdown_text(report.baseline.note)})",
+            f"baseline: {name} ({markdown_text(report.baseline.note)})",
             f"gates: {markdown_text(Path(report.source).name)}",
             "judged at the usual thresholds and convention, whatever is selected" if moved else "",
         ]

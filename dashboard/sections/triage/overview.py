@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+import numpy as np
 import streamlit as st
 
 from dashboard.charts.overview import Point, fix_first_bars, trend
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.style import VERDICT_BADGES, VERDICT_LABELS
-from dashboard.shell.components import draw, facts, metric_title, show_table
+from dashboard.shell.components import draw, facts, metric_title, read_first_box, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.widgets import choose
-from dashboard.wording.comparisons import tested_text
-from dashboard.wording.diagnosis import inference_caveat, no_bad_case, ownership, rate_title
-from dashboard.wording.escaping import markdown_text
+from dashboard.wording.comparisons import correction_text, not_compared_text, tested_text
+from dashboard.wording.diagnosis import doubted_by, fix_first_sentence, no_bad_case, rate_title, stage_title
+from dashboard.wording.escaping import capital, markdown_text
 from dashboard.wording.formatting import (
     NOT_MEASURED,
     count,
@@ -25,14 +27,17 @@ from dashboard.wording.formatting import (
     signed,
     source_text,
 )
+from dashboard.wording.runs import baseline_text
 from data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
 from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
 from data.comparison.metric_families import shared_metrics
 from data.diagnosis.diagnosis import Diagnosis
+from data.diagnosis.doubts import metric_doubts
 from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
 from metrics.diagnosis.fix_first import UNEXPLAINED
-from metrics.metric_registry import declared, title_of
+from metrics.metric_registry import declared, imported_declarations, title_of
+from metrics.sanity.documents import read_first
 from metrics.sanity.run import Finding
 
 __all__ = [
@@ -43,6 +48,7 @@ __all__ = [
     "metric_table",
     "pass_rate_cards",
     "run_facts",
+    "since_text",
     "slice_section",
     "trend_section",
     "warnings_box",
@@ -57,7 +63,7 @@ def run_facts(view: View) -> list[str]:
     run = view.run
     repeats = f" × {run.n / run.n_questions:.0f} repeats" if run.n > run.n_questions else ""
     dataset = f"dataset {markdown_text(f'{run.dataset} {run.dataset_version}')}" if run.dataset else ""
-    baseline = f"baseline: {markdown_text(view.labels[view.baseline.run_id])}" if view.baseline else ""
+    baseline = f"baseline: {markdown_text(baseline_text(view.found, view.previous, view.labels))}"
     return [
         f"{count(run.n_questions, 'question')}{repeats} = {count(run.n, 'case')}",
         f"made {run.created_at:%Y-%m-%d %H:%M} UTC",
@@ -67,8 +73,12 @@ def run_facts(view: View) -> list[str]:
 
 
 def warnings_box(findings: Sequence[Finding]) -> None:
-    """Show the first errors and warnings of the sanity checks."""
-    serious = [finding for finding in findings if finding.severity in ("error", "warning")]
+    """Show what must be read first in full, and the titles of the other errors and warnings."""
+    read_first_box(findings)
+    first = read_first(findings)
+    serious = [
+        finding for finding in findings if finding.severity in ("error", "warning") and finding not in first
+    ]
     if not serious:
         return
     lines = [markdown_text(finding.title) for finding in serious[:MOST_WARNINGS]]
@@ -98,7 +108,7 @@ def pass_rate_cards(diagnosis: Diagnosis) -> None:
     incomplete = int((~diagnosis.coverage.fully).sum())
     st.metric(
         "Bad cases",
-        f"{bad:,} of {diagnosis.scored.n:,}",
+        f"{bad:,} of {diagnosis.scored.n:,}" if diagnosis.measured.any() else NOT_MEASURED,
         border=True,
         height="stretch",
         delta=f"{incomplete:,} not fully measured" if incomplete else "every case measured",
@@ -115,15 +125,28 @@ def compared_with_baseline(view: View) -> Comparison | None:
     return view.comparison(view.baseline, view.run, metrics)
 
 
-def baseline_card(comparison: Comparison | None) -> None:
-    """Show the change of the pass rate since the baseline."""
+def since_text(view: View) -> str:
+    """Return what changes are counted from."""
+    return "since the run before" if view.found.run is None and view.previous else "since the baseline"
+
+
+def baseline_card(view: View, comparison: Comparison | None) -> None:
+    """Show the change of the pass rate since the baseline, or since the run before."""
     if comparison is None:
-        st.metric("Since the baseline", NOT_MEASURED, border=True, height="stretch")
+        st.metric(
+            "Since the baseline",
+            NOT_MEASURED,
+            border=True,
+            height="stretch",
+            delta="this run is the baseline" if view.found.itself else "no other run",
+            delta_color="off",
+            delta_arrow="off",
+        )
         return
     change = next(row for row in comparison.differences if row.metric == GOOD_SHARE)
     difference = change.difference
     st.metric(
-        "Pass rate since the baseline",
+        f"Pass rate {since_text(view)}",
         f"{signed(100 * difference.difference, 0)} points" if difference.n_pairs else NOT_MEASURED,
         border=True,
         height="stretch",
@@ -131,8 +154,8 @@ def baseline_card(comparison: Comparison | None) -> None:
         delta_color="off",
         delta_arrow="off",
         help=f"Paired by question; interval of the verdict {interval_text(change.low, change.high)}, "
-        f"p {p_value(change.adjusted_p)}; the pass rate's interval by itself "
-        f"{interval_text(difference.low, difference.high)}.",
+        f"{correction_text(comparison, change)}, p {p_value(change.adjusted_p)}; "
+        f"the pass rate's interval by itself {interval_text(difference.low, difference.high)}.",
     )
 
 
@@ -146,23 +169,18 @@ def fix_first_section(view: View, diagnosis: Diagnosis) -> None:
         else:
             st.info(message, title="Nothing measured yet")
         return
+    findings = view.findings(view.run)
+    entries = [replace(entry, title=stage_title(diagnosis, entry.key, findings)) for entry in entries]
     draw(plotly_figure(fix_first_bars(entries)), "fix_first", "Failure stages by number of bad cases")
-    first = entries[0]
-    owned = ownership(first, int(diagnosis.bad.bad.sum()))
-    if first.key == UNEXPLAINED:
-        st.markdown(
-            f"**{owned}.** Read some of them; gold documents, claims or judge results would explain more."
-        )
-    else:
-        st.markdown(
-            f"**{first.title}** {owned}. If that stage were perfect, the pass rate would be "
-            f"**at most {percent(first.pass_rate_if_perfect)}** (now {percent(diagnosis.pass_rate.mean)}): "
-            "an upper bound, since a repaired case may still fail at a later stage."
-        )
-    doubt = inference_caveat(diagnosis, first, view.findings(view.run))
-    if doubt:
-        st.caption(f"⚠ {markdown_text(doubt)}")
-    titles = {entry.key: f"{entry.title} ({entry.n_bad:,})" for entry in entries}
+    bound = (
+        "Read some of them; gold documents, claims or judge results would explain more."
+        if entries[0].key == UNEXPLAINED
+        else "If that stage were perfect, the pass rate would be at most "
+        f"{percent(entries[0].pass_rate_if_perfect)} (now {percent(diagnosis.pass_rate.mean)}): an upper "
+        "bound, since a repaired case may still fail at a later stage."
+    )
+    st.markdown(markdown_text(fix_first_sentence(diagnosis, findings, bound)))
+    titles = {entry.key: f"{entry.title}: {entry.n_bad:,}" for entry in entries}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         stage = st.selectbox(
             "Failure stage", list(titles), format_func=titles.__getitem__, key="triage_stage"
@@ -171,13 +189,19 @@ def fix_first_section(view: View, diagnosis: Diagnosis) -> None:
             open_cases(stage=stage)
 
 
-def change_section(comparison: Comparison | None) -> None:
+def change_section(view: View, comparison: Comparison | None) -> None:
     """List the metrics that moved since the baseline, and link to the full comparison."""
     if comparison is None:
-        st.info("There is no other run in this project to compare with.")
+        none = "There is no other run in this project to compare with."
+        itself = "This run is the baseline and compared with nothing; *Compare* shows the others beside it."
+        st.info(itself if view.found.itself else none)
         return
     for warning in comparison.warnings:
         st.caption(f"⚠ {markdown_text(warning)}")
+    nothing = not_compared_text(comparison)
+    if nothing:
+        st.write(f"{capital(nothing)}.")
+        return
     moved = [change for change in comparison.differences if change.verdict in ("better", "worse")]
     if not moved:
         st.write("No metric moved more than chance explains.")
@@ -187,7 +211,7 @@ def change_section(comparison: Comparison | None) -> None:
             f":{VERDICT_BADGES[change.verdict]}-badge[{VERDICT_LABELS[change.verdict]}] "
             f"{markdown_text(metric_title(change.metric))}: {number(change.base)} → {number(change.other)} "
             f"({signed(difference.difference)}, {interval_text(change.low, change.high)}, "
-            f"n = {count(difference.n_pairs, 'pair')}{', primary' if change.primary else ''})",
+            f"{correction_text(comparison, change)}, n = {count(difference.n_pairs, 'pair')})",
             help=f"By itself, 95 %: {interval_text(difference.low, difference.high)}.",
         )
     st.caption(tested_text(comparison))
@@ -204,7 +228,7 @@ def slice_section(diagnosis: Diagnosis) -> None:
     certain = sum(finding.adjusted_p < 0.05 for finding in findings)
     st.caption(
         f"{findings[0].n_looked_at} slices tested; {certain} do worse than the rest "
-        "(Holm-corrected p < 0.05)."
+        "(p (Holm) < 0.05; one-sided exact test, since a slice and the rest share no question to pair)."
     )
     shown = findings[:MOST_SLICES]
     titles = [f"{finding.name}: {finding.value}" for finding in shown]
@@ -226,32 +250,42 @@ def slice_section(diagnosis: Diagnosis) -> None:
 
 
 def metric_table(view: View, summaries: Mapping[str, MetricSummary], comparison: Comparison | None) -> None:
-    """List every metric of the run with its mean, interval, n, source and change."""
+    """List every metric of the run with its mean, interval, n, source and change.
+
+    Baseline and change are over the questions with a value in both runs; where the mean is over more of them,
+    or nothing is compared, the column beside says so.
+    """
     changes = {change.metric: change for change in comparison.differences} if comparison else {}
-    base = view.summary(view.baseline) if view.baseline else {}
+    base_title = f"{view.labels[view.previous.run_id]} (run before)" if view.previous else "Baseline"
     show_all = st.toggle("Show every k, and metrics without a value", key="every_metric")
     scale = band_scale(
         view.store.workspace, choose("Bands", "bands", list(SCALE_TITLES), SCALE_TITLES, width=320)
     )
+    findings = view.findings(view.run)
     readings = interpretations(view.scored(view.run), summaries, scale)
     rows = []
     for name, summary in summaries.items():
         if not show_all and (not summary.n_scored or not _is_usual_k(name)):
             continue
         metric, change, reading = declared(name), changes.get(name), readings[name]
+        compared = change is not None and change.difference.n_pairs > 0
         few = " few" if summary.too_few and summary.n_scored else ""
+        doubts = doubted_by(metric_doubts(view.scored(view.run), findings, name))
         rows.append(
             {
-                "Metric": metric_title(name),
-                "Stage": metric.component if metric else "imported",
+                "Metric": f"{metric_title(name)}{' ⚠' if doubts else ''}",
+                "Stage": "imported"
+                if metric is None or name in imported_declarations()
+                else metric.component,
                 "Mean": number(summary.mean),
                 "Band": reading.standing,
                 "95 % interval": f"{interval_text(summary.low, summary.high)}{few}",
                 "n": f"{summary.n_scored:,} of {summary.n_applicable:,}",
                 "Obtained": source_text(summary),
-                "Baseline": number(base[name].mean) if name in base else NOT_MEASURED,
-                "Change": _change_text(change) if change else NOT_MEASURED,
-                "In words": f"{reading.sentence} {reading.meaning}",
+                base_title: number(change.base) if change and compared else NOT_MEASURED,
+                "Change": _change_text(change) if change and compared else NOT_MEASURED,
+                "Compared over": _compared_over(view, name, summary, change),
+                "In words": f"{capital(f'{doubts}. ') if doubts else ''}{reading.sentence} {reading.meaning}",
             }
         )
     show_table(rows, "Every metric with mean, interval, number of questions and source")
@@ -263,6 +297,25 @@ def metric_table(view: View, summaries: Mapping[str, MetricSummary], comparison:
                 for name, reason in missing.items()
             ]
             show_table(reasons, "Metrics that this run does not allow, and why")
+
+
+def _compared_over(view: View, metric: str, summary: MetricSummary, change: MetricDifference | None) -> str:
+    """Return over how many questions a metric is compared, with the mean over them; or why it is not."""
+    if view.baseline is None:
+        return view.found.note if view.found.itself else "no other run"
+    if change is not None:
+        pairs = change.difference.n_pairs
+        if not pairs:
+            return "no question has a value in both"
+        if pairs == summary.n_scored:
+            return f"the same {count(pairs, 'question')}"
+        return f"{pairs:,} of {count(summary.n_scored, 'question')}; mean here {number(change.other)}"
+    if not summary.n_scored:
+        return "no value here"
+    scored = view.scored(view.baseline)
+    if not np.isfinite(scored.values(metric)).any():
+        return f"no value in {view.labels[view.baseline.run_id]}"
+    return "not compared: of several k, 5 alone"
 
 
 def _change_text(change: MetricDifference) -> str:
@@ -283,7 +336,8 @@ def trend_section(view: View, summaries: Mapping[str, MetricSummary]) -> None:
         st.info("A trend needs two runs that measured this metric.")
         return
     baseline = next(
-        (point.mean for point, run in zip(points, view.sampled, strict=True) if run == view.baseline), None
+        (point.mean for point, run in zip(points, view.sampled, strict=True) if run == view.comparison_base),
+        None,
     )
     title = metric_title(metric)
     draw(plotly_figure(trend(points, title, baseline)), "trend", "The metric over runs with 95 % intervals")

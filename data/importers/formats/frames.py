@@ -10,6 +10,7 @@ from data.errors import InputError, ValidationError, ValidationErrors
 from data.importers.formats import native
 from data.importers.formats.ragas import OWN_COLUMNS, is_ragas
 from data.importers.formats.table import runs_of_table
+from data.importers.formats.tool_rows import brought_to_samples
 from data.importers.parsing.columns import plan_columns
 from data.importers.parsing.rows import Table
 from data.store.parsed_run import ParsedRun
@@ -52,6 +53,7 @@ def runs_from_frame(
     if native.is_native(table.columns) and not mapping:
         return [replace(base, format="native", records=native.records_of_native(table, errors))]
     ragas = is_ragas(table.columns)
+    table = table if ragas else brought_to_samples(table)
     plan = plan_columns(table, mapping or {}, name, metrics_after=OWN_COLUMNS if ragas else ())
     return runs_of_table(table, plan, replace(base, format="ragas" if ragas else "table"), errors)
 

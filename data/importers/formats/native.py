@@ -9,11 +9,13 @@ from datetime import UTC, datetime
 from itertools import chain, islice
 from typing import Any
 
+from data.declarations import declaration_fault
 from data.errors import ValidationErrors
 from data.importers.parsing.cells import CellError, is_blank, read_cell
-from data.importers.parsing.columns import guessed_fields
 from data.importers.parsing.documents import document_of
+from data.importers.parsing.field_names import guessed_fields
 from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.metric_names import metric_name
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, container, json_lines, open_table
 from data.store.parsed_run import ParsedRun, Record
@@ -23,13 +25,16 @@ __all__ = ["HEADER", "is_native", "read", "records_of_native"]
 
 HEADER = "ragtriage_run"
 SIGNS = FIELDS - {"question", "answer", "question_id", "prompt", "relevant", "history", "scores"}
-FACTS = {"name": str, "config": dict, "dataset": str, "dataset_version": str, "corpus_version": str}
+FACTS = {
+    **{"name": str, "config": dict, "dataset": str, "dataset_version": str, "corpus_version": str},
+    "metrics": dict,
+}
 FACTS_ACCEPTED = ", ".join([*FACTS, "created_at"])
 OWN_NAMES = {"row", "extra", HEADER}
 
 
 def is_native(columns: Iterable[str]) -> bool:
-    """Return whether these are native names, with no other name that reads as a missing field."""
+    """Return whether these are native names, with no other name that reads as a missing field or a metric."""
     names = set(columns)
     if HEADER in names:
         return True
@@ -37,7 +42,8 @@ def is_native(columns: Iterable[str]) -> bool:
         return False
     foreign = names - FIELDS - OWN_NAMES
     unmapped = guessed_fields(foreign) - names - {"run", "repeat"}
-    return not unmapped and bool(names & SIGNS or not foreign)
+    has_metric = any(metric_name(name)[1] for name in foreign)
+    return not unmapped and not has_metric and bool(names & SIGNS or not foreign)
 
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -52,8 +58,8 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
         return [_of_lines(islice(json_lines(source, errors), options.limit), base, errors)]
     if kind == "json" and isinstance(source.document(), dict):
         base = _with_facts(base, source.document().get("run"), "run", None, errors)
-    scored = open_table(source, errors, options.limit)
-    return [replace(base, records=records_of_native(scored, errors))]
+    table = open_table(source, errors, options.limit, rows=options.rows)
+    return [replace(base, records=records_of_native(table, errors), notes=table.notes)]
 
 
 def _of_lines(lines: Iterator[Record], base: ParsedRun, errors: ValidationErrors) -> ParsedRun:
@@ -95,10 +101,20 @@ def _with_facts(
             errors.add(line, f"{field}.{key}", f"found {type(value).__name__}", accepted)
         elif value is not None:
             values[key] = value
+    _check_declarations(values.get("metrics", {}), field, line, errors)
     has_name = bool(str(values.get("name", "")).strip())
     if not has_name:
         values.pop("name", None)
     return replace(base, **values, named_by_content=has_name)
+
+
+def _check_declarations(
+    metrics: Mapping[str, Any], field: str, line: int | None, errors: ValidationErrors
+) -> None:
+    for name, value in metrics.items():
+        fault = declaration_fault(name, value)
+        if fault is not None:
+            errors.add(line, f"{field}.metrics.{name[:60]}", *fault)
 
 
 def _moment(value: object, field: str, line: int | None, errors: ValidationErrors) -> datetime | None:
@@ -106,10 +122,10 @@ def _moment(value: object, field: str, line: int | None, errors: ValidationError
         return None
     try:
         moment = datetime.fromisoformat(str(value))
-    except ValueError:
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):  # the first hours of year 1 are in year 0 elsewhere
         errors.add(line, field, f"found {str(value)[:40]!r}", "a time as in 2026-01-31T12:00:00Z")
         return None
-    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def records_of_native(table: Table, errors: ValidationErrors) -> Iterator[Record]:
@@ -122,7 +138,7 @@ def records_of_native(table: Table, errors: ValidationErrors) -> Iterator[Record
             if record is not None:
                 yield line, record
         elif table.kind in {"parquet", "frame"}:
-            yield line, _from_columns(row)
+            yield line, _from_columns(row, table.kind)
         else:
             yield line, row
 
@@ -140,13 +156,16 @@ def _from_cells(row: Mapping[str, Any], line: int, errors: ValidationErrors) -> 
     return record if errors.total == before else None
 
 
-def _from_columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of columnar data as a record, without nulls and with keyed lists as objects."""
+def _from_columns(row: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return a row of columnar data as a record, without nulls and with keyed lists as objects.
+
+    A null score in Parquet may be one that the row never had; in rows from Python it is one that failed.
+    """
     record = {name: value for name, value in row.items() if not is_blank(value, blank_text=False)}
     record.pop("row", None)
     for name in ("scores", "tags"):
         if name in record:
-            record[name] = _keyed(record[name], "metric" if name == "scores" else "key")
+            record[name] = _keyed(record[name], "metric" if name == "scores" else "key", kind == "frame")
     for name in ("retrieved", "candidates"):
         if isinstance(record.get(name), list):
             record[name] = [document_of(item) for item in record[name]]
@@ -156,9 +175,9 @@ def _from_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**_parsed_extra(extra), **record}
 
 
-def _keyed(value: object, key: str) -> object:
+def _keyed(value: object, key: str, with_null: bool) -> object:
     if isinstance(value, dict):
-        return {name: entry for name, entry in value.items() if entry is not None}
+        return {name: entry for name, entry in value.items() if with_null or entry is not None}
     if not isinstance(value, list):
         return value
     entries: dict[str, Any] = {}

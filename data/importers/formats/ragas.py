@@ -33,7 +33,7 @@ def is_ragas(columns: Iterable[str]) -> bool:
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a Ragas table; a blank or NaN cell is a metric that failed."""
-    scored = open_table(source, errors, options.limit)
+    scored = open_table(source, errors, options.limit, rows=options.rows)
     plan = plan_columns(scored, options.mapping, source.name, metrics_after=OWN_COLUMNS)
     base = ParsedRun(source.stem, (), source.name, "ragas")
     return runs_of_table(scored, plan, base, errors)

@@ -51,13 +51,13 @@ def is_ragchecker(row: object) -> bool:
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a run of RAGChecker; its means over questions go to the configuration as reported means."""
-    table = open_table(source, errors, options.limit)
+    table = open_table(source, errors, options.limit, rows=options.rows)
     document = source.document() if table.kind == "json" else None
     config: dict[str, Any] = {}
-    notes: tuple[str, ...] = ()
+    notes = table.notes
     if isinstance(document, dict) and isinstance(document.get("metrics"), dict) and document["metrics"]:
         config["reported_means"] = document["metrics"]
-        notes = ("the file's own means (0-100) are kept in the configuration, not as scores",)
+        notes = (*notes, "the file's own means (0-100) are kept in the configuration, not as scores")
     records = _records(table.rows(), errors)
     return [ParsedRun(source.stem, records, source.name, "ragchecker", config=config, notes=notes)]
 

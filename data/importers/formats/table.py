@@ -9,8 +9,10 @@ from typing import Any
 
 from data.errors import ValidationErrors
 from data.importers.formats.qrels import read_qrels
-from data.importers.parsing.cells import CellError, is_blank, read_cell, read_score
-from data.importers.parsing.columns import Plan, plan_columns
+from data.importers.formats.tool_rows import brought_to_samples, has_spans
+from data.importers.parsing.cells import OBJECT_KEYS, CellError, is_blank, object_in, read_cell, read_score
+from data.importers.parsing.columns import NUMBER_FIELDS, Plan, plan_columns
+from data.importers.parsing.head_column import with_point
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.nested_ids import is_nested, nested_value
 from data.importers.parsing.options import Options
@@ -20,12 +22,18 @@ from data.store.sample_schema import FIELDS, document_id
 
 __all__ = ["read", "records_of", "runs_of_table"]
 
+DOCUMENT_KEYS = ("retrieved_contexts", "contexts", "context", "documents", "source_documents", "chunks")
 ROW_ACCEPTED = "an object with one value per column"
 
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read a table; a column with the pipeline or model splits it into one run each."""
-    table = open_table(source, errors, options.limit)
+    rows = open_table(source, errors, options.limit, rows=options.rows)
+    if has_spans(set(rows.columns)):
+        raise source.error(
+            "holds the spans of traces, several to a question", "a table with one row a sample"
+        )
+    table = brought_to_samples(rows)
     plan = plan_columns(table, options.mapping, source.name, gold_ids=_labelled_ids(options))
     base = ParsedRun(source.stem, (), source.name, "table")
     return runs_of_table(table, plan, base, errors)
@@ -42,7 +50,7 @@ def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationE
     Without a run column the rows are streamed into one run; with one they are kept in memory, grouped by run.
     """
     gold = _Gold.of(table, plan)
-    notes = (*base.notes, *plan.notes, *gold.notes)
+    notes = (*base.notes, *table.notes, *plan.notes, *gold.notes)
     base = replace(base, mapping=plan.shown, notes=notes)
     rows = _checked_rows(table.rows(), errors)
     column = plan.column("run")
@@ -133,7 +141,7 @@ class _Builder:
         record: dict[str, Any] = {}
         for column, value in row.items():
             try:
-                self._put(record, str(column), value)
+                self._put(record, str(column), value, line)
             except CellError as fault:
                 field = self._plan.fields.get(str(column), "")
                 shown = field if field == column or not field else f"{column} (as {field})"
@@ -145,9 +153,11 @@ class _Builder:
         self._number_repeat(record)
         return record if self._errors.total == before else None
 
-    def _put(self, record: dict[str, Any], column: str, value: object) -> None:
+    def _put(self, record: dict[str, Any], column: str, value: object, line: int) -> None:
         field = self._plan.fields.get(column, "")
         kind, _, key = field.partition(".")
+        if column in self._plan.decimal_commas and (kind == "scores" or field in NUMBER_FIELDS):
+            value = with_point(value)
         if kind == "scores" and key:
             scores = record.setdefault("scores", {})
             if isinstance(scores, dict):
@@ -161,6 +171,7 @@ class _Builder:
             record[f"{column} (column)" if column in FIELDS else column] = value
         else:
             self._put_field(record, field, column, value)
+            self._keep_object(record, field, column, value, line)
 
     def _put_field(self, record: dict[str, Any], field: str, column: str, value: object) -> None:
         parsed = read_cell(field, value)
@@ -169,12 +180,26 @@ class _Builder:
             parsed = parsed * factor
         if field in {"scores", "tags"} and isinstance(parsed, dict):
             record.setdefault(field, {}).update(parsed)
+            if field == "scores" and isinstance(value, list):  # with labels, annotators and the like
+                record[f"{column} (list)" if column in FIELDS else column] = value
             return
         record["latency_ms" if field == "latency_s" else field] = parsed
         if field == "reference_answer":
             others = read_cell("relevant_texts", value) if parsed != value else []
             if isinstance(others, list) and len(others) > 1:
                 record[f"{column} (all)"] = others
+
+    def _keep_object(self, record: dict[str, Any], field: str, column: str, value: object, line: int) -> None:
+        """Keep the rest of an object from which a question or an answer was read, and take its documents."""
+        fields = object_in(value) if field in OBJECT_KEYS else {}
+        if not any(key in fields for key in OBJECT_KEYS.get(field, ())):
+            return
+        self._errors.remark(f"{field} is read out of the objects in column {column!r}", line)
+        if len(fields) > 1:
+            record[f"{column} (object)"] = fields
+        documents = next((fields[name] for name in DOCUMENT_KEYS if isinstance(fields.get(name), list)), None)
+        if documents is not None and self._plan.column("retrieved") is None:
+            record.setdefault("retrieved", read_cell("retrieved", documents))
 
     def _join_documents(self, record: dict[str, Any], line: int) -> None:
         documents = record.get("retrieved")

@@ -6,7 +6,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -99,6 +99,8 @@ def _identifier(record: dict[str, Any] | None) -> str:
 ACCEPTED = "lines `question_id Q0 document_id rank score tag`"
 JSON_ACCEPTED = "{question id: {document id: score}}"
 COLUMNS = 6
+UNTOLD_TAGS = {"none", "null", "run", "runid", "run_id", "tag", "default", "std"}
+UNTOLD_NAMES = {"input", "output", "ranking", "result", "results", "run", "runs", "submission"}
 NO_TEXT = "the texts of the questions were not given: their ids stand for them (--queries FILE gives them)"
 
 
@@ -116,14 +118,17 @@ Lists = dict[str, list[_Hit]]
 
 
 def is_trec(lines: Sequence[str]) -> bool:
-    """Return whether lines look like a TREC run: six columns, with an integer rank and a numeric score."""
+    """Return whether lines look like a TREC run: six columns, with an integer rank and a numeric score.
+
+    The last of several lines may be cut: `read` then names it.
+    """
     rows = [line.split() for line in lines if line.strip()]
     return bool(rows) and all(
         len(row) == COLUMNS
         and row[3].removeprefix("-").isdecimal()
         and _number(row[4]) is not None
         and not row[0].startswith(("{", "["))
-        for row in rows
+        for row in rows[: max(1, len(rows) - 1)]
     )
 
 
@@ -150,22 +155,45 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     descending; the rank column is only checked.
     """
     runs: dict[str, Lists] = defaultdict(lambda: defaultdict(list))
-    count = 0
+    first_lines: dict[str, tuple[int, str]] = {}
+    questions: set[str] = set()
+    tag = ""
     for line, text in source.lines(errors):
         row = text.split()
         score = _number(row[4]) if len(row) == COLUMNS else None
         if score is None:
             errors.add(line, "", f"found {text.strip()[:60]!r}", ACCEPTED)
             continue
-        runs[row[5]][row[0]].append(_Hit(row[2], score, row[3], line))
-        count += 1
-        if options.limit is not None and count >= options.limit * 10:
+        questions.add(row[0])
+        if options.limit is not None and len(questions) > options.limit:
             break
+        first_lines.setdefault(row[5], (line, tag))
+        tag = row[5]
+        runs[tag][row[0]].append(_Hit(row[2], score, row[3], line))
+    _refuse_cut_tags(runs, first_lines, errors)
     errors.raise_if_any()
-    several = len(runs) > 1
-    return [
-        _parsed_run(source, options, tag if several else "", lists, "trec") for tag, lists in runs.items()
-    ]
+    if len(runs) == 1:
+        return [_parsed_run(source, options, _name(source, tag), lists, "trec") for lists in runs.values()]
+    several = [_parsed_run(source, options, name, lists, "trec") for name, lists in runs.items()]
+    return [replace(run, named_by_content=True) for run in several]
+
+
+def _refuse_cut_tags(
+    runs: Mapping[str, Lists], first_lines: Mapping[str, tuple[int, str]], errors: ValidationErrors
+) -> None:
+    """Report a tag on a single line that is the beginning of the tag on the line before it."""
+    for tag, (line, before) in first_lines.items():
+        is_only_line = sum(map(len, runs[tag].values())) == 1
+        if is_only_line and before != tag and before.startswith(tag):
+            what = f"the tag {tag!r} is cut short: the lines before have {before!r}; is the file whole?"
+            errors.add(line, "", what, ACCEPTED)
+
+
+def _name(source: InputFile, tag: str) -> str:
+    """Return the name of a file's only run: that of the file, or its tag where that says less (input.TAG)."""
+    name = source.stem
+    says_less = name.lower() in UNTOLD_NAMES or name.lower() == f"input.{tag}".lower()
+    return tag if says_less and tag.lower() not in UNTOLD_TAGS else name
 
 
 def read_json(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -180,7 +208,7 @@ def read_json(source: InputFile, options: Options, errors: ValidationErrors) -> 
             errors.add(line, f"{question}.{invalid[0]}", f"found {scores[invalid[0]]}", "a finite score")
         lists[str(question)] = [_Hit(str(name), float(score), "", line) for name, score in scores.items()]
     errors.raise_if_any()
-    return [_parsed_run(source, options, "", lists, "scores_json")]
+    return [_parsed_run(source, options, source.stem, lists, "scores_json")]
 
 
 def _number(text: str) -> float | None:
@@ -191,18 +219,17 @@ def _number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _parsed_run(source: InputFile, options: Options, tag: str, lists: Lists, file_format: str) -> ParsedRun:
+def _parsed_run(source: InputFile, options: Options, name: str, lists: Lists, file_format: str) -> ParsedRun:
     ordered = {question: _ordered(hits) for question, hits in lists.items()}
     queries = read_queries(options.queries) if options.queries else {}
     document_ids = {hit.document for hits in ordered.values() for hit in hits}
     texts = read_texts(options.corpus, document_ids) if options.corpus else {}
     records = list(_records(ordered, queries, texts))
     return ParsedRun(
-        name=tag or source.stem,
+        name=name,
         records=records[: options.limit],
         file=source.name,
         format=file_format,
-        named_by_content=bool(tag),
         notes=tuple(_notes(ordered, queries, texts, options)),
     )
 
@@ -236,7 +263,9 @@ def _notes(
 ) -> Iterator[str]:
     if options.queries is None:
         yield NO_TEXT
-    elif unknown := sum(question not in queries for question in ordered):
+    elif (lacking := len(queries.keys() - ordered.keys())) and options.limit is None:
+        yield f"questions of {options.queries.name} without results: {lacking:,} of {len(queries):,}"
+    if options.queries is not None and (unknown := sum(question not in queries for question in ordered)):
         yield f"questions whose text is not in {options.queries.name}: {unknown:,}; their ids stand for them"
     if options.corpus is not None:
         missing = sum(hit.document not in texts for hits in ordered.values() for hit in hits)
@@ -251,6 +280,11 @@ def _notes(
 
 
 def _disagrees(hits: Sequence[_Hit]) -> bool:
-    """Return whether the ranks do not ascend in the order of the scores, from whatever first rank."""
+    """Return whether the ranks do not ascend in the order of the scores, from whatever first rank.
+
+    A rank that is no integer disagrees: trec_eval ignores the column, and so are its values here.
+    """
+    if not all(hit.rank.removeprefix("-").isdecimal() for hit in hits if hit.rank):
+        return True
     ranks = [int(hit.rank) for hit in hits if hit.rank]
     return any(later <= earlier for earlier, later in pairwise(ranks))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -41,12 +42,12 @@ def _metric(column: str) -> str:
 
 def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run per version, without records."""
-    rows = [(line, row) for line, row in open_table(source, errors, options.limit).rows()]
-    tables = [(line, _lowered(row)) for line, row in rows if isinstance(row, Mapping)]
+    table = open_table(source, errors, options.limit, rows=options.rows)
+    tables = [(line, _lowered(row)) for line, row in table.rows() if isinstance(row, Mapping)]
     scale = _usual_scale(tables)
     runs = [run for line, row in tables for run in _parsed_run(source, line, row, scale, errors)]
     errors.raise_if_any()
-    return runs
+    return [replace(run, notes=(*table.notes, *run.notes)) for run in runs]
 
 
 def _lowered(row: Mapping[Any, Any]) -> dict[str, Any]:

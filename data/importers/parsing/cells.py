@@ -7,18 +7,22 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from decimal import Decimal
+from statistics import fmean
 from typing import Any
 
 from data.importers.parsing.documents import documents_of
 from data.importers.parsing.literals import LiteralError, read_literal
+from data.importers.parsing.metric_names import metric_name
+from data.store.sample_models import answer_text, as_json
 from data.store.sample_schema import FIELDS
 
-__all__ = ["PSEUDO_FIELDS", "CellError", "is_blank", "read_cell", "read_score"]
+__all__ = ["OBJECT_KEYS", "PSEUDO_FIELDS", "CellError", "is_blank", "object_in", "read_cell", "read_score"]
 
 LIST_ACCEPTED = "a JSON list or a Python list"
 PSEUDO_FIELDS = ("run", "retrieved_ids", "retrieved_scores", "relevant_texts", "latency_s")
 FAILED_WORDS = {"", "nan", "null", "none", "n/a", "na", "-"}
-FLAGS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
+VERDICTS = {"true": True, "false": False, "yes": True, "no": False}
+FLAGS = {**VERDICTS, "1": True, "0": False}
 ANSWERABLE = {
     "yes": "yes",
     "true": "yes",
@@ -31,6 +35,13 @@ ANSWERABLE = {
     "0": "no",
     "unanswerable": "no",
     "conversational": "conversational",
+}
+QUESTION_KEYS = ("question", "query", "user_input", "input", "prompt", "text")
+ANSWER_KEYS = ("answer", "response", "output", "result", "content", "text")
+OBJECT_KEYS = {  # field -> keys under which tools keep its text, where a cell is an object
+    "question": QUESTION_KEYS,
+    "answer": ANSWER_KEYS,
+    "reference_answer": ("reference_answer", "reference", "expected_output", "expected", *ANSWER_KEYS[:3]),
 }
 ROLES = {"human": "user", "ai": "assistant"}
 
@@ -54,19 +65,35 @@ def is_blank(value: object, *, blank_text: bool) -> bool:
 
 
 def read_score(value: object) -> object:
-    """Return a metric cell as a number, or NaN if it is blank or marks a failure.
+    """Return a metric cell as a number or a truth value, or NaN if it is blank or marks a failure.
+
+    Of several values it is the mean.
 
     Raises:
         CellError: it is neither.
     """
+    if isinstance(value, list | tuple) or (isinstance(value, str) and value.lstrip().startswith("[")):
+        return _mean(value)
     if value is None or (isinstance(value, str) and value.strip().lower() in FAILED_WORDS):
         return math.nan
     if isinstance(value, dict):
         return value
+    if isinstance(value, str) and value.strip().lower() in VERDICTS:
+        return VERDICTS[value.strip().lower()]
     number = _number(value)
     if isinstance(number, bool | int | float):
         return number
     raise CellError(f"found {_shown(value)}", "a number, or nothing if the metric failed")
+
+
+def _mean(value: object) -> float:
+    """Return the mean of a list of scores, as tools write it where several evaluators scored one sample."""
+    items = parse_structure(value)
+    listed = items if isinstance(items, list | tuple) else [items]
+    numbers = [_number(item) for item in listed if item is not None]
+    if not all(isinstance(number, int | float) for number in numbers):
+        raise CellError(f"found {_shown(value)}", "numbers, or nothing if the metric failed")
+    return fmean(map(float, numbers)) if numbers else math.nan  # type: ignore[arg-type]  # checked above
 
 
 def read_cell(field: str, value: object) -> object:
@@ -75,8 +102,21 @@ def read_cell(field: str, value: object) -> object:
     Raises:
         CellError: text that should be a list, an object or a label is not.
     """
+    if field in OBJECT_KEYS and (fields := object_in(value)):
+        value = next((fields[key] for key in OBJECT_KEYS[field] if key in fields), value)
     read = READERS.get(field)
     return value if read is None else read(value)
+
+
+def object_in(value: object) -> dict[str, Any]:
+    """Return the object that a cell is or that its text reads as; an empty one where it is none."""
+    if isinstance(value, str) and not value.lstrip().startswith("{"):
+        return {}
+    try:
+        fields = parse_structure(value)
+    except CellError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
 
 
 def _shown(value: object) -> str:
@@ -106,6 +146,12 @@ def _text(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
     return str(value)
+
+
+def _type(value: object) -> object:
+    """Return the type of a question; several of them in a list are one."""
+    names = parse_structure(value) if isinstance(value, list | str) else value
+    return ", ".join(map(str, names)) if isinstance(names, list) else _text(names)
 
 
 def _identifier(value: object) -> object:
@@ -145,6 +191,67 @@ def _structured(value: object) -> object:
     return structure
 
 
+def _tags(value: object) -> object:
+    """Return tags as an object; each item of a plain list is a tag of its own, `tag_<item>`."""
+    tags = _structured(value)
+    if isinstance(tags, list | tuple):
+        tags = dict(_tag(item) for item in tags if item is not None)
+    if not isinstance(tags, dict):
+        return tags
+    return {key: as_json(item) if isinstance(item, list | dict) else item for key, item in tags.items()}
+
+
+def _tag(item: object) -> tuple[str, object]:
+    if isinstance(item, dict) and "key" in item and "value" in item:
+        return str(item["key"]), item["value"]
+    name = item.get("name") if isinstance(item, dict) else item
+    if isinstance(name, str | int) and str(name).strip():
+        return f"tag_{name}", True
+    raise CellError(f"holds {_shown(item)}", "texts, or objects with `key` and `value`")
+
+
+def _scores(value: object) -> object:
+    """Return scores as an object; in a list, each item is an object with a name and a value.
+
+    Of several items with one name, as of two annotators, the value is the mean of those that are numbers.
+    """
+    scores = _structured(value)
+    if not isinstance(scores, list | tuple):
+        return scores
+    by_name: dict[str, list[dict[str, Any]]] = {}
+    for score in map(_score, scores):
+        if score is not None:
+            by_name.setdefault(score[0], []).append(score[1])
+    return {name: same[0] if len(same) == 1 else _averaged(same) for name, same in by_name.items()}
+
+
+def _averaged(scores: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return several scores of one name as one, with the reason of the first that was given."""
+    values = [float(score["value"]) for score in scores if isinstance(score["value"], int | float)]
+    numbers = [value for value in values if not math.isnan(value)]
+    reasons = (score["reason"] for score in scores if score["reason"])
+    return {"value": fmean(numbers) if numbers else math.nan, "reason": next(reasons, None)}
+
+
+def _score(item: object) -> tuple[str, dict[str, Any]] | None:
+    """Return the name and the value of a score; None where it is a label or a comment alone."""
+    name = (
+        next((item[key] for key in ("name", "metric") if key in item), None)
+        if isinstance(item, dict)
+        else None
+    )
+    if not isinstance(item, dict) or not isinstance(name, str):
+        raise CellError(f"holds {_shown(item)}", "objects with `name` and `value`")
+    number = next((item[key] for key in ("value", "score") if item.get(key) is not None), None)
+    reason = next((item[key] for key in ("error", "reason", "explanation", "comment") if item.get(key)), None)
+    if number is None and not item.get("error") and (item.get("label") or item.get("stringValue")):
+        return None
+    try:
+        return metric_name(name)[0], {"value": read_score(number), "reason": reason}
+    except CellError:  # a category
+        return None
+
+
 def _documents(value: object) -> object:
     try:
         return documents_of(parse_structure(value))
@@ -174,8 +281,8 @@ def _reference(value: object) -> object:
         except CellError:
             return value
     if isinstance(answers, list | tuple):
-        return next((answer for answer in answers if answer not in (None, "")), None)
-    return None if answers == "" else _text(answers)
+        return answer_text(next(([answer] for answer in answers if answer not in (None, "")), None))
+    return None if answers == "" else answer_text(answers)
 
 
 def _answerable(value: object) -> object:
@@ -211,7 +318,7 @@ def _question(value: object) -> object:
 
 STRUCTURED = (
     *("relevant_spans", "claims", "reference_claims", "used", "citations"),
-    *("human", "checks", "scores", "tags"),
+    *("human", "checks"),
 )
 NUMBERS = (
     *("repeat", "latency_ms", "latency_s", "retrieval_ms", "input_tokens", "output_tokens"),
@@ -220,11 +327,15 @@ NUMBERS = (
 READERS: dict[str, Callable[[object], Any]] = {
     **dict.fromkeys(STRUCTURED, _structured),
     **dict.fromkeys(NUMBERS, _number),
-    **dict.fromkeys(("answer", "search_query", "query_type", "prompt"), _text),
+    **dict.fromkeys(("search_query", "prompt"), _text),
     **dict.fromkeys(("question_id", "conversation_id"), _identifier),
     **dict.fromkeys(("retrieved", "candidates"), _documents),
     **dict.fromkeys(("retrieved_ids", "retrieved_scores", "relevant_texts"), _listed),
+    "answer": answer_text,
+    "query_type": _type,
     "relevant": _relevant,
+    "scores": _scores,
+    "tags": _tags,
     "question": _question,
     "reference_answer": _reference,
     "answerable": _answerable,

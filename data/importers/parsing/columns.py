@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cache
-from math import isfinite
-from pathlib import Path
 from statistics import median
 
 from data.errors import InputError, ValidationError
-from data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell, read_score
+from data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell
+from data.importers.parsing.field_names import synonyms
+from data.importers.parsing.head_column import HeadColumn, questions_about
 from data.importers.parsing.metric_names import metric_name, plain_name
 from data.importers.parsing.nested_ids import NestedIds, gold_ids_of, is_nested, nested_ids
 from data.importers.parsing.rows import Table
@@ -19,9 +17,9 @@ from data.store.parsed_run import MappedColumn
 from data.store.sample_schema import FIELDS
 
 __all__ = [
+    "NUMBER_FIELDS",
     "Plan",
     "check_overrides",
-    "guessed_fields",
     "is_prefixed",
     "plan_columns",
 ]
@@ -69,7 +67,15 @@ SECONDS_UP_TO = 300  # a larger median must be milliseconds: nobody waits five m
 TEXT_FIELDS = {"question", "answer", "reference_answer", "search_query", "prompt", "query_type"}
 LIST_FIELDS = {"retrieved", "candidates", "history", "relevant", "relevant_texts", "retrieved_ids"}
 NUMBER_FIELDS = {
-    *("latency_ms", "retrieval_ms", "input_tokens", "output_tokens", "cost_usd", "peak_memory_mb"),
+    *(
+        "latency_ms",
+        "latency_s",
+        "retrieval_ms",
+        "input_tokens",
+        "output_tokens",
+        "cost_usd",
+        "peak_memory_mb",
+    ),
 }
 
 
@@ -83,6 +89,7 @@ class Plan:
         factors: column -> factor for its numbers, e.g. 1000 for seconds.
         blank_text: whether empty text means null in this container format.
         notes: assumptions, for the reader.
+        decimal_commas: columns whose numbers are written as in 0,85.
     """
 
     fields: Mapping[str, str]
@@ -90,37 +97,11 @@ class Plan:
     factors: Mapping[str, float]
     blank_text: bool
     notes: tuple[str, ...]
+    decimal_commas: frozenset[str] = frozenset()
 
     def column(self, field: str) -> str | None:
         """Return the column of a field, or None."""
         return next((column for column, target in self.fields.items() if target == field), None)
-
-
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    values: tuple[object, ...]  # of the head rows, without blanks
-    rows: int
-
-    @property
-    def distinct(self) -> int:
-        return len({repr(value) for value in self.values})
-
-    def share(self, fits: Callable[[object], bool]) -> float:
-        return sum(map(fits, self.values)) / len(self.values) if self.values else 0.0
-
-
-@cache
-def _synonyms() -> dict[str, list[str]]:
-    text = Path(__file__).with_name("columns.json").read_text(encoding="utf-8")
-    synonyms: dict[str, list[str]] = json.loads(text)
-    return {**synonyms, **{field: [field] for field in FIELDS if field not in synonyms}}
-
-
-def guessed_fields(columns: Iterable[str]) -> set[str]:
-    """Return the fields that these column names are common names for."""
-    plain = {plain_name(column) for column in columns}
-    return {field for field, names in _synonyms().items() if plain & set(names)}
 
 
 def plan_columns(
@@ -154,6 +135,9 @@ def plan_columns(
     ordered = {name: fields[name] for name in table.columns}
     _require_question(ordered, file)
     factors, notes = _units(columns, ordered)
+    guessed = {name: field for name, field in ordered.items() if name not in overrides}
+    notes += questions_about(columns, guessed)
+    commas = {column.name for column in columns if column.has_decimal_commas}
     shown = [MappedColumn(column.name, ordered[column.name], _example(column.values)) for column in columns]
     nested = _nested_ids(table, ordered, gold_ids)
     paths = {path: "retrieved_ids" if path == nested.chosen else "" for path in nested.examples}
@@ -162,9 +146,8 @@ def plan_columns(
         MappedColumn(path, field, _example((nested.examples.get(path, ""),))) for path, field in paths.items()
     ]
     asked = () if any(map(is_nested, overrides)) else nested.notes
-    return Plan(
-        {**ordered, **paths}, tuple(shown), factors, blank_text, (*notes, *asked, *_left_over(ordered))
-    )
+    all_notes = (*notes, *asked, *_left_over(ordered))
+    return Plan({**ordered, **paths}, tuple(shown), factors, blank_text, all_notes, frozenset(commas))
 
 
 def _nested_ids(table: Table, fields: Mapping[str, str], gold_ids: Collection[str]) -> NestedIds:
@@ -180,24 +163,24 @@ def _require_question(fields: Mapping[str, str], file: str) -> None:
     if "question" in fields.values():
         return
     what = f"no column reads as the question (columns: {', '.join(map(repr, fields)) or 'none'})"
-    names = ", ".join(_synonyms()["question"])
+    names = ", ".join(synonyms()["question"])
     raise InputError(
         [ValidationError(file, None, "question", what, f"one of {names}; or a mapping of a column to it")]
     )
 
 
-def _head_column(table: Table, name: str, blank_text: bool) -> _Column:
+def _head_column(table: Table, name: str, blank_text: bool) -> HeadColumn:
     rows = [row for _, row in table.head if isinstance(row, dict)]
     cells = [row.get(name) for row in rows]
-    return _Column(
+    return HeadColumn(
         name, tuple(cell for cell in cells if not is_blank(cell, blank_text=blank_text)), len(rows)
     )
 
 
-def _guess_fields(columns: list[_Column], fields: dict[str, str]) -> None:
+def _guess_fields(columns: list[HeadColumn], fields: dict[str, str]) -> None:
     by_plain = {plain_name(column.name): column for column in reversed(columns)}
     exact = {column.name: column for column in columns}
-    for field, names in _synonyms().items():
+    for field, names in synonyms().items():
         if field in fields.values():
             continue
         for name in names:
@@ -212,13 +195,17 @@ def _guess_fields(columns: list[_Column], fields: dict[str, str]) -> None:
     _distrust_row_numbers(exact, fields)
 
 
-def _fits(column: _Column, field: str) -> bool:
+def _fits(column: HeadColumn, field: str) -> bool:
     if not column.values:
         return field in FIELDS and column.name == field
     if field == "run":
         texts = column.share(lambda value: isinstance(value, str | int) and len(str(value)) <= MAX_TAG_LENGTH)
         few = column.distinct <= max(1, min(MAX_RUNS, column.rows // 2))
         return texts == 1.0 and few
+    if field in NUMBER_FIELDS:
+        return column.numeric >= 0.5
+    if field == "scores" and plain_name(column.name) != field:  # as lists of {name, score} alone
+        return column.share(lambda value: isinstance(value, list) and _reads_as(field, value)) == 1.0
     return column.share(lambda value: _reads_as(field, value)) >= 0.5
 
 
@@ -229,8 +216,6 @@ def _reads_as(field: str, value: object) -> bool:
         return False
     if field in TEXT_FIELDS:
         return isinstance(parsed, str) or (field == "question" and isinstance(parsed, list))
-    if field in NUMBER_FIELDS:
-        return isinstance(parsed, int | float) and not isinstance(parsed, bool)
     if field in LIST_FIELDS:
         return isinstance(parsed, list)
     if field == "repeat":
@@ -238,7 +223,7 @@ def _reads_as(field: str, value: object) -> bool:
     return isinstance(parsed, bool) if field == "refused" else parsed is not None
 
 
-def _distrust_row_numbers(columns: Mapping[str, _Column], fields: dict[str, str]) -> None:
+def _distrust_row_numbers(columns: Mapping[str, HeadColumn], fields: dict[str, str]) -> None:
     """Unmap an id that differs on every row though questions recur: it numbers rows, not questions."""
     names = {field: column for column, field in fields.items()}
     identifier, question = columns.get(names.get("question_id", "")), columns.get(names.get("question", ""))
@@ -248,16 +233,17 @@ def _distrust_row_numbers(columns: Mapping[str, _Column], fields: dict[str, str]
         fields[identifier.name] = ""
 
 
-def _guess_metrics(columns: list[_Column], fields: dict[str, str], own: Collection[str]) -> None:
+def _guess_metrics(columns: list[HeadColumn], fields: dict[str, str], own: Collection[str]) -> None:
     last = max((i for i, column in enumerate(columns) if column.name in own), default=len(columns))
     for position, column in enumerate(columns):
         if column.name in fields:
             continue
         key, is_known = metric_name(column.name)
-        numbers = column.share(_is_score) == 1.0
-        mostly = column.share(_is_score) >= 0.5 or not column.values  # other cells are reported as errors
+        numbers = column.numeric == 1.0 or column.is_flags
+        mostly = column.numeric >= 0.5 or numbers or not column.values  # other cells are reported as errors
         after = position > last and (numbers or not column.values)
-        if (is_known and mostly) or after or (numbers and _is_share(column)):
+        is_share = column.numeric == 1.0 and column.is_share
+        if (is_known and mostly) or after or is_share or column.is_verdict:
             taken = set(fields.values())
             repeat = next(n for n in range(1, len(columns) + 2) if _numbered(key, n) not in taken)
             fields[column.name] = _numbered(key, repeat)
@@ -267,31 +253,7 @@ def _numbered(key: str, repeat: int) -> str:
     return f"scores.{key}" if repeat == 1 else f"scores.{key}_{repeat}"
 
 
-def _number(value: object) -> float | None:
-    """Return a cell as a number: NaN if it marks a failure, None if it is no number."""
-    try:
-        score = read_score(value)
-    except CellError:
-        return None
-    return float(score) if isinstance(score, int | float) and not isinstance(value, bool) else None
-
-
-def _is_score(value: object) -> bool:
-    return _number(value) is not None
-
-
-def _is_share(column: _Column) -> bool:
-    """Return whether the numbers are in [0, 1] and not all whole, as those of a metric are."""
-    numbers = _finite_numbers(column)
-    return all(0 <= number <= 1 for number in numbers) and not all(n.is_integer() for n in numbers)
-
-
-def _finite_numbers(column: _Column) -> list[float]:
-    numbers = [_number(value) for value in column.values]
-    return [number for number in numbers if number is not None and isfinite(number)]
-
-
-def _is_tag(column: _Column) -> bool:
+def _is_tag(column: HeadColumn) -> bool:
     numbers_rows = 2 < column.distinct == len(column.values)
     if not column.values or numbers_rows or column.distinct > MAX_TAG_VALUES:
         return False
@@ -301,14 +263,14 @@ def _is_tag(column: _Column) -> bool:
     )
 
 
-def _units(columns: list[_Column], fields: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
+def _units(columns: list[HeadColumn], fields: Mapping[str, str]) -> tuple[dict[str, float], list[str]]:
     factors: dict[str, float] = {}
     notes: list[str] = []
     for column in columns:
         field = fields[column.name]
         if field == "latency_s":
             factors[column.name] = 1000.0
-        numbers = _finite_numbers(column)
+        numbers = column.finite
         if field not in {"latency_ms", "retrieval_ms"} or column.name == field or not numbers:
             continue
         typical = median(numbers)
@@ -330,7 +292,7 @@ def _left_over(fields: Mapping[str, str]) -> list[str]:
         others = [
             column
             for column, target in fields.items()
-            if target != field and not _is_field(target) and plain_name(column) in _synonyms()[field]
+            if target != field and not _is_field(target) and plain_name(column) in synonyms()[field]
         ]
         if others and field in filled:
             names = ", ".join(repr(column) for column in others)

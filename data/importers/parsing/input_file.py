@@ -6,17 +6,22 @@ import codecs
 import io
 import json
 import stat
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from data.errors import InputError, ValidationError, ValidationErrors
+from data.importers.parsing.limits import LIFT, Limits, parsed_bytes, usual_limits
 from data.importers.parsing.streams import TEXT_ACCEPTED, DecompressedStream, TranscodedStream
 
-__all__ = ["InputFile", "Limits", "decoded_line", "json_fault"]
+__all__ = ["InputFile", "decoded_line", "json_fault", "read_json", "remark_repeated"]
 
 UNREAD = object()
+ENDINGS = {
+    *(".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".tab", ".tsv", ".txt"),
+    *(".dat", ".out", ".res", ".run", ".trec"),
+}
 HEAD_BYTES = 1 << 20
 GZIP_MAGIC = b"\x1f\x8b"
 UNREADABLE = {
@@ -31,21 +36,6 @@ UNREADABLE = {
 WIDE_BOMS = {codecs.BOM_UTF32_LE: "utf-32", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Size limits beyond which a file is refused.
-
-    Attributes:
-        line_bytes: longest line of a line-based format.
-        document_bytes: largest file that has to be read as a whole (a JSON document, a gzipped Parquet file).
-        unpacked_bytes: largest size of a decompressed file.
-    """
-
-    line_bytes: int = 64 << 20
-    document_bytes: int = 1 << 30
-    unpacked_bytes: int = 8 << 30
-
-
 class InputFile:
     """An input file. Nothing is read until needed; `open` returns its bytes decompressed and in UTF-8."""
 
@@ -58,10 +48,11 @@ class InputFile:
         limits: Limits | None = None,
     ) -> None:
         self.name = name
-        self.limits = limits or Limits()
+        self.limits = limits or usual_limits()
         self._path = path
         self._content = content
         self._document: Any = UNREAD
+        self._repeated: Counter[str] = Counter()
 
     @classmethod
     def from_path(cls, path: str | Path, limits: Limits | None = None) -> InputFile:
@@ -87,7 +78,8 @@ class InputFile:
     def stem(self) -> str:
         """File name without folders and endings: the name of a run that has none of its own."""
         name = Path(self.name.replace("\\", "/")).name.removesuffix(".gz")
-        return Path(name).stem or name or "run"
+        path = Path(name)
+        return (path.stem if path.suffix.lower() in ENDINGS else name) or "run"
 
     @property
     def ending(self) -> str:
@@ -134,7 +126,7 @@ class InputFile:
         if len(content) > limit:
             raise self.error(
                 f"is larger than {limit:,} bytes, the most that is read as a whole",
-                "JSONL or Parquet, which are read piece by piece",
+                f"JSONL or Parquet, which are read piece by piece{LIFT}",
             )
         return content
 
@@ -156,22 +148,34 @@ class InputFile:
             self._document = self._parsed(self.whole())
         return self._document
 
+    def remark_repeated_keys(self, errors: ValidationErrors) -> None:
+        """Tell the keys that stand more than once in an object of the document, if it was read as one."""
+        for key, times in self._repeated.items():
+            remark_repeated(key, errors, times=times)
+
     def lines(self, errors: ValidationErrors) -> Iterator[tuple[int, str]]:
         """Yield the non-blank lines with their 1-based numbers; lines that are not text are only reported."""
         with self.open() as stream:
             for number, line in _bounded_lines(stream, self.limits.line_bytes):
                 if line is None:
                     limit = f"{self.limits.line_bytes:,} bytes"
-                    errors.add(number, "", f"is longer than {limit}", f"lines of at most {limit}")
+                    errors.add(number, "", f"is longer than {limit}", f"lines of at most {limit}{LIFT}")
                     continue
+                if number > self.limits.lines:
+                    limit = f"{self.limits.lines:,} lines"
+                    raise self.error(f"has more than {limit}", f"at most {limit}{LIFT}")
                 text = decoded_line(line, number, errors)
                 if text is not None and not text.isspace():
                     yield number, text
 
     def _parsed(self, content: bytes) -> Any:
         accepted = "one JSON document, or JSONL: one JSON object per line"
+        needed, limit = parsed_bytes(content), self.limits.parsed_bytes
+        if needed > limit:
+            what = f"is a document of many small values, which takes about {needed >> 20:,} MB of memory"
+            raise self.error(what, f"at most {limit >> 20:,} MB, or JSONL, which is read line by line{LIFT}")
         try:
-            return json.loads(content.decode("utf-8"))
+            return read_json(content.decode("utf-8"), self._repeated)
         except UnicodeDecodeError as error:
             line = content.count(b"\n", 0, error.start) + 1
             what = f"byte {error.start + 1} of the file (0x{content[error.start]:02x}) is not UTF-8"
@@ -213,6 +217,31 @@ class InputFile:
         if magic.startswith(codecs.BOM_UTF8):
             stream.read(len(codecs.BOM_UTF8))
         return stream
+
+
+def read_json(text: str, repeated: Counter[str]) -> Any:
+    """Return the value of a JSON text; keys that stand more than once in an object are counted.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+
+    def fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            names = Counter(name for name, _ in pairs)
+            repeated.update(name for name, times in names.items() if times > 1)
+        return values
+
+    return json.loads(text, object_pairs_hook=fields)
+
+
+def remark_repeated(key: str, errors: ValidationErrors, line: int | None = None, times: int = 1) -> None:
+    """Tell that a key stands more than once in an object."""
+    errors.remark(
+        f"the key {key[:60]!r} stands more than once in one object: the last value is read", line, times
+    )
 
 
 def json_fault(error: Exception) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from data.declarations import Declaration
 from data.importers.parsing.input_file import InputFile
 
 __all__ = ["Options"]
@@ -18,11 +19,14 @@ class Options:
     Attributes:
         format: key of an importer, or "auto" to detect it from the content.
         mapping: column of the file -> field of the sample (see parsing.columns); "" keeps it as extra.
+        rows: name of the list of rows to read in a JSON document that holds several.
         name: name of the run; with several runs in the file, a prefix of their own names.
         config: pipeline configuration to record on top of the file's own.
         qrels: relevance labels, joined by question id.
         queries: texts of the questions, for runs that have only their ids.
         corpus: texts of the documents, likewise.
+        metrics: what is declared of imported metrics, by name.
+        all_topics: whether judged questions without results count as empty lists, as for trec_eval -c.
         dataset: name of the question set.
         dataset_version: its version.
         corpus_version: version of the documents.
@@ -31,11 +35,14 @@ class Options:
 
     format: str = "auto"
     mapping: Mapping[str, str] = field(default_factory=dict)
+    rows: str = ""
     name: str | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     qrels: InputFile | None = None
     queries: InputFile | None = None
     corpus: InputFile | None = None
+    metrics: Mapping[str, Declaration] = field(default_factory=dict)
+    all_topics: bool = False
     dataset: str = ""
     dataset_version: str = ""
     corpus_version: str = ""

@@ -5,24 +5,26 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.errors import ValidationErrors
-from data.importers.parsing.input_file import InputFile, decoded_line, json_fault
+from data.importers.parsing.input_file import InputFile, decoded_line, json_fault, read_json, remark_repeated
+from data.importers.parsing.json_rows import HEAD_ROWS, rows_of_document
+from data.importers.parsing.limits import HEAD_BYTES, LIFT
 from data.store.parsed_run import Record
 
-__all__ = ["HEAD_ROWS", "Table", "container", "document_rows", "open_table"]
+__all__ = ["Table", "container", "json_lines", "open_table"]
 
-HEAD_ROWS = 200
+BATCH_BYTES = 256 << 20
 PARQUET_MAGIC = b"PAR1"
 DELIMITERS = (",", "\t", ";", "|")
-LIST_KEYS = ("samples", "results", "records", "rows", "data", "examples", "questions", "items")
 OBJECT_PER_LINE = "one JSON object per line"
 
 
@@ -35,27 +37,52 @@ class Table:
         columns: names in the first HEAD_ROWS rows, in order of appearance.
         head: those first rows, each (line, row); a row may be anything but an object too.
         rest: the rows after them.
+        notes: what was assumed to get the rows.
     """
 
     kind: str
     columns: tuple[str, ...]
     head: tuple[Record, ...]
     rest: Iterator[Record]
+    notes: tuple[str, ...] = ()
 
     def rows(self) -> Iterator[Record]:
         """Return all rows."""
         return chain(self.head, self.rest)
 
     @classmethod
-    def of(cls, kind: str, records: Iterable[Record], columns: Iterable[str] = ()) -> Table:
+    def of(
+        cls, kind: str, records: Iterable[Record], columns: Iterable[str] = (), notes: tuple[str, ...] = ()
+    ) -> Table:
         """Return a table of a stream of rows, with the column names of its head."""
         stream = iter(records)
-        head = tuple(islice(stream, HEAD_ROWS))
+        head = tuple(_head_of(stream))
         names = dict.fromkeys(columns)
         for _, row in head:
             if isinstance(row, dict):
                 names.update(dict.fromkeys(str(key) for key in row))
-        return cls(kind, tuple(names), head, stream)
+        return cls(kind, tuple(names), head, stream, notes)
+
+
+def _head_of(stream: Iterator[Record]) -> Iterator[Record]:
+    """Take the first rows, fewer where they are large."""
+    size = 0
+    for record in islice(stream, HEAD_ROWS):
+        yield record
+        size += _size(record[1])
+        if size > HEAD_BYTES:
+            return
+
+
+def _size(value: object) -> int:
+    """Return about how many bytes a value takes in memory."""
+    size, values = 0, [value]
+    while values:
+        value = values.pop()
+        size += 50 + (len(value) if isinstance(value, str) else 0)
+        if isinstance(value, list | dict):
+            values.extend(value.values() if isinstance(value, dict) else value)
+    return size
 
 
 def container(source: InputFile) -> str:
@@ -90,9 +117,20 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def open_table(source: InputFile, errors: ValidationErrors, limit: int | None = None) -> Table:
-    """Open a file as a table; rows that cannot be read are added to `errors` as the rows are consumed."""
+def open_table(
+    source: InputFile, errors: ValidationErrors, limit: int | None = None, *, rows: str = ""
+) -> Table:
+    """Open a file as a table; rows that cannot be read are added to `errors` as the rows are consumed.
+
+    Args:
+        source: the file.
+        errors: collector of the errors.
+        limit: number of rows to read; None for all.
+        rows: name of the list of rows to read in a JSON document that holds several.
+    """
     kind = container(source)
+    if rows and kind != "json":
+        raise source.error(f"is {kind}, which holds no lists of rows to choose from", "JSON with --rows NAME")
     if kind == "parquet":
         columns, records = _parquet(source)
         return Table.of(kind, islice(records, limit), columns)
@@ -100,51 +138,23 @@ def open_table(source: InputFile, errors: ValidationErrors, limit: int | None = 
         header, records = _delimited(source, errors)
         return Table.of(kind, islice(records, limit), header)
     if kind == "json":
-        return Table.of(kind, islice(document_rows(source), limit))
+        found = rows_of_document(source, rows)
+        return Table.of(kind, islice(enumerate(found.rows, start=1), limit), notes=found.notes)
     return Table.of(kind, islice(json_lines(source, errors), limit))
 
 
 def json_lines(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
     """Yield the value on each line; lines that are not JSON are reported and skipped."""
+    repeated: Counter[str] = Counter()
     for number, text in source.lines(errors):
         try:
-            yield number, json.loads(text)
+            yield number, read_json(text, repeated)
         except (ValueError, RecursionError) as error:
             errors.add(number, "", f"is not JSON: {json_fault(error)}", OBJECT_PER_LINE)
-
-
-def document_rows(source: InputFile) -> Iterator[Record]:
-    """Yield the rows of a JSON document: of a list of objects, or of columns of equal length."""
-    return enumerate(_rows_of(source.document(), source), start=1)
-
-
-def _rows_of(document: Any, source: InputFile) -> list[Any]:
-    accepted = f"a list of objects, or an object that holds one under {', '.join(LIST_KEYS)}"
-    if isinstance(document, list):
-        return document
-    if not isinstance(document, dict):
-        raise source.error("holds a single value", accepted)
-    lists = {key: value for key, value in document.items() if _is_rows(value)}
-    keys = [key for key in LIST_KEYS if key in lists] or list(lists)
-    if keys:
-        return cast(list[Any], lists[keys[0]])
-    columns = {key: _column(value) for key, value in document.items()}
-    cells = [column for column in columns.values() if column is not None]
-    if cells and len(cells) == len(columns) and len({len(column) for column in cells}) == 1:
-        return [dict(zip(columns, values, strict=True)) for values in zip(*cells, strict=True)]
-    return [document]
-
-
-def _is_rows(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value[:HEAD_ROWS])
-
-
-def _column(value: object) -> list[Any] | None:
-    if isinstance(value, list) and value:
-        return value
-    if isinstance(value, dict) and "0" in value and all(str(key).isdigit() for key in value):
-        return list(value.values())
-    return None
+        if repeated:
+            for key, times in repeated.items():
+                remark_repeated(key, errors, number, times)
+            repeated.clear()
 
 
 def _parquet(source: InputFile) -> tuple[list[str], Iterator[Record]]:
@@ -152,24 +162,36 @@ def _parquet(source: InputFile) -> tuple[list[str], Iterator[Record]]:
     try:
         file = pq.ParquetFile(source.random_access())
         size = sum(file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise source.error(f"is a Parquet file that cannot be read: {error}", accepted) from error
     if size > source.limits.unpacked_bytes:
         limit = f"{source.limits.unpacked_bytes:,} bytes"
-        raise source.error(f"unpacks to {size:,} bytes", f"at most {limit} unpacked")
+        raise source.error(f"unpacks to {size:,} bytes", f"at most {limit} unpacked{LIFT}")
     return list(file.schema_arrow.names), _parquet_rows(file, source)
 
 
 def _parquet_rows(file: pq.ParquetFile, source: InputFile) -> Iterator[Record]:
     number = 0
     try:
-        for batch in file.iter_batches(batch_size=256):
+        unpacked = 0
+        for batch in file.iter_batches(batch_size=_batch_rows(file)):
+            unpacked += batch.nbytes
+            if unpacked > source.limits.unpacked_bytes:  # a text that is stored once can stand in every row
+                limit = f"{source.limits.unpacked_bytes:,} bytes"
+                raise source.error(f"unpacks to more than {limit}", f"at most {limit} unpacked{LIFT}")
             for row in batch.to_pylist():
                 number += 1
                 yield number, row
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         what = f"is a Parquet file that cannot be read: {error}"
         raise source.error(what, "a whole Parquet file", number + 1) from error
+
+
+def _batch_rows(file: pq.ParquetFile) -> int:
+    """Return how many rows to read at once: few where a single value may be large."""
+    groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+    largest = max((group.total_byte_size for group in groups), default=0)
+    return max(16, min(256, BATCH_BYTES // max(largest, 1)))
 
 
 def _delimited(source: InputFile, errors: ValidationErrors) -> tuple[list[str], Iterator[Record]]:
@@ -215,7 +237,8 @@ def _text_lines(source: InputFile, errors: ValidationErrors) -> Iterator[str]:
         while line := stream.readline(limit + 1):
             number += 1
             if len(line) > limit:
-                errors.add(number, "", f"is longer than {limit:,} bytes", f"lines of at most {limit:,} bytes")
+                accepted = f"lines of at most {limit:,} bytes{LIFT}"
+                errors.add(number, "", f"is longer than {limit:,} bytes", accepted)
                 return
             text = decoded_line(line, number, errors)
             if text is None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import BinaryIO, cast
 
 from data.errors import InputError
+from data.importers.parsing.limits import LIFT
 
 __all__ = ["TEXT_ACCEPTED", "DecompressedStream", "TranscodedStream"]
 
@@ -46,7 +47,7 @@ class DecompressedStream(io.RawIOBase):
         self._read += len(data)
         if self._gzipped and self._read > self._limit:
             raise self._make_error(
-                f"unpacks to more than {self._limit:,} bytes", f"at most {self._limit:,} bytes unpacked"
+                f"unpacks to more than {self._limit:,} bytes", f"at most {self._limit:,} bytes unpacked{LIFT}"
             )
         buffer[: len(data)] = data
         return len(data)

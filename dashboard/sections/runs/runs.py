@@ -15,18 +15,20 @@ from dashboard.shell.components import config_table, facts, finding_list, show_t
 from dashboard.shell.session import View, keep
 from dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from dashboard.wording.escaping import markdown_text, shorten
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
+from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, metric_label, number
 from dashboard.wording.runs import baseline_move_text
 from data.cases.export import export_rows
+from data.comparison.answered import Answered, answered_of
+from data.diagnosis.run_checks import means_of
 from data.errors import DataError, InputError
 from data.importers.detect import FORMATS
 from data.importers.load import Step, import_source
 from data.importers.measurable import computable
 from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.json_rows import SeveralListsError
 from data.importers.parsing.options import Options
 from data.importers.preview import Preview, preview
 from data.scoring.run_store import RunStore
-from data.scoring.sanity import means_of
 from data.scoring.summaries import MetricSummary
 from data.store.versions import (
     LONGEST_RELEASE,
@@ -37,9 +39,11 @@ from data.store.versions import (
     unmark_release,
 )
 from data.store.workspace import Run
+from metrics.metric_registry import imported_declarations
 from metrics.sanity.means import looks_uncomputed
 
 __all__ = [
+    "load_results",
     "loader",
     "run_changes",
     "run_detail",
@@ -47,6 +51,9 @@ __all__ = [
     "run_table",
 ]
 
+MOST_IMPORTED = 4  # declared scores that the table of runs has room for
+_LOADED = "load_results"
+WIDTHS = {"": 28, "Created": 122, "Questions": 72, "Samples": 80, "Format": 110, "Id": 110}  # pixels
 HISTORY = 12  # changes of the baseline that are listed
 
 
@@ -233,8 +240,15 @@ def _auxiliary_files() -> Options:
             "corpus": "Documents (corpus.jsonl)",
         }
         uploads = {name: st.file_uploader(title, key=f"upload_{name}") for name, title in titles.items()}
+        all_topics = st.checkbox(
+            "Count judged questions without results as empty lists",
+            key="upload_all_topics",
+            help="As trec_eval -c does. Otherwise they are left out of the means.",
+        )
     files = {name: None if upload is None else _uploaded(upload) for name, upload in uploads.items()}
-    return Options(qrels=files["qrels"], queries=files["queries"], corpus=files["corpus"])
+    return Options(
+        qrels=files["qrels"], queries=files["queries"], corpus=files["corpus"], all_topics=all_topics
+    )
 
 
 def _uploaded(upload: Any) -> InputFile:
@@ -245,7 +259,7 @@ def _previewed(file: InputFile, options: Options) -> tuple[InputFile, Options] |
     """Show how a file would be read; return it with its options, or None where it cannot be read."""
     st.markdown(f"**{markdown_text(file.name)}**")
     try:
-        file_preview = preview(file, options)
+        file_preview, options = _first_preview(file, options)
         options = replace(options, mapping=_mapping(file, file_preview))
         if options.mapping:
             file_preview = preview(file, options)
@@ -254,6 +268,25 @@ def _previewed(file: InputFile, options: Options) -> tuple[InputFile, Options] |
         return None
     _show_preview(file_preview)
     return None if file_preview.total_errors else (file, options)
+
+
+def _first_preview(file: InputFile, options: Options) -> tuple[Preview, Options]:
+    """Return how a file is read; where it holds several lists of rows, ask which one is meant."""
+    try:
+        return preview(file, options), options
+    except SeveralListsError as several:
+        lists = several.lists
+        chosen = st.selectbox(
+            "List of rows to read",
+            list(lists),
+            index=None,
+            format_func=lambda name: f"{name} ({count(lists[name], 'row')})",
+            key=f"rows_{file.name}",
+        )
+        if chosen is None:
+            raise
+    options = replace(options, rows=chosen)
+    return preview(file, options), options
 
 
 def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
@@ -318,29 +351,38 @@ def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: 
         share = step.done / step.total if step.total else 0.0
         bar.progress(min(share, 1.0), f"{step.doing} {markdown_text(step.run)}: {step.done:,}")
 
-    loaded: list[Run] = []
+    results: list[DataError | str] = []
     for file, options in ready:
         try:
             imports = import_source(store, file, options, project, watch)
         except DataError as error:
-            _show_errors(error)
+            results.append(error)
             continue
-        loaded += [imported.run for imported in imports]
         n_new = sum(imported.status == "imported" for imported in imports)
         n_existing = len(imports) - n_new
-        st.success(f"{markdown_text(file.name)}: {count(n_new, 'run')} loaded, {n_existing} already there.")
+        results.append(f"{file.name}: {count(n_new, 'run')} loaded, {n_existing} already there.")
+        last = imports[-1].run
+        keep(project=last.project, run=last.run_id, baseline="", case="")
     bar.empty()
-    if loaded:
-        last = loaded[-1]
-        st.button(
-            f"Open {markdown_text(last.name)}", key="open_loaded", on_click=keep,
-            kwargs={"project": last.project, "run": last.run_id, "baseline": "", "case": ""},
-        )  # fmt: skip
+    st.session_state[_LOADED] = results
+    st.rerun()  # the list below was drawn before these runs were there
+
+
+def load_results() -> None:
+    """Show what came of the last load, once: a message for each file, and the errors of those that failed."""
+    for result in st.session_state.pop(_LOADED, []):
+        if isinstance(result, str):
+            st.success(markdown_text(result))
+        else:
+            _show_errors(result)
 
 
 def run_table(view: View) -> None:
     """List the runs of the project, newest first."""
     labels = run_labels(view)
+    measured = {name for run in view.runs for name in view.summary(run)}
+    imported = [name for name in imported_declarations() if name in measured][:MOST_IMPORTED]
+    answered = answered_of([view.scored(run) for run in view.sampled])
     rows = []
     for run in reversed(view.runs):
         summary = view.summary(run)
@@ -349,17 +391,29 @@ def run_table(view: View) -> None:
                 "": "▸" if run == view.run else "",
                 "Run": view.labels[run.run_id],
                 "Created": f"{run.created_at:%Y-%m-%d %H:%M}",
-                "Questions": f"{run.n_questions:,}" if run.n_questions else "not stated",
+                "Questions": _questions_cell(run, answered.get(run.run_id)),
                 "Samples": f"{run.n:,}" if run.n else "means only",
-                **{key: _mean_cell(run, summary.get(key)) for key in HEADLINE},
+                **{key: _mean_cell(run, summary.get(key)) for key in (*HEADLINE, *imported)},
                 "Tags": ", ".join(labels.get(run.run_id, [])),
                 "Format": run.origin["format"],
                 "Id": run.run_id,
             }
         )
     titles = {"faithfulness": "Faithfulness", "answer_relevancy": "Relevancy", "context_recall": "Ctx recall"}
-    show_table(rows, "Runs of the project", {**titles, "context_precision": "Ctx precision"})
+    titles |= {"context_precision": "Ctx precision"} | {name: metric_label(name) for name in imported}
+    means = {
+        name: st.column_config.TextColumn(titles.get(name), width=128) for name in (*HEADLINE, *imported)
+    }
+    small = {name: st.column_config.TextColumn(width=width) for name, width in WIDTHS.items()}
+    show_table(rows, "Runs of the project", {**means, **small})
     facts(["means over questions with 95 % intervals; n and source of each on Triage", "– not measured"])
+
+
+def _questions_cell(run: Run, answered: Answered | None) -> str:
+    """Return how many questions a run has, or how many of the test set it answered where that is not all."""
+    if answered is not None and not answered.complete:
+        return f"{answered.answered:,} of {answered.asked:,} answered"
+    return f"{run.n_questions:,}" if run.n_questions else "not stated"
 
 
 def _mean_cell(run: Run, summary: MetricSummary | None) -> str:

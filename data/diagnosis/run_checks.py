@@ -3,36 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import numpy as np
 
+from data.declarations import HOW_TO_DECLARE
+from data.scoring.context_lists import context_lists
 from data.scoring.id_overlap import id_mismatch
 from data.scoring.score_run import match_of
 from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Run
-from metrics.metric_registry import bounds_of
+from metrics.metric_registry import bounds_of, declared
 from metrics.sanity.columns import zero_columns
 from metrics.sanity.means import Means, check_means, looks_uncomputed
-from metrics.sanity.rule import IdMismatch
+from metrics.sanity.rule import SAMPLES_NAMED, IdMismatch
 from metrics.sanity.run import CheckInput, Finding, check_numbers
 from metrics.schema.metric import Convention
-from metrics.schema.scores import FloatArray
+from metrics.schema.scores import FloatArray, Status
 from metrics.schema.source import Source
+from metrics.schema.whole_number import whole_number
 
 __all__ = ["check_run", "means_of", "uncomputed_metrics"]
+
+MOST_NAMED = 8
 
 
 def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Finding]:
     """Return the findings of every sanity rule; their rows are rows of the run."""
     if scored.run.means:
-        return check_means(means_of(scored.run))
+        return [replace(finding, runs=(scored.run.run_id,)) for finding in check_means(means_of(scored.run))]
     config = scored.run.config
     computed = _values(scored, (Source.COMPUTED, Source.JUDGED))
     reported = _reported_means(config)
     computed |= _beyond_the_lists(scored, computed, reported)
-    return check_numbers(
+    findings = check_numbers(
         CheckInput(
             n=scored.n,
             computed=computed,
@@ -47,8 +53,39 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
             dataset_date=_date(config.get("dataset_date"), scored.run.dataset_version),
             corpus_date=_date(config.get("corpus_date"), scored.run.corpus_version),
             id_mismatch=_id_mismatch(scored),
+            lists=context_lists(scored),
+            retrieval_dependent=tuple(filter(_depends_on_retrieval, scored.metrics)),
         )
     )
+    return [
+        replace(
+            finding,
+            runs=(scored.run.run_id,),
+            samples=tuple(
+                f"{scored.question_ids[scored.question[row]]}~{scored.repeats[row]}"
+                for row in finding.rows[:SAMPLES_NAMED]
+            ),
+        )
+        for finding in [*findings, *_undirected(scored)]
+    ]
+
+
+def _depends_on_retrieval(name: str) -> bool:
+    metric = declared(name)
+    return metric is not None and metric.component in ("retrieval", "generation", "answer", "citation")
+
+
+def _undirected(scored: ScoredRun) -> list[Finding]:
+    """Return the finding on imported scores of which nobody declared whether higher or lower is better."""
+    metrics = [name for name in sorted(scored.metrics) if declared(name) is None]
+    if not metrics:
+        return []
+    more = f" and {len(metrics) - MOST_NAMED:,} more" if len(metrics) > MOST_NAMED else ""
+    message = (
+        f"Nobody declared whether higher or lower is better for {', '.join(metrics[:MOST_NAMED])}{more}: "
+        f"it is neither better nor worse, and cannot win, gate or regress. To change that, {HOW_TO_DECLARE}."
+    )
+    return [Finding("undirected", "note", "No direction declared", message, metrics=tuple(metrics))]
 
 
 def uncomputed_metrics(scored: ScoredRun) -> frozenset[str]:
@@ -68,8 +105,8 @@ def _beyond_the_lists(
     for name in reported.keys() - computed.keys():
         base, _, reported_k = name.partition("@")
         for other, values in computed.items():
-            k = other.removeprefix(f"{base}@")
-            if reported_k.isdigit() and k.isdigit() and longest <= int(k) <= int(reported_k):
+            k, most = whole_number(other.removeprefix(f"{base}@")), whole_number(reported_k)
+            if k is not None and most is not None and longest <= k <= most:
                 columns[name] = values
     return columns
 
@@ -110,12 +147,15 @@ def means_of(run: Run) -> Means:
 
 
 def _values(scored: ScoredRun, sources: tuple[Source, ...]) -> dict[str, FloatArray]:
-    """Return each metric's values from the first of the sources that has it."""
+    """Return each metric's values from the first of the sources that has it.
+
+    A metric that applies to no sample, as all-hops recall without hops, is no column without values.
+    """
     columns = {}
     for name, present in scored.sources.items():
         source = next((source for source in sources if source in present), None)
         column = None if source is None else scored.column(name, source)
-        if column is not None:
+        if column is not None and (column.status != Status.NOT_APPLICABLE).any():
             columns[name] = column.values
     return columns
 

@@ -1,0 +1,294 @@
+"""The agreement command: how far metrics and judges agree with human labels, and the means these correct."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dashboard.cli.baseline import user_name
+from dashboard.cli.options import JSON
+from dashboard.cli.terminal import plain, print_json, table
+from dashboard.wording.formatting import count, interval_text, number, signed
+from data.api import open_store
+from data.errors import DataError
+from data.labels.agreement import DEFAULT_THRESHOLDS, Thresholds
+from data.labels.agreement_report import (
+    FEWEST_CLASSES,
+    MOST_CLASSES,
+    MetricAgreement,
+    NoMetricError,
+    agreement_rows,
+    annotator_rows,
+    preference_rows,
+)
+from data.labels.corrected_means import corrected_means
+from data.labels.label_file import LoadedLabels, load_labels
+from data.labels.preference_files import file_preferences
+from data.scoring.run_store import RunStore
+from data.store.workspace import Run
+
+__all__ = ["agreement", "agreement_answer", "agreement_text"]
+
+STATISTICS: Mapping[str, str] = {
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "accuracy": "accuracy",
+    "kappa": "kappa",
+    "kappa_linear": "kappa, linear",
+    "kappa_quadratic": "kappa, quadratic",
+    "alpha": "alpha",
+    "true_positive_rate": "true positive rate",
+    "true_negative_rate": "true negative rate",
+}
+EXPLAINED = (
+    "95 % bootstrap intervals over questions or conversations; rates as every pass rate. Kappa is Cohen's, "
+    "weighted from three classes on; alpha is Krippendorff's between metric and labels. One annotator: "
+    "single ratings against the mean of the other ratings, and the metric against the same means."
+)
+
+
+@click.command()
+@click.argument("run_name", metavar="RUN", required=False)
+@click.option(
+    "--dimension", "dimensions", multiple=True, metavar="NAME", help="Of the labels; all otherwise."
+)
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="To compare with them; `all` for every related one. Those of the same dimension otherwise.",
+)
+@click.option(
+    "--classes",
+    type=click.IntRange(FEWEST_CLASSES, MOST_CLASSES),
+    default=FEWEST_CLASSES,
+    show_default=True,
+    help="Two by the thresholds, or more: equal parts of each scale.",
+)
+@click.option(
+    "--thresholds",
+    type=(click.FloatRange(0, 1), click.FloatRange(0, 1)),
+    default=DEFAULT_THRESHOLDS,
+    show_default=True,
+    metavar="HUMAN METRIC",
+    help="Shares of the scales from which on a label and a metric are high.",
+)
+@click.option("--against", metavar="RUN", help="Also: which of the two runs is better, question by question.")
+@click.option(
+    "--labels", type=click.Path(path_type=Path), metavar="FILE", help="Store labels of a CSV, TSV, JSONL."
+)
+@click.option("--random", is_flag=True, help="The labels of FILE are a random sample of the run.")
+@click.option("--who", metavar="NAME", help="Who labelled FILE; your login name when left out.")
+@click.option(
+    "--pairs",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Human preferences, as RAGChecker has them.",
+)
+@click.option(
+    "--scores",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Scores of both answers of --pairs; may be repeated.",
+)
+@JSON
+@click.pass_obj
+def agreement(
+    workspace: str | None,
+    run_name: str | None,
+    dimensions: tuple[str, ...],
+    metrics: tuple[str, ...],
+    classes: int,
+    thresholds: Thresholds,
+    against: str | None,
+    labels: Path | None,
+    random: bool,
+    who: str | None,
+    pairs: Path | None,
+    scores: tuple[Path, ...],
+    as_json: bool,
+) -> None:
+    """Compare metrics and judges with human labels.
+
+    Pearson, Spearman, accuracy, Cohen's kappa and Krippendorff's alpha, for each judge, beside what one
+    annotator reaches; and the means that labels drawn at random correct.
+    """
+    if (
+        (pairs is None) == (run_name is None)
+        or (pairs is None) != (not scores)
+        or (random and labels is None)
+    ):
+        raise DataError(
+            "agreement: accepted: a RUN (with --labels FILE, and --random with it), or --pairs FILE with "
+            "--scores FILE"
+        )
+    if pairs is not None:
+        answer: dict[str, Any] = {"preferences": [row.to_dict() for row in file_preferences(pairs, scores)]}
+    else:
+        store = open_store(workspace)
+        run = store.find(str(run_name))
+        loaded = None
+        if labels is not None:
+            loaded = load_labels(store.ledger, store.scored(run), labels, random, user_name(who))
+        answer = agreement_answer(store, run, dimensions, metrics, classes, thresholds, loaded)
+        if against is not None:
+            other = store.find(against)
+            rows = preference_rows(store, (run, other), dimensions, metrics)
+            answer |= {"against": other.run_id, "preferences": [row.to_dict() for row in rows]}
+    if as_json:
+        print_json(answer)
+    else:
+        click.echo(agreement_text(answer))
+
+
+def agreement_answer(
+    store: RunStore,
+    run: Run,
+    dimensions: tuple[str, ...] = (),
+    metrics: tuple[str, ...] = (),
+    classes: int = FEWEST_CLASSES,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+    loaded: LoadedLabels | None = None,
+) -> dict[str, Any]:
+    """Return what the command prints with --json for a run.
+
+    Labels that were just loaded are reported as stored, also where nothing can be compared with them yet.
+    """
+    rows: list[MetricAgreement] = []
+    note = ""
+    try:
+        rows = agreement_rows(store, run, dimensions, metrics, classes, thresholds)
+    except NoMetricError as error:
+        if loaded is None:
+            raise
+        note = f"Nothing to compare them with yet: {error}."
+    return {
+        "run": run.run_id,
+        "name": run.name,
+        "thresholds": {"human": thresholds[0], "metric": thresholds[1]},
+        "labels": None if loaded is None else asdict(loaded),
+        "note": note,
+        "agreement": [row.to_dict() for row in rows],
+        "annotators": annotator_rows(store, run, dimensions),
+        "means": corrected_means(store, run, rows, thresholds),
+    }
+
+
+def agreement_text(answer: Mapping[str, Any]) -> str:
+    """Format the answer of the agreement command."""
+    blocks: list[str] = []
+    if answer.get("labels"):
+        loaded = answer["labels"]
+        drawn = "declared a random sample" if loaded["random"] else "not a random sample"
+        unmatched = f"; {loaded['unmatched']:,} match no sample" if loaded["unmatched"] else ""
+        blocks.append(
+            f"{plain(loaded['file'])}: {count(loaded['labels'], 'label')} stored, {drawn}{unmatched}"
+        )
+    rows = answer.get("agreement", ())
+    blocks += [
+        _dimension(dimension, [row for row in rows if row["dimension"] == dimension], answer)
+        for dimension in dict.fromkeys(row["dimension"] for row in rows)
+    ]
+    if answer.get("preferences"):
+        blocks.append(_preferences(answer["preferences"]))
+    blocks += [_mean(mean) for mean in answer.get("means", ())]
+    return "\n\n".join([*blocks, plain(answer["note"]) if answer.get("note") else EXPLAINED])
+
+
+def _dimension(dimension: str, rows: Sequence[Mapping[str, Any]], answer: Mapping[str, Any]) -> str:
+    high = answer["thresholds"]
+    cuts = {
+        row["classes"]: f"{row['classes']} classes: equal parts of each scale"
+        if row["classes"] > 2
+        else f"label high from {high['human']:.2f} of its scale, metric from {high['metric']:.2f}"
+        for row in rows
+        if row["classes"]
+    }
+    between = [
+        f"between {entry['annotators']} annotators: Krippendorff's alpha {number(entry['value'], 3)} "
+        f"{interval_text(entry['low'], entry['high'], 3)}, n = {entry['n']:,}, {entry['level']}"
+        for entry in answer["annotators"]
+        if entry["dimension"] == dimension
+    ]
+    compared = _side_by_side(rows, [f"{row['metric']} ({row['source']})" for row in rows])
+    return "\n".join([f"{dimension} ({'; '.join(cuts.values()) or 'values alone'})", compared, *between])
+
+
+def _side_by_side(rows: Sequence[Mapping[str, Any]], titles: Sequence[str]) -> str:
+    """Return a table with a column for each row of the answer, and a line for each statistic."""
+    lines = [["judge", *map(_judge, rows)], ["n", *(f"{row['n']:,}" for row in rows)]]
+    for name, title in STATISTICS.items():
+        if any(name in row["statistics"] for row in rows):
+            lines.append([title, *(_statistic(row["statistics"].get(name)) for row in rows)])
+    correlations = [row["ceiling"].get("spearman") for row in rows]
+    ceilings: list[Mapping[str, Any]] = [one if isinstance(one, Mapping) else {} for one in correlations]
+    if any(ceilings):
+        lines.append(["one annotator, Spearman", *(number(one.get("annotator"), 3) for one in ceilings)])
+        lines.append(["metric, same labels", *(number(one.get("metric"), 3) for one in ceilings)])
+        differences = (
+            f"{signed(one.get('difference'), 3)} {interval_text(one.get('low'), one.get('high'), 2)}"
+            for one in ceilings
+        )
+        lines.append(["difference", *differences])
+    return table(["", *titles], lines)
+
+
+def _judge(row: Mapping[str, Any]) -> str:
+    judge = row["judge"]
+    if judge is None:
+        return "-"
+    effort = f", effort {judge['effort']}" if judge["effort"] else ""
+    return f"{judge['model']}{effort}, prompt {judge['prompt']}"
+
+
+def _statistic(statistic: Mapping[str, Any] | None) -> str:
+    if statistic is None or statistic["value"] is None:
+        return "-"
+    return f"{number(statistic['value'], 3)} {interval_text(statistic['low'], statistic['high'], 2)}".strip()
+
+
+def _preferences(rows: Sequence[Mapping[str, Any]]) -> str:
+    explained = "differences of two answers by values, and which is better: the first, neither, the second"
+    lines = [_side_by_side(rows, [f"{row['aspect']}: {row['metric']}" for row in rows])]
+    for row in rows:
+        if "n" in row["ceiling"]:
+            lines.append(
+                f"{row['aspect']}: between two annotators Pearson {number(row['ceiling']['pearson'], 3)}, "
+                f"Spearman {number(row['ceiling']['spearman'], 3)}, n = {row['ceiling']['n']:.0f}"
+            )
+        if row["filled"]:
+            lines.append(
+                f"{row['metric']}: {row['filled']:,} missing scores replaced by the median difference"
+            )
+    return "\n".join([f"preferences ({explained})", *dict.fromkeys(lines)])
+
+
+def _mean(mean: Mapping[str, Any]) -> str:
+    labels, metric = mean["labels_alone"], mean["metric_alone"]
+    note = f" ({mean['note']})" if mean["note"] else ""
+    others = [
+        f"{mean['not_drawn']:,} labelled cases were not drawn at random and are left out"
+        if mean["not_drawn"]
+        else "",
+        f"{mean['without_metric']:,} labels have no value of the metric" if mean["without_metric"] else "",
+    ]
+    worth = (
+        "" if mean["effective_n"] is None else f"; worth {number(mean['effective_n'], 0)} labels without it"
+    )
+    return "\n".join(
+        [
+            f"mean of {mean['dimension']} if all were labelled, by {mean['metric']} ({mean['source']}): "
+            f"{number(mean['mean'], 3)} {interval_text(mean['low'], mean['high'], 3)}",
+            f"labels alone {number(labels['mean'], 3)} {interval_text(labels['low'], labels['high'], 3)}, "
+            f"n = {mean['n_labelled']:,}{note}; metric alone {number(metric['mean'], 3)} "
+            f"{interval_text(metric['low'], metric['high'], 3)}, off by {signed(mean['bias'])} on the "
+            f"labelled{worth}; {mean['method']}",
+            *filter(None, others),
+        ]
+    )

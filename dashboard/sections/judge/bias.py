@@ -1,0 +1,116 @@
+"""What may bias the judge: order of the documents, length of the answer, answers of its own model."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.shell.caching import HASH_FUNCS
+from dashboard.shell.components import facts, show_table
+from dashboard.shell.session import View
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
+from data.judge.bias.judge_bias import JudgeBias, LengthEffect, judge_bias
+from data.scoring.scored_run import ScoredRun
+from data.store.ledger import Ledger
+from metrics.metric_registry import title_of
+
+__all__ = ["bias_section"]
+
+STRONG = 0.3  # a rank correlation with length from which on it is pointed at
+
+
+@st.cache_resource(max_entries=16, show_spinner="Looking for bias", hash_funcs=HASH_FUNCS)
+def _bias(scored: ScoredRun, ledger: Ledger) -> JudgeBias:
+    return judge_bias(scored, ledger)
+
+
+def bias_section(view: View) -> None:
+    """Draw what is known of the biases of the judge of the run on display."""
+    bias = _bias(view.scored(view.run), view.store.ledger)
+    st.markdown("**Is the judge biased?**")
+    if bias.own_model:
+        st.warning(f"{markdown_text(bias.own_model[0].upper() + bias.own_model[1:])}.")
+    elif not bias.generator:
+        st.caption(
+            "The run does not name the model that answered, so the judge may be judging its own answers."
+        )
+    _order(bias, view.run.run_id)
+    _length(bias)
+
+
+def _order(bias: JudgeBias, run_id: str) -> None:
+    if not bias.order:
+        st.caption(
+            "Order of the documents: not measured. A share of the samples judged with their documents in "
+            "another order shows whether the judge favours what it sees first:"
+        )
+        st.code(f"ragtriage judge {run_id} --shuffle 0.2", language="bash")
+        return
+    rows = [
+        {
+            "Metric": title_of(effect.metric),
+            "Samples": effect.n,
+            "In their order": number(effect.mean),
+            "Change in another order": signed(effect.difference, 3),
+            "95 % interval": interval_text(effect.low, effect.high, 3),
+            "Same value": percent(effect.same_share),
+        }
+        for effect in bias.order
+    ]
+    show_table(rows, "The same samples with their documents in another order")
+    positions = [
+        {
+            "Label of a document": effect.label,
+            "Documents": effect.n,
+            "Other label": percent(effect.changed),
+            "Shown earlier": signed(effect.earlier, 3),
+            "Shown later": signed(effect.later, 3),
+            "Earlier minus later": signed(effect.difference, 3),
+            "95 % interval": interval_text(effect.low, effect.high, 3),
+        }
+        for effect in bias.position
+    ]
+    show_table(positions, "Change in the share of documents with a label, by how they moved")
+    favoured = [effect.label for effect in bias.position if effect.low > 0]
+    if favoured:
+        st.warning(f"The judge favours documents that it sees earlier: {', '.join(favoured)}.")
+    facts(
+        [
+            f"{count(bias.shuffled, 'sample')} judged in two orders by one judge",
+            "95 % bootstrap intervals over questions or conversations",
+            "the judge's own variation is part of these differences",
+        ]
+    )
+
+
+def _length(bias: JudgeBias) -> None:
+    if not bias.length:
+        return
+    rows = [
+        {
+            "Metric": title_of(effect.metric),
+            "Judge": number(effect.judge.value),
+            "95 % interval": interval_text(effect.judge.low, effect.judge.high),
+            "Samples": effect.judge.n,
+            "Human labels": _human(effect),
+        }
+        for effect in bias.length
+    ]
+    show_table(rows, "Spearman's rank correlation with the length of the answer")
+    strong = [
+        title_of(effect.metric)
+        for effect in bias.length
+        if abs(effect.judge.value) >= STRONG and not effect.judge.low <= 0 <= effect.judge.high
+    ]
+    if strong:
+        st.caption(
+            f"{', '.join(strong)} goes with length. Longer answers may be better or worse: the same "
+            "correlation of human labels tells, where there are some."
+        )
+
+
+def _human(effect: LengthEffect) -> str:
+    if effect.human is None:
+        return NOT_MEASURED
+    interval = interval_text(effect.human.low, effect.human.high)
+    return f"{number(effect.human.value)} {interval}, n = {effect.human.n:,}"

@@ -1,0 +1,293 @@
+"""What users declare of imported metrics: direction, range and title, kept in the workspace's metrics.toml.
+
+[metric.helpfulness]                  # in every project
+direction = "higher"                  # or "lower"
+range = [1, 5]                        # least and greatest value; may be left out
+title = "Helpfulness"                 # may be left out
+
+[project.support-bot.metric.bleu]     # in one project, before the general one
+direction = "higher"
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import tomllib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from data.errors import DataError
+from data.store.read_only import must_write
+from data.store.sample_models import is_unicode
+from data.store.workspace import Workspace
+from metrics.metric_registry import declare_imported, declared, imported_declarations
+from metrics.schema.metric import Metric
+
+__all__ = [
+    "FILE_NAME",
+    "HOW_TO_DECLARE",
+    "Declaration",
+    "declaration_fault",
+    "declaration_of",
+    "declarations_of",
+    "declare",
+    "parsed_declaration",
+    "read_settings",
+    "use_declarations",
+]
+
+FILE_NAME = "metrics.toml"
+HOW_TO_DECLARE = (
+    "declare it on the page Runs, with the import's option --metric NAME=higher,0..1 (or lower), "
+    'or in metrics.toml ([metric.NAME], direction = "higher")'
+)
+ACCEPTED = (
+    'direction ("higher" or "lower" is better), and maybe range (least and greatest value, e.g. [0, 1]) and '
+    "title"
+)
+TEXT_ACCEPTED = "NAME=higher or NAME=lower, then maybe ,LEAST..GREATEST and ,TITLE: helpfulness=higher,1..5"
+LONGEST_TITLE = 60
+LARGEST = 1e12
+_RANGE = re.compile(r"\s*(-?[0-9.]+(?:e-?[0-9]+)?)\s*\.\.\s*(-?[0-9.]+(?:e-?[0-9]+)?)\s*")
+_HEADER = re.compile(r"\s*\[[^\[\]]*(?:\"[^\"]*\"[^\[\]]*)*\]\s*(?:#.*)?")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is declared of one imported metric.
+
+    Attributes:
+        direction: whether higher or lower is better.
+        bounds: least and greatest value; None where not declared.
+        title: name on screen; "" for the metric's own.
+    """
+
+    direction: Literal["higher", "lower"]
+    bounds: tuple[float, float] | None = None
+    title: str = ""
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """It as a table of metrics.toml."""
+        table: dict[str, Any] = {"direction": self.direction}
+        if self.bounds is not None:
+            table["range"] = list(self.bounds)
+        return table | ({"title": self.title} if self.title else {})
+
+    def metric(self, name: str) -> Metric:
+        """Return it as the declaration of a metric."""
+        return Metric(
+            key=name,
+            title=self.title or name.replace("_", " "),
+            meaning="A score of the imported file.",
+            formula="by the tool that scored it",
+            component="answer",
+            needs=("scores",),
+            undefined="Never; not run where the file has no value.",
+            reference=f"declared in {FILE_NAME}",
+            higher_is_better=self.direction == "higher",
+            bounds=self.bounds or (-math.inf, math.inf),
+        )
+
+
+def declaration_fault(name: str, value: object) -> tuple[str, str] | None:
+    """Return what is wrong with the declaration of a metric and what would be accepted; None for nothing."""
+    known = declared(name)
+    if known is not None and name not in imported_declarations():
+        return f"is {known.title} of docs/metrics.md", "the name of a score that only the imported file knows"
+    if not name.strip() or not is_unicode(name):
+        return "is no name", "the name of a score"
+    if not isinstance(value, Mapping) or value.keys() - {"direction", "range", "title"}:
+        return f"found {str(value)[:60]!r}", ACCEPTED
+    direction, bounds, title = (value.get(key) for key in ("direction", "range", "title"))
+    if direction not in ("higher", "lower"):
+        return f"direction is {str(direction)[:60]!r}", '"higher" or "lower"'
+    if bounds is not None and not _is_range(bounds):
+        return f"range is {str(bounds)[:60]}", "the least and the greatest value, e.g. [0, 1]"
+    if title is None or (isinstance(title, str) and title.isprintable() and len(title) <= LONGEST_TITLE):
+        return None
+    return f"title is {str(title)[:60]!r}", f"text of up to {LONGEST_TITLE} characters"
+
+
+def _is_range(value: object) -> bool:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return False
+    numbers = all(isinstance(end, int | float) and not isinstance(end, bool) for end in value)
+    return numbers and -LARGEST < value[0] < value[1] < LARGEST
+
+
+def declaration_of(name: str, value: Mapping[str, Any], source: str) -> Declaration:
+    """Return the declaration that a table of metrics.toml or of a file's header holds.
+
+    Raises:
+        DataError: the metric has a declaration of its own, or the table holds something else.
+    """
+    fault = declaration_fault(name, value)
+    if fault is not None:
+        raise DataError(f"{source}: metric {name[:60]!r}: {fault[0]}; accepted: {fault[1]}")
+    bounds = value.get("range")
+    ends = None if bounds is None else (float(bounds[0]), float(bounds[1]))
+    return Declaration(value["direction"], ends, (value.get("title") or "").strip())
+
+
+def parsed_declaration(text: str, source: str) -> tuple[str, Declaration]:
+    """Return the metric and the declaration in NAME=DIRECTION[,LEAST..GREATEST][,TITLE].
+
+    Raises:
+        DataError: it is something else.
+    """
+    name, equals, rest = text.partition("=")
+    direction, _, rest = rest.partition(",")
+    span = _RANGE.fullmatch(rest.partition(",")[0])
+    value: dict[str, Any] = {"direction": direction.strip()}
+    if span:
+        rest = rest.partition(",")[2]
+        try:
+            value["range"] = [float(span[1]), float(span[2])]
+        except ValueError:
+            value["range"] = span[0]
+    if rest.strip():
+        value["title"] = rest.strip()
+    if not equals or direction.strip() not in ("higher", "lower"):
+        raise DataError(f"{source} {text[:80]!r}; accepted: {TEXT_ACCEPTED}")
+    return name.strip(), declaration_of(name.strip(), value, source)
+
+
+def read_settings(workspace: Workspace) -> dict[str, Any]:
+    """Return the content of metrics.toml; nothing where there is none.
+
+    Raises:
+        DataError: it cannot be read.
+    """
+    path = workspace.root / FILE_NAME
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        accepted = 'primary = "pass rate", [metric.NAME] with direction, or nothing'
+        raise DataError(f"{path}: cannot be read ({error}); accepted: {accepted}") from error
+
+
+def declarations_of(workspace: Workspace, project: str) -> dict[str, Declaration]:
+    """Return what is declared of imported metrics in a project: its own declarations before general ones.
+
+    Raises:
+        DataError: metrics.toml cannot be read, or holds something else.
+    """
+    settings, source = read_settings(workspace), str(workspace.root / FILE_NAME)
+    projects = settings.get("project", {})
+    own = projects.get(project, {}) if isinstance(projects, dict) else {}
+    tables = [settings.get("metric", {}), own.get("metric", {}) if isinstance(own, dict) else {}]
+    for table in tables:
+        if not isinstance(table, dict):
+            raise DataError(f"{source}: metric is no table; accepted: [metric.NAME] with {ACCEPTED}")
+    return {
+        name: declaration_of(name, value, source)
+        for table in tables
+        for name, value in table.items()
+        if declared(name) is None or name in imported_declarations()  # a later version may know the metric
+    }
+
+
+def use_declarations(
+    workspace: Workspace, project: str, more: Mapping[str, Declaration] | None = None
+) -> None:
+    """Put a project's declarations of imported metrics in force, and more, in place of another project's."""
+    found = declarations_of(workspace, project) | dict(more or {})
+    declare_imported({name: declaration.metric(name) for name, declaration in found.items()})
+
+
+def declare(workspace: Workspace, project: str, declarations: Mapping[str, Declaration]) -> None:
+    """Write declarations to metrics.toml, for one project, and put them in force; the rest of the file stays.
+
+    Raises:
+        DataError: the file cannot be read, written, or changed by a program.
+    """
+    must_write(f"workspace {workspace.root}")
+    current, wanted = declarations_of(workspace, project), read_settings(workspace)
+    path = workspace.root / FILE_NAME
+    text = path.read_text(encoding="utf-8-sig") if path.exists() else ""
+    changed = {name: entry for name, entry in declarations.items() if current.get(name) != entry}
+    for name, entry in changed.items():
+        _metrics_of(wanted, project, str(path))[name] = entry.table
+        text = _with_table(text, ["project", project, "metric", name], entry)
+    if changed:
+        _write(workspace, path, text, wanted)
+    use_declarations(workspace, project)
+
+
+def _metrics_of(settings: dict[str, Any], project: str, source: str) -> dict[str, Any]:
+    """Return the table of a project's metrics in the content of metrics.toml, added where it is not there.
+
+    Raises:
+        DataError: something else has its place.
+    """
+    table = settings
+    for key in ("project", project, "metric"):
+        table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise DataError(f"{source}: {key} is no table; accepted: [project.NAME.metric.NAME]")
+    return table
+
+
+def _with_table(text: str, place: list[str], declaration: Declaration) -> str:
+    """Return the text of a TOML file with one table replaced, or added at the end."""
+    kept, inside = [], False
+    for line in text.splitlines():
+        if _HEADER.fullmatch(line):
+            inside = _place(line) == place
+        if not inside:
+            kept.append(line)
+    while kept and not kept[-1].strip():
+        kept.pop()
+    header = ".".join(key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key) for key in place)
+    values = {
+        key: _quoted(value) if isinstance(value, str) else value for key, value in declaration.table.items()
+    }
+    settings = [f"{key} = {value}" for key, value in values.items()]
+    return "\n".join([*kept, *([""] if kept else []), f"[{header}]", *settings, ""])
+
+
+def _place(header: str) -> list[str]:
+    """Return the keys of a table's header."""
+    try:
+        table: Any = tomllib.loads(header)
+    except tomllib.TOMLDecodeError:  # a line of a text over several lines
+        return []
+    keys = []
+    while table:
+        key, table = next(iter(table.items()))
+        keys.append(key)
+    return keys
+
+
+def _quoted(text: str) -> str:
+    """Return a text as TOML writes it: as JSON does, but for the one character that only TOML forbids."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _write(workspace: Workspace, path: Path, text: str, wanted: Mapping[str, Any]) -> None:
+    """Write metrics.toml beside and rename it, if it then holds what is wanted and nothing else."""
+    try:
+        holds_it = tomllib.loads(text) == wanted
+    except tomllib.TOMLDecodeError:
+        holds_it = False
+    if not holds_it:
+        raise DataError(f"{path}: cannot be changed by a program; accepted: [metric.NAME] written by hand")
+    beside = path.with_name(f".{FILE_NAME}-{os.getpid()}-{uuid.uuid4().hex[:8]}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.chmod(workspace.mode() & 0o666)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise DataError(
+            f"{path}: cannot be written ({error.strerror}); accepted: a writable workspace"
+        ) from error

@@ -1,0 +1,118 @@
+"""What the sanity checks doubt: the metrics, and the stages and pass rates that rest on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from data.diagnosis.diagnosis import CORRECTNESS, Diagnosis
+from data.scoring.scored_run import ScoredRun
+from metrics.diagnosis.stages import STAGES, stage_code
+from metrics.sanity.rule import Finding
+from metrics.schema.scores import BoolArray
+from metrics.schema.source import Source
+
+__all__ = ["StageDoubt", "case_doubts", "metric_doubts", "pass_rate_doubts", "stage_doubt"]
+
+_TWO_VALUES = ("recomputed", "recomputed_means")  # the one in use is computed, and not the doubtful one
+_OF_IMPORTED = ("zero_column",)
+_FROM_GOLD = ("all_hops_recall", "span_recall", "recall")
+
+
+@dataclass(frozen=True)
+class StageDoubt:
+    """The cases of a failure stage that rest on what the checks doubt.
+
+    Attributes:
+        n: number of these cases.
+        n_cases: all cases of the stage.
+        metrics: the doubted metrics.
+        because: the findings that doubt them, as clauses.
+    """
+
+    n: int
+    n_cases: int
+    metrics: tuple[str, ...]
+    because: tuple[str, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether every case of the stage rests on what is doubted, so that the stage cannot be acted on."""
+        return self.n == self.n_cases
+
+
+def metric_doubts(scored: ScoredRun, findings: Sequence[Finding], metric: str) -> list[Finding]:
+    """Return the errors and warnings that doubt the values in use of a metric."""
+    imported = set(scored.sources.get(metric, ())) == {Source.IMPORTED}
+    return [
+        finding
+        for finding in findings
+        if finding.severity in ("error", "warning")
+        and metric in finding.metrics
+        and finding.rule not in _TWO_VALUES
+        and (imported or finding.rule not in _OF_IMPORTED)
+    ]
+
+
+def pass_rate_doubts(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that doubt any metric by which cases count as good or bad."""
+    doubting = [
+        finding
+        for name in diagnosis.coverage.names
+        for finding in metric_doubts(diagnosis.scored, findings, name)
+    ]
+    return [finding for finding in findings if finding in doubting]
+
+
+def stage_doubt(diagnosis: Diagnosis, findings: Sequence[Finding], key: str) -> StageDoubt | None:
+    """Return the doubts about the cases of a failure stage; None where no check doubts any."""
+    mine: BoolArray = diagnosis.stages.stage == stage_code(key)
+    doubted = np.zeros(diagnosis.scored.n, dtype=np.bool_)
+    metrics: dict[str, None] = {}
+    because: dict[str, None] = {}
+    for name, finding, touched in _doubts_behind(diagnosis, findings, key, mine):
+        doubted |= touched
+        metrics[name] = because[finding.clause] = None
+    if not doubted.any():
+        return None
+    return StageDoubt(int(doubted.sum()), int(mine.sum()), tuple(metrics), tuple(because))
+
+
+def case_doubts(diagnosis: Diagnosis, findings: Sequence[Finding], row: int) -> list[Finding]:
+    """Return the findings that doubt what one bad case was attributed by."""
+    code = int(diagnosis.stages.stage[row])
+    if code < 0:
+        return []
+    mine = np.arange(diagnosis.scored.n) == row
+    doubting = [finding for _, finding, _ in _doubts_behind(diagnosis, findings, STAGES[code].key, mine)]
+    return [finding for finding in findings if finding in doubting]
+
+
+def _doubts_behind(
+    diagnosis: Diagnosis, findings: Sequence[Finding], key: str, mine: BoolArray
+) -> Iterator[tuple[str, Finding, BoolArray]]:
+    """Yield each metric behind a stage with each finding that doubts it, and the cases it touches."""
+    for name in _metrics_behind(diagnosis, key, mine):
+        for finding in metric_doubts(diagnosis.scored, findings, name):
+            touched = np.zeros(diagnosis.scored.n, dtype=np.bool_)
+            touched[list(finding.rows) if finding.rows else slice(None)] = True
+            if (touched & mine).any():
+                yield name, finding, touched & mine
+
+
+def _metrics_behind(diagnosis: Diagnosis, key: str, mine: BoolArray) -> list[str]:
+    """List the metrics of the run that the rule of a stage looks at, for its cases."""
+    context, metrics = diagnosis.context, diagnosis.scored.metrics
+    behind = {
+        "context": [name for at, name in enumerate(context.metrics) if (context.code[mine] == at).any()],
+        "correctness": [next((name for name in CORRECTNESS if name in metrics), "correctness")],
+        "noise_sensitivity": ["noise_sensitivity_relevant", "noise_sensitivity_irrelevant"],
+        "contradicts_itself": ["self_contradiction"],
+        "contradicts_context": ["contradicted"],
+        "gold_in_context": [name for name in metrics if name.partition("@")[0] in _FROM_GOLD],
+    }
+    behind["gold_in_candidates"] = behind["gold_in_context"]
+    names = [name for feature in STAGES[stage_code(key)].rests_on for name in behind.get(feature, [feature])]
+    return [name for name in dict.fromkeys(names) if name in metrics]

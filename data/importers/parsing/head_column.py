@@ -1,0 +1,204 @@
+"""A column as the first rows of a table show it: numbers, decimal commas, TRUE / FALSE, or a mixture."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
+from shlex import quote
+
+from data.importers.parsing.cells import CellError, read_score
+from data.importers.parsing.metric_names import plain_name
+
+__all__ = ["HeadColumn", "questions_about", "with_point"]
+
+DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
+PERHAPS_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
+FLAG_WORDS = {"true", "false", "yes", "no", "0", "1", "0.0", "1.0"}
+VERDICT_WORDS = {
+    *("accurate", "accuracy", "correct", "correctness", "faithful", "faithfulness", "grade", "grounded"),
+    *("groundedness", "hallucinated", "hit", "pass", "passed", "passes", "passing", "rating", "relevance"),
+    *("relevancy", "score", "supported", "verdict"),
+}
+NO_QUANTITY = {
+    *(
+        "at",
+        "calls",
+        "cost",
+        "count",
+        "created",
+        "date",
+        "direction",
+        "id",
+        "idx",
+        "ids",
+        "index",
+        "k",
+        "len",
+    ),
+    *("length", "n", "num", "number", "order", "rank", "row", "seed", "size", "time", "timestamp", "total"),
+    *("updated", "usd", "version", "year"),
+}
+MIXED_FROM = 0.2  # share of numbers from which on a column with text too is called mixed
+SHOWN = 8
+
+
+@dataclass(frozen=True)
+class HeadColumn:
+    """The cells of a column in the first rows, without blanks.
+
+    Attributes:
+        name: its name.
+        values: the cells.
+        rows: number of rows, blanks included.
+    """
+
+    name: str
+    values: tuple[object, ...]
+    rows: int
+
+    @property
+    def distinct(self) -> int:
+        """Number of different cells."""
+        return len({repr(value) for value in self.values})
+
+    def share(self, fits: Callable[[object], bool]) -> float:
+        """Return the share of the cells that fit."""
+        return sum(map(fits, self.values)) / len(self.values) if self.values else 0.0
+
+    @cached_property
+    def has_decimal_commas(self) -> bool:
+        """Whether the numbers are written as in 0,85; false where the commas could separate thousands."""
+        with_comma = [value for value in self.values if isinstance(value, str) and "," in value]
+        if not with_comma or not all(map(DECIMAL_COMMA.fullmatch, with_comma)):
+            return False
+        whole = all(_number(value) is not None for value in self.values if value not in with_comma)
+        return whole and not all(map(PERHAPS_THOUSANDS.fullmatch, with_comma))
+
+    @cached_property
+    def numbers(self) -> tuple[float | None, ...]:
+        """The cells as numbers: NaN for a failed metric, None for what is none."""
+        commas = self.has_decimal_commas
+        return tuple(_number(with_point(value) if commas else value) for value in self.values)
+
+    @cached_property
+    def finite(self) -> tuple[float, ...]:
+        """The finite numbers among the cells."""
+        return tuple(number for number in self.numbers if number is not None and isfinite(number))
+
+    @property
+    def numeric(self) -> float:
+        """Share of the cells that are numbers or mark a failed metric."""
+        return sum(number is not None for number in self.numbers) / len(self.values) if self.values else 0.0
+
+    @property
+    def is_flags(self) -> bool:
+        """Whether every cell is TRUE or FALSE, yes or no, 0 or 1."""
+        return bool(self.values) and all(str(value).strip().lower() in FLAG_WORDS for value in self.values)
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether it has flags under a name that says whether something was right."""
+        words = set(plain_name(self.name).split("_"))
+        return self.is_flags and bool(VERDICT_WORDS & words) and not NO_QUANTITY & words
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the numbers are in [0, 1] and not all whole, as those of a metric are."""
+        return all(0 <= n <= 1 for n in self.finite) and not all(n.is_integer() for n in self.finite)
+
+
+def with_point(value: object) -> object:
+    """Return a number written with a decimal comma in the usual form; anything else as it is."""
+    if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value):
+        return value.replace(".", "").replace(",", ".")
+    return value
+
+
+def _number(value: object) -> float | None:
+    """Return a cell as a number, NaN for a failed metric, None for what is none, as a list of several."""
+    if isinstance(value, list | tuple) and len(value) > 1:
+        return None
+    try:
+        score = read_score(value)
+    except CellError:
+        return None
+    return float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None
+
+
+def questions_about(columns: Sequence[HeadColumn], fields: Mapping[str, str]) -> list[str]:
+    """Return what to say about columns with numbers, and what to ask about those that became no score.
+
+    Args:
+        columns: the columns of a table.
+        fields: column -> field, as guessed; those that the user mapped are left out.
+    """
+    notes = []
+    for column in columns:
+        field = fields.get(column.name)
+        if field is None:
+            continue
+        if _is_quantity(field):
+            notes += _notes_on_score(column, field)
+        elif field == "" or field.startswith("tags."):
+            notes += _notes_on_text(column, "as a tag" if field else "as extra")
+    asked = [column for column in columns if _is_asked(column, fields.get(column.name))]
+    if not asked:
+        return notes
+    shown = ", ".join(f"{column.name!r} ({_range(column)})" for column in asked[:SHOWN])
+    more = f" and {len(asked) - SHOWN:,} more" if len(asked) > SHOWN else ""
+    example = "--map " + quote(f"scores.{plain_name(asked[0].name)}={asked[0].name}")
+    question = (
+        f"kept as tags or extra, though they hold numbers or TRUE / FALSE: {shown}{more}; if one is a score, "
+        f"map it to scores.NAME, as in {example}"
+    )
+    return [*notes, question]
+
+
+def _is_quantity(field: str) -> bool:
+    return field.startswith("scores.") or field.endswith(("_ms", "_s", "_tokens", "_usd", "_mb"))
+
+
+def _notes_on_score(column: HeadColumn, field: str) -> list[str]:
+    if column.has_decimal_commas:
+        example = next(value for value in column.values if value != with_point(value))
+        return [f"column {column.name!r} is read with decimal commas: {example!s} is {with_point(example)}"]
+    if column.is_flags and not column.finite:
+        return [f"column {column.name!r} ({_range(column)}) is read as {field}: 1 for TRUE or yes, else 0"]
+    return []
+
+
+def _notes_on_text(column: HeadColumn, kept: str) -> list[str]:
+    if column.values and all(isinstance(v, str) and PERHAPS_THOUSANDS.fullmatch(v) for v in column.values):
+        what = f"has commas that could be decimal or separate thousands ({column.values[0]})"
+        return [f"column {column.name!r} {what}: kept {kept}"]
+    texts = [value for value, number in zip(column.values, column.numbers, strict=True) if number is None]
+    if len(column.finite) < MIXED_FROM * len(column.values) or not texts or _names_no_quantity(column):
+        return []
+    first = " ".join(str(texts[0]).split())[:40]
+    return [
+        f"column {column.name!r} mixes numbers ({len(column.finite):,}) and text ({len(texts):,}, as "
+        f"{first!r}): kept {kept}, not as a score"
+    ]
+
+
+def _is_asked(column: HeadColumn, field: str | None) -> bool:
+    if field is None or not (field == "" or field.startswith("tags.")):
+        return False
+    if column.is_flags:
+        return True
+    if len(set(column.finite)) < 2 or column.numeric < 1.0 or _names_no_quantity(column):
+        return False
+    return column.distinct < column.rows or not all(number.is_integer() for number in column.finite)
+
+
+def _names_no_quantity(column: HeadColumn) -> bool:
+    return bool(NO_QUANTITY & set(plain_name(column.name).split("_")))
+
+
+def _range(column: HeadColumn) -> str:
+    if column.is_flags:
+        return " / ".join(sorted({str(value).strip() for value in column.values}, reverse=True)[:2])
+    return f"{min(column.finite):g} to {max(column.finite):g}"

@@ -1,1 +1,0 @@
-SELECT DISTINCT metric, source FROM read_parquet(?) ORDER BY ALL

@@ -1,0 +1,67 @@
+"""The index of a workspace: facts and means of its runs, so that no page opens a thousand small files.
+
+Everything in it is stored elsewhere too: an entry that is damaged is missing, a file that is damaged is
+deleted, and one that cannot be used is empty.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing, suppress
+from typing import Any
+
+from data.store.workspace import Run, Workspace
+
+__all__ = ["RunIndex"]
+
+_TABLE = "CREATE TABLE IF NOT EXISTS entries (run_id TEXT, kind TEXT, body TEXT, PRIMARY KEY (run_id, kind))"
+BUSY_SECONDS = 10.0
+
+
+class RunIndex:
+    """Access to the index of a workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def runs(self) -> dict[str, Run]:
+        """Return the indexed runs by id."""
+        runs = {}
+        for run_id, body in self._execute("SELECT run_id, body FROM entries WHERE kind = 'run'"):
+            with suppress(TypeError, ValueError):
+                run = Run.from_json(json.loads(body))
+                if run.run_id == run_id:
+                    runs[run_id] = run
+        return runs
+
+    def read(self, run_id: str, kind: str) -> Any:
+        """Return an entry, or None if there is none that can be read."""
+        select = "SELECT body FROM entries WHERE run_id = ? AND kind = ?"
+        for (body,) in self._execute(select, (run_id, kind)):
+            with suppress(TypeError, ValueError):
+                return json.loads(body)
+        return None
+
+    def write(self, run_id: str, kind: str, body: Any) -> None:
+        """Store an entry, unless the index cannot be written."""
+        self._execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", (run_id, kind, json.dumps(body)))
+
+    def _execute(self, statement: str, parameters: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
+        path = self.workspace.index_path
+        for _ in range(2):
+            try:
+                self.workspace.create_file(path)
+                connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+                with closing(connection):
+                    connection.execute(_TABLE)
+                    return connection.execute(statement, parameters).fetchall()
+            except sqlite3.DatabaseError as error:
+                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+                damaged = code in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+                if not damaged:  # locked, full or read-only
+                    return []
+                for name in (path.name, f"{path.name}-journal"):
+                    with suppress(OSError):
+                        path.with_name(name).unlink(missing_ok=True)
+        return []

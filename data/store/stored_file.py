@@ -1,0 +1,73 @@
+"""Files that are stored: replaced whole, and named where they are missing or damaged."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pyarrow as pa
+
+from data.errors import WorkspaceError
+
+__all__ = ["damaged", "reading", "replace_file"]
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file beside its place and rename it there; a link stays a link, and a file keeps its mode.
+
+    Pipes and devices, and a file in a folder that takes no new ones, are written where they are.
+
+    Raises:
+        OSError: it cannot be written; the earlier file is unchanged.
+    """
+    if os.fspath(path).startswith("/dev/") or (path.exists() and not path.is_file()):
+        path.write_bytes(content)
+        return
+    final = Path(os.path.realpath(path))
+    temporary = final.with_name(f".{uuid.uuid4().hex}.part")
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except PermissionError:
+        if not final.exists():
+            raise
+        final.write_bytes(content)
+        return
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(OSError):  # a new file has none to keep, and another's mode may not be changed
+            temporary.chmod(final.stat().st_mode & 0o777)
+        temporary.replace(final)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Name a stored Parquet file that turns out to be missing or damaged.
+
+    Raises:
+        WorkspaceError: it cannot be read.
+    """
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None and path.exists():
+            raise  # no permission, for example
+        raise damaged(path) from error
+
+
+def damaged(path: Path) -> WorkspaceError:
+    """Return the error to raise for a stored file that is missing or damaged."""
+    accepted = "the file as it was written; where it is deleted, it is made anew"
+    if path.name == "samples.parquet":
+        accepted = (
+            "the file that the import wrote, "
+            f"or `ragtriage delete {path.parent.name}` and a new import; labels are kept"
+        )
+    return WorkspaceError(f"{path}: is {'damaged' if path.exists() else 'missing'}; accepted: {accepted}")

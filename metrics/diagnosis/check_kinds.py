@@ -1,0 +1,113 @@
+"""The kinds of expected-against-actual checks whose failure is a stage of its own."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["CHECK_KINDS", "OTHER_CHECK", "CheckKind", "kind_code"]
+
+
+@dataclass(frozen=True)
+class CheckKind:
+    """A part of the pipeline that checks look at.
+
+    Attributes:
+        key: of its stage, after "check_".
+        title: of its stage.
+        meaning: what happened.
+        advice: what to try.
+        owner: the part of the pipeline that must change.
+        words: kinds or names of checks that belong to it.
+    """
+
+    key: str
+    title: str
+    meaning: str
+    advice: str
+    owner: Literal["orchestration", "safety", "unexplained"]
+    words: tuple[str, ...]
+
+
+CHECK_KINDS = (
+    CheckKind(
+        "safety",
+        "Failed a safety check",
+        "The answer, or an action, breaks a safety rule.",
+        "Look at the guardrails and the system prompt.",
+        "safety",
+        ("safety", "safe", "jailbreak", "injection", "toxicity", "pii", "guardrail"),
+    ),
+    CheckKind(
+        "isolation",
+        "Failed an isolation check",
+        "Data that belongs to somebody else was used.",
+        "Look at the access filter of the retriever before anything else.",
+        "safety",
+        ("isolation", "tenant", "access", "permission"),
+    ),
+    CheckKind(
+        "router",
+        "Wrong route",
+        "The question was sent another way than expected.",
+        "Look at the router: its prompt, its examples and the borders between the routes.",
+        "orchestration",
+        ("router", "route", "routing", "intent"),
+    ),
+    CheckKind(
+        "tool",
+        "Wrong tool or arguments",
+        "Another tool was called than expected, or with other arguments.",
+        "Look at the descriptions of the tools and of their arguments.",
+        "orchestration",
+        ("tool", "tools", "argument", "arguments", "args", "function"),
+    ),
+    CheckKind(
+        "filter",
+        "Wrong filter",
+        "Retrieval was filtered in another way than the question asks for.",
+        "Look at how filters are made from the question, and at the metadata of the documents.",
+        "orchestration",
+        ("filter", "filters"),
+    ),
+    CheckKind(
+        "memory",
+        "Wrong memory",
+        "Something from earlier turns was not remembered, or wrongly.",
+        "Look at what is kept between turns, and at how it enters the prompt.",
+        "orchestration",
+        ("memory", "history"),
+    ),
+    CheckKind(
+        "order",
+        "Wrong order",
+        "Steps or documents are not in the expected order.",
+        "Look at the plan of the steps, or at the sorting.",
+        "orchestration",
+        ("order", "sequence", "trajectory"),
+    ),
+)
+OTHER_CHECK = CheckKind(
+    "other",
+    "Failed a check",
+    "A value differs from the one that a check expects.",
+    "Compare what the check expects with what it got.",
+    "unexplained",
+    (),
+)
+
+
+def kind_code(kind: str) -> int | None:
+    """Return the place of a check's kind in (*CHECK_KINDS, OTHER_CHECK); None for format, a stage by itself.
+
+    Args:
+        kind: as recorded, such as "router", "tool choice" or "Tool-Arguments".
+    """
+    words = re.split(r"[\W_]+", kind.casefold())
+    if "format" in words:
+        return None
+    for code, entry in enumerate(CHECK_KINDS):
+        if not set(entry.words).isdisjoint(words):
+            return code
+    return len(CHECK_KINDS)

@@ -1,0 +1,138 @@
+"""Sanity checks on what was retrieved: whether ids match, and whether retrieval looked at the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from metrics.sanity.rule import CheckInput, ContextLists, Finding, Rule, rows_of
+from metrics.schema.scores import IntArray
+
+__all__ = ["DOCUMENT_RULES", "read_first"]
+
+FEWEST_QUESTIONS = 5  # with fewer, the same list for all is no wonder
+FEWEST_FOR_FEW = 10  # and so are few lists
+READ_FIRST = ("ids", "same_list", "few_lists")
+
+
+def read_first(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that must be known before any stage or gate of the run is read."""
+    return [finding for finding in findings if finding.rule in READ_FIRST]
+
+
+def _unmatched_ids(run: CheckInput) -> list[Finding]:
+    ids = run.id_mismatch
+    if ids is None:
+        return []
+    advice = (
+        "They occur among the `doc_id`s of the chunks: set match=doc_id in the configuration of the run."
+        if ids.as_doc_id
+        else "Import the run again with the ids that the gold names (`--map retrieved_ids=COLUMN`, also "
+        "inside documents, as contexts[].metadata.id); or else not one gold document was ever retrieved."
+    )
+    message = (
+        f"None of the {ids.n_gold} gold ids of {ids.n_samples} samples (such as {ids.gold[:60]!r}) occurs "
+        f"among the retrieved ids (such as {ids.retrieved[:60]!r}), so recall and the other metrics from "
+        f"gold documents are not measured. {advice}"
+    )
+    evidence = (("gold id", ids.gold[:60]), ("retrieved id", ids.retrieved[:60]))
+    metrics = tuple(name for name in run.computed if name.partition("@")[0] in _FROM_GOLD)
+    return [Finding("ids", "warning", "Ids do not match", message, evidence, ids.n_samples, metrics=metrics)]
+
+
+_FROM_GOLD = ("recall", "precision", "hit", "mrr", "ndcg", "map", "all_hops_recall")
+
+
+def _questions_by_list(lists: ContextLists) -> IntArray:
+    """(l,) number of questions that got each distinct list, in any of their repeats."""
+    listed = lists.code >= 0
+    pairs = np.unique(np.stack([lists.code[listed], lists.question[listed]]), axis=1)
+    return np.bincount(pairs[0]) if pairs.size else np.zeros(0, dtype=np.int64)
+
+
+def _same_list(run: CheckInput) -> list[Finding]:
+    if run.lists is None:
+        return []
+    listed = run.lists.code >= 0
+    by_list, n = _questions_by_list(run.lists), len(np.unique(run.lists.question[listed]))
+    if n < FEWEST_QUESTIONS or len(by_list) != 1:
+        return []
+    length = int(run.lists.length[listed].max())
+    documents = f"{length:,} documents" if length > 1 else "document"
+    message = (
+        f"All {n:,} questions ({int(listed.sum()):,} cases) got the same {documents} in the same order, so "
+        "what was retrieved does not depend on the question: look at the index, the query and the export "
+        "first. What the metrics say of contexts and answers, and every stage and gate that rests on them, "
+        "is about these documents alone."
+    )
+    evidence = (("questions", float(n)), ("distinct lists", 1.0), ("documents", float(length)))
+    return [
+        Finding(
+            "same_list",
+            "warning",
+            f"Every question got the same {documents}",
+            message,
+            evidence,
+            int(listed.sum()),
+            rows_of(listed),
+            run.retrieval_dependent,
+        )
+    ]
+
+
+def _few_lists(run: CheckInput) -> list[Finding]:
+    """Report lists that so many questions share that retrieval can hardly have chosen them."""
+    if run.lists is None:
+        return []
+    listed = run.lists.code >= 0
+    by_list, n = _questions_by_list(run.lists), len(np.unique(run.lists.question[listed]))
+    most = int(by_list.max(initial=0))
+    if n < FEWEST_FOR_FEW or len(by_list) < 2 or (most * 2 < n and len(by_list) * 10 > n):
+        return []
+    shared = listed & (by_list[run.lists.code] > 1)
+    message = (
+        f"{n:,} questions got {len(by_list):,} different lists of documents, and one of them went to "
+        f"{most:,} questions. Unless these questions are about the same few documents, retrieval hardly "
+        "looks at the question: check the index, the query and the export before any stage or gate."
+    )
+    evidence = (
+        ("questions", float(n)),
+        ("distinct lists", float(len(by_list))),
+        ("most questions with one list", float(most)),
+    )
+    return [
+        Finding(
+            "few_lists",
+            "warning",
+            f"Few distinct lists: one of {len(by_list):,} went to {most:,} of {n:,} questions",
+            message,
+            evidence,
+            int(shared.sum()),
+            rows_of(shared),
+            run.retrieval_dependent,
+        )
+    ]
+
+
+DOCUMENT_RULES = (
+    Rule(
+        "ids",
+        "Gold ids against retrieved ids",
+        "no gold id of at least 3 samples occurs among the retrieved ids of the run",
+        _unmatched_ids,
+    ),
+    Rule(
+        "same_list",
+        "One list for all",
+        f"at least {FEWEST_QUESTIONS} questions, and all got the same documents in the same order",
+        _same_list,
+    ),
+    Rule(
+        "few_lists",
+        "Few distinct lists",
+        f"at least {FEWEST_FOR_FEW} questions, and one list went to half of them, or there is at most one "
+        "list for 10 questions",
+        _few_lists,
+    ),
+)

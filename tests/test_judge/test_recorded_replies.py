@@ -1,0 +1,80 @@
+"""Replies recorded elsewhere: read by their own form, with their origin, and held against people's labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from places import APP, BUNDLED
+from streamlit.testing.v1 import AppTest
+
+from dashboard.shell.selection import Selection
+from data.errors import DataError
+from data.judge.recorded import publish_recorded, read_recorded
+from data.scoring.run_store import RunStore
+from data.store.judge_replies import EVALUATION
+from data.store.judge_results import judge_results_of
+from metrics.schema.source import Source
+from metrics.statistics.agreement import spearman
+
+REPLIES = BUNDLED / "mtrag" / "judge_replies.jsonl.gz"
+PROJECT = "mtrag, judged"
+
+
+def test_every_recorded_reply_is_read_and_its_origin_is_stored(demo: RunStore) -> None:
+    (run,) = demo.runs(PROJECT)
+    (result,) = judge_results_of(demo.ledger, run.run_id)
+    assert (run.n, result.samples, result.scored) == (48, 48, 48)
+    assert (result.model, result.prompt) == ("a Claude model", "1aa8892a9eda")
+    assert result.origin.startswith("written by a Claude model in three sittings")
+
+
+def test_support_of_claims_agrees_with_people_and_completeness_does_not(demo: RunStore) -> None:
+    """The figures were computed apart from this code, from the replies and the annotators' labels."""
+    (run,) = demo.runs(PROJECT)
+    scored = demo.scored(run)
+
+    def agreement(metric: str) -> float:
+        columns = [scored.column(metric, source) for source in (Source.JUDGED, Source.HUMAN)]
+        judged, people = (column.values for column in columns if column is not None)
+        both = np.isfinite(judged) & np.isfinite(people)
+        return spearman(judged[both], people[both])
+
+    assert agreement("faithfulness") == pytest.approx(0.787, abs=0.001)
+    assert agreement("completeness") == pytest.approx(0.116, abs=0.001)
+
+
+def test_a_run_that_a_judge_has_evaluated_keeps_its_result(own_demo: RunStore) -> None:
+    (run,) = own_demo.runs(PROJECT)
+    recorded = read_recorded(REPLIES)
+    assert publish_recorded(own_demo.workspace, run, replace(recorded, prompt="another")) is None
+    assert len(judge_results_of(own_demo.ledger, run.run_id)) == 1
+
+
+def test_a_recorded_reply_that_does_not_fit_is_named(demo: RunStore, tmp_path: Path) -> None:
+    recorded = read_recorded(REPLIES)
+    question, reply = next(iter(recorded.replies.items()))
+    broken = replace(recorded, replies={question: {**reply, "used": [99]}})
+    (run,) = demo.runs(PROJECT)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / run.run_id).symlink_to(demo.workspace.samples_path(run.run_id).parent)
+    with pytest.raises(DataError, match=r"recorded reply on .*: used: \[99\]; accepted: ranks out of"):
+        publish_recorded(RunStore(type(demo.workspace)(tmp_path)).workspace, run, broken)
+
+
+def test_the_judge_page_shows_the_recorded_set_and_says_where_it_is_from(
+    demo: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run,) = demo.runs(PROJECT)
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(demo.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(project=PROJECT, run=run.run_id)
+    app.run()
+    app.switch_page("views/judge.py").run()
+    assert not app.exception
+    assert any("recorded set: written by a Claude model" in str(one.value) for one in app.info)
+    shown = "\n".join(str(one.value) for one in (*app.caption, *app.markdown))
+    assert "48 of 48 samples have a verdict" in shown
+    assert demo.scored(run).judge_results[EVALUATION]
