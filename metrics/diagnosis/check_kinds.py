@@ -16,6 +16,8 @@ class CheckKind:
     Attributes:
         key: of its stage, after "check_".
         title: of its stage.
+        short: of its stage, at most three words.
+        counted: of its stage, as it follows a number of cases.
         meaning: what happened.
         advice: what to try.
         owner: the part of the pipeline that must change.
@@ -24,6 +26,8 @@ class CheckKind:
 
     key: str
     title: str
+    short: str
+    counted: str
     meaning: str
     advice: str
     owner: Literal["orchestration", "safety", "unexplained"]
@@ -34,6 +38,8 @@ CHECK_KINDS = (
     CheckKind(
         "safety",
         "Failed a safety check",
+        "Safety check failed",
+        "failed a safety check",
         "The answer, or an action, breaks a safety rule.",
         "Look at the guardrails and the system prompt.",
         "safety",
@@ -42,6 +48,8 @@ CHECK_KINDS = (
     CheckKind(
         "isolation",
         "Failed an isolation check",
+        "Isolation check failed",
+        "failed an isolation check",
         "Data that belongs to somebody else was used.",
         "Look at the access filter of the retriever before anything else.",
         "safety",
@@ -50,6 +58,8 @@ CHECK_KINDS = (
     CheckKind(
         "router",
         "Wrong route",
+        "Wrong route",
+        "wrongly routed",
         "The question was sent another way than expected.",
         "Look at the router: its prompt, its examples and the borders between the routes.",
         "orchestration",
@@ -58,6 +68,8 @@ CHECK_KINDS = (
     CheckKind(
         "tool",
         "Wrong tool or arguments",
+        "Wrong tool call",
+        "with a wrong tool call",
         "Another tool was called than expected, or with other arguments.",
         "Look at the descriptions of the tools and of their arguments.",
         "orchestration",
@@ -66,6 +78,8 @@ CHECK_KINDS = (
     CheckKind(
         "filter",
         "Wrong filter",
+        "Wrong filter",
+        "wrongly filtered",
         "Retrieval was filtered in another way than the question asks for.",
         "Look at how filters are made from the question, and at the metadata of the documents.",
         "orchestration",
@@ -74,6 +88,8 @@ CHECK_KINDS = (
     CheckKind(
         "memory",
         "Wrong memory",
+        "Memory error",
+        "with a memory error",
         "Something from earlier turns was not remembered, or wrongly.",
         "Look at what is kept between turns, and at how it enters the prompt.",
         "orchestration",
@@ -82,6 +98,8 @@ CHECK_KINDS = (
     CheckKind(
         "order",
         "Wrong order",
+        "Wrong order",
+        "in the wrong order",
         "Steps or documents are not in the expected order.",
         "Look at the plan of the steps, or at the sorting.",
         "orchestration",
@@ -91,6 +109,8 @@ CHECK_KINDS = (
 OTHER_CHECK = CheckKind(
     "other",
     "Failed a check",
+    "Check failed",
+    "failed a check",
     "A value differs from the one that a check expects.",
     "Compare what the check expects with what it got.",
     "unexplained",

@@ -37,7 +37,9 @@ class FailureStage:
 
     Attributes:
         key: name in files and links.
-        title: name on screen.
+        title: full name on screen, in tooltips and tables.
+        short: name of at most three words, for chips, charts and slides.
+        counted: the short name as it follows a number of cases.
         meaning: what happened.
         advice: what to try.
         owner: the part of the pipeline that must change.
@@ -48,6 +50,8 @@ class FailureStage:
 
     key: str
     title: str
+    short: str
+    counted: str
     meaning: str
     advice: str
     owner: Owner
@@ -55,12 +59,18 @@ class FailureStage:
     rests_on: tuple[str, ...]
     inferred: bool = False
 
+    def count(self, n: int) -> str:
+        """Return a number of cases with the stage's name, such as "17 wrongly refused"."""
+        return f"{n:,} {self.counted}"
+
 
 def _check_stage(code: int, kind: CheckKind) -> FailureStage:
     words = ", ".join(kind.words) or "of any other kind"
     return FailureStage(
         f"check_{kind.key}",
         kind.title,
+        kind.short,
+        kind.counted,
         kind.meaning,
         kind.advice,
         kind.owner,
@@ -73,6 +83,8 @@ STAGES = (
     FailureStage(
         "answered_unanswerable",
         "Answered although unanswerable",
+        "Should have refused",
+        "should have refused",
         "The corpus does not contain the answer, and the system gave one.",
         "Ask for refusals in the prompt, or add a relevance threshold before generation.",
         "refusal",
@@ -82,6 +94,8 @@ STAGES = (
     FailureStage(
         "refused_with_context",
         "Refused although the context had the answer",
+        "Wrongly refused",
+        "wrongly refused",
         "Everything needed was in the context, and the system refused.",
         "Loosen the refusal instruction; check whether the gold is buried deep in a long context.",
         "refusal",
@@ -91,6 +105,8 @@ STAGES = (
     FailureStage(
         "inferred_refusal",
         "Refused; the context looked sufficient",
+        "Wrongly refused (inferred)",
+        "wrongly refused (inferred)",
         "No gold is recorded; the context metric is high, so the context probably had the answer.",
         "Read some of these cases; where the context has the answer, loosen the refusal instruction.",
         "refusal",
@@ -102,6 +118,8 @@ STAGES = (
     FailureStage(
         "missed",
         "Missed",
+        "Not retrieved",
+        "not retrieved",
         "The gold is not among the first-pass candidates.",
         "Look at chunking, embeddings and query processing, or retrieve more candidates.",
         "retrieval",
@@ -111,6 +129,8 @@ STAGES = (
     FailureStage(
         "misranked",
         "Misranked",
+        "Not ranked in",
+        "not ranked in",
         "The gold is among the candidates but did not reach the context.",
         "Look at the reranker and at how many documents it passes on.",
         "reranking",
@@ -120,6 +140,8 @@ STAGES = (
     FailureStage(
         "retrieval_miss",
         "Retrieval miss",
+        "Retrieval miss",
+        "missed by retrieval",
         "The gold is not in the context; without recorded candidates, missed and misranked look the same.",
         "Record the candidates to tell the two apart; look at chunking, embeddings and query processing.",
         "retrieval",
@@ -129,6 +151,8 @@ STAGES = (
     FailureStage(
         "partial_gold",
         "Only part of the gold",
+        "Partial gold",
+        "with partial gold",
         "Some of what the question needs is in the context, some is not.",
         "Retrieve more documents, split the question into hops, or look at chunk borders.",
         "retrieval",
@@ -138,6 +162,8 @@ STAGES = (
     FailureStage(
         "inferred_miss",
         "Retrieval miss, by the context metric",
+        "Retrieval miss (inferred)",
+        "missed by retrieval (inferred)",
         "No gold is recorded; the context metric is low, so the context probably lacks what is needed.",
         "Look at chunking, embeddings and query processing; gold labels would make this certain.",
         "retrieval",
@@ -148,6 +174,8 @@ STAGES = (
     FailureStage(
         "followed_noise",
         "Followed the noise",
+        "Followed noise",
+        "followed noise",
         "The right context was there, but the claims come from other, misleading passages.",
         "Pass fewer documents, rerank, or ask the model to quote the passage that answers.",
         "generation",
@@ -157,6 +185,8 @@ STAGES = (
     FailureStage(
         "inferred_noise",
         "Followed the noise; the context looked sufficient",
+        "Followed noise (inferred)",
+        "followed noise (inferred)",
         "No gold is recorded; the context metric is high, and the claims come from misleading passages.",
         "Read some of these cases; where the context has the answer, pass fewer documents or rerank.",
         "generation",
@@ -167,6 +197,8 @@ STAGES = (
     FailureStage(
         "wrong_format",
         "Wrong format",
+        "Wrong format",
+        "in the wrong format",
         "The answer is not in the required format.",
         "Constrain the output, or show the required format by example.",
         "format",
@@ -176,6 +208,8 @@ STAGES = (
     FailureStage(
         "self_contradiction",
         "Contradicts itself",
+        "Self-contradictory",
+        "self-contradictory",
         "The answer states something and its opposite.",
         "Look at contradicting sources in the context, and at the answer's length.",
         "generation",
@@ -185,6 +219,8 @@ STAGES = (
     FailureStage(
         "contradicts_context",
         "Contradicts its context",
+        "Contradicts context",
+        "contradicting the context",
         "The answer states the opposite of what a document of its context says.",
         "Compare the claim with that passage; look at the prompt and the model.",
         "generation",
@@ -194,6 +230,8 @@ STAGES = (
     FailureStage(
         "unfaithful",
         "Unfaithful",
+        "Unfaithful",
+        "unfaithful",
         "The answer makes claims that the context does not support.",
         "Look at the prompt, the model and its temperature.",
         "generation",
@@ -203,6 +241,8 @@ STAGES = (
     FailureStage(
         "left_out",
         "Left out what the context had",
+        "Incomplete",
+        "incomplete",
         "The context had the information, and the answer omits it.",
         "Look at the limits on the answer's length and at the order of the context.",
         "generation",
@@ -212,6 +252,8 @@ STAGES = (
     FailureStage(
         "off_question",
         "Faithful but off the question",
+        "Off the question",
+        "off the question",
         "The answer is supported by the context, but does not answer the question.",
         "Look at query processing and at where the question is placed in the prompt.",
         "generation",
@@ -221,6 +263,8 @@ STAGES = (
     FailureStage(
         "wrong",
         "Relevant and faithful but wrong",
+        "Faithful but wrong",
+        "faithful but wrong",
         "The answer is faithful and relevant, but disagrees with the reference.",
         "Check the reference, the judge and the source document.",
         "unexplained",
@@ -231,6 +275,8 @@ STAGES = (
     FailureStage(
         "unexplained",
         "Unexplained",
+        "Unexplained",
+        "unexplained",
         "None of the recorded evidence shows where it went wrong.",
         "Read the case; record gold documents, claims or judge results.",
         "unexplained",
