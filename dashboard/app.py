@@ -1,10 +1,15 @@
-"""The entry point of the dashboard: navigation, pickers, and the one place that catches errors."""
+"""The entry point of the dashboard: navigation, header, and the one place that catches errors."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
+from dashboard.headlines.headline import Headline
+from dashboard.shell.blocks import current_theme, open_page
 from dashboard.shell.components import begin_page
+from dashboard.shell.header import draw_header
 from dashboard.shell.session import (
     View,
     current_selection,
@@ -14,57 +19,50 @@ from dashboard.shell.session import (
     save_selection,
 )
 from dashboard.shell.stale_links import tell_missing, tell_unreadable
-from dashboard.shell.user import may_write
-from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
-from dashboard.wording.runs import baseline_text
 from data.errors import DataError
 from metrics.schema.scores import MetricsError
 
-PAGES = [
-    st.Page("views/triage.py", title="Triage", default=True),
-    st.Page("views/diagnosis.py", title="Diagnosis"),
-    st.Page("views/cases.py", title="Cases"),
-    st.Page("views/compare.py", title="Compare"),
-    st.Page("views/trend.py", title="Trend"),
-    st.Page("views/retrieval.py", title="Retrieval"),
-    st.Page("views/chunking.py", title="Chunking"),
-    st.Page("views/alignment.py", title="Alignment"),
-    st.Page("views/benchmarks.py", title="Benchmarks"),
-    st.Page("views/judge.py", title="Judge"),
-    st.Page("views/present.py", title="Present"),
-    st.Page("views/runs.py", title="Runs"),
-]
-SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs")  # pages that show runs without samples
-CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "cohort": "", "grid": "", "page": 1}
-CONVENTIONS = {
-    "default": "ragtriage (undefined stays undefined)",
-    "ragchecker": "RAGChecker (empty lists give 0)",
-    "refusals_0": "refusals count 0 (as in Ragas)",
+PAGES = {
+    "Decide": [
+        st.Page("views/triage.py", title="Triage", icon=":material/health_metrics:", default=True),
+        st.Page("views/compare.py", title="Compare", icon=":material/compare_arrows:"),
+        st.Page("views/trend.py", title="Trend", icon=":material/timeline:"),
+    ],
+    "Find the cause": [
+        st.Page("views/cases.py", title="Cases", icon=":material/list_alt:"),
+        st.Page("views/diagnosis.py", title="Diagnosis", icon=":material/account_tree:"),
+    ],
+    "Look at one stage": [
+        st.Page("views/retrieval.py", title="Retrieval", icon=":material/search:"),
+        st.Page("views/chunking.py", title="Chunking", icon=":material/grid_on:"),
+        st.Page("views/alignment.py", title="Alignment", icon=":material/align_horizontal_left:"),
+    ],
+    "Trust": [
+        st.Page("views/judge.py", title="Judge", icon=":material/gavel:"),
+        st.Page("views/benchmarks.py", title="Benchmarks", icon=":material/leaderboard:"),
+    ],
+    "Hand over": [
+        st.Page("views/present.py", title="Present", icon=":material/slideshow:"),
+        st.Page("views/runs.py", title="Runs", icon=":material/database:"),
+    ],
 }
+SHOW_REPORTED_MEANS = ("benchmarks", "trend", "runs")  # pages that show runs without samples
+SIDEBAR_WIDTH = 208
+STATIC = Path(__file__).parent / "static"
 
 
-def pick(view: View) -> View:
-    """Draw the pickers of project, run and baseline."""
-    with st.sidebar:
-        projects = view.store.projects()
-        choose("Project", "project", projects, str, {**CLEAR_RUN, "run": "", "case": ""}, shown=view.project)
-        newest = [run.run_id for run in reversed(view.runs)]
-        choose("Run", "run", newest, view.labels, {"page": 1}, shown=view.run.run_id)
-        others = [run.run_id for run in reversed(view.sampled) if run.run_id != view.run.run_id]
-        if others:
-            titles = {"": baseline_text(view.found, view.previous, view.labels), **view.labels}
-            choose("Baseline", "baseline", ["", *others], titles)
-        with st.expander("Conventions"):
-            choose("Undefined values", "convention", list(CONVENTIONS), CONVENTIONS)
-        if not may_write():
-            st.caption("Read only: nothing can be changed here.")
-    return view
-
-
-st.set_page_config(page_title="ragtriage", page_icon="🩺", layout="wide")
+st.set_page_config(
+    page_title="ragtriage",
+    page_icon=str(STATIC / "mark.svg"),
+    layout="wide",
+    initial_sidebar_state=SIDEBAR_WIDTH,
+)
 presenting = bool(current_selection().slide)
-page = st.navigation(PAGES, position="hidden" if presenting else "sidebar")
+page = st.navigation(PAGES, position="hidden" if presenting else "sidebar", expanded=True)
+st.set_page_config(page_title=f"{page.title} · ragtriage")
+if not presenting:
+    st.logo(str(STATIC / f"logo-{current_theme()}.svg"), size="large", icon_image=str(STATIC / "mark.svg"))
 restore_selection(page.url_path)
 begin_page()
 if presenting != bool(current_selection().slide):
@@ -76,18 +74,26 @@ try:
         st.stop()
     view = View.of(store, current_selection())
     if view is None and page.url_path != "runs" and store.unreadable():
-        st.title("No run can be read")
+        open_page(Headline("bad", "No run can be read", "What is wrong with each stands below."))
         tell_unreadable(store)
     elif view is None and page.url_path != "runs":
-        st.title("No runs yet")
-        st.write(
-            "Load evaluation results on the Runs page, or start `ragtriage demo` to see the bundled samples."
+        open_page(
+            Headline(
+                "empty",
+                "Load a first run",
+                "Load evaluation results on the Runs page, or see the bundled samples with `ragtriage demo`.",
+            )
         )
-        st.page_link("views/runs.py", label="Load a run")
+        st.page_link("views/runs.py", label="Load a run", icon=":material/upload:")
     else:
         if view is not None:
             pin_run(view.run)
-        st.session_state["view"] = pick(view) if view is not None and not presenting else view
+            st.set_page_config(page_title=f"{page.title} · {view.labels[view.run.run_id]} · ragtriage")
+            st.session_state["view"] = view
+            if not presenting:
+                draw_header(view, page.url_path)
+        else:
+            st.session_state["view"] = None
         save_selection(view)
         if view is not None and view.run.means and page.url_path not in SHOW_REPORTED_MEANS:
             from dashboard.shell.reported_means import reported_means_page

@@ -11,7 +11,7 @@ import streamlit as st
 from dashboard.charts.trend import TrendMark, trend_lines
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import CHART, export_menu, facts
-from dashboard.shell.session import View, cached_diagnosis, current_selection, keep
+from dashboard.shell.session import View, cached_diagnosis, current_selection, go_to_page, keep
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, p_value, signed
 from data.comparison.answered import Answered, answered_of
@@ -405,6 +405,6 @@ def _links(view: View, trend: Trend) -> None:
             if st.button(f"Compare with {base_name}", key="trend_compare"):
                 versions = (view.run.run_id,)
                 keep(baseline=base.run_id, versions=versions, other=view.run.run_id, case="")
-                st.switch_page("views/compare.py")
+                go_to_page("compare")
         if st.button("Open on Triage", key="trend_triage"):
-            st.switch_page("views/triage.py")
+            go_to_page("triage")

@@ -41,6 +41,7 @@ __all__ = [
     "cached_diagnosis",
     "current_selection",
     "current_view",
+    "go_to_page",
     "keep",
     "open_cases",
     "open_store",
@@ -290,4 +291,17 @@ def current_view() -> View:
 def open_cases(**chosen: Any) -> None:
     """Open the Cases page with a filter; for the main script, not for callbacks."""
     st.session_state[_SELECTION] = current_selection().unfiltered().with_(**chosen)
-    st.switch_page("views/cases.py")
+    go_to_page("cases")
+
+
+def go_to_page(page: str, **chosen: Any) -> None:
+    """Open another page with the selection, changed as told; for the main script, not for callbacks.
+
+    Args:
+        page: its path in the URL, as "compare".
+        chosen: fields of the selection to change.
+    """
+    selection = current_selection().with_(**chosen)
+    st.session_state[_SELECTION] = selection
+    st.session_state[_CHANGED] = True
+    st.switch_page(f"views/{page}.py", query_params=selection.to_params())

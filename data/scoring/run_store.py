@@ -251,19 +251,38 @@ def _closest(wanted: str, runs: Sequence[Run], names: Mapping[str, str]) -> list
 
 
 def distinct_labels(runs: Sequence[Run], names: Mapping[str, str]) -> dict[str, str]:
-    """Return the label of each run by id: its name, with its time or its id where names repeat.
+    """Return the label of each run by id: its name; where names repeat, with what tells the runs apart.
+
+    That is the date, the number of cases or the time, where one of them does, else the start of the id.
 
     Args:
         runs: the runs that are shown together.
         names: display name of each, by id.
     """
-    dated = {run.run_id: f"{names[run.run_id]} · {run.created_at:%Y-%m-%d %H:%M}" for run in runs}
-    name_counts = Counter(names[run_id] for run_id in dated)
-    dated_counts = Counter(dated.values())
+    alike: dict[str, list[Run]] = {}
+    for run in runs:
+        alike.setdefault(names[run.run_id], []).append(run)
     labels = {}
-    for run_id, label in dated.items():
-        if name_counts[names[run_id]] == 1:
-            labels[run_id] = names[run_id]
-        else:
-            labels[run_id] = label if dated_counts[label] == 1 else f"{label} · {run_id[:6]}"
-    return labels
+    for name, group in alike.items():
+        if len(group) == 1:
+            labels[group[0].run_id] = name
+            continue
+        for run, what in zip(group, _differences(group), strict=True):
+            labels[run.run_id] = f"{name} · {what}"
+    taken = Counter(labels.values())  # a name may end like the label of another run
+    return {
+        run.run_id: label if taken[label := labels[run.run_id]] == 1 else f"{label} · {run.run_id[:6]}"
+        for run in runs
+    }
+
+
+def _differences(runs: Sequence[Run]) -> list[str]:
+    """Return what tells runs of one name apart, a short text for each."""
+    for texts in (
+        [f"{run.created_at:%Y-%m-%d}" for run in runs],
+        [f"{run.n:,} cases" for run in runs],
+        [f"{run.created_at:%Y-%m-%d %H:%M}" for run in runs],
+    ):
+        if len(set(texts)) == len(runs):
+            return texts
+    return [run.run_id[:6] for run in runs]

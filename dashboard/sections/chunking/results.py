@@ -11,7 +11,7 @@ from dashboard.charts.chunking import OUTCOME_SYMBOLS, heatmap, marginal_effect_
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, draw, export_menu, facts
-from dashboard.shell.session import current_selection, keep, open_cases
+from dashboard.shell.session import current_selection, go_to_page, keep, open_cases
 from dashboard.shell.widgets import choose, show_in
 from dashboard.wording.escaping import capital, markdown_text, shorten
 from dashboard.wording.formatting import count, interval_text, number, p_value, signed
@@ -385,4 +385,4 @@ def _actions(ranking: GridRanking, entry: TrialValue, key: str) -> None:
                     case="",
                     metric=ranking.metric,
                 )
-                st.switch_page("views/compare.py")
+                go_to_page("compare")

@@ -12,7 +12,7 @@ from dashboard.charts.overview import Point, fix_first_bars, trend
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.style import VERDICT_BADGES, VERDICT_LABELS
 from dashboard.shell.components import draw, facts, metric_title, read_first_box, show_table
-from dashboard.shell.session import View, open_cases
+from dashboard.shell.session import View, go_to_page, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.comparisons import correction_text, not_compared_text, tested_text
 from dashboard.wording.diagnosis import doubted_by, fix_first_sentence, no_bad_case, rate_title, stage_title
@@ -216,7 +216,7 @@ def change_section(view: View, comparison: Comparison | None) -> None:
         )
     st.caption(tested_text(comparison))
     if st.button("Compare in full", key="to_compare"):
-        st.switch_page("views/compare.py")
+        go_to_page("compare")
 
 
 def slice_section(diagnosis: Diagnosis) -> None:

@@ -1,0 +1,48 @@
+"""A headline: what a page concludes, in one statement, with what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+__all__ = ["GLYPHS", "WORDS", "Headline", "State"]
+
+State = Literal["good", "bad", "cannot tell", "not measured", "doubted", "empty"]
+GLYPHS: Mapping[State, str] = MappingProxyType(
+    {"good": "✓", "bad": "✕", "cannot tell": "?", "not measured": "–", "doubted": "!", "empty": "○"}
+)
+WORDS: Mapping[State, str] = MappingProxyType(
+    {
+        "good": "holds",
+        "bad": "fails",
+        "cannot tell": "cannot tell",
+        "not measured": "not measured",
+        "doubted": "doubted",
+        "empty": "nothing here yet",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What a page concludes. All texts are plain: whoever draws them escapes them.
+
+    Attributes:
+        state: of the conclusion; shown by colour, glyph and word.
+        statement: the conclusion, at most about 70 characters, run name first, without full stop.
+        detail: the numbers and n behind it, one sentence or two.
+        doubt: what the checks doubt about it; "" for nothing.
+    """
+
+    state: State
+    statement: str
+    detail: str = ""
+    doubt: str = ""
+
+    @property
+    def text(self) -> str:
+        """The headline as one paragraph of plain text."""
+        parts = [self.statement, self.detail, f"Doubted: {self.doubt}" if self.doubt else ""]
+        return " ".join(f"{part.rstrip('.')}." for part in parts if part)

@@ -1,0 +1,70 @@
+"""What opens every page: its conclusion in a band, tiles in a row, and an example where it is empty."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from dashboard.charts.tokens import Theme
+from dashboard.headlines.headline import Headline
+from dashboard.page_html.blocks import Tile, band, style_sheet, tile
+from dashboard.shell.session import View, keep, open_store
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count
+
+__all__ = ["bundled_example", "current_theme", "draw_tiles", "open_page", "run_facts"]
+
+TILE_HEIGHT, NARROWEST_TILE = 112, 190
+
+
+def current_theme() -> Theme:
+    """Return the theme of the browser tab."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def open_page(headline: Headline, meta: Sequence[str] = ()) -> None:
+    """Draw the conclusion of a page; the first thing that a page draws.
+
+    Args:
+        headline: what the page concludes.
+        meta: facts at the right of the band; usually those of `run_facts`.
+    """
+    st.html(style_sheet(current_theme()))
+    st.html(band(headline, meta))
+
+
+def run_facts(view: View) -> list[str]:
+    """Return size and repeats, date and dataset of the run on display, each a line of plain text."""
+    run = view.run
+    questions = count(run.n_questions, "question")
+    repeats = f" × {run.n / run.n_questions:.0f}" if run.n_questions and run.n > run.n_questions else ""
+    cases = questions if run.n == run.n_questions else f"{count(run.n, 'case')} = {questions}{repeats}"
+    dataset = f"{run.dataset} {run.dataset_version}".strip()
+    return [cases, f"{run.created_at:%Y-%m-%d}{f' · {dataset}' if dataset else ''}"]
+
+
+def draw_tiles(tiles: Sequence[Tile]) -> None:
+    """Draw tiles of equal width in a row; in two rows where the page is narrow."""
+    grid = st.grid(len(tiles), min_column_width=NARROWEST_TILE, row_height=TILE_HEIGHT)
+    for shown in tiles:
+        grid.html(tile(shown))
+
+
+def bundled_example(project: str, run: str, what: str) -> None:
+    """Offer the bundled project that shows a page with content, where this one has none.
+
+    Args:
+        project: a bundled project.
+        run: name of the run to open, "" for the one that the project opens with.
+        what: what the example shows, as "shows claims and their support".
+    """
+    runs = [other for other in open_store().runs(project) if not run or other.name == run]
+    if not runs:
+        st.caption(f"`ragtriage demo` has a project that {markdown_text(what)}.")
+        return
+
+    def show() -> None:
+        keep(project=project, run=runs[-1].run_id, baseline="", versions=(), other="", case="", page=1)
+
+    st.button(f"Open the bundled example that {what}", key=f"example_{project}", on_click=show)

@@ -1,0 +1,99 @@
+"""The header of every page in one row: project, run and baseline, findings, and what can be shared."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.shell.components import finding_list
+from dashboard.shell.session import View
+from dashboard.shell.user import may_write
+from dashboard.shell.widgets import choose
+from dashboard.wording.runs import baseline_text
+
+__all__ = ["draw_header"]
+
+CLEAR_RUN = {"baseline": "", "versions": (), "other": "", "slices": {}, "cohort": "", "grid": "", "page": 1}
+CONVENTIONS = {
+    "default": "ragtriage (undefined stays undefined)",
+    "ragchecker": "RAGChecker (empty lists give 0)",
+    "refusals_0": "refusals count 0 (as in Ragas)",
+}
+WITHOUT_FINDINGS = ("runs", "present")  # pages about many runs, which score none by themselves
+PROJECT_WIDTH, RUN_WIDTH = 150, 210
+
+
+def draw_header(view: View, page: str) -> None:
+    """Draw the pickers, the findings and the menu to share a view.
+
+    Args:
+        view: of the page.
+        page: its path in the URL.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="header"):
+        _pick_run(view)
+        st.space("stretch")
+        if not may_write():
+            st.badge("Read only", icon=":material/lock:", color="gray", help="Nothing can be changed here.")
+        if not view.run.means and page not in WITHOUT_FINDINGS:
+            _findings(view)
+        _share()
+
+
+def _pick_run(view: View) -> None:
+    choose(
+        "Project",
+        "project",
+        view.store.projects(),
+        str,
+        {**CLEAR_RUN, "run": "", "case": ""},
+        shown=view.project,
+        label_visibility="collapsed",
+        width=PROJECT_WIDTH,
+    )
+    newest = [run.run_id for run in reversed(view.runs)]
+    choose(
+        "Run",
+        "run",
+        newest,
+        view.labels,
+        {"page": 1},
+        shown=view.run.run_id,
+        label_visibility="collapsed",
+        width=RUN_WIDTH,
+    )
+    others = [run.run_id for run in reversed(view.sampled) if run.run_id != view.run.run_id]
+    if others:
+        usual = view.found.run or view.previous
+        note = baseline_text(view.found, view.previous, view.labels)
+        titles = {**view.labels, "": view.labels[usual.run_id] if usual else "no baseline"}
+        st.text("against")
+        choose(
+            f"Baseline: {note}",
+            "baseline",
+            ["", *others],
+            titles,
+            label_visibility="collapsed",
+            width=RUN_WIDTH,
+        )
+
+
+def _findings(view: View) -> None:
+    findings = view.findings(view.run)
+    serious = [finding for finding in findings if finding.severity != "note"]
+    with st.popover(
+        f"{len(findings)}",
+        icon=":material/warning:" if serious else ":material/verified:",
+        type="tertiary",
+        help="Findings of the checks on the numbers, and how undefined values are treated",
+        key="findings",
+    ):
+        finding_list(findings)
+        st.divider()
+        choose("Undefined values", "convention", list(CONVENTIONS), CONVENTIONS)
+
+
+def _share() -> None:
+    with st.popover("Share", icon=":material/ios_share:", type="tertiary", key="share"):
+        st.caption("The address of this page opens the same view, with every choice made on it:")
+        st.code(st.context.url or "", language=None, wrap_lines=True)
+        st.page_link("views/present.py", label="Slides, report or PDF", icon=":material/slideshow:")
