@@ -1,4 +1,4 @@
-"""Cases: what exactly went wrong here?"""
+"""Cases: the list of them beside the open one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from functools import partial
 
 import streamlit as st
 
+from dashboard.headlines.cases import cases_headline
 from dashboard.sections.cases.case_list import case_list, case_name, pager, position_of
+from dashboard.sections.cases.counts import case_counts, count_doubts
 from dashboard.sections.cases.filters import filtered_rows, filters
 from dashboard.sections.cases.labelling import label_bar, step_bar
-from dashboard.sections.cases.labelling_queue import labelling_queue
+from dashboard.sections.cases.labelling_queue import labelling_queue, queue_or_form
 from dashboard.sections.cases.open_case import open_case
+from dashboard.shell.blocks import open_page, run_facts
 from dashboard.shell.components import facts
 from dashboard.shell.session import current_selection, current_view, keep
-from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count
 from data.cases.cases import page_of, read_case
 from data.cases.export import export_rows
@@ -25,12 +27,13 @@ run = view.run
 diagnosis = view.diagnosis(run)
 scored = diagnosis.scored
 
-st.title(f"What exactly went wrong in {markdown_text(view.labels[run.run_id])}?")
 if labelling_queue(view, diagnosis):
     st.stop()
-filters(view, diagnosis)
 rows = filtered_rows(view, diagnosis)
 at = position_of(diagnosis, rows)
+open_page(cases_headline(case_counts(view, diagnosis, rows), count_doubts(view, diagnosis)), run_facts(view))
+queue_or_form(view, diagnosis)
+filters(view, diagnosis)
 
 with st.container(horizontal=True, vertical_alignment="center"):
     bad = f"{int(diagnosis.bad.bad[rows].sum()):,}" if diagnosis.measured[rows].any() else NOT_MEASURED
@@ -51,9 +54,7 @@ with st.container(horizontal=True, vertical_alignment="center"):
                     key=f"export_{form}",
                 )
 
-if at is None:
-    st.info("No case matches all of these filters. Clear one of them.")
-else:
+if at is not None:
     row = int(rows[at])
     page = page_of(scored, rows, at // SIZE + 1, SIZE)
     neighbours = {step: int(rows[at + step]) for step in (-1, 1) if 0 <= at + step < len(rows)}

@@ -48,7 +48,7 @@ def test_a_pattern_row_opens_exactly_its_cases_and_the_address_brings_them_back(
     site.open(f"diagnosis?project=iris&run={site.run_id('iris', 'crag')}")
     count = _cases_of(site, "retrieval")
     site.page.locator(".st-key-open_retrieval button").click()
-    expect(site.page.get_by_role("heading", name="What exactly went wrong")).to_be_visible()
+    expect(site.page.get_by_role("heading", name=f"crag: {count} of 30 cases shown")).to_be_visible()
     site.settle()
     assert f"{count} cases of 30" in site.text()
     site.page.get_by_role("button", name="Next").click()

@@ -101,7 +101,8 @@ def test_without_people_it_says_what_to_do(
     assert "No case of this run has a human label" in _words(app)
     assert "150 to 300 labels" in _words(app)
     app.button(key="calibration_label").click().run()
-    assert "What exactly went wrong" in _words(app)
+    assert app.session_state["selection"].queue == 0
+    assert "of 3" in _words(app), "the cases are listed"
 
 
 def test_mtrag_shows_agreement_of_every_metric(

@@ -12,8 +12,10 @@ from typing import Any
 import streamlit as st
 
 from dashboard.case_html.case import STYLE, CaseHighlights, answer_html, context_html, conversation_html
+from dashboard.headlines.cases import blind_headline
 from dashboard.sections.cases.case_list import case_name
 from dashboard.sections.cases.labelling import label_bar, run_is_there
+from dashboard.shell.blocks import open_page, run_facts
 from dashboard.shell.components import facts
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.user import attempt, current_user, may_write
@@ -29,7 +31,7 @@ from data.labels.reviewed_cases import mark_reviewed
 from data.scoring.scored_run import ScoredRun
 from metrics.schema.whole_number import whole_number
 
-__all__ = ["labelling_queue"]
+__all__ = ["labelling_queue", "queue_or_form"]
 
 _NO_HIGHLIGHTS = CaseHighlights(frozenset(), "", None, frozenset(), {})
 _HIDDEN_FIELDS = ("claims", "reference_claims", "used", "human")  # the judgement of others would bias a label
@@ -67,22 +69,31 @@ class _QueueView:
 
 
 def labelling_queue(view: View, diagnosis: Diagnosis) -> bool:
-    """Draw the queue in use with its case, or the form that starts one.
+    """Draw the queue in use with its case, below a headline that shows nothing of the diagnosis.
 
     Returns:
         Whether a case of the queue is on display, so that the page draws nothing else.
     """
-    if not may_write():
+    queue_view = _in_use(view, diagnosis.scored) if may_write() else None
+    row = queue_view.row if queue_view and current_user() == queue_view.state.queue.who else None
+    if queue_view is None or row is None:
         return False
+    state = queue_view.state
+    open_page(blind_headline(queue_view.dimension.title, len(state.rated), state.total), run_facts(view))
+    _queue_bar(queue_view, row)
+    _drawn_case(queue_view, diagnosis, row)
+    return True
+
+
+def queue_or_form(view: View, diagnosis: Diagnosis) -> None:
+    """Draw the way back to the queue in use while another case is open, else the form that starts one."""
+    if not may_write():
+        return
     queue_view = _in_use(view, diagnosis.scored)
     if queue_view is None:
         _start_form(view, diagnosis.scored)
-        return False
-    row = queue_view.row if current_user() == queue_view.state.queue.who else None
-    _queue_bar(queue_view, row)
-    if row is not None:
-        _drawn_case(queue_view, diagnosis, row)
-    return row is not None
+    else:
+        _queue_bar(queue_view, None)
 
 
 def _in_use(view: View, scored: ScoredRun) -> _QueueView | None:

@@ -1,0 +1,116 @@
+"""What the Cases page concludes: how many cases are bad, where most went wrong, or that it is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dashboard.headlines.headline import Headline, State
+from dashboard.wording.escaping import capital, shorten
+from dashboard.wording.formatting import count
+from metrics.diagnosis.stages import STAGES, stage_code
+
+__all__ = ["CaseCounts", "blind_headline", "cases_headline"]
+
+LONGEST_NAME = 24
+MOST_STAGES = 4  # in the second line
+NOT_JUDGED = (
+    "Record a context metric, faithfulness or answer relevancy, run the judge, or label cases: "
+    "none of them decides a case yet"
+)
+
+
+@dataclass(frozen=True)
+class CaseCounts:
+    """The cases that a list shows, counted.
+
+    Attributes:
+        run: name of the run.
+        total: all cases of the run.
+        shown: cases that the filters keep.
+        bad: how many of them are bad.
+        measured: of how many it is known whether they are good or bad.
+        fully: of how many no missing value could change the diagnosis.
+        stages: key of a failure stage -> bad cases at it, most first.
+        rests_on: by what the cases are judged, as part of a sentence.
+    """
+
+    run: str
+    total: int
+    shown: int
+    bad: int
+    measured: int
+    fully: int
+    stages: Mapping[str, int] = field(default_factory=dict)
+    rests_on: str = ""
+
+
+def cases_headline(counts: CaseCounts, doubt: str = "") -> Headline:
+    """Return what the list of cases concludes.
+
+    Args:
+        counts: of the cases on the list.
+        doubt: what the checks doubt about them; "" for nothing.
+    """
+    name = shorten(counts.run, LONGEST_NAME)
+    if not counts.shown:
+        return Headline(
+            "empty",
+            "No case matches; clear the filters",
+            f"{name} has {count(counts.total, 'case')}, and the filters keep none of them",
+        )
+    if not counts.measured:
+        of = "" if counts.shown == counts.total else f" of the {counts.shown:,} shown"
+        return Headline("not measured", f"{name}: no case{of} could be judged", NOT_JUDGED)
+    state, statement = _conclusion(counts)
+    if state == "good" and doubt:
+        state = "doubted"
+    return Headline(state, f"{name}: {statement}", _detail(counts), doubt)
+
+
+def _conclusion(counts: CaseCounts) -> tuple[State, str]:
+    cases, unclear = count(counts.shown, "case"), counts.shown - counts.fully
+    if counts.shown < counts.total:  # filtered: what is left of the run
+        bad = "all bad" if counts.bad == counts.shown else f"{counts.bad:,} bad" if counts.bad else "none bad"
+        state: State = "bad" if counts.bad else "cannot tell" if unclear else "good"
+        return state, f"{counts.shown:,} of {count(counts.total, 'case')} shown, {bad}"
+    if not counts.bad:
+        if unclear:
+            return "cannot tell", f"no bad case yet, {unclear:,} not fully measured"
+        return "good", "the only case passes" if counts.shown == 1 else f"all {cases} pass"
+    # What is open outweighs what is known: the count says little about the run
+    if unclear > counts.bad:
+        return "cannot tell", f"{counts.bad:,} bad, {unclear:,} not fully measured"
+    most = next(iter(counts.stages.items()), None)
+    where = f", {STAGES[stage_code(most[0])].count(most[1])}" if most else ""
+    if counts.bad == counts.shown:
+        return "bad", f"all {cases} are bad{where}"
+    return "bad", f"{counts.bad:,} of {cases} {'is' if counts.bad == 1 else 'are'} bad{where}"
+
+
+def _detail(counts: CaseCounts) -> str:
+    named = list(counts.stages.items())[:MOST_STAGES]
+    listed = ", ".join(STAGES[stage_code(key)].count(n) for key, n in named)
+    rest = counts.bad - sum(n for _, n in named)
+    parts = [f"{listed}{f', {rest:,} at other stages' if rest > 0 else ''}" if listed else ""]
+    passing, unknown = counts.measured - counts.bad, counts.shown - counts.measured
+    parts.append(f"{passing:,} {'passes' if passing == 1 else 'pass'}" if passing and counts.bad else "")
+    parts.append(f"{unknown:,} not measured" if unknown else "")
+    parts.append(capital(counts.rests_on))
+    return ". ".join(part for part in parts if part)
+
+
+def blind_headline(dimension: str, rated: int, total: int) -> Headline:
+    """Return the headline while cases are labelled blind: it shows nothing of what the diagnosis says.
+
+    Args:
+        dimension: what is labelled.
+        rated: cases labelled so far.
+        total: cases drawn.
+    """
+    return Headline(
+        "empty",
+        f"Labelling blind: {dimension}",
+        f"{rated:,} of {total:,} labelled. State, scores and the labels of others stay hidden, and the "
+        "order is random, so that the labels are an unbiased sample",
+    )

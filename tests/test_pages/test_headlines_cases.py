@@ -1,0 +1,71 @@
+"""The headline of the Cases page in every state."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dashboard.headlines.cases import CaseCounts, blind_headline, cases_headline
+from dashboard.headlines.headline import State
+
+BAD = CaseCounts(
+    "colbert", 30, 30, 29, 30, 30, {"refused_with_context": 17, "unfaithful": 9, "retrieval_miss": 3}
+)
+GOOD = CaseCounts("colbert", 100, 100, 0, 100, 100)
+
+
+@pytest.mark.parametrize(
+    ("counts", "state", "statement"),
+    [
+        (GOOD, "good", "colbert: all 100 cases pass"),
+        (BAD, "bad", "colbert: 29 of 30 cases are bad, 17 wrongly refused"),
+        (replace(BAD, bad=30), "bad", "colbert: all 30 cases are bad, 17 wrongly refused"),
+        (
+            replace(BAD, bad=1, stages={"unfaithful": 1}),
+            "bad",
+            "colbert: 1 of 30 cases is bad, 1 unfaithful",
+        ),
+        (
+            replace(BAD, total=100, shown=100, bad=31, measured=80, fully=60),
+            "cannot tell",
+            "colbert: 31 bad, 40 not fully measured",
+        ),
+        (replace(GOOD, fully=60), "cannot tell", "colbert: no bad case yet, 40 not fully measured"),
+        (replace(GOOD, measured=0, fully=0), "not measured", "colbert: no case could be judged"),
+        (replace(GOOD, shown=0), "empty", "No case matches; clear the filters"),
+        (replace(BAD, shown=17, bad=17, fully=17), "bad", "colbert: 17 of 30 cases shown, all bad"),
+        (replace(GOOD, shown=5, measured=5, fully=5), "good", "colbert: 5 of 100 cases shown, none bad"),
+        (
+            replace(GOOD, shown=5, measured=0, fully=0),
+            "not measured",
+            "colbert: no case of the 5 shown could be judged",
+        ),
+    ],
+)
+def test_the_statement_in_every_state(counts: CaseCounts, state: State, statement: str) -> None:
+    headline = cases_headline(counts)
+    assert (headline.state, headline.statement) == (state, statement)
+    assert len(headline.statement) <= 70
+
+
+def test_a_doubted_conclusion_is_not_good_and_a_bad_one_stays_bad() -> None:
+    doubted = cases_headline(GOOD, "context_recall is 1 throughout")
+    assert (doubted.state, doubted.doubt) == ("doubted", "context_recall is 1 throughout")
+    assert cases_headline(BAD, "context_recall is 1 throughout").state == "bad"
+
+
+def test_the_second_line_names_the_stages_and_what_is_not_measured() -> None:
+    detail = cases_headline(replace(BAD, bad=25, measured=28, stages={"unfaithful": 20})).detail
+    assert detail == "20 unfaithful, 5 at other stages. 3 pass. 2 not measured"
+
+
+def test_a_long_name_is_shortened() -> None:
+    assert cases_headline(replace(BAD, run="n" * 80)).statement.startswith(f"{'n' * 23}…: 29 of 30")
+
+
+def test_the_blind_headline_shows_nothing_of_the_diagnosis() -> None:
+    headline = blind_headline("Faithfulness", 3, 50)
+    assert headline.statement == "Labelling blind: Faithfulness"
+    assert "3 of 50 labelled" in headline.detail
+    assert headline.state == "empty"
