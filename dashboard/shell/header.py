@@ -63,18 +63,25 @@ def _pick_run(view: View) -> None:
     )
     others = [run.run_id for run in reversed(view.sampled) if run.run_id != view.run.run_id]
     if others:
-        usual = view.found.run or view.previous
         note = baseline_text(view.found, view.previous, view.labels)
-        titles = {**view.labels, "": view.labels[usual.run_id] if usual else "no baseline"}
         st.text("against")
         choose(
             f"Baseline: {note}",
             "baseline",
             ["", *others],
-            titles,
+            {**view.labels, "": _usual_baseline(view)},
             label_visibility="collapsed",
             width=RUN_WIDTH,
         )
+
+
+def _usual_baseline(view: View) -> str:
+    """Return what the run is compared with where nothing is chosen; unlike the label of any run."""
+    if view.found.run is not None and not view.selection.baseline:
+        return f"{view.labels[view.found.run.run_id]} (baseline)"
+    if view.previous is not None:
+        return f"{view.labels[view.previous.run_id]} (run before)"
+    return "the usual baseline" if view.selection.baseline else "nothing: it is the baseline"
 
 
 def _findings(view: View) -> None:
@@ -86,14 +93,18 @@ def _findings(view: View) -> None:
         type="tertiary",
         help="Findings of the checks on the numbers, and how undefined values are treated",
         key="findings",
-    ):
-        finding_list(findings)
-        st.divider()
-        choose("Undefined values", "convention", list(CONVENTIONS), CONVENTIONS)
+        on_change="rerun",
+    ) as box:
+        if box.open:
+            finding_list(findings)
+            st.divider()
+            choose("Undefined values", "convention", list(CONVENTIONS), CONVENTIONS)
 
 
 def _share() -> None:
-    with st.popover("Share", icon=":material/ios_share:", type="tertiary", key="share"):
-        st.caption("The address of this page opens the same view, with every choice made on it:")
-        st.code(st.context.url or "", language=None, wrap_lines=True)
-        st.page_link("views/present.py", label="Slides, report or PDF", icon=":material/slideshow:")
+    with st.popover(
+        "Share", icon=":material/ios_share:", type="tertiary", key="share", on_change="rerun"
+    ) as box:
+        if box.open:
+            st.caption("The address of this page opens the same view, with every choice made on it.")
+            st.page_link("views/present.py", label="Slides, report or PDF", icon=":material/slideshow:")

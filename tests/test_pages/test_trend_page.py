@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_text import headline
 from places import APP
 from streamlit.testing.v1 import AppTest
 
@@ -223,7 +224,7 @@ def test_without_runs_the_page_says_how_to_begin(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = _open(workspace, monkeypatch)
-    assert [one.value for one in at.title] == ["No runs yet"]
+    assert headline(at) == "Load a first run"
 
 
 def test_one_version_is_no_trend(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
