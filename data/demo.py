@@ -16,6 +16,7 @@ from data.chunking.corpus import read_corpus
 from data.chunking.grid_search import GridPlan, GridStep, plan_configurations, run_grid
 from data.chunking.questions import read_questions
 from data.errors import ValidationErrors
+from data.gates.config import FILE_NAME, bundled_text
 from data.importers.detect import read_runs
 from data.importers.load import Step, Watch, import_parsed_runs
 from data.importers.parsing.input_file import InputFile
@@ -23,6 +24,8 @@ from data.importers.parsing.options import Options
 from data.judge.recorded import RecordedReplies, publish_recorded, read_recorded
 from data.scoring.run_store import RunStore
 from data.store.parsed_run import ParsedRun
+from data.store.stored_file import replace_file
+from data.store.versions import mark_release_once
 from data.store.workspace import Run
 from data.store.write_run import ImportedRun
 
@@ -30,7 +33,7 @@ __all__ = ["FIRST_PROJECT", "FIRST_RUN", "LABELLED_SETS", "labelled_runs", "load
 
 LABELLED_SETS = ("mtrag", "clapnq")  # projects of bundled samples that annotators labelled
 
-FIRST_PROJECT, FIRST_RUN = "iris", "colbert"  # what the demo opens on: a run with something to find
+FIRST_PROJECT, FIRST_RUN = "handbook", "V4 rerank"  # what the demo opens on: the version that may be shipped
 WHO = "bundled samples"
 
 
@@ -44,9 +47,10 @@ def _folder() -> Path:
 
 
 def load_samples(store: RunStore, watch: Watch | None = None) -> list[ImportedRun]:
-    """Load the bundled samples that are missing, and set the baseline of each project that has none.
+    """Load the bundled samples that are missing, and what belongs to them: baselines, releases, gates.
 
-    A sample with only some of its runs, because an earlier load was interrupted, is read again.
+    A sample with only some of its runs, because an earlier load was interrupted, is read again. What a user
+    set stays: a baseline, a release that was renamed or taken away, a gates.toml in the workspace.
 
     Args:
         store: the runs of the workspace.
@@ -64,6 +68,9 @@ def load_samples(store: RunStore, watch: Watch | None = None) -> list[ImportedRu
             _publish_replies(store, entry)
     for entry in _manifest():
         _set_baseline(store, entry)
+        if "release" in entry:
+            _mark_release(store, entry)
+    _write_gates(store)
     return loaded
 
 
@@ -122,33 +129,55 @@ def _run_grid(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) ->
     grid = entry["grid"]
     corpus = read_corpus([_folder() / grid["corpus"]])
     questions = read_questions(InputFile.from_path(_folder() / grid["questions"]), corpus)
-    cells, _ = plan_configurations(grid["sizes"], grid["overlaps"], "tokens", grid["strategies"])
+    headings = grid.get("headings", [False])
+    cells, _ = plan_configurations(grid["sizes"], grid["overlaps"], "tokens", grid["strategies"], headings)
 
     def tell(step: GridStep) -> None:
         if watch is not None:
             watch(Step(entry["file"], step.configuration, "chunking", step.done, step.total))
 
-    plan = GridPlan(corpus, questions, cells, title=entry["file"])
+    plan = GridPlan(corpus, questions, cells, title=entry["file"], created_at=_moment(grid))
     return [ImportedRun(run, "imported") for run in run_grid(store, plan, entry["project"], tell)]
 
 
 def _described(draft: ParsedRun, entry: Mapping[str, Any]) -> ParsedRun:
     name = entry.get("names", {}).get(draft.name, draft.name)
-    created_at = entry.get("created_at")
     return replace(
         draft,
         name=name,
         dataset=entry["dataset"],
-        created_at=datetime.fromisoformat(created_at) if created_at else draft.created_at,
-        config={**draft.config, "pipeline": name},
+        created_at=_moment(entry) or draft.created_at,
+        config={**draft.config, **entry.get("config", {}), "pipeline": name},
+        notes=(*draft.notes, *entry.get("notes", ())),
     )
+
+
+def _moment(entry: Mapping[str, Any]) -> datetime | None:
+    return datetime.fromisoformat(entry["created_at"]) if "created_at" in entry else None
 
 
 def _set_baseline(store: RunStore, entry: Mapping[str, Any]) -> None:
     project, name = entry["project"], entry.get("baseline")
     if name is None or project in store.ledger.baselines():
         return
-    created_at = datetime.fromisoformat(entry["created_at"])
     for run in store.runs(project):
-        if run.name == name and run.created_at == created_at:
+        if run.name == name and run.created_at == _moment(entry):
             store.ledger.set_baseline(project, run.run_id, WHO)
+
+
+def _mark_release(store: RunStore, entry: Mapping[str, Any]) -> None:
+    for run in store.runs(entry["project"]):
+        if run.origin["file"] == Path(entry["file"]).name:
+            mark_release_once(store.ledger, run.project, run.run_id, entry["release"], WHO)
+
+
+def _write_gates(store: RunStore) -> None:
+    """Write the bundled gates and those of the samples to the workspace's gates.toml, unless it has one."""
+    path = store.workspace.root / FILE_NAME
+    if not path.exists():
+        samples = [
+            (_folder() / entry["gates"]).read_text(encoding="utf-8")
+            for entry in _manifest()
+            if "gates" in entry
+        ]
+        replace_file(path, "\n".join([bundled_text(), *samples]).encode())

@@ -27,6 +27,6 @@ def demo(workspace: str | None, no_browser: bool, port: int | None) -> None:
     quiet = not sys.stderr.isatty()
     with tqdm(bar_format="Loading samples {elapsed} {desc}", leave=False, disable=quiet) as bar:
         load_samples(store, lambda step: bar.set_description_str(f"{step.doing} {step.run}"))
-    runs = [run for run in store.runs(FIRST_PROJECT) if run.name == FIRST_RUN and run.n > run.n_questions]
+    runs = [run for run in store.runs(FIRST_PROJECT) if run.name == FIRST_RUN]
     query = urlencode({"project": FIRST_PROJECT, "run": runs[0].run_id}) if runs else ""
     run_dashboard(str(store.workspace.root), port, not no_browser, query)

@@ -48,6 +48,41 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, 
 }
 
 
+def _use_workspace(ctx: click.Context, _: click.Parameter, folder: str | None) -> None:
+    if folder is not None:  # else a command keeps the one given before its name
+        ctx.obj = folder
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        click.echo(f"ragtriage, version {__version__}")
+        ctx.exit()
+
+
+def _with_shared_options(command: click.Command) -> click.Command:
+    """Add to a command the options that stand before its name or after it, and return it."""
+    shared = [
+        click.Option(
+            ["-w", "--workspace"],
+            metavar="FOLDER",
+            expose_value=False,
+            callback=_use_workspace,
+            help="Workspace folder; RAGTRIAGE_WORKSPACE does the same.",
+        ),
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_version,
+            help="Show the version and exit.",
+        ),
+    ]
+    present = {parameter.name for parameter in command.params}
+    command.params += [option for option in shared if option.name not in present]
+    return command
+
+
 class LazyGroup(click.Group):
     """The group of all commands; a command's module is loaded when that command is called."""
 
@@ -61,7 +96,17 @@ class LazyGroup(click.Group):
             return None
         module = COMMANDS[cmd_name][0]
         command: click.Command = getattr(import_module(f"dashboard.cli.{module}"), module)
-        return command
+        return _with_shared_options(command)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options before the command; one of a command's own is told where it belongs."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name
+            raise click.UsageError(
+                f"No such option before the command: {name}. Accepted: ragtriage COMMAND {name}", ctx
+            ) from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command; a pipe whose reader has gone, as in `| head`, is no failed gate."""
@@ -89,12 +134,11 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.version_option(__version__, prog_name="ragtriage")
-@click.option("--workspace", metavar="FOLDER", help="Workspace folder; RAGTRIAGE_WORKSPACE does the same.")
-@click.pass_context
-def app(context: click.Context, workspace: str | None) -> None:
+def app() -> None:
     """Show where a RAG pipeline fails, which stage to fix first, and whether the last change helped."""
-    context.obj = workspace
+
+
+_with_shared_options(app)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -42,6 +43,7 @@ class GridPlan:
         retriever: "bm25", or "embedding:PATH" of a model on this machine.
         depth: chunks retrieved for each question.
         title: of the grid.
+        created_at: time of its runs, naive UTC; None for the time at which each is made.
     """
 
     corpus: Corpus
@@ -50,6 +52,7 @@ class GridPlan:
     retriever: str = "bm25"
     depth: int = DEPTH
     title: str = ""
+    created_at: datetime | None = None
 
     @cached_property
     def key(self) -> str:
@@ -240,6 +243,7 @@ def _run_configuration(
         dataset=plan.questions.name,
         dataset_version=plan.questions.version,
         corpus_version=plan.corpus.version,
+        created_at=plan.created_at,
         notes=(*plan.corpus.notes, *plan.questions.notes),
         measured=timings.seconds,
     )

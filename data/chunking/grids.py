@@ -133,7 +133,8 @@ def grids_of(runs: Iterable[Run]) -> list[Grid]:
     """Find the grids among runs: those made here by their key, others by the sizes in their configuration.
 
     Imported runs belong together when the rest of their configuration is the same; what is left over is
-    joined by data set, with a note of what else differs. The newest run of a configuration counts.
+    joined by data set, with a note of what else differs, unless a grid was made here. The newest run of a
+    configuration counts.
     """
     made_here: dict[str, list[GridTrial]] = defaultdict(list)
     imported: dict[tuple[str, str], list[GridTrial]] = defaultdict(list)
@@ -147,17 +148,17 @@ def grids_of(runs: Iterable[Run]) -> list[Grid]:
         _grid(key, str(trials[-1].run.config.get("grid_title") or key), trials)
         for key, trials in made_here.items()
     ]
-    return grids + _imported_grids(imported)
+    return grids + _imported_grids(imported, join_left_over=not grids)
 
 
-def _imported_grids(groups: Mapping[tuple[str, str], list[GridTrial]]) -> list[Grid]:
-    """Make a grid of each group with several chunkings, and one per data set of the runs left over."""
+def _imported_grids(groups: Mapping[tuple[str, str], list[GridTrial]], join_left_over: bool) -> list[Grid]:
+    """Make a grid of each group with several chunkings, and maybe one per data set of the runs left over."""
     joined: dict[tuple[str, str], list[GridTrial]] = {}
     left_over = defaultdict[tuple[str, str], list[GridTrial]](list)
     for (dataset, other_settings), trials in groups.items():
         if len({trial.key for trial in trials}) > 1:
             joined[dataset, other_settings] = trials
-        else:
+        elif join_left_over:
             left_over[dataset, ""] += trials
     joined |= {
         shared: trials for shared, trials in left_over.items() if len({trial.key for trial in trials}) > 1

@@ -28,6 +28,7 @@ from metrics.schema.whole_number import whole_number
 __all__ = ["check_run", "means_of", "uncomputed_metrics"]
 
 MOST_NAMED = 8
+LONGEST_AUTHOR = 120
 
 
 def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Finding]:
@@ -66,7 +67,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
                 for row in finding.rows[:SAMPLES_NAMED]
             ),
         )
-        for finding in [*findings, *_undirected(scored)]
+        for finding in [*findings, *_undirected(scored), *_labels_by(scored.run)]
     ]
 
 
@@ -86,6 +87,18 @@ def _undirected(scored: ScoredRun) -> list[Finding]:
         f"it is neither better nor worse, and cannot win, gate or regress. To change that, {HOW_TO_DECLARE}."
     )
     return [Finding("undirected", "note", "No direction declared", message, metrics=tuple(metrics))]
+
+
+def _labels_by(run: Run) -> list[Finding]:
+    """Return the finding on who labelled the answers, where the configuration says that it was a model."""
+    author = str(run.config.get("labels_by", "")).strip()[:LONGEST_AUTHOR]
+    if not author:
+        return []
+    message = (
+        f"Claims, correctness and the other labels of this run are by {author}, none by people. Label some "
+        "of the answers yourself before you rely on them."
+    )
+    return [Finding("labels_by", "note", "Labels by a model", message, (("labels by", author),), run.n)]
 
 
 def uncomputed_metrics(scored: ScoredRun) -> frozenset[str]:

@@ -15,7 +15,7 @@ from data.gates.gates_file import GatesFile, GateTable, describe
 from data.store.workspace import Workspace
 from metrics.gates.gates import Gate
 
-__all__ = ["BUNDLED", "FILE_NAME", "GateConfig", "load_gates", "read_gates"]
+__all__ = ["BUNDLED", "FILE_NAME", "GateConfig", "bundled_text", "load_gates", "read_gates"]
 
 FILE_NAME = "gates.toml"
 BUNDLED = "the bundled gates"
@@ -68,7 +68,7 @@ def load_gates(workspace: Workspace, file: str | None = None) -> GateConfig:
     """
     path = Path(file) if file else workspace.root / FILE_NAME
     if file is None and not path.is_file():
-        return read_gates((files("data.gates") / FILE_NAME).read_text(encoding="utf-8"), BUNDLED)
+        return read_gates(bundled_text(), BUNDLED)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -76,6 +76,11 @@ def load_gates(workspace: Workspace, file: str | None = None) -> GateConfig:
             f"{path}: cannot be read ({error}); accepted: a TOML file in UTF-8, see docs/gates.md"
         ) from error
     return read_gates(text, str(path))
+
+
+def bundled_text() -> str:
+    """Return the text of the bundled gates.toml."""
+    return (files("data.gates") / FILE_NAME).read_text(encoding="utf-8")
 
 
 def read_gates(text: str, source: str) -> GateConfig:

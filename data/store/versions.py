@@ -15,6 +15,7 @@ __all__ = [
     "baseline_history",
     "clear_baseline",
     "mark_release",
+    "mark_release_once",
     "releases_of",
     "unmark_release",
 ]
@@ -27,6 +28,10 @@ _NEWEST = """
         SELECT max(rowid) FROM releases AS later
         WHERE later.project = given.project AND later.run_id = given.run_id)
     ORDER BY rowid
+"""
+_MARK_ONCE = """
+    INSERT INTO releases (project, run_id, name, who, at)
+    SELECT ?, ?, ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM releases WHERE project = ? AND run_id = ?)
 """
 
 
@@ -57,6 +62,12 @@ def mark_release(ledger: Ledger, project: str, run_id: str, name: str, who: str)
     if not 1 <= len(name) <= LONGEST_RELEASE:
         raise WorkspaceError(f"release name {name!r}; accepted: 1 to {LONGEST_RELEASE} characters")
     _write(ledger, project, run_id, name, who)
+
+
+def mark_release_once(ledger: Ledger, project: str, run_id: str, name: str, who: str) -> None:
+    """Mark a run as a release, unless it was ever marked, renamed or unmarked; two processes mark it once."""
+    with ledger.open() as connection:
+        connection.execute(_MARK_ONCE, (project, run_id, name, who, utc_now().isoformat(), project, run_id))
 
 
 def unmark_release(ledger: Ledger, project: str, run_id: str, who: str) -> bool:

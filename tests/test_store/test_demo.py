@@ -33,7 +33,7 @@ def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: RunStore
         if "grid" in entry
         for part in ("corpus", "questions")
     }
-    listed |= {BUNDLED / entry["replies"] for entry in entries if "replies" in entry}
+    listed |= {BUNDLED / entry[part] for entry in entries for part in ("replies", "gates") if part in entry}
     assert listed == set(data_files)
     for entry in entries:
         origin = Path(entry["file"]).name
@@ -58,6 +58,7 @@ def test_each_project_with_versions_has_a_baseline(demo: RunStore) -> None:
     runs = {run.run_id: run for run in demo.runs()}
     baselines = {project: runs[run_id] for project, run_id in demo.ledger.baselines().items()}
     assert {project: run.name for project, run in baselines.items()} == {
+        "handbook": "V1 baseline",
         "iris": "basic",
         "mtrag": "Llama 3.1 (405B)",
         "clapnq": "Llama (13b-chat)",
@@ -81,10 +82,10 @@ def test_loading_again_does_nothing_a_gap_is_filled_and_a_chosen_baseline_stays(
     assert workspace.ledger.baselines()["iris"] == "chosen"
 
 
-@pytest.mark.parametrize("project", ["iris", "mtrag", "clapnq", "ragchecker"])
+@pytest.mark.parametrize("project", ["handbook", "iris", "mtrag", "clapnq", "ragchecker"])
 def test_every_sample_tells_its_configuration_and_question_set(demo: RunStore, project: str) -> None:
     for run in demo.runs(project):
-        assert run.config["pipeline"] == run.name
+        assert run.config.get("pipeline") == run.name or "grid" in run.config
         assert run.dataset
 
 
