@@ -284,6 +284,7 @@ def test_every_bundled_project_shows_rates_or_says_why_not(
         shown[project] = "of the answers ignore the top-ranked document" in _words(app)
         assert shown[project] or app.info or "Only the means of" in _words(app), project
     assert {project for project, rates in shown.items() if rates} == {
+        "handbook",
         "clapnq",
         "ragchecker",
         "mtrag",

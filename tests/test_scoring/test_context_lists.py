@@ -104,7 +104,8 @@ def test_every_finding_names_its_metrics_run_and_samples(demo: RunStore) -> None
         scored = demo.scored(entry) if entry.n else None
         for finding in check_run(scored) if scored else []:
             assert finding.runs == (entry.run_id,)
-            assert finding.metrics or finding.rule in ("one_test_set", "synthetic_only", "stale_dataset")
+            of_the_run = ("one_test_set", "synthetic_only", "stale_dataset", "labels_by")
+            assert finding.metrics or finding.rule in of_the_run
             assert set(finding.metrics) <= set(demo.scored(entry).metrics)
             assert bool(finding.samples) == bool(finding.rows)
     colbert = _colbert(demo)

@@ -384,7 +384,7 @@ def test_a_row_of_the_types_opens_its_cases(workspace: RunStore, monkeypatch: py
 
 
 @pytest.mark.parametrize(
-    "project", ["clapnq", "iris", "mtrag", "ragchecker", "musique", "state_of_the_union"]
+    "project", ["handbook", "clapnq", "iris", "mtrag", "ragchecker", "musique", "state_of_the_union"]
 )
 def test_every_bundled_project_shows_or_says_why_not(
     demo: RunStore, monkeypatch: pytest.MonkeyPatch, project: str
