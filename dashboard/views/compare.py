@@ -6,7 +6,9 @@ import streamlit as st
 
 from dashboard.charts.overview import difference_forest, stage_transition_map
 from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.headlines.compare import NO_SECOND_RUN
 from dashboard.sections.compare.ablation import cost_section, factor_section
+from dashboard.sections.compare.headline import page_headline
 from dashboard.sections.compare.versions import (
     change_list,
     detail_rows,
@@ -17,6 +19,7 @@ from dashboard.sections.compare.versions import (
     shared_shares,
     versions_picker,
 )
+from dashboard.shell.blocks import bundled_example, open_page, run_facts
 from dashboard.shell.components import config_table, draw, facts, metric_title, show_table
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import choose
@@ -26,18 +29,18 @@ from data.comparison.compare import GOOD_SHARE
 from metrics.metric_registry import declared
 
 view = current_view()
-st.title("Did the change help, for whom, and at which stage?")
 if view.comparison_base is None or len(view.sampled) < 2:
-    st.info("A comparison needs two runs in this project. Load another version on the Runs page.")
+    open_page(NO_SECOND_RUN, run_facts(view))
+    bundled_example("iris", "colbert", "compares six versions with a baseline")
     st.stop()
 base = view.comparison_base
+band = st.container()
 versions = versions_picker(view)
-if not versions:
-    st.info("Choose at least one version to compare with the baseline.")
-    st.stop()
 
 metrics = family(view, base, versions)
 comparisons = [view.comparison(base, run, metrics) for run in versions]
+with band:
+    open_page(page_headline(view, base, versions, comparisons), run_facts(view))
 for run, comparison in zip(versions, comparisons, strict=True):
     for warning in comparison.warnings:
         st.warning(f"{markdown_text(view.labels[run.run_id])}: {markdown_text(warning)}")

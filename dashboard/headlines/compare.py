@@ -1,0 +1,248 @@
+"""The headline of the Compare page: what changed beyond chance from the baseline to a version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, isfinite
+
+from dashboard.headlines.headline import Headline, State
+from dashboard.wording.directions import drawable, gain, gain_bounds, gain_title, is_flipped
+from dashboard.wording.escaping import shorten
+from dashboard.wording.formatting import count, interval_text, number, signed
+from data.comparison.compare import Comparison, MetricDifference
+
+__all__ = [
+    "MOST_METRICS",
+    "NO_SECOND_RUN",
+    "compare_headline",
+    "drawn_metrics",
+    "drawn_versions",
+    "most_decisive",
+]
+
+MOST_METRICS, MOST_VERSIONS = 7, 6
+NAME = 22
+MOST_NAMED = 3  # metrics or versions in one sentence
+MOST_QUESTIONS = 100_000  # a number of questions beyond it is no advice
+NO_SECOND_RUN = Headline(
+    "empty",
+    "Load a second run to compare",
+    "A comparison needs two runs of the same questions in this project.",
+)
+
+
+def drawn_metrics(comparisons: Sequence[Comparison]) -> list[str]:
+    """List the metrics that are drawn, at most seven: the primary one, then those furthest beyond chance.
+
+    They are the only ones that the headline names. Only metrics from 0 to 1 with a direction share an axis.
+    """
+    least_p: dict[str, float] = {}
+    for comparison in comparisons:
+        for row in filter(drawable, comparison.differences):
+            p = -1.0 if row.primary else row.adjusted_p
+            least_p[row.metric] = min(p, least_p.get(row.metric, 2.0))
+    kept = sorted(least_p, key=lambda metric: least_p[metric])[:MOST_METRICS]
+    return [metric for metric in least_p if metric in kept]
+
+
+def drawn_versions(versions: Mapping[str, Comparison], first: str) -> list[str]:
+    """List the keys of the drawn versions, at most six: the first, then those furthest beyond chance."""
+
+    def least_p(key: str) -> float:
+        known = [row.adjusted_p for row in versions[key].differences if drawable(row)]
+        return min(known, default=2.0)
+
+    others = sorted((key for key in versions if key != first), key=least_p)[: MOST_VERSIONS - 1]
+    return [key for key in versions if key == first or key in others]
+
+
+def most_decisive(versions: Mapping[str, Comparison]) -> str:
+    """Return the key of the version that differs beyond chance with the largest change; else the first."""
+
+    def size(key: str) -> float:
+        return max((abs(gain(row)) for row in _significant(versions[key])), default=0.0)
+
+    return max(versions, key=size)
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """The drawn metrics of one version by verdict; the primary first, then the largest change."""
+
+    better: tuple[MetricDifference, ...]
+    worse: tuple[MetricDifference, ...]
+    open: tuple[MetricDifference, ...]
+
+    @classmethod
+    def of(cls, comparison: Comparison, metrics: Sequence[str]) -> _Outcome:
+        rows = [row for row in comparison.differences if row.metric in metrics and drawable(row)]
+        rows.sort(key=lambda row: -abs(gain(row)))
+
+        def of_verdict(*verdicts: str) -> tuple[MetricDifference, ...]:
+            return tuple(row for row in rows if row.verdict in verdicts)
+
+        def primary_first(verdict: str) -> tuple[MetricDifference, ...]:
+            return tuple(sorted(of_verdict(verdict), key=lambda row: not row.primary))
+
+        open_rows = of_verdict("cannot tell", "unchanged")
+        return cls(primary_first("better"), primary_first("worse"), open_rows)
+
+
+def _significant(comparison: Comparison) -> list[MetricDifference]:
+    return [row for row in comparison.differences if drawable(row) and row.verdict in ("better", "worse")]
+
+
+def compare_headline(
+    subject: str,
+    versions: Mapping[str, Comparison],
+    names: Mapping[str, str],
+    base_name: str,
+    metrics: Sequence[str],
+    doubts: Mapping[str, Sequence[str]] | None = None,
+) -> Headline:
+    """Conclude what changed from the baseline to one version, by tests corrected over the family of metrics.
+
+    Args:
+        subject: key of the version that the statement is about.
+        versions: key -> its comparison with the baseline.
+        names: key -> its name.
+        base_name: name of the baseline.
+        metrics: the drawn metrics; no other is named.
+        doubts: metric -> what the checks doubt about its values in one of the two runs.
+    """
+    comparison, name, base = versions[subject], shorten(names[subject], NAME), shorten(base_name, NAME)
+    if not len(comparison.matched.base):
+        detail = "Compare runs of the same questions, or give matching questions the same ids."
+        return Headline("not measured", f"{name} and {base} share no question", detail)
+    outcome = _Outcome.of(comparison, metrics)
+    if not (outcome.better or outcome.worse or outcome.open):
+        return Headline("not measured", f"No metric is shared with {base}", _nothing_to_draw(comparison))
+    state, statement, rows = _statement(outcome, name, base)
+    detail = " ".join(
+        filter(
+            None,
+            [
+                _numbers(rows, comparison),
+                _what_would_settle(rows[0], comparison) if state == "cannot tell" else "",
+                _others(subject, versions, names, base, metrics),
+            ],
+        )
+    )
+    return Headline(state, statement, detail, _doubt(rows, comparison, doubts or {}))
+
+
+def _statement(outcome: _Outcome, name: str, base: str) -> tuple[State, str, tuple[MetricDifference, ...]]:
+    """Return state and statement, and the differences that it rests on, the first of which it names.
+
+    A version that gains and loses is bad: the loss needs a decision before it replaces the baseline.
+    """
+    better, worse = outcome.better, outcome.worse
+    if better and worse:
+        statement = f"{name} gains and loses: {_change(better[0])}, {_change(worse[0])}"
+        return "bad", statement, (better[0], worse[0], *better[1:], *worse[1:])
+    if better:
+        return "good", f"{name} beats {base}: {_change(better[0])}", better
+    if worse:
+        return "bad", f"{name} is worse than {base}: {_change(worse[0])}", worse
+    if all(row.verdict == "unchanged" for row in outcome.open):
+        return "cannot tell", f"No score differs between {name} and {base}", outcome.open
+    return "cannot tell", f"No significant difference between {name} and {base}", outcome.open
+
+
+def _change(row: MetricDifference) -> str:
+    title = gain_title(row.metric)
+    lower = title if title[1:2].isupper() else title[:1].lower() + title[1:]
+    return f"{shorten(lower, 26)} {signed(gain(row))}"
+
+
+def _numbers(rows: Sequence[MetricDifference], comparison: Comparison) -> str:
+    parts = []
+    for row in rows[:MOST_NAMED] if rows[0].verdict in ("better", "worse") else rows[:1]:
+        before, after = (1 - value if is_flipped(row.metric) else value for value in (row.base, row.other))
+        interval = interval_text(*gain_bounds(row))
+        parts.append(f"{_change(row)} {interval}, from {number(before)} to {number(after)}")
+    largest = "" if rows[0].verdict in ("better", "worse") else "Largest change: "
+    text = largest + "; ".join(parts)
+    shared = count(len(comparison.matched.base), "shared question")
+    corrected = f", corrected over {count(comparison.n_family, 'metric')}" if comparison.n_family > 1 else ""
+    return f"{text[:1].upper()}{text[1:]}. {shared}{corrected}."
+
+
+def _what_would_settle(row: MetricDifference, comparison: Comparison) -> str:
+    low, high = gain_bounds(row)
+    size, reach = abs(gain(row)), (high - low) / 2
+    if not size or not isfinite(reach) or reach <= 0:
+        return ""
+    needed = ceil(row.difference.n_pairs * (reach / size) ** 2)
+    if not len(comparison.matched.base) < needed <= MOST_QUESTIONS:
+        return ""
+    return f"A change of this size would need about {_rounded(needed):,} questions."
+
+
+def _rounded(value: int) -> int:
+    """Round up to two digits."""
+    step = int(10 ** max(0, len(str(value)) - 2))
+    return ceil(value / step) * step
+
+
+def _others(
+    subject: str,
+    versions: Mapping[str, Comparison],
+    names: Mapping[str, str],
+    base: str,
+    metrics: Sequence[str],
+) -> str:
+    """Return which of the other versions are better or worse than the baseline."""
+    if len(versions) < 2:
+        return ""
+    outcomes = {key: _Outcome.of(versions[key], metrics) for key in versions if key != subject}
+    better = [names[key] for key, outcome in outcomes.items() if outcome.better and not outcome.worse]
+    worse = [names[key] for key, outcome in outcomes.items() if outcome.worse and not outcome.better]
+    mixed = [names[key] for key, outcome in outcomes.items() if outcome.worse and outcome.better]
+    parts = [
+        f"{_listed(found)} {what}"
+        for found, what in (
+            (better, f"better than {base}"),
+            (worse, f"worse than {base}"),
+            (mixed, "better and worse"),
+        )
+        if found
+    ]
+    others = "the other version" if len(outcomes) == 1 else count(len(outcomes), "other version")
+    if not parts:
+        none = "The other version does not differ" if len(outcomes) == 1 else f"None of {others} differs"
+        return f"{none} significantly."
+    return f"Of {others}: {'; '.join(parts)}." if len(outcomes) > 1 else f"The other version: {parts[0]}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(shorten(name, NAME) for name in names[:MOST_NAMED])
+    return f"{shown} and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else shown
+
+
+def _nothing_to_draw(comparison: Comparison) -> str:
+    """Return why no metric can be drawn."""
+    measured = [row for row in comparison.differences if row.difference.n_pairs]
+    if measured:
+        return (
+            f"{count(len(measured), 'metric')} with values in both runs, but none from 0 to 1 with a "
+            "direction: see the tab Numbers."
+        )
+    return "Record the same scores in both runs, or judge both."
+
+
+def _doubt(
+    rows: Sequence[MetricDifference], comparison: Comparison, doubts: Mapping[str, Sequence[str]]
+) -> str:
+    """Return what is doubted about the differences that the statement names, and about the pair of runs."""
+    named = [row for row in rows if row.verdict in ("better", "worse")] or rows[:1]
+    clauses = [clause for row in named for clause in doubts.get(row.metric, ())]
+    for pairs in comparison.refusals:
+        if pairs.metric in [row.metric for row in named]:
+            title = gain_title(pairs.metric)
+            refused = count(pairs.n_one_side, "question")
+            clauses.append(f"{title} leaves out {refused} that one run alone refuses")
+    unequal = comparison.warnings[: len(comparison.warnings) - len(comparison.refusals)]
+    clauses += [warning.rstrip(".") for warning in unequal]
+    return "; ".join(dict.fromkeys(clauses))

@@ -1,0 +1,175 @@
+"""The headline of the Compare page in every state, from comparisons made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dashboard.headlines.compare import (
+    MOST_METRICS,
+    NO_SECOND_RUN,
+    compare_headline,
+    drawn_metrics,
+    drawn_versions,
+    most_decisive,
+)
+from dashboard.headlines.headline import Headline
+from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference, QuestionMatch
+from data.comparison.refusal_pairs import RefusalPairs
+from metrics.statistics.paired import PairedDifference, Verdict, verdict
+
+
+def _row(metric: str, change: float, p: float, n: int = 10, higher: bool | None = True) -> MetricDifference:
+    reach = abs(change) * 0.5 if p < 0.05 else abs(change) + 0.2
+    same = n if change == 0 else 0
+    low, high = change - reach, change + reach
+    difference = PairedDifference(change, low, high, p, n, n, "t", n - same, 0, same, False)
+    outcome: Verdict = verdict(difference, p, higher)
+    primary = metric == GOOD_SHARE
+    return MetricDifference(metric, 0.5, 0.5 + change, difference, p, outcome, low, high, primary)
+
+
+def _comparison(*rows: MetricDifference, shared: int = 10, warnings: tuple[str, ...] = ()) -> Comparison:
+    same = np.arange(shared)
+    return Comparison(warnings, rows, QuestionMatch(same, same, 0, 0))
+
+
+UNCLEAR = _row(GOOD_SHARE, 0.1, 0.6)
+
+
+def _headline(
+    *rows: MetricDifference, others: dict[str, Comparison] | None = None, **more: object
+) -> Headline:
+    versions = {"v": _comparison(*rows, **more), **(others or {})}  # type: ignore[arg-type] # of _comparison
+    names = {"v": "graphrag", "w": "colbert", "x": "hyde"}
+    return compare_headline("v", versions, names, "basic", drawn_metrics(list(versions.values())))
+
+
+def test_a_gain_beyond_chance_is_named_with_its_numbers() -> None:
+    found = _headline(UNCLEAR, _row("answer_relevancy", 0.27, 0.01))
+    assert (found.state, found.statement) == ("good", "graphrag beats basic: answer relevancy +0.27")
+    assert "[0.14, 0.41]" in found.detail
+    assert "from 0.50 to 0.77" in found.detail
+    assert "10 shared questions" in found.detail
+
+
+def test_a_loss_is_named_with_a_true_minus() -> None:
+    found = _headline(UNCLEAR, _row("context_precision", -0.52, 0.001))
+    assert found.state == "bad"
+    assert found.statement == "graphrag is worse than basic: context precision −0.52"
+
+
+def test_gains_and_losses_are_both_in_the_statement() -> None:
+    found = _headline(_row("faithfulness", 0.2, 0.01), _row("context_recall", -0.3, 0.01))
+    assert found.state == "bad"
+    assert "faithfulness +0.20" in found.statement
+    assert "context recall −0.30" in found.statement
+
+
+def test_a_change_that_chance_explains_is_never_named_as_one() -> None:
+    found = _headline(UNCLEAR, _row("faithfulness", -0.3, 0.06))
+    assert (found.state, found.statement) == (
+        "cannot tell",
+        "No significant difference between graphrag and basic",
+    )
+    assert found.detail.startswith("Largest change: faithfulness −0.30")
+    assert "would need about 28 questions" in found.detail  # 10 x (0.5 / 0.3) squared
+
+
+def test_runs_with_the_same_scores_do_not_differ() -> None:
+    found = _headline(_row(GOOD_SHARE, 0.0, 1.0), _row("faithfulness", 0.0, 1.0))
+    assert found.statement == "No score differs between graphrag and basic"
+
+
+def test_lower_is_better_is_turned_and_renamed() -> None:
+    found = _headline(_row("over_refusal", 0.3, 0.01, higher=False))
+    assert found.statement == "graphrag is worse than basic: answered, not refused −0.30"
+    assert "from 0.50 to 0.20" in found.detail
+
+
+@pytest.mark.parametrize("metric", ["latency_ms", "refused", "win_rate"])
+def test_metrics_that_cannot_share_the_axis_are_not_named(metric: str) -> None:
+    higher = {"latency_ms": False, "refused": None, "win_rate": True}[metric]
+    found = _headline(_row(metric, 0.4, 0.001, higher=higher))
+    assert (found.state, found.statement) == ("not measured", "No metric is shared with basic")
+    assert "1 metric with values in both runs" in found.detail
+
+
+def test_runs_without_a_shared_question_or_score_are_not_measured() -> None:
+    assert _headline(UNCLEAR, shared=0).statement == "graphrag and basic share no question"
+    nothing = _headline(_row(GOOD_SHARE, float("nan"), float("nan"), n=0))
+    assert (nothing.state, nothing.statement) == ("not measured", "No metric is shared with basic")
+
+
+def test_an_empty_project_says_what_to_load() -> None:
+    assert (NO_SECOND_RUN.state, NO_SECOND_RUN.statement) == ("empty", "Load a second run to compare")
+
+
+def test_the_other_versions_are_summed_up() -> None:
+    others = {
+        "w": _comparison(_row("context_precision", -0.5, 0.001)),
+        "x": _comparison(_row("faithfulness", 0.1, 0.5)),
+    }
+    found = _headline(_row("faithfulness", 0.1, 0.5), others=others)
+    assert "Of 2 other versions: colbert worse than basic." in found.detail
+    alone = _headline(_row("faithfulness", 0.1, 0.5), others={"x": others["x"]})
+    assert "The other version does not differ significantly." in alone.detail
+
+
+def test_unequal_runs_and_doubted_metrics_are_said_in_the_doubt() -> None:
+    rows = (_row("context_precision", -0.5, 0.001), _row("faithfulness", 0.1, 0.5))
+    warning = "The judge differs: a in basic, b in the other run."
+    versions = {"v": _comparison(*rows, warnings=(warning,))}
+    doubts = {
+        "context_precision": ["colbert: context_precision is 0 throughout"],
+        "faithfulness": ["not this"],
+    }
+    metrics = drawn_metrics(list(versions.values()))
+    found = compare_headline("v", versions, {"v": "colbert"}, "basic", metrics, doubts)
+    assert (
+        found.doubt
+        == "colbert: context_precision is 0 throughout; The judge differs: a in basic, b in the other run"
+    )
+
+
+def test_questions_that_one_run_refuses_are_a_doubt_about_metrics_of_answers() -> None:
+    row = _row("answer_relevancy", 0.27, 0.001)
+    pairs = RefusalPairs("answer_relevancy", 4, 0, 6, 0.5, 0.6, row.difference)
+    same = np.arange(10)
+    comparison = Comparison(
+        ("Answer relevancy is over answers: ...",), (row,), QuestionMatch(same, same, 0, 0), (pairs,)
+    )
+    found = compare_headline("v", {"v": comparison}, {"v": "V2"}, "V1", ["answer_relevancy"])
+    assert found.doubt == "Answer relevancy leaves out 4 questions that one run alone refuses"
+
+
+def test_at_most_seven_metrics_are_drawn_and_only_they_are_named() -> None:
+    names = [f"recall@{k}" for k in range(1, 10)]
+    rows = [_row(GOOD_SHARE, 0.1, 0.9), *(_row(name, -0.2, 0.9) for name in names[:-1])]
+    comparison = _comparison(*rows, _row(names[-1], 0.4, 0.001))
+    drawn = drawn_metrics([comparison])
+    assert len(drawn) == MOST_METRICS
+    assert GOOD_SHARE in drawn, "the primary metric is always drawn"
+    assert names[-1] in drawn, "what differs beyond chance is drawn"
+    without = compare_headline("v", {"v": comparison}, {"v": "V2"}, "V1", [GOOD_SHARE])
+    assert without.state == "cannot tell"
+
+
+def test_at_most_six_versions_are_drawn_the_first_and_those_that_differ() -> None:
+    versions = {f"v{at}": _comparison(_row("faithfulness", 0.1, 0.5)) for at in range(9)}
+    versions["v8"] = _comparison(_row("faithfulness", 0.4, 0.001))
+    drawn = drawn_versions(versions, "v7")
+    assert len(drawn) == 6
+    assert {"v7", "v8"} <= set(drawn)
+    assert most_decisive(versions) == "v8"
+
+
+@pytest.mark.parametrize("name", ["graphrag", "an extremely long name of a pipeline version 2026-06-01"])
+def test_the_statement_stays_short(name: str) -> None:
+    rows = (
+        _row("context_precision", 0.2, 0.01),
+        _row("noise_sensitivity_irrelevant", 0.3, 0.01, higher=False),
+    )
+    found = compare_headline("v", {"v": _comparison(*rows)}, {"v": name}, name, ["context_precision"])
+    assert len(found.statement) <= 90
+    assert not found.statement.endswith(".")
