@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dashboard.cli.terminal import plain
+from dashboard.headlines.triage import report_headline
 from dashboard.wording.escaping import capital, markdown_text, shorten
-from dashboard.wording.gates import consequence, gate_row, newly_failing_text, rule_texts, verdict_text
+from dashboard.wording.gates import consequence, gate_row, newly_failing_text, rule_texts
 from data.gates.report import GateReport, NewlyFailingCase
 from metrics.gates.wording import gate_title
 
@@ -115,13 +116,15 @@ def _xml(text: str) -> str:
 
 def markdown_summary(report: GateReport, strict: bool = False) -> str:
     """Write the report as Markdown for a job summary; names and questions are data in it, never markup."""
-    verdict = report.verdict_under(strict)
+    verdict, headline = report.verdict_under(strict), report_headline(report, strict)
     base = f"against {_md(report.baseline_name)}: {_md(report.baseline.note)}"
     if report.baseline.run is None:
         base = f"against nothing: {_md(report.baseline.note)}"
     lines = [
-        f"## {MARKS[verdict]} {verdict}: {_md(report.name)} ({_md(report.run.project)})",
-        f"{_md(capital(verdict_text(report, strict)))}. Run `{report.run.run_id}`, {base}. "
+        f"## {MARKS[verdict]} {_md(headline.statement)}",
+        f"**{verdict}.** {_md(headline.detail)}.",
+        *([f"⚠️ **Doubted:** {_md(headline.doubt)}."] if headline.doubt else []),
+        f"Project {_md(report.run.project)}, run `{report.run.run_id}`, {base}. "
         f"Gates: {_md(Path(report.source).name)}{', strict' if strict else ''}.",
         *(f"⚠️ **Read first:** {_md(sentence)}" for sentence in report.read_first),
         _table(report),

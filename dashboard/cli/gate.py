@@ -10,8 +10,9 @@ import click
 from dashboard.cli.ci_files import junit_xml, markdown_summary
 from dashboard.cli.options import GATES_FILE, JSON, RUN
 from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped, write_file
+from dashboard.headlines.triage import report_headline
 from dashboard.wording.escaping import capital
-from dashboard.wording.gates import gate_row, newly_failing_text, rule_texts, verdict_text
+from dashboard.wording.gates import gate_row, newly_failing_text, rule_texts
 from data import api
 from data.gates.report import GateReport
 
@@ -55,9 +56,7 @@ def gate(
 
 def _report_text(report: GateReport, strict: bool) -> str:
     verdict, code = report.verdict_under(strict), report.exit_code(strict)
-    headline = (
-        f"{verdict}: {plain(report.name)} ({plain(report.run.project)}): {verdict_text(report, strict)}."
-    )
+    headline = f"{verdict}: {plain(report_headline(report, strict).text)}"
     rows = [gate_row(result) for result in report.results]
     columns = [name for name in rows[0] if name != "Could show"]  # the sentences below have it
     gates = table(columns, [[row[name] for name in columns] for row in rows], screen_width())

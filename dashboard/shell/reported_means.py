@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.headlines.triage import reported_means_headline
+from dashboard.shell.blocks import open_page, run_facts
 from dashboard.shell.components import finding_list, show_table
 from dashboard.shell.session import View
-from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, metric_label
 
 __all__ = ["reported_means_page"]
@@ -14,8 +15,7 @@ __all__ = ["reported_means_page"]
 
 def reported_means_page(view: View) -> None:
     """Draw the reported means of the run with the findings on them, and link to the Benchmarks page."""
-    st.title(f"Only the means of {markdown_text(view.labels[view.run.run_id])} were reported")
-    st.write("No samples of this run were loaded, so it has no cases, no intervals and no diagnosis.")
+    open_page(reported_means_headline(view.run.name), meta=run_facts(view))
     rows = [
         {
             "Metric": metric_label(name),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.headlines.triage import gates_unreadable, report_headline
 from dashboard.sections.triage.gates import gate_report, gate_section, verdict_card
 from dashboard.sections.triage.overview import (
     baseline_card,
@@ -12,28 +13,32 @@ from dashboard.sections.triage.overview import (
     fix_first_section,
     metric_table,
     pass_rate_cards,
-    run_facts,
     since_text,
     slice_section,
     trend_section,
     warnings_box,
 )
+from dashboard.shell.blocks import open_page, run_facts
 from dashboard.shell.components import facts, finding_list
 from dashboard.shell.session import current_view
 from dashboard.wording.diagnosis import doubted_by
 from dashboard.wording.escaping import markdown_text
 from data.diagnosis.doubts import pass_rate_doubts
+from data.errors import DataError
 
 view = current_view()
 diagnosis = view.diagnosis(view.run)
 summaries = view.summary(view.run)
 findings = view.findings(view.run)
 
-st.title(f"Does {markdown_text(view.labels[view.run.run_id])} hold up, and what should be fixed first?")
-facts(run_facts(view))
+report = gate_report(view)
+if isinstance(report, DataError):
+    headline = gates_unreadable(view.run.name, str(report))
+else:
+    headline = report_headline(report)
+open_page(headline, meta=run_facts(view))
 warnings_box(findings)
 
-report = gate_report(view)
 comparison = compared_with_baseline(view)
 with st.container(horizontal=True):
     verdict_card(report)

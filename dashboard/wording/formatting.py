@@ -13,6 +13,7 @@ from metrics.statistics.intervals import Interval
 
 __all__ = [
     "METHODS",
+    "MINUS",
     "NOT_MEASURED",
     "count",
     "interval_text",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from data.comparison.compare import GOOD_SHARE, match_questions
@@ -69,6 +69,8 @@ class GateReport:
         warnings: what makes the sides unequal.
         cautions: what the checks on the numbers say to read before trusting them.
         read_first: those findings of the checks, in full, that must be known before the verdict is read.
+        diagnosis: of the run, at the usual settings.
+        findings: of the sanity checks on the run.
     """
 
     run: Run
@@ -84,6 +86,8 @@ class GateReport:
     warnings: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     read_first: tuple[str, ...] = ()
+    diagnosis: Diagnosis | None = field(default=None, compare=False, repr=False)
+    findings: tuple[Finding, ...] = ()
 
     @property
     def verdict(self) -> GateVerdict:
@@ -190,9 +194,12 @@ def gate_run(
     primary = primary_metric(store.workspace, run.project)
     findings = check_run(store.scored(run))
     of_baseline = [] if baseline.run is None else check_run(store.scored(baseline.run))
-    report = judge_run(find(run), base, gates, store.summary(run), primary, findings, of_baseline)
+    diagnosis = find(run)
+    report = judge_run(diagnosis, base, gates, store.summary(run), primary, findings, of_baseline)
     return replace(
         report,
+        diagnosis=diagnosis,
+        findings=tuple(findings),
         name=names[run.run_id],
         baseline=baseline,
         baseline_name="" if baseline.run is None else names[baseline.run.run_id],

@@ -157,7 +157,9 @@ def test_a_pair_of_an_effect_is_compared(site: Site) -> None:
 def test_a_version_without_samples_is_explained_everywhere(site: Site) -> None:
     for page in ("", "cases", "alignment"):
         site.open(f"{page}?project=version%20history")
-        expect(site.page.get_by_role("heading", level=1)).to_contain_text("Only the means of", timeout=30_000)
+        expect(site.page.get_by_role("heading", level=1)).to_contain_text(
+            "summary scores only", timeout=30_000
+        )
     site.page.get_by_role("link", name=re.compile("Benchmarks")).last.click()
     expect(site.page).to_have_url(re.compile("/benchmarks"), timeout=30_000)
 

@@ -192,7 +192,7 @@ def test_markdown_holds_names_as_data(
     run(capsys, root, *words, "--config", own)
     text = target.read_text(encoding="utf-8")
     lines = text.splitlines()
-    assert lines[0].startswith("## ❌ FAIL: poor")
+    assert lines[0].startswith("## ❌ poor")
     assert [line for line in lines if line.startswith("#")] == [lines[0]], "no heading from a name"
     assert "<script>" not in text
     assert "<b>" not in text

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from command_line import run as command
+from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
@@ -53,8 +54,7 @@ def _triage(root: Path, selection: Selection, monkeypatch: pytest.MonkeyPatch) -
 
 
 def _read(app: AppTest) -> str:
-    parts = [*app.markdown, *app.caption, *app.info, *app.subheader]
-    return "\n".join(str(part.value) for part in parts).replace("\\", "")
+    return page_text(app).replace("\\", "")
 
 
 def _metrics(app: AppTest) -> dict[str, dict[str, Any]]:
@@ -70,7 +70,7 @@ def test_without_a_baseline_nobody_calls_the_run_before_one(
     app = _triage(store.workspace.root, Selection(project="shop", run=run.run_id), monkeypatch)
     text = _read(app)
     note = "project shop has no baseline, and none was named"
-    assert f"baseline: none ({note}); changes are since V1, the run before" in text
+    assert f"Baseline: none ({note}); changes are since V1, the run before" in text
     assert f"baseline: none ({note})" in text.split("whole 95 % interval")[1], "the gates name it alike"
     assert "What changed since the run before" in text
     assert "The questions differ (12 in V1, 20 in the other run)" in text

@@ -1,0 +1,245 @@
+"""The verdict on a run in one sentence: the same on the page, on the command line and in every report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+from dashboard.headlines.headline import Headline
+from dashboard.wording.escaping import capital, shorten
+from dashboard.wording.formatting import MINUS, count, number, percent, signed, span
+from data.diagnosis.diagnosis import Diagnosis
+from data.gates.report import GateReport
+from metrics.diagnosis.stages import STAGES, stage_code
+from metrics.gates.gates import GateResult, GateVerdict
+from metrics.gates.wording import subject_of
+from metrics.sanity.documents import read_first
+from metrics.sanity.rule import Finding
+
+__all__ = [
+    "gate_phrase",
+    "gates_unreadable",
+    "loss_statement",
+    "report_headline",
+    "reported_means_headline",
+    "triage_headline",
+]
+
+LONGEST_NAME = 40
+MOST_QUOTED = 3  # gates in the second line
+MOST_DOUBTS = 2
+MOST_QUESTIONS = 100  # times the questions of the run: a larger sample is no advice
+
+
+def triage_headline(
+    report: GateReport,
+    diagnosis: Diagnosis | None,
+    findings: Sequence[Finding],
+    name: str,
+    strict: bool = False,
+) -> Headline:
+    """Return the verdict of the gates on a run as a headline.
+
+    Args:
+        report: of its gates.
+        diagnosis: of the run, at the usual settings; None leaves its pass rate out.
+        findings: of its sanity checks.
+        name: what the run is called.
+        strict: whether gates that had nothing to judge by count too.
+    """
+    verdict, short = report.verdict_under(strict), shorten(name, LONGEST_NAME)
+    decisive = _decisive(report, verdict, strict)
+    doubt = _doubt(decisive, findings)
+    if verdict == "FAIL":
+        detail = f"{_many(decisive, 'fails', 'fail')}: {_quoted(report, decisive)}{_questions(decisive)}"
+        return Headline("bad", f"{short}: do not ship", detail, doubt)
+    if verdict == "INCONCLUSIVE":
+        return Headline("cannot tell", f"{short}: cannot tell yet", _undecided(report, decisive), doubt)
+    if verdict == "UNMEASURED":
+        return Headline("not measured", _without_verdict(short, decisive), _what_to_record(decisive), doubt)
+    detail = _holding(report, decisive, diagnosis)
+    if doubt:
+        return Headline("doubted", f"{short}: gates hold, numbers doubted", detail, doubt)
+    return Headline("good", f"{short}: ready to ship", detail)
+
+
+def report_headline(report: GateReport, strict: bool = False) -> Headline:
+    """Return the verdict of a report that carries the diagnosis and findings it rests on."""
+    return triage_headline(report, report.diagnosis, report.findings, report.name, strict)
+
+
+def reported_means_headline(name: str) -> Headline:
+    """Return the headline of a run without samples: nothing of it can be judged."""
+    return Headline(
+        "not measured",
+        f"{shorten(name, LONGEST_NAME)}: no verdict, summary scores only",
+        "Gates, intervals and failure stages need one record per question; load the run with its questions",
+    )
+
+
+def gates_unreadable(name: str, problem: str) -> Headline:
+    """Return the headline of a run whose gates cannot be read or applied."""
+    return Headline(
+        "not measured", f"{shorten(name, LONGEST_NAME)}: no verdict, the gates cannot be read", problem
+    )
+
+
+def loss_statement(diagnosis: Diagnosis) -> str:
+    """Return how many cases are lost and at which step most of them, without full stop."""
+    measured, lost = int(diagnosis.measured.sum()), int(diagnosis.bad.bad.sum())
+    if not measured:
+        return f"None of {count(diagnosis.scored.n, 'case')} can be called good or bad"
+    of = count(measured, "case") if measured == diagnosis.scored.n else f"{measured:,} measured cases"
+    if not lost:
+        return f"None of {of} is lost"
+    told = f"{lost:,} of {of} {'is' if lost == 1 else 'are'} lost"
+    top, *others = diagnosis.fix_first
+    if others and others[0].n_bad == top.n_bad:
+        return f"{told}, at {count(len(others) + 1, 'step')}"
+    where = "at one step" if top.n_bad == lost else "most at one step" if top.share > 0.5 else "most often"
+    step = STAGES[stage_code(top.key)].counted.removesuffix(" (inferred)")
+    return f"{told}, {where}: {step} ({top.n_bad:,})"
+
+
+def _decisive(report: GateReport, verdict: GateVerdict, strict: bool) -> list[GateResult]:
+    return [
+        result
+        for result in report.results
+        if result.blocks and result.verdict == verdict and (strict or not result.excused)
+    ]
+
+
+def gate_phrase(result: GateResult, base: str = "") -> str:
+    """Return what a gate measured and needs, such as "faithfulness 0.26, needs 0.85".
+
+    Args:
+        result: of the gate.
+        base: what the baseline is called, "" for no name.
+    """
+    gate, title = result.gate, _lower(subject_of(result.gate))
+    if gate.slice:
+        title += f" ({gate.slice[0]} {gate.slice[1]})"
+    if result.mean is None:
+        return f"{title} not measured"
+    if gate.kind == "critical":
+        failing = count(round(result.mean * result.n_total), "critical case")
+        return f"{failing} of {result.n_total:,} newly {'fails' if failing.startswith('1 ') else 'fail'}"
+    if gate.kind == "regression":
+        return f"{title} {_change(result.mean)} against {shorten(base, 30) or 'the baseline'}"
+    digits = 3 if number(result.mean) == number(gate.threshold) and result.verdict != "PASS" else 2
+    if gate.kind == "checks":
+        return f"{title}: {percent(result.mean)} pass, {percent(gate.threshold)} must"
+    limit = f"at most {number(gate.threshold, digits)}" if gate.at_most else number(gate.threshold, digits)
+    return f"{title} {number(result.mean, digits)}, needs {limit}"
+
+
+def _lower(subject: str) -> str:
+    """Return a title inside a sentence; names such as nDCG stay as they are."""
+    return subject if subject[1:2].isupper() else subject[:1].lower() + subject[1:]
+
+
+def _change(change: float) -> str:
+    text = signed(change)
+    return text if text[:1] in ("+", MINUS) else f"±{text}"
+
+
+def _quoted(report: GateReport, results: Sequence[GateResult]) -> str:
+    """Return the gates farthest from holding, the first three."""
+    farthest = sorted(results, key=lambda result: result.margin if result.margin is not None else 0.0)
+    phrases = [gate_phrase(result, report.baseline_name) for result in farthest[:MOST_QUOTED]]
+    more = f"; and {len(results) - MOST_QUOTED} more" if len(results) > MOST_QUOTED else ""
+    return f"{'; '.join(phrases)}{more}"
+
+
+def _many(results: Sequence[GateResult], one: str, many: str) -> str:
+    n = len(results)
+    return f"{count(n, 'blocking gate')} {one if n == 1 else many}"
+
+
+def _questions(results: Sequence[GateResult]) -> str:
+    """Return the number of questions behind gates, where it is the same for all."""
+    sizes = {result.n_scored for result in results}
+    return f" ({count(next(iter(sizes)), 'question')})" if len(sizes) == 1 else ""
+
+
+def _undecided(report: GateReport, results: Sequence[GateResult]) -> str:
+    """Return which gates the sample cannot decide, and how many questions would decide them."""
+    who = f"{len(results):,} {'is' if len(results) == 1 else 'are'} undecided"
+    text = f"No blocking gate fails, {who}: {_quoted(report, results)}{_questions(results)}"
+    failed = [result for result in results if result.why]
+    if failed:
+        return f"{text}. Score the values that {failed[0].why} first"
+    needed = [n for n in map(_questions_needed, results) if n is not None]
+    if len(needed) < len(results):
+        return f"{text}. A value this close to its threshold stays undecided at any practical sample size"
+    least = _rounded_up(max(needed))
+    return f"{text}. About {least:,} questions would settle {'it' if len(results) == 1 else 'them'}"
+
+
+def _questions_needed(result: GateResult) -> int | None:
+    """Return how many questions would show the same distance from the threshold 4 times in 5.
+
+    The detectable distance falls with the square root of the number of questions.
+    """
+    if result.smallest_effect is None or not result.margin:
+        return None
+    needed = result.n_scored * (result.smallest_effect / abs(result.margin)) ** 2
+    return ceil(needed) if needed <= MOST_QUESTIONS * result.n_scored else None
+
+
+def _rounded_up(n: int) -> int:
+    """Return a number of questions rounded up to two digits: it is an estimate."""
+    step = int(10 ** max(0, len(str(n)) - 2))
+    return -(-n // step) * step
+
+
+def _without_verdict(name: str, results: Sequence[GateResult]) -> str:
+    if any(result.why == "too few" for result in results):
+        return f"{name}: no verdict, too few questions"
+    if not results:
+        return f"{name}: no verdict, nothing to judge by"
+    return f"{name}: no verdict, {count(len(results), 'blocking gate')} not measured"
+
+
+def _what_to_record(results: Sequence[GateResult]) -> str:
+    """Return what each gate without a value lacks."""
+    if not results:
+        return "No blocking gate has anything to judge by; import scores, or run `ragtriage judge`"
+    needs = []
+    for result in results[:MOST_QUOTED]:
+        title = _lower(subject_of(result.gate))
+        few = f"measured on {count(result.n_scored, 'question')}, needs at least 5"
+        why = few if result.why == "too few" else result.why or "this run has no value of it"
+        needs.append(f"{title} {why[3:]}" if why.startswith("it needs") else f"{title}: {why}")
+    more = f"; and {len(results) - MOST_QUOTED} more" if len(results) > MOST_QUOTED else ""
+    return f"{capital('; '.join(needs))}{more}"
+
+
+def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagnosis | None) -> str:
+    """Return that the blocking gates hold, which warnings fail, and the pass rate."""
+    held = f"{_many(results, 'holds', 'hold')}{_questions(results)}"
+    warned = [result for result in report.results if not result.blocks and result.verdict == "FAIL"]
+    open_gates = [
+        result for result in report.results if result.blocks and result.verdict != "PASS" and result.excused
+    ]
+    rate = None if diagnosis is None else diagnosis.pass_rate
+    return "; ".join(
+        filter(
+            None,
+            [
+                held,
+                f"{count(len(open_gates), 'gate')} had nothing to judge by" if open_gates else "",
+                f"warned: {_quoted(report, warned)}" if warned else "",
+                f"pass rate {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",
+            ],
+        )
+    )
+
+
+def _doubt(results: Sequence[GateResult], findings: Sequence[Finding]) -> str:
+    """Return what the checks doubt about the gates that decide: what must be read first, then the rest."""
+    first = [finding.clause for finding in read_first(findings)]
+    clauses = [clause for result in results for clause in result.doubt.split("; ") if clause]
+    distinct = list(dict.fromkeys([*first, *clauses]))
+    more = f"; and {len(distinct) - MOST_DOUBTS} more" if len(distinct) > MOST_DOUBTS else ""
+    return f"{'; '.join(distinct[:MOST_DOUBTS])}{more}"
