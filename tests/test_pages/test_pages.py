@@ -100,7 +100,7 @@ def test_a_run_of_another_project_is_named_as_such(demo: RunStore, monkeypatch: 
     assert f"Run '{other.run_id}' belongs to 'mtrag', not to 'iris'" in _read(app)
     found = _open(demo.workspace.root, "triage", Selection(project="nowhere", run=other.run_id), monkeypatch)
     assert "There is no project 'nowhere'" in _read(found)
-    assert "GPT" in str(found.title[0].value), "the run that is there is shown"
+    assert "GPT" in headline(found), "the run that is there is shown"
 
 
 def test_triage_says_what_its_pass_rate_and_its_priority_rest_on(
