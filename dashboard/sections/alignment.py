@@ -23,7 +23,6 @@ from dashboard.shell.session import View, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import (
-    METHODS,
     count,
     interval_text,
     methods,
@@ -54,9 +53,11 @@ from metrics.statistics.intervals import Interval
 
 __all__ = [
     "advice",
+    "by_relevance",
     "context_use_in",
     "gap_section",
     "gold_rank_section",
+    "has_own_answers",
     "k_section",
     "rank_section",
     "rates_of",
@@ -117,6 +118,16 @@ def _by_gold_rank(scored: ScoredRun, metric: str) -> list[Group]:
 def _gap(scored: ScoredRun, source: str) -> Interval | None:
     context_use = context_use_in(scored)
     return None if context_use is None else gap_of(scored, context_use, source)
+
+
+def by_relevance(scored: ScoredRun, source: str) -> list[Group]:
+    """Return the rate where the top-ranked document is relevant, and where it is not."""
+    return _splits(scored, source).get("relevant", [])
+
+
+def has_own_answers(scored: ScoredRun) -> bool:
+    """Tell whether a run has any answer that is no refusal."""
+    return "answer" in scored.run.fields and bool((scored.stage_features["refused"] != 1).any())
 
 
 def source_picker(context_use: RunContextUse) -> str:
@@ -350,24 +361,13 @@ def _rate_row(version: VersionRate) -> dict[str, str]:
 
 
 def advice(context_use: RunContextUse, rate: Rate) -> None:
-    """Show the rate of this run against the alert line, possible causes above it, and links to its cases."""
+    """Show possible causes of a rate above the alert line, and links to its cases."""
     value = rate.value
-    few = "; few questions: only a hint" if value.too_few else ""
-    sentence = (
-        f"**{percent(value.mean)}** of the answers ignore the top-ranked document ({span(value)}, "
-        f"n = {count(value.n_scored, 'question')}, {ORIGINS[rate.source]}, {METHODS[value.method]}{few})."
-    )
-    if value.mean <= ALERT:
-        st.markdown(f"{sentence} That is not above the alert line of {percent(ALERT)}.")
-    else:
-        certainty = (
-            "the whole interval is above it"
-            if value.low > ALERT
-            else "the interval includes it, so it is not certain"
-        )
-        st.warning(
-            f"{sentence} That is above the alert line of {percent(ALERT)}; {certainty}. Possible causes:\n"
-            + "\n".join(f"- **{cause}**: {reason}." for cause, reason in POSSIBLE_CAUSES)
+    if value.mean > ALERT:
+        st.caption(
+            "Possible causes: "
+            + "; ".join(f"**{cause}**, {reason}" for cause, reason in POSSIBLE_CAUSES)
+            + "."
         )
     cohort_source = _cohort_source(context_use, rate.source)
     with st.container(horizontal=True):

@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from dashboard.charts.overview import case_map
+from dashboard.headlines.diagnosis import diagnosis_headline
 from dashboard.sections.diagnosis.failures import (
     pattern_table,
     refusal_table,
@@ -16,27 +17,28 @@ from dashboard.sections.diagnosis.failures import (
     symptom_list,
 )
 from dashboard.sections.diagnosis.oracle_gap import oracle_gap_section
-from dashboard.shell.components import draw, facts, metric_title, read_first_box
+from dashboard.shell.blocks import open_page, run_facts
+from dashboard.shell.components import draw, facts, metric_title
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import choose, slide
 from dashboard.wording.diagnosis import (
-    bad_cases_text,
     context_metric_text,
-    doubted_by,
     doubted_metrics,
     unused_context_metrics,
 )
 from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count, interval_text, percent
+from dashboard.wording.formatting import count
 from data.diagnosis.context import context_choice, context_metrics_of
-from data.diagnosis.doubts import pass_rate_doubts
 
 view = current_view()
 selection = view.selection
 
-st.title(f"Where do the cases of {markdown_text(view.labels[view.run.run_id])} go wrong?")
 findings = view.findings(view.run)
-read_first_box(findings)
+diagnosis = view.diagnosis(view.run)
+open_page(
+    diagnosis_headline(view.store.names()[view.run.run_id], diagnosis, findings, "answer" in view.run.fields),
+    meta=run_facts(view),
+)
 context_metrics = context_metrics_of(view.scored(view.run))
 with st.container(border=True):
     metric_column, context_column, faithfulness_column, relevancy_column = st.columns(4, gap="medium")
@@ -65,18 +67,7 @@ with st.container(border=True):
             "Answer relevancy threshold", "relevancy", "Below this, the answer does not address the question."
         )
 
-diagnosis = view.diagnosis(view.run)
-rate = diagnosis.pass_rate
-facts(
-    [
-        bad_cases_text(diagnosis),
-        f"pass rate {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
-        f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}",
-        markdown_text(diagnosis.coverage.clause()),
-        markdown_text(doubted_by(pass_rate_doubts(diagnosis, findings))),
-        *source_facts(diagnosis),
-    ]
-)
+facts(source_facts(diagnosis))
 for sentence in unused_context_metrics(diagnosis):
     st.caption(f"⚠ {markdown_text(sentence)}")
 

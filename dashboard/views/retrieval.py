@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.headlines.retrieval import no_gold_headline, retrieval_headline
 from dashboard.sections.retrieval.curves import (
     curve_section,
     first_gold_section,
     lists_of,
+    top_gold,
 )
 from dashboard.sections.retrieval.question_types import type_section
 from dashboard.sections.retrieval.reranking import hop_section, rerank_section
+from dashboard.shell.blocks import bundled_example, open_page, run_facts
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import k_picker
-from dashboard.wording.escaping import markdown_text
 from data.analysis.retrieval_curves import list_lengths
 
 view = current_view()
-st.title("Does retrieval find what the answers need?")
-name = markdown_text(view.labels[view.run.run_id])
+name = view.store.names()[view.run.run_id]
+findings = view.findings(view.run)
 lists = lists_of(view, view.run)
-if lists is None:
-    st.info(
-        f"{name} names no gold documents, so retrieval cannot be scored. Samples can carry `relevant` "
-        "(document ids) or `relevant_spans` (characters), or labels can come from a file: "
-        "`ragtriage import RUN_FILE --qrels LABELS_FILE`, in the TREC or BEIR form."
-    )
-    st.stop()
-if not len(list_lengths(lists)):
-    st.info(
-        f"{name} names gold, but no sample has both gold and retrieved documents (`retrieved`). Samples "
-        "with a given context (`context_mode` oracle or closed_book) and questions without any relevant "
-        "document are left out."
-    )
+if lists is None or not len(list_lengths(lists)):
+    asks_gold = lists is not None
+    open_page(no_gold_headline(name, findings, asks_gold), meta=run_facts(view))
+    bundled_example("musique", "", "scores retrieval against gold paragraphs")
     st.stop()
 
+band = st.container()
 k = k_picker(view.run)
+with band:
+    open_page(retrieval_headline(name, top_gold(view, k), findings), meta=run_facts(view))
 curve_section(view, lists, k)
 first_gold_section(lists)
 type_section(view, lists, k)

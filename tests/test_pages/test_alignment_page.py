@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
@@ -253,21 +254,16 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> Ap
     return app.switch_page("views/alignment.py").run()
 
 
-def _words(app: AppTest) -> str:
-    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning]
-    return "\n".join(str(one.value) for one in parts)
-
-
 def test_above_the_line_the_page_says_what_to_look_into(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _loaded(workspace, RECORDS)
     app = _open(workspace, monkeypatch, project="p")
     assert not app.exception
-    words = _words(app)
+    words = page_text(app)
     for told in ("50 %", "n = 4 questions, judged", "Chunk size", "Embedding model", "Reranker calibration"):
         assert told in words
-    assert "not certain" in words
+    assert "4 questions are too few" in words
     assert "2601" in words
 
 
@@ -286,7 +282,7 @@ def test_a_run_of_refusals_says_so(workspace: RunStore, monkeypatch: pytest.Monk
     add_run([_record("q", [1], ["a"], refused=True)], "r", "p", str(workspace.workspace.root))
     app = _open(workspace, monkeypatch, project="p")
     assert not app.exception
-    assert "not refusals" in _words(app)
+    assert "no answers with context" in page_text(app)
 
 
 def test_a_bar_opens_its_cases(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,4 +291,4 @@ def test_a_bar_opens_its_cases(workspace: RunStore, monkeypatch: pytest.MonkeyPa
     app.button(key="split_query_type_ignored_top:list").click().run()
     chosen = app.session_state["selection"]
     assert (chosen.cohort, chosen.slices) == ("ignored_top", {"query_type": "list"})
-    assert "1 case" in _words(app)
+    assert "1 case" in page_text(app)

@@ -60,7 +60,7 @@ def _open(
 
 
 def _words(app: AppTest) -> str:
-    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning, *app.error]
+    parts = [*app.subheader, *app.markdown, *app.caption, *app.info, *app.warning, *app.error]
     return "\n".join(str(part.value) for part in parts)
 
 

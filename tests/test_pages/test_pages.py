@@ -119,5 +119,5 @@ def test_triage_says_what_its_pass_rate_and_its_priority_rest_on(
     assert "Its cases are inferred" in _texts(app)
     assert "All 10 questions (30 cases) got the same 10 documents" in _read(app)
     app = _open(demo.workspace.root, "diagnosis", Selection(project="iris", run=colbert.run_id), monkeypatch)
-    assert "All 10 questions (30 cases) got the same 10 documents" in _read(app)
+    assert "every question got the same 10 documents" in page_text(app)
     assert "Refused; the context looked sufficient (doubted)** :gray-badge[refusal]" in _texts(app)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
@@ -254,15 +255,10 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> Ap
     return app.switch_page("views/retrieval.py").run()
 
 
-def _words(app: AppTest) -> str:
-    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info]
-    return "\n".join(str(one.value) for one in parts)
-
-
 def test_a_run_without_gold_says_what_to_record(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(demo, monkeypatch, project="iris")
     assert not app.exception
-    assert "--qrels" in _words(app)
+    assert "--qrels" in page_text(app)
 
 
 @pytest.mark.parametrize("records", [RERANKED[:1], RERANKED[:2], TWO_HOP])
@@ -273,13 +269,13 @@ def test_one_question_two_and_many(
     app = _open(workspace, monkeypatch, project="p")
     assert not app.exception
     assert not app.error
-    assert f"n = {len(records)} of {len(records)} question" in _words(app)
+    assert f"n = {len(records)} of {len(records)} question" in page_text(app)
 
 
 def test_the_two_hop_samples_show_every_section(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(demo, monkeypatch, project="musique", k=3)
     assert not app.exception
-    words = _words(app)
+    words = page_text(app)
     for title in ("first gold document", "By type", "First pass", "Multi-hop"):
         assert title in words
     assert app.number_input(key="pick_k").value == 3

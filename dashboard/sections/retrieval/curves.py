@@ -9,11 +9,13 @@ import streamlit as st
 
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.retrieval import first_gold_bars, k_curves
+from dashboard.headlines.retrieval import TopGold
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, draw, facts, show_table
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
+from data.analysis.gold_reach import gold_reach, hop_ranks
 from data.analysis.retrieval_curves import LONGEST_K, Curve, curves, first_gold, list_lengths, longest_list
 from data.scoring.ranked_lists import RankedLists, ranked_lists
 from data.scoring.scored_run import ScoredRun
@@ -27,13 +29,46 @@ __all__ = [
     "first_gold_section",
     "k_beyond",
     "lists_of",
+    "top_gold",
 ]
+
+MOST_HOPS = 4  # that a headline lists
 
 
 @st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
 def _curves(scored: ScoredRun, k: int) -> list[Curve]:
     lists = ranked_lists(scored)
     return [] if lists is None else curves(scored, lists, k=k)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _top_gold(scored: ScoredRun, k: int) -> TopGold | None:
+    lists = ranked_lists(scored)
+    if lists is None:
+        return None
+    reach = gold_reach(lists)
+    hops = hop_ranks(lists)
+    return TopGold(
+        k,
+        reach.need,
+        reach.hops,
+        reach.share(scored, k),
+        reach.longest,
+        int(np.isfinite(reach.rank).sum()),
+        int(reach.asked.sum()),
+        tuple((hop, int((rank <= k).sum()), int((~np.isnan(rank)).sum())) for hop, (rank, _) in hops.items())[
+            :MOST_HOPS
+        ],
+        reach.has_candidates,
+        int((reach.asked & reach.reachable).sum()),
+    )
+
+
+def top_gold(view: View, k: int) -> TopGold:
+    """Return what the top k of a run with gold hold."""
+    top = _top_gold(view.scored(view.run), k)
+    assert top is not None  # noqa: S101 -- the page has stopped where the run names no gold
+    return top
 
 
 def lists_of(view: View, run: Run) -> RankedLists | None:

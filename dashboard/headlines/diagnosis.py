@@ -1,0 +1,104 @@
+"""The conclusion of the Diagnosis page: what is wrong with most bad cases, or why that cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dashboard.headlines.headline import Headline, State
+from dashboard.wording.diagnosis import NOTHING_MEASURED, bad_cases_text
+from dashboard.wording.escaping import shorten
+from dashboard.wording.formatting import count, interval_text, percent
+from data.diagnosis.diagnosis import Diagnosis
+from data.diagnosis.doubts import pass_rate_doubts, stage_doubt
+from metrics.diagnosis.stages import STAGES, stage_code
+from metrics.sanity.documents import read_first
+from metrics.sanity.rule import Finding
+
+__all__ = ["diagnosis_headline"]
+
+MOST_STAGES = 3
+LONGEST_NAME = 26
+CONCLUSIONS: Mapping[str, tuple[str, str]] = {  # pattern -> what its bad cases have in common: several, one
+    "refusal": ("are bad refusals", "is a bad refusal"),
+    "wrong_section": ("use the wrong section", "uses the wrong section"),
+    "hallucination": ("go beyond their context", "goes beyond its context"),
+    "retrieval": ("lack the context they need", "lacks the context it needs"),
+    "disputed": ("disagree with the reference", "disagrees with the reference"),
+    "bad_otherwise": ("are bad with high metrics", "is bad with high metrics"),
+    "not_measured": ("are bad for want of a cause", "is bad for want of a cause"),
+}
+
+
+def diagnosis_headline(
+    name: str, diagnosis: Diagnosis, findings: Sequence[Finding], has_answers: bool = True
+) -> Headline:
+    """Return what most bad cases of a run have in common.
+
+    Args:
+        name: of the run.
+        diagnosis: of the run, under the thresholds in use.
+        findings: of its sanity checks.
+        has_answers: whether the run records answers.
+    """
+    name, doubt = shorten(name, LONGEST_NAME), _doubt(diagnosis, findings)
+    if not diagnosis.measured.any():
+        if not has_answers:
+            return Headline("empty", f"{name}: no answers in this run", NOTHING_MEASURED, doubt)
+        return Headline("not measured", f"{name}: no deciding metric is measured", NOTHING_MEASURED, doubt)
+    bad = diagnosis.pattern_counts(diagnosis.bad.bad)
+    lacking = int((~diagnosis.coverage.fully & ~diagnosis.bad.bad).sum())
+    top = max((key for key in CONCLUSIONS), key=lambda key: bad[key])
+    n = diagnosis.scored.n
+    if lacking > int(diagnosis.bad.bad.sum()):
+        verb = "lacks" if lacking == 1 else "lack"
+        statement = f"{name}: {lacking:,} of {count(n, 'case')} {verb} a deciding value"
+        return Headline("cannot tell", statement, _detail(diagnosis), doubt)
+    if not bad[top]:
+        return _without_bad(name, diagnosis, doubt)
+    statement = f"{name}: {bad[top]:,} of {count(n, 'case')} {_conclusion(diagnosis, top, bad[top])}"
+    state: State = "doubted" if _all_doubted(diagnosis, findings) else "bad"
+    return Headline(state, statement, _detail(diagnosis), doubt)
+
+
+def _conclusion(diagnosis: Diagnosis, pattern: str, n: int) -> str:
+    if pattern == "refusal" and n == diagnosis.pattern_counts()["refusal"]:
+        return "was refused" if n == 1 else "were refused"
+    several, one = CONCLUSIONS[pattern]
+    return one if n == 1 else several
+
+
+def _without_bad(name: str, diagnosis: Diagnosis, doubt: str) -> Headline:
+    n, measured = diagnosis.scored.n, int(diagnosis.measured.sum())
+    which = f"all {count(n, 'case')}" if measured == n else f"all {measured:,} measured cases"
+    healthy = diagnosis.pattern_counts()["healthy"] == measured
+    statement = f"{name}: {which} are {'healthy' if healthy else 'good'}"
+    return Headline("good", statement.replace("all 1 case are", "the one case is"), _detail(diagnosis), doubt)
+
+
+def _detail(diagnosis: Diagnosis) -> str:
+    """Return the stages of the bad cases, how many are bad, and what the pass rate rests on."""
+    counts = diagnosis.stage_counts()
+    top = sorted((key for key in counts if counts[key]), key=lambda key: -counts[key])
+    listed = [STAGES[stage_code(key)].count(counts[key]) for key in top[:MOST_STAGES]]
+    if others := sum(counts[key] for key in top[MOST_STAGES:]):
+        listed.append(f"{others:,} at other stages")
+    rate = diagnosis.pass_rate
+    bad = bad_cases_text(diagnosis)
+    stages = f"{bad}: {', '.join(listed)}" if listed else bad
+    passed = (
+        f"Pass rate {percent(rate.mean)} {interval_text(rate.low, rate.high)}, "
+        f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}"
+    )
+    coverage = diagnosis.coverage.clause()
+    return f"{stages}. {passed}{f'; {coverage}' if coverage else ''}."
+
+
+def _doubt(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
+    doubting = [*read_first(findings), *pass_rate_doubts(diagnosis, findings)]
+    return "; ".join(dict.fromkeys(finding.clause for finding in doubting))
+
+
+def _all_doubted(diagnosis: Diagnosis, findings: Sequence[Finding]) -> bool:
+    """Tell whether every case of the stage with the most bad cases rests on what the checks doubt."""
+    doubt = stage_doubt(diagnosis, findings, diagnosis.fix_first[0].key)
+    return bool(read_first(findings)) or (doubt is not None and doubt.whole)

@@ -1,0 +1,163 @@
+"""The conclusion of the Retrieval page: whether the top k hold the gold that the questions need."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboard.headlines.headline import Headline, State
+from dashboard.wording.escaping import shorten
+from dashboard.wording.formatting import count, percent, span
+from data.analysis.gold_reach import Need
+from metrics.sanity.documents import read_first
+from metrics.sanity.rule import Finding
+from metrics.statistics.intervals import Interval
+
+__all__ = ["ENOUGH", "TopGold", "needed_text", "no_gold_headline", "nothing_retrieved", "retrieval_headline"]
+
+ENOUGH = 0.9  # share of questions that the top k should serve
+LONGEST_NAME = 24
+
+
+@dataclass(frozen=True)
+class TopGold:
+    """What the top k hold.
+
+    Attributes:
+        k: the rank in use.
+        need: what a question needs.
+        hops: most hops that a question needs; 1 without hops.
+        share: of questions whose top k hold it.
+        longest: length of the longest list.
+        in_list: cases whose whole list holds it.
+        asked: cases that need gold.
+        hop_counts: hop -> cases that have it in the top k, and cases that need it.
+        has_candidates: whether the run records candidates beyond its lists.
+        reachable: cases whose list and candidates together hold it.
+    """
+
+    k: int
+    need: Need
+    hops: int
+    share: Interval
+    longest: int
+    in_list: int
+    asked: int
+    hop_counts: tuple[tuple[str, int, int], ...] = ()
+    has_candidates: bool = False
+    reachable: int = 0
+
+
+def needed_text(need: Need, hops: int) -> str:
+    """Return what the top k should hold: "both hops", "all hops", "the gold document", "gold"."""
+    if need == "hops":
+        return "both hops" if hops == 2 else "all hops"
+    return "the gold document" if need == "gold" else "gold"
+
+
+def no_gold_headline(name: str, findings: Sequence[Finding] = (), asks_gold: bool = False) -> Headline:
+    """Return that retrieval cannot be scored, and what to record.
+
+    Args:
+        name: of the run.
+        findings: of its sanity checks.
+        asks_gold: whether the run names gold of which nothing could be matched.
+    """
+    name = shorten(name, LONGEST_NAME)
+    unmatched = next((finding for finding in findings if finding.rule == "ids"), None)
+    if unmatched is not None:
+        return Headline(
+            "doubted",
+            f"{name}: no gold id occurs among the retrieved ids",
+            unmatched.message,
+            _doubt(findings),
+        )
+    if asks_gold:
+        return nothing_retrieved(name, findings)
+    return Headline(
+        "not measured",
+        f"{name} names no gold, so retrieval has no score",
+        "Record relevant documents (`relevant`) or text (`relevant_spans`), or import labels with --qrels",
+        _doubt(findings),
+    )
+
+
+def nothing_retrieved(name: str, findings: Sequence[Finding] = ()) -> Headline:
+    """Return that no question has both gold and retrieved documents."""
+    return Headline(
+        "empty",
+        f"{shorten(name, LONGEST_NAME)}: nothing was retrieved for a question with gold",
+        "Samples with a given context (oracle or closed_book) and questions without gold are left out",
+        _doubt(findings),
+    )
+
+
+def retrieval_headline(name: str, top: TopGold, findings: Sequence[Finding] = ()) -> Headline:
+    """Return whether the top k hold what the questions need, against 9 questions in 10.
+
+    Args:
+        name: of the run.
+        top: what the top k hold.
+        findings: of its sanity checks.
+    """
+    name, doubt = shorten(name, LONGEST_NAME), _doubt(findings)
+    needed, share = needed_text(top.need, top.hops), top.share
+    if top.need == "hops" and top.k < top.hops:
+        statement = f"{name}: the top {top.k} cannot hold {needed}"
+        return Headline(
+            "cannot tell", statement, f"Up to {top.hops} hops are needed; choose k ≥ {top.hops}", doubt
+        )
+    questions = count(share.n_scored, "question")
+    held = share.mean * share.n_scored
+    amount = f"{held:,.0f}" if abs(held - round(held)) < 1e-6 else percent(share.mean)
+    documents = f"the top {top.k} hold" if top.k > 1 else "the top document holds"
+    state: State
+    if share.low >= ENOUGH:
+        state, statement = "good", f"{name}: {documents} {needed} for {amount} of {questions}"
+    elif share.high < ENOUGH:
+        state, statement = "bad", f"{name}: {documents} {needed} for {amount} of {questions}"
+    else:
+        state = "cannot tell"
+        statement = f"{name}: {questions} cannot tell whether the top {top.k} suffice"
+    if read_first(findings):
+        state = "doubted"
+    return Headline(state, statement, _detail(top), doubt)
+
+
+def _detail(top: TopGold) -> str:
+    """Return the share with its interval, and where the rest is lost."""
+    share = top.share
+    method = f"{percent(share.mean)} [{span(share)}], n = {count(share.n_scored, 'question')}"
+    parts = [f"{method}; held against {percent(ENOUGH)}"]
+    if share.low < ENOUGH <= share.high and (needed := _questions_needed(share.mean)):
+        parts[0] += f"; about {needed:,} questions would settle it"
+    if top.hop_counts:
+        parts.append(", ".join(f"hop {hop} is there for {n:,} of {of:,}" for hop, n, of in top.hop_counts))
+    more = top.in_list - round(share.mean * top.asked)
+    if top.longest > top.k and more > 0:
+        parts.append(f"Reading all {top.longest} adds {count(more, 'case')}")
+    if top.has_candidates and top.reachable > top.in_list:
+        parts.append(f"the candidates hold it for {top.reachable - top.in_list:,} more")
+    return ". ".join(part[:1].upper() + part[1:] for part in parts) + "."
+
+
+def _questions_needed(mean: float) -> int | None:
+    """Return how many questions would put 0.9 outside the interval of this mean; None where far too many."""
+    distance = abs(mean - ENOUGH)
+    if distance < 0.005:
+        return None
+    spread = max(mean * (1 - mean), 0.02)
+    return int(round(spread * (1.96 / distance) ** 2, -1)) or 10
+
+
+def _doubt(findings: Sequence[Finding]) -> str:
+    doubting = [*read_first(findings), *(finding for finding in findings if _touches_gold(finding))]
+    return "; ".join(dict.fromkeys(finding.clause for finding in doubting))
+
+
+def _touches_gold(finding: Finding) -> bool:
+    """Tell whether a finding doubts a metric that is computed from gold."""
+    from_gold = ("recall@", "hit@", "all_hops_recall@", "span_recall@", "ndcg@", "mrr")
+    return finding.severity in ("error", "warning") and any(
+        name.startswith(from_gold) for name in finding.metrics
+    )

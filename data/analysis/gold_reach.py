@@ -1,0 +1,138 @@
+"""How far a list must be read for the gold that a question needs, and which step could bring it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from data.analysis.retrieval_curves import first_ranks, longest_list
+from data.scoring.gold_join import hop_order
+from data.scoring.ranked_lists import RankedLists
+from data.scoring.scored_run import ScoredRun
+from metrics.schema.batch import Rankings
+from metrics.schema.scores import BoolArray, FloatArray, Status
+from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.question_means import question_means
+
+__all__ = ["STEPS", "GoldReach", "Need", "Step", "gold_reach", "hop_ranks", "reach_rows"]
+
+Need = Literal["hops", "gold", "any gold"]
+Step = Literal["top", "list", "candidates", "nowhere"]
+STEPS: Mapping[Step, str] = {
+    "top": "the top {k} hold what is needed",
+    "list": "what is needed is in the list, some of it below rank {k}",
+    "candidates": "what is needed is among the candidates, some of it not in the list",
+    "nowhere": "some of what is needed is neither in the list nor among the candidates",
+}
+
+
+@dataclass(frozen=True)
+class GoldReach:
+    """Where the gold that each question needs is found: every hop, else the first gold document or chunk.
+
+    Attributes:
+        need: what is needed: every hop of multi-hop questions, the one gold document, or any of several.
+        rank: (n,) rank up to which a list must be read; inf where it lacks some, NaN where nothing is asked.
+        reachable: (n,) True where list and candidates together hold what is needed.
+        has_candidates: whether the run records candidates beyond its lists.
+        hops: most hops that a question needs; 1 where there are none.
+        longest: length of the longest list, at most 50.
+    """
+
+    need: Need
+    rank: FloatArray
+    reachable: BoolArray
+    has_candidates: bool
+    hops: int
+    longest: int
+
+    @property
+    def asked(self) -> BoolArray:
+        """(n,) True where something is needed."""
+        return ~np.isnan(self.rank)
+
+    def step(self, k: int) -> dict[Step, BoolArray]:
+        """Return the cases of each step, each case in exactly one."""
+        top, listed = self.rank <= k, np.isfinite(self.rank)
+        return {
+            "top": top,
+            "list": listed & ~top,
+            "candidates": self.asked & self.reachable & ~listed,
+            "nowhere": self.asked & ~self.reachable & ~listed,
+        }
+
+    def share(self, scored: ScoredRun, k: int) -> Interval:
+        """Return the share of questions whose top k hold what is needed, repeats averaged."""
+        held = np.where(self.asked, self.rank <= k, np.nan)
+        means, _ = question_means(held, scored.question)
+        known = np.isfinite(means)
+        binary = bool(np.isin(means[known], (0.0, 1.0)).all())
+        return interval(means[known], scored.clusters[known], int(known.sum()), binary)
+
+
+def gold_reach(lists: RankedLists) -> GoldReach:
+    """Return how far the lists of a run must be read for what its questions need."""
+    documents, first_pass = lists.documents, lists.first_pass
+    if documents is not None and documents.has_hops.any():
+        unit = ~np.isnan(documents.unit_rank)
+        asked = documents.has_hops & (documents.status == Status.SCORED) & unit.any(axis=1)
+        rank = np.where(unit, documents.unit_rank, 0.0).max(axis=1, initial=0.0)
+        reachable = (_found(documents, first_pass) | ~unit).all(axis=1)
+        need: Need = "hops"
+        hops = int(unit[asked].sum(axis=1).max(initial=1))
+    else:
+        rank = first_ranks(lists)
+        asked, hops = ~np.isnan(rank), 1
+        reachable = np.isfinite(rank)
+        need = "gold" if _one_each(lists) else "any gold"
+        if documents is not None:
+            reachable = _found(documents, first_pass).any(axis=1)
+    return GoldReach(
+        need,
+        np.where(asked, rank, np.nan),
+        np.asarray(reachable, dtype=np.bool_),
+        first_pass is not None,
+        hops,
+        longest_list(lists),
+    )
+
+
+def _found(documents: Rankings, first_pass: Rankings | None) -> BoolArray:
+    """(n, U) True where a gold unit is in the list or among the candidates."""
+    found = np.isfinite(documents.unit_rank)
+    if first_pass is not None:
+        found = found | np.isfinite(first_pass.unit_rank)
+    return np.asarray(found, dtype=np.bool_)
+
+
+def _one_each(lists: RankedLists) -> bool:
+    """Tell whether every question has one gold document."""
+    if lists.documents is None:
+        return False
+    return bool(((~np.isnan(lists.documents.unit_rank)).sum(axis=1) <= 1).all())
+
+
+def reach_rows(lists: RankedLists, step: Step, k: int) -> BoolArray:
+    """(n,) True for the cases of one step."""
+    return gold_reach(lists).step(k)[step]
+
+
+def hop_ranks(lists: RankedLists) -> dict[str, tuple[FloatArray, BoolArray]]:
+    """Return the hops with, for each case, the best rank of the hop and whether a candidate has it.
+
+    The rank is inf where the list lacks the hop, NaN where the question has no such hop.
+    """
+    documents = lists.documents
+    if documents is None or not documents.has_hops.any():
+        return {}
+    asked = documents.has_hops & (documents.status == Status.SCORED)
+    found = _found(documents, lists.first_pass)
+    hops = {}
+    for label in sorted({str(hop) for hop in np.unique(lists.hops.astype(str)) if hop}, key=hop_order):
+        mine = lists.hops == label
+        rank = np.min(np.where(mine, documents.unit_rank, np.inf), axis=1)
+        hops[label] = np.where(mine.any(axis=1) & asked, rank, np.nan), (mine & found).any(axis=1)
+    return hops
