@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from importlib.resources import files
@@ -29,12 +29,40 @@ from data.store.versions import mark_release_once
 from data.store.workspace import Run
 from data.store.write_run import ImportedRun
 
-__all__ = ["FIRST_PROJECT", "FIRST_RUN", "LABELLED_SETS", "labelled_runs", "load_samples"]
+__all__ = [
+    "FIRST_PROJECT",
+    "FIRST_RUN",
+    "LABELLED_SETS",
+    "WHO",
+    "SampleStory",
+    "labelled_runs",
+    "load_samples",
+    "sample_stories",
+]
 
 LABELLED_SETS = ("mtrag", "clapnq")  # projects of bundled samples that annotators labelled
 
 FIRST_PROJECT, FIRST_RUN = "handbook", "V4 rerank"  # what the demo opens on: the version that may be shipped
-WHO = "bundled samples"
+WHO = "bundled samples"  # who set what the samples bring along
+
+
+@dataclass(frozen=True)
+class SampleStory:
+    """A story that a bundled sample brings along.
+
+    Attributes:
+        title: of the story.
+        run: the run it tells of.
+        baseline: what it compares that run with.
+        audience: "stakeholder", "lead" or "engineer".
+        note: what the reader must know of the data.
+    """
+
+    title: str
+    run: Run
+    baseline: Run
+    audience: str
+    note: str
 
 
 @cache
@@ -72,6 +100,25 @@ def load_samples(store: RunStore, watch: Watch | None = None) -> list[ImportedRu
             _mark_release(store, entry)
     _write_gates(store)
     return loaded
+
+
+def sample_stories(store: RunStore) -> list[SampleStory]:
+    """List the stories of the samples whose runs are in the workspace."""
+    stories = []
+    for entry in _manifest():
+        runs = {run.name: run for run in _runs_of(store, entry)} if "stories" in entry else {}
+        for story in json.loads((_folder() / entry["stories"]).read_text(encoding="utf-8")) if runs else ():
+            run, baseline = runs.get(story["run"]), runs.get(story["baseline"])
+            if run is not None and baseline is not None:
+                note = entry["notes"][0]
+                stories.append(SampleStory(story["title"], run, baseline, story["audience"], note))
+    return stories
+
+
+def _runs_of(store: RunStore, entry: Mapping[str, Any]) -> list[Run]:
+    """List the runs of an entry's project that came from bundled files, not those a user added."""
+    bundled = {Path(other["file"]).name for other in _manifest() if other["project"] == entry["project"]}
+    return [run for run in store.runs(entry["project"]) if run.origin["file"] in bundled]
 
 
 def labelled_runs(store: RunStore, wanted: str) -> list[Run]:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from data.errors import WorkspaceError
 from data.store.ledger import Ledger
 from data.store.workspace import utc_now
 
-__all__ = ["StoredStory", "add_story", "change_story", "remove_story", "stories", "story_of"]
+__all__ = [
+    "StoredStory",
+    "add_stories_once",
+    "add_story",
+    "change_story",
+    "remove_story",
+    "stories",
+    "story_of",
+]
 
 _LIST = (
     "SELECT story_id, project, title, body, who, at FROM stories"
     " WHERE project = ? AND removed_at IS NULL ORDER BY story_id"
 )
+_ADD = "INSERT INTO stories (project, title, body, who, at) VALUES (?, ?, ?, ?, ?)"
 _ONE = "SELECT story_id, project, title, body, who, at FROM stories WHERE story_id = ? AND removed_at IS NULL"
 
 
@@ -42,10 +52,32 @@ def add_story(ledger: Ledger, project: str, title: str, body: str, who: str = ""
     """Store a new story and return its number."""
     with ledger.open() as connection:
         cursor = connection.execute(
-            "INSERT INTO stories (project, title, body, who, at) VALUES (?, ?, ?, ?, ?)",
-            (project, title.strip() or "Untitled", body, who.strip(), utc_now().isoformat()),
+            _ADD, (project, title.strip() or "Untitled", body, who.strip(), utc_now().isoformat())
         )
         return int(cursor.lastrowid or 0)
+
+
+def add_stories_once(ledger: Ledger, project: str, bodies: Mapping[str, str], who: str) -> bool:
+    """Store stories together, unless their author ever stored one in the project; whether that was done.
+
+    So what was renamed or removed since does not come back, and of two processes one stores them.
+
+    Args:
+        ledger: of the workspace.
+        project: their project.
+        bodies: title -> JSON of each story.
+        who: their author.
+    """
+    with ledger.open() as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        known = connection.execute(
+            "SELECT 1 FROM stories WHERE project = ? AND who = ? LIMIT 1", (project, who)
+        ).fetchone()
+        if known is None:
+            rows = [(project, title, body, who, utc_now().isoformat()) for title, body in bodies.items()]
+            connection.executemany(_ADD, rows)
+        connection.execute("COMMIT")
+        return known is None
 
 
 def change_story(ledger: Ledger, story_id: int, title: str, body: str) -> None:

@@ -33,7 +33,12 @@ def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: RunStore
         if "grid" in entry
         for part in ("corpus", "questions")
     }
-    listed |= {BUNDLED / entry[part] for entry in entries for part in ("replies", "gates") if part in entry}
+    listed |= {
+        BUNDLED / entry[part]
+        for entry in entries
+        for part in ("replies", "gates", "stories")
+        if part in entry
+    }
     assert listed == set(data_files)
     for entry in entries:
         origin = Path(entry["file"]).name

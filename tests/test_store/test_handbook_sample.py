@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -11,6 +14,8 @@ import pytest
 from command_line import run
 from places import BUNDLED
 
+from dashboard.stories.samples import add_sample_stories
+from dashboard.stories.story import story_from_json
 from data.chunking.grids import grids_of
 from data.demo import FIRST_PROJECT, FIRST_RUN, load_samples
 from data.diagnosis.run_checks import check_run
@@ -19,8 +24,9 @@ from data.gates.config import BUNDLED as BUNDLED_GATES
 from data.gates.config import load_gates
 from data.gates.report import gate_run
 from data.scoring.run_store import RunStore
+from data.store.stories import remove_story, stories
 from data.store.versions import releases_of, unmark_release
-from data.store.workspace import Run
+from data.store.workspace import Run, Workspace
 from metrics.schema.source import Source
 
 FOLDER = BUNDLED / "handbook"
@@ -212,3 +218,39 @@ def test_a_release_that_was_taken_away_stays_away(own_demo: RunStore) -> None:
     assert unmark_release(own_demo.ledger, "handbook", run.run_id, "Ann")
     load_samples(own_demo)
     assert run.run_id not in releases_of(own_demo.ledger, "handbook")
+
+
+def test_its_stories_are_stored_once_and_say_who_wrote_the_data(own_demo: RunStore) -> None:
+    add_sample_stories(own_demo)
+    stored = stories(own_demo.ledger, "handbook")
+    told = {story.audience: story for story in (story_from_json(entry.body) for entry in stored)}
+    runs = {run.run_id: run.name for run in own_demo.runs("handbook")}
+    assert {audience: (runs[story.run], runs[story.baseline]) for audience, story in told.items()} == {
+        "stakeholder": ("V4 rerank", "V1 baseline"),
+        "lead": ("V3 strict prompt", "V2 smaller chunks"),
+        "engineer": ("V4 rerank", "V2 smaller chunks"),
+    }
+    assert all("written by a Claude model" in story.sections[0].note for story in told.values())
+    remove_story(own_demo.ledger, stored[0].story_id)
+    add_sample_stories(own_demo)
+    assert len(stories(own_demo.ledger, "handbook")) == 2
+
+
+def test_two_processes_load_it_once(tmp_path: Path) -> None:
+    program = (
+        "import sys; from data.api import open_store; from data.demo import load_samples;"
+        "from dashboard.stories.samples import add_sample_stories;"
+        "store = open_store(sys.argv[1], create=True); load_samples(store); add_sample_stories(store)"
+    )
+    root = tmp_path / "shared"
+    both = [
+        subprocess.Popen([sys.executable, "-c", program, str(root)], stderr=subprocess.PIPE) for _ in range(2)
+    ]
+    assert [(process.communicate()[1], process.returncode) for process in both] == [(b"", 0)] * 2
+    store = RunStore(Workspace(root))
+    assert [run.name for run in store.runs("handbook") if "grid" not in run.config] == list(NAMES.values())
+    assert len(store.runs("handbook")) == 11
+    assert len(stories(store.ledger, "handbook")) == 3
+    with store.ledger.open() as connection:
+        assert connection.execute("SELECT count(*) FROM releases").fetchone() == (4,)
+    assert load_samples(store) == []
