@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 __all__ = ["ALLOWED_HOSTS", "SameOrigin", "app", "refusal"]
 
-ALLOWED_HOSTS = "RAGTRIAGE_ALLOWED_HOSTS"  # set by `ragtriage serve`, parted by commas
+ALLOWED_HOSTS = "RAGTRIAGE_ALLOWED_HOSTS"  # set by `ragtriage serve`, separated by commas
 
 
 def refusal(host: str, origin: str | None, allowed_hosts: list[str]) -> str:

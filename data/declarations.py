@@ -102,7 +102,7 @@ def declaration_fault(name: str, value: object) -> tuple[str, str] | None:
     if known is not None and name not in imported_declarations():
         return f"is {known.title} of docs/metrics.md", "the name of a score that only the imported file knows"
     if not name.strip() or not is_unicode(name):
-        return "is no name", "the name of a score"
+        return "is not a name", "the name of a score"
     if not isinstance(value, Mapping) or value.keys() - {"direction", "range", "title"}:
         return f"found {str(value)[:60]!r}", ACCEPTED
     direction, bounds, title = (value.get(key) for key in ("direction", "range", "title"))
@@ -187,7 +187,7 @@ def declarations_of(workspace: Workspace, project: str) -> dict[str, Declaration
     tables = [settings.get("metric", {}), own.get("metric", {}) if isinstance(own, dict) else {}]
     for table in tables:
         if not isinstance(table, dict):
-            raise DataError(f"{source}: metric is no table; accepted: [metric.NAME] with {ACCEPTED}")
+            raise DataError(f"{source}: metric is not a table; accepted: [metric.NAME] with {ACCEPTED}")
     return {
         name: declaration_of(name, value, source)
         for table in tables
@@ -233,7 +233,7 @@ def _metrics_of(settings: dict[str, Any], project: str, source: str) -> dict[str
     for key in ("project", project, "metric"):
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
-            raise DataError(f"{source}: {key} is no table; accepted: [project.NAME.metric.NAME]")
+            raise DataError(f"{source}: {key} is not a table; accepted: [project.NAME.metric.NAME]")
     return table
 
 

@@ -54,21 +54,25 @@ EXPLAINED = (
 @click.command()
 @click.argument("run_name", metavar="RUN", required=False)
 @click.option(
-    "--dimension", "dimensions", multiple=True, metavar="NAME", help="Of the labels; all otherwise."
+    "--dimension",
+    "dimensions",
+    multiple=True,
+    metavar="NAME",
+    help="Dimension of the labels; by default all.",
 )
 @click.option(
     "--metric",
     "metrics",
     multiple=True,
     metavar="NAME",
-    help="To compare with them; `all` for every related one. Those of the same dimension otherwise.",
+    help="Metric to compare; `all` for every related one. By default those of the same dimension.",
 )
 @click.option(
     "--classes",
     type=click.IntRange(FEWEST_CLASSES, MOST_CLASSES),
     default=FEWEST_CLASSES,
     show_default=True,
-    help="Two by the thresholds, or more: equal parts of each scale.",
+    help="Two, split at the thresholds; or more, as equal parts of each scale.",
 )
 @click.option(
     "--thresholds",
@@ -76,14 +80,19 @@ EXPLAINED = (
     default=DEFAULT_THRESHOLDS,
     show_default=True,
     metavar="HUMAN METRIC",
-    help="Shares of the scales from which on a label and a metric are high.",
+    help="Where a label and a metric count as high, as shares of their scales.",
 )
-@click.option("--against", metavar="RUN", help="Also: which of the two runs is better, question by question.")
 @click.option(
-    "--labels", type=click.Path(path_type=Path), metavar="FILE", help="Store labels of a CSV, TSV, JSONL."
+    "--against", metavar="RUN", help="Also compare which of two runs is better, question by question."
+)
+@click.option(
+    "--labels",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Store the labels of a CSV, TSV or JSONL file.",
 )
 @click.option("--random", is_flag=True, help="The labels of FILE are a random sample of the run.")
-@click.option("--who", metavar="NAME", help="Who labelled FILE; your login name when left out.")
+@click.option("--who", metavar="NAME", help="Who labelled FILE; by default your login name.")
 @click.option(
     "--pairs",
     type=click.Path(path_type=Path),

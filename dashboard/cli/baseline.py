@@ -42,7 +42,7 @@ def baseline(
         run = store.find(run_name, project)
         if run.means:
             raise DataError(
-                f"{run.name} ({run.run_id}) is known by its means alone, so nothing can be paired with "
+                f"{run.name} ({run.run_id}) has summary scores only, so nothing can be paired with "
                 "it; accepted: a run with samples"
             )
         project_name = run.project

@@ -18,7 +18,8 @@ __all__ = ["junit_xml", "markdown_summary"]
 
 MOST_LISTED = 50  # newly failing questions that are written out
 FOOTER = (
-    "*Could show* is the smallest distance from the threshold that a sample of this size shows 4 times in 5."
+    "*Detectable difference*: the smallest distance from the threshold that a sample of this size detects "
+    "with 80 % power."
 )
 MARKS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️", "UNMEASURED": "❔"}
 _HARMLESS = re.compile(

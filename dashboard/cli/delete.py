@@ -15,13 +15,13 @@ __all__ = ["delete"]
 
 @click.command()
 @RUNS
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @JSON
 @click.pass_obj
 def delete(workspace: str | None, run_names: tuple[str, ...], yes: bool, as_json: bool) -> None:
     """Delete runs; their human labels are kept."""
     if not yes and not sys.stdin.isatty():
-        raise click.UsageError("delete asks for confirmation, and this is no terminal; accepted: --yes")
+        raise click.UsageError("delete asks for confirmation, and this is not a terminal; accepted: --yes")
     if not yes and not click.confirm(f"Delete {', '.join(run_names)}?", err=True):
         return
     store = open_store(workspace)

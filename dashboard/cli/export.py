@@ -23,13 +23,13 @@ __all__ = ["export"]
     "-o",
     "--output",
     metavar="FILE",
-    help="File to write; .jsonl, .csv or .parquet. Standard output when left out.",
+    help="File to write; .jsonl, .csv or .parquet. Standard output by default.",
 )
 @click.option(
     "--format",
     "file_format",
     type=click.Choice(EXPORTS),
-    help="Taken from the file's ending when left out; JSONL on standard output.",
+    help="By default from the file's ending; JSONL on standard output.",
 )
 @click.pass_obj
 def export(workspace: str | None, run_name: str, output: str | None, file_format: str | None) -> None:

@@ -12,7 +12,7 @@ from dashboard.cli.options import GATES_FILE, JSON, RUN
 from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped, write_file
 from dashboard.headlines.triage import report_headline
 from dashboard.wording.escaping import capital
-from dashboard.wording.gates import gate_row, newly_failing_text, rule_texts
+from dashboard.wording.gates import DETECTABLE, gate_row, newly_failing_text, rule_texts
 from data import api
 from data.gates.report import GateReport
 
@@ -23,11 +23,11 @@ MOST_LISTED = 20  # newly failing questions that are written out
 
 @click.command()
 @RUN
-@click.option("--baseline", metavar="RUN", help="Run to compare with; the project's baseline when left out.")
+@click.option("--baseline", metavar="RUN", help="Run to compare with; by default the project's baseline.")
 @GATES_FILE
 @click.option("--strict", is_flag=True, help="Exit with 1 on INCONCLUSIVE and UNMEASURED too.")
 @click.option("--junit", metavar="FILE", help="Write JUnit XML.")
-@click.option("--markdown", metavar="FILE", help="Write Markdown, fit for the summary of a CI job.")
+@click.option("--markdown", metavar="FILE", help="Write Markdown for the summary of a CI job.")
 @JSON
 @click.pass_obj
 def gate(
@@ -58,7 +58,7 @@ def _report_text(report: GateReport, strict: bool) -> str:
     verdict, code = report.verdict_under(strict), report.exit_code(strict)
     headline = f"{verdict}: {plain(report_headline(report, strict).text)}"
     rows = [gate_row(result) for result in report.results]
-    columns = [name for name in rows[0] if name != "Could show"]  # the sentences below have it
+    columns = [name for name in rows[0] if name != DETECTABLE]  # the sentences below have it
     gates = table(columns, [[row[name] for name in columns] for row in rows], screen_width())
     sentences = [
         f"{result.verdict}: {result.sentence}" for result in report.results if result.verdict != "PASS"

@@ -45,12 +45,14 @@ STOPPED = (
 )
 @click.option("--corpus", multiple=True, metavar="PATH", help="Texts of gold documents: .txt, .md, JSONL.")
 @click.option("--model", help="Model that answers; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
-@click.option("--limit", type=click.IntRange(1), help="Answer only this many samples, from the first on.")
-@click.option("--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="Most that may be spent.")
+@click.option("--limit", type=click.IntRange(1), help="Answer only this many samples, in order.")
 @click.option(
-    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Requests in flight."
+    "--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="The most that may be spent."
 )
-@click.option("--base-url", metavar="URL", help="Of the service; ANTHROPIC_BASE_URL does the same.")
+@click.option(
+    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Concurrent requests."
+)
+@click.option("--base-url", metavar="URL", help="Address of the service; ANTHROPIC_BASE_URL does the same.")
 @click.option("--dry-run", is_flag=True, help="Show the plan and its cost; ask no model.")
 @click.option("--yes", is_flag=True, help="Do not ask before spending.")
 @JSON
@@ -69,7 +71,7 @@ def generate(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Let Claude answer a run's questions anew, to part retrieval from generation.
+    """Let Claude answer a run's questions again, to separate retrieval from generation errors.
 
     The answers become a run of their own: with the gold documents as context, for example, what still
     fails is not the retriever's doing.
@@ -124,7 +126,7 @@ def _original_run(store: RunStore, run_name: str) -> Run:
     """
     run = store.find(run_name)
     if run.means:
-        raise DataError(f"run {run.run_id}: known by its means alone; accepted: a run with samples")
+        raise DataError(f"run {run.run_id}: summary scores only; accepted: a run with samples")
     if "generated_from" in run.config:
         raise DataError(
             f"run {run.run_id}: holds generated answers; accepted: the run they were made from, "

@@ -40,7 +40,7 @@ MARKS = {
 
 
 class _StrategyList(click.ParamType[Any]):
-    """Content-aware chunking strategies parted by commas."""
+    """Content-aware chunking strategies separated by commas."""
 
     name = "text"
     accepted = ("paragraph", "heading", "recursive")
@@ -72,14 +72,14 @@ class _StrategyList(click.ParamType[Any]):
     "--strategies",
     default="",
     type=_StrategyList(),
-    help="Besides: paragraph,heading,recursive or some of them.",
+    help="Structure-aware splitters to try as well: any of paragraph,heading,recursive.",
 )
 @click.option(
     "--headings",
     type=click.Choice(["no", "yes", "both"]),
     default="both",
     show_default=True,
-    help="Whether these index title and headings with each chunk.",
+    help="Whether these splitters index title and headings with each chunk.",
 )
 @click.option(
     "--depth", type=click.IntRange(1, 1000), default=20, show_default=True, help="Chunks retrieved."
@@ -87,8 +87,8 @@ class _StrategyList(click.ParamType[Any]):
 @click.option(
     "--retriever", default="bm25", show_default=True, help="bm25, or embedding:PATH of a local model."
 )
-@click.option("--project", help="Project of the runs; the corpus' name when left out.")
-@click.option("--title", default="", help="What to call the grid.")
+@click.option("--project", help="Project of the runs; by default the name of the corpus.")
+@click.option("--title", default="", help="Name of the grid.")
 @JSON
 @click.pass_obj
 def grid(workspace: str | None, /, as_json: bool, **options: Any) -> None:
@@ -117,7 +117,7 @@ def _run(workspace: str | None, options: GridOptions, as_json: bool) -> int:
     try:
         runs = _with_progress(store, options, plan, project)
     except (KeyboardInterrupt, GridStoppedError):
-        message = "Stopped. Finished configurations are kept; the same command goes on from them."
+        message = "Stopped. Finished configurations are kept; the same command continues from them."
         click.echo(message, err=True)
         return 130
     grid = next(grid for grid in grids_of(store.runs(project)) if grid.key == plan.key)

@@ -43,9 +43,7 @@ NAMED_RUNS = 4  # a note on more runs tells their number
 @click.option(
     "--config", multiple=True, metavar="KEY=VALUE", callback=key_value_pairs, help="Pipeline configuration."
 )
-@click.option(
-    "--format", "file_format", default="auto", help="Format; detected from the content when left out."
-)
+@click.option("--format", "file_format", default="auto", help="Format; by default detected from the content.")
 @click.option(
     "--map",
     "mapping",
@@ -63,7 +61,7 @@ NAMED_RUNS = 4  # a note on more runs tells their number
     "metrics",
     multiple=True,
     metavar="NAME=higher|lower[,LEAST..GREATEST][,TITLE]",
-    help="Which direction of an imported score is better, and its range and title.",
+    help="Which direction of an imported score is better; optionally its range and title.",
 )
 @click.option(
     "--all-topics", is_flag=True, help="Count judged questions without results as empty lists (trec_eval -c)."
@@ -72,7 +70,7 @@ NAMED_RUNS = 4  # a note on more runs tells their number
 @click.option(
     "--no-limits",
     is_flag=True,
-    help="Read files of any size and number of samples, whatever memory it takes.",
+    help="Read files of any size and number of samples, whatever the memory needed.",
 )
 @click.option("--dry-run", is_flag=True, help="Show how the files would be read; load nothing.")
 @JSON

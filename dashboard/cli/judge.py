@@ -60,16 +60,26 @@ SHOWN = (
     help=f"Judge what humans labelled and compare: a labelled run, or {' or '.join(LABELLED_SETS)}.",
 )
 @click.option("--model", help="Model that judges; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
-@click.option("--limit", type=click.IntRange(1), help="Judge only this many samples, from the first on.")
-@click.option("--sample", type=click.IntRange(1), help="Judge this many drawn at random, by question type.")
+@click.option("--limit", type=click.IntRange(1), help="Judge only this many samples, in order.")
 @click.option(
-    "--repeats", type=click.IntRange(1, 20), default=1, show_default=True, help="Evaluations a sample."
+    "--sample", type=click.IntRange(1), help="Judge a random sample of this many, drawn by question type."
 )
-@click.option("--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="Most that may be spent.")
 @click.option(
-    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Requests in flight."
+    "--repeats", type=click.IntRange(1, 20), default=1, show_default=True, help="Evaluations per sample."
 )
-@click.option("--timeout", type=FiniteFloat(1), default=120, show_default=True, help="Seconds a request.")
+@click.option(
+    "--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="The most that may be spent."
+)
+@click.option(
+    "--concurrency", type=click.IntRange(1, 256), default=8, show_default=True, help="Concurrent requests."
+)
+@click.option(
+    "--timeout",
+    type=FiniteFloat(1),
+    default=120,
+    show_default=True,
+    help="Time limit of a request, in seconds.",
+)
 @click.option("--effort", type=click.Choice(["low", "medium", "high"]), default="low", show_default=True)
 @click.option("--batch", is_flag=True, help="Use message batches: half the price, hours of time.")
 @click.option(
@@ -77,14 +87,14 @@ SHOWN = (
     type=ChosenWords(AGAIN),
     default=(),
     metavar="STATUS,...",
-    help=f"Ask anew what earlier jobs ended with as {', '.join(AGAIN)}.",
+    help=f"Ask again what earlier jobs ended with as {', '.join(AGAIN)}.",
 )
 @click.option(
     "--stop-after",
     type=click.IntRange(0),
     default=STOP_AFTER,
     show_default=True,
-    help="Equal faults in a row that end the job; 0 for no such end.",
+    help="End the job after this many equal faults in a row; 0: never.",
 )
 @click.option(
     "--shuffle",
@@ -102,7 +112,7 @@ SHOWN = (
     help="Compare with the reference answer in a request of its own, or along with the rest: cheaper.",
 )
 @click.option("--prompts", metavar="FOLDER", help="Prompts of your own; the workspace's prompts/ otherwise.")
-@click.option("--base-url", metavar="URL", help="Of the service; ANTHROPIC_BASE_URL does the same.")
+@click.option("--base-url", metavar="URL", help="Address of the service; ANTHROPIC_BASE_URL does the same.")
 @click.option(
     "--count", "count_tokens", is_flag=True, help="Let the service count tokens for the plan; free."
 )
@@ -152,7 +162,7 @@ def judge(
     plans: list[dict[str, Any]] = []
     for run in runs:
         if run.means:
-            raise DataError(f"run {run.run_id}: known by its means alone; accepted: a run with samples")
+            raise DataError(f"run {run.run_id}: summary scores only; accepted: a run with samples")
         task = judge_task(store.workspace, run.project, settings.model, evaluator or "", prompts, reference)
         among = None if calibrate is None else labelled_rows(store, run)
         rows = choose_rows(store.scored(run), limit, sample, among=among)

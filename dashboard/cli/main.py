@@ -34,7 +34,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, 
     "diagnose": ("diagnose", "Show where the cases of a run fail and what to fix first."),
     "export": ("export", "Write the samples of a run, with scores and diagnosis."),
     "gate": ("gate", "Judge a run by its gates: PASS, FAIL (exit code 1), INCONCLUSIVE or UNMEASURED."),
-    "generate": ("generate", "Let Claude answer a run's questions anew, to part retrieval from generation."),
+    "generate": (
+        "generate",
+        "Let Claude answer a run's questions again, to separate retrieval from generation errors.",
+    ),
     "grid": ("grid", "Try chunk sizes and overlaps on a corpus of .txt, .md or JSONL."),
     "import": ("import_", "Load evaluation runs from files, each file whole or not at all."),
     "judge": ("judge", "Let Claude judge the answers of a run; continues from earlier results."),
@@ -43,8 +46,8 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, 
     "report": ("report", "Write a report for readers without the tool: one HTML file, slides or PDF."),
     "runs": ("runs", "List the runs."),
     "serve": ("serve", "Open the dashboard, reachable from this machine alone unless --host says otherwise."),
-    "show": ("show", "Show the facts of a run."),
-    "watch": ("watch", "Import, score and gate result files as they appear in FOLDER; one line a run."),
+    "show": ("show", "Show the details of a run, and what its unmeasured metrics need."),
+    "watch": ("watch", "Import, score and gate result files as they appear in FOLDER; one line per run."),
 }
 
 
@@ -179,8 +182,8 @@ def _told(error: Exception) -> str:
         ) as file:
             file.write(details)
     except OSError:
-        return f"ragtriage itself failed ({what}); the details could not be stored\n{details}"
-    return f"ragtriage itself failed ({what}); the details are in {file.name}, please report them"
+        return f"internal error in ragtriage ({what}); the details could not be stored\n{details}"
+    return f"internal error in ragtriage ({what}); the details are in {file.name}, please report them"
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ TOO_FEW = (
 
 @click.command()
 @RUN
-@click.option("--k", "ks", default="1,3,5,10", type=WholeNumbers(1, "1,3,5,10"), help="Ranks k.")
-@click.option("--per-sample", is_flag=True, help="Also one value a question and metric.")
+@click.option("--k", "ks", default="1,3,5,10", type=WholeNumbers(1, "1,3,5,10"), help="Cut-offs k.")
+@click.option("--per-sample", is_flag=True, help="Also one value per question and metric.")
 @click.option(
     "--convention",
     type=click.Choice(CONVENTIONS),
@@ -36,7 +36,8 @@ TOO_FEW = (
     type=click.Choice([*SCALE_TITLES]),
     default="targets",
     show_default=True,
-    help="Whose bands: production targets, RAGChecker's guide for strict or general use, or the Ragas scale.",
+    help="Target bands: production targets, RAGChecker's guide for strict or general use, or the Ragas "
+    "scale.",
 )
 @JSON
 @click.pass_obj

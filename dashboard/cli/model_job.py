@@ -27,9 +27,9 @@ def plan_text(plan: JudgePlan) -> str:
     """Format a plan for the terminal."""
     half = ", at the price of batches" if plan.batch else ""
     priced = "not known" if plan.cost_usd is None else f"about ${plan.cost_usd:.4f}{half}"
-    follow_ups = f", {plan.follow_ups:,} of them go on with a sample" if plan.follow_ups else ""
+    follow_ups = f", {plan.follow_ups:,} of them follow-up calls" if plan.follow_ups else ""
     nothing = f", {plan.nothing:,} with nothing to judge" if plan.nothing else ""
-    alike = f", {plan.alike:,} alike and asked once" if plan.alike else ""
+    alike = f", {plan.alike:,} identical and asked once" if plan.alike else ""
     other = [] if plan.other_way is None else [f"or       {other_way_text(plan.other_way)}"]
     return "\n".join(
         [
@@ -51,7 +51,7 @@ def agreed(plan: JudgePlan, dry_run: bool, yes: bool, as_json: bool) -> bool:
         return False
     click.echo(plan_text(plan), err=True)
     must_confirm = sys.stdin.isatty() and not yes and plan.calls
-    return not must_confirm or click.confirm("Go on?", err=True)
+    return not must_confirm or click.confirm("Continue?", err=True)
 
 
 def with_bar(

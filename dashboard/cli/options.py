@@ -28,7 +28,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 RUN = click.argument("run_name", metavar="RUN")
 RUNS = click.argument("run_names", nargs=-1, required=True, metavar="RUN...")
 PROJECT = click.option("--project", help="Project; the run's, else the workspace's only one.")
-WHO = click.option("--who", metavar="NAME", help="Who makes the change; your login name when left out.")
+WHO = click.option("--who", metavar="NAME", help="Who makes the change; by default your login name.")
 PORT = click.option("--port", type=int, help="Port of the dashboard; the first free one from 8501.")
 GATES_FILE = click.option(
     "--config", metavar="FILE", help="Gates; the workspace's gates.toml, else the bundled ones."
@@ -42,12 +42,12 @@ class FiniteFloat(click.FloatRange):
         """Read the number."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value!r} is no finite number.", param, ctx)
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
         return number
 
 
 class ChosenWords(click.ParamType[Any]):
-    """Words out of a list, parted by commas; each comes once, in the order of the list."""
+    """Words out of a list, separated by commas; each comes once, in the order of the list."""
 
     name = "text"
 
@@ -59,13 +59,13 @@ class ChosenWords(click.ParamType[Any]):
         words = value if isinstance(value, tuple) else [part.strip() for part in str(value).split(",")]
         unknown = [word for word in words if word not in self.accepted]
         if unknown:
-            accepted = f"any of {', '.join(self.accepted)}, parted by commas"
+            accepted = f"any of {', '.join(self.accepted)}, separated by commas"
             self.fail(f"{unknown[0][:40]!r}; accepted: {accepted}", param, ctx)
         return tuple(word for word in self.accepted if word in words)
 
 
 class WholeNumbers(click.ParamType[Any]):
-    """Whole numbers parted by commas; they come sorted, each once."""
+    """Whole numbers separated by commas; they come sorted, each once."""
 
     name = "text"
 

@@ -48,7 +48,7 @@ def release(
         if name:
             mark_release(store.ledger, project_name, run.run_id, name, user_name(who))
         elif not unmark_release(store.ledger, project_name, run.run_id, user_name(who)):
-            raise DataError(f"{run.name} ({run.run_id}) is no release; accepted: a run that is one")
+            raise DataError(f"{run.name} ({run.run_id}) is not a release; accepted: a run that is one")
     elif remove:
         raise click.UsageError("--remove without a run; accepted: RUN --remove")
     _show(store, project_name, as_json)

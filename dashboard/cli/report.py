@@ -29,7 +29,7 @@ __all__ = ["report"]
 @click.option(
     "-o", "--output", required=True, metavar="FILE", help="File to write: .html, .pptx, .pdf or .zip."
 )
-@click.option("--baseline", metavar="RUN", help="Run to compare with; the project's baseline when left out.")
+@click.option("--baseline", metavar="RUN", help="Run to compare with; by default the project's baseline.")
 @click.option(
     "--audience",
     type=click.Choice(["engineer", "lead", "stakeholder"]),
@@ -40,7 +40,7 @@ __all__ = ["report"]
 @click.option(
     "--story", "story_id", type=int, help="Number of a story of the Present page, instead of a new one."
 )
-@click.option("--title", default="", help="Title of the report; the run's name when left out.")
+@click.option("--title", default="", help="Title of the report; by default the run's name.")
 @JSON
 @click.pass_obj
 def report(
@@ -86,7 +86,7 @@ def _views(store: RunStore, run_names: Sequence[str], baseline: str | None) -> l
     runs = [store.find(name) for name in run_names]
     for run in runs:
         if run.means:
-            raise DataError(f"run {run.run_id}: known by its means alone; accepted: runs with samples")
+            raise DataError(f"run {run.run_id}: summary scores only; accepted: runs with samples")
     return [StoryView(store, run, baseline_of(store, run, baseline or "").run) for run in runs]
 
 

@@ -112,7 +112,7 @@ class BindAddress:
     "allowed_names",
     multiple=True,
     metavar="NAME",
-    help="Another name under which it may be opened, as behind a proxy; may be repeated.",
+    help="Another host name to accept, as behind a proxy; may be repeated.",
 )
 @click.pass_obj
 def serve(
@@ -236,7 +236,7 @@ def _free(port: int, host: str) -> bool:
         except OSError as error:
             if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
                 raise click.UsageError(
-                    f"host {host}: is no address of this machine; accepted: one of its own, or 0.0.0.0"
+                    f"host {host}: is not an address of this machine; accepted: one of its own, or 0.0.0.0"
                 ) from error
             return False
     return True

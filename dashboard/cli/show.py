@@ -24,7 +24,7 @@ __all__ = ["not_computable", "show", "unmeasured_by_reason"]
 @JSON
 @click.pass_obj
 def show(workspace: str | None, run_name: str, as_json: bool) -> None:
-    """Show the facts of a run."""
+    """Show the details of a run, and what its unmeasured metrics need."""
     store = open_store(workspace)
     run = store.find(run_name)
     facts = {

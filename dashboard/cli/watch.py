@@ -33,11 +33,11 @@ __all__ = ["watch"]
     "--every", type=click.FloatRange(0.05, 86400), default=5.0, show_default=True, metavar="SECONDS",
     help="Time between two scans; a file is taken when it has not changed in between.",
 )  # fmt: skip
-@click.option("--once", is_flag=True, help="Scan twice, take the files that did not change, and end.")
+@click.option("--once", is_flag=True, help="Scan twice, take the files that did not change, and exit.")
 @GATES_FILE
-@click.option("--baseline", metavar="RUN", help="Run to compare with; the project's baseline when left out.")
+@click.option("--baseline", metavar="RUN", help="Run to compare with; by default the project's baseline.")
 @click.option(
-    "--on-fail", metavar="COMMAND", help="Run it, without a shell, when a run fails (docs/watch.md)."
+    "--on-fail", metavar="COMMAND", help="Command to run, without a shell, when a run fails (docs/watch.md)."
 )
 @click.option("--strict", is_flag=True, help="INCONCLUSIVE and UNMEASURED of a blocking gate fail too.")
 @JSON
@@ -54,7 +54,7 @@ def watch(
     strict: bool,
     as_json: bool,
 ) -> None:
-    """Import, score and gate result files as they appear in FOLDER; one line a run.
+    """Import, score and gate result files as they appear in FOLDER; one line per run.
 
     Ctrl+C ends it. Under --once the exit code is 1 where a run failed, else 2 where a file was refused.
     """
@@ -107,7 +107,7 @@ def _watch(
                     code = 1
                     problem = run_hook(command, report, strict) if command else ""
                     if problem:
-                        click.echo(f"command on FAIL: {plain(problem)}; the watch goes on", err=True)
+                        click.echo(f"command on FAIL: {plain(problem)}; the watch continues", err=True)
                 elif watched.status == "refused":
                     code = code or 2
         if once:

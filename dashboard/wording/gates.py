@@ -9,8 +9,17 @@ from data.gates.report import GateReport
 from metrics.gates.gates import GateResult, GateVerdict
 from metrics.gates.wording import distance_text, judged_title, nothing_shows
 
-__all__ = ["EXPLAINED", "consequence", "gate_row", "newly_failing_text", "rule_texts", "verdict_text"]
+__all__ = [
+    "DETECTABLE",
+    "EXPLAINED",
+    "consequence",
+    "gate_row",
+    "newly_failing_text",
+    "rule_texts",
+    "verdict_text",
+]
 
+DETECTABLE = "Detectable difference (80 % power)"  # the column of the smallest effect
 EXPLAINED: Mapping[GateVerdict, str] = {
     "PASS": "every blocking gate holds",
     "FAIL": "a blocking gate does not hold",
@@ -33,7 +42,7 @@ def gate_row(result: GateResult) -> dict[str, str]:
         "Distance": distance_text(result) or NOT_MEASURED,
         "n": f"{result.n_scored:,} of {result.n_total:,}" if result.n_total else NOT_MEASURED,
         "If it fails": consequence(result),
-        "Could show": "no possible one" if nothing_shows(result) else number(result.smallest_effect),
+        DETECTABLE: "none possible" if nothing_shows(result) else number(result.smallest_effect),
         "Obtained": result.obtained or NOT_MEASURED,
     }
 

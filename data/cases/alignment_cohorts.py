@@ -130,7 +130,7 @@ ALIGNMENT_COHORTS: Mapping[str, Cohort] = {
         lambda band: f"the answer ignores the top-ranked document, of {band} characters", _ignored_length
     ),
     "gold_position": _cohort(
-        lambda position: f"the first gold document's place in the context: {position}", _gold_position
+        lambda position: f"position of the first gold document in the context: {position}", _gold_position
     ),
     "gold_place": _cohort(lambda band: f"the first gold document is at rank: {band}", _gold_rank),
 }

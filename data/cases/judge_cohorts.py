@@ -15,15 +15,15 @@ __all__ = ["JUDGE_COHORTS", "STATUS_TITLES"]
 
 STATUS_TITLES = {
     "scored": "the judge gave a verdict",
-    "refused": "the judge's model declined to read it",
+    "refused": "the judge model declined to answer",
     "truncated": "the judge's reply was cut off",
     "context_exceeded": "the sample does not fit the judge's context window",
-    "invalid": "the judge's reply did not fit the form",
+    "invalid": "the judge's reply did not match the reply schema",
     "overloaded": "the judge's service was overloaded",
     "timeout": "the judge did not reply in time",
     "error": "the judge's service failed",
     "not_applicable": "there is nothing to judge",
-    "not run": "no judge has read it",
+    "not run": "not judged",
 }
 
 
@@ -61,6 +61,6 @@ JUDGE_COHORTS: Mapping[str, Cohort] = {
         lambda _: "the judge quotes what the document does not say", _rows_with("void_quotes")
     ),
     "partly_supported": Cohort(
-        lambda _: "the documents carry a claim only in part", _rows_with("partly_supported")
+        lambda _: "the documents support a claim only in part", _rows_with("partly_supported")
     ),
 }

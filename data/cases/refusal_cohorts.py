@@ -19,7 +19,7 @@ REFUSAL_CELLS: Mapping[str, tuple[str, float, str]] = {
     "unsupported_answer": (
         "negative_rejection_rate",
         0.0,
-        "context lacks the answer, answered all the same: missed refusal",
+        "context lacks the answer, answered anyway: missed refusal",
     ),
     "rejected": ("negative_rejection_rate", 1.0, "context lacks the answer, refused"),
 }

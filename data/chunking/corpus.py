@@ -114,7 +114,7 @@ def corpus_of(sources: Iterable[tuple[str, InputFile]], name: str) -> Corpus:
         before = len(documents)
         for line, document in _documents(inside, source):
             if document.doc_id in documents:
-                raise source.error(f"document id {document.doc_id!r} is there already", "each id once", line)
+                raise source.error(f"document id {document.doc_id!r} occurs twice", "each id once", line)
             documents[document.doc_id] = document
         without_documents += [inside] if len(documents) == before else []
     empty = [document.doc_id for document in documents.values() if not document.text.strip()]

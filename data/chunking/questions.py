@@ -139,7 +139,7 @@ def _spans_fit(sample: Mapping[str, Any], line: int, corpus: Corpus, problems: V
         document = corpus.by_name.get(span["doc_id"])
         if document is None:
             names = ", ".join(document.doc_id for document in corpus.documents[:5])
-            what = f"{span['doc_id']!r} is no document of the corpus"
+            what = f"{span['doc_id']!r} is not a document of the corpus"
             problems.add(line, f"relevant_spans[{at}].doc_id", what, f"one of {names} ...")
             continue
         span["doc_id"] = document.doc_id

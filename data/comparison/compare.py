@@ -224,7 +224,7 @@ def compare(
     first = next(side for side in family if side.metric == primary)
     if not first.difference.n_pairs and primary != GOOD_SHARE:
         warnings.append(
-            f"No question has the primary metric, {primary}, on both sides: the pass rate is primary."
+            f"No question has the primary metric, {primary}, in both runs: the pass rate is primary."
         )
         first = family[0]
     rest = [side for side in family if side is not first and side.metric != primary]

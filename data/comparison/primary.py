@@ -26,7 +26,7 @@ def primary_metric(workspace: Workspace, project: str) -> str:
     projects = settings.get("project", {})
     own = projects.get(project, {}) if isinstance(projects, dict) else projects
     if not isinstance(own, dict):
-        raise DataError(f"{path}: [project] is no table; accepted: {ACCEPTED}")
+        raise DataError(f"{path}: [project] is not a table; accepted: {ACCEPTED}")
     name = own.get("primary", settings.get("primary", GOOD_SHARE))
     if not isinstance(name, str) or not name.strip():
         raise DataError(f"{path}: primary is {name!r}; accepted: {ACCEPTED}")

@@ -148,7 +148,7 @@ def read_published(workspace: Workspace) -> Published:
 def _object(source: InputFile) -> Mapping[str, Any]:
     found = source.document()
     if not isinstance(found, Mapping) or not ("rows" in found or "bands" in found):
-        raise source.error("is no file of published results", ACCEPTED)
+        raise source.error("is not a file of published results", ACCEPTED)
     return found
 
 
@@ -166,7 +166,7 @@ def _table(source: InputFile, found: Mapping[str, Any], key: str) -> PublishedTa
 
 def _row(source: InputFile, at: int, row: object, scale: float, key: str) -> PublishedRow:
     if not isinstance(row, Mapping) or not isinstance(row.get("values"), Mapping):
-        raise source.error(f"rows[{at}]: is no object with name and values", ACCEPTED)
+        raise source.error(f"rows[{at}]: is not an object with name and values", ACCEPTED)
     name = row.get("name")
     if not isinstance(name, str) or not name.strip():
         raise source.error(f"rows[{at}].name: missing", "the name of the system, as text")
@@ -187,7 +187,7 @@ def _metric(source: InputFile, field: str, name: object) -> str:
     found = declared(str(name))
     if found is None or (found.per_k and "@" not in str(name)):
         raise source.error(
-            f"{field}: is no metric known here", "a key of docs/metrics.md, as answer_f1 or recall@5"
+            f"{field}: is not a known metric", "a key of docs/metrics.md, as answer_f1 or recall@5"
         )
     return str(name) if found.per_k else found.key
 
@@ -225,7 +225,7 @@ def _text(source: InputFile, found: Mapping[str, Any], field: str) -> str:
 def _list(source: InputFile, found: Mapping[str, Any], field: str) -> Sequence[object]:
     value = found[field]
     if not isinstance(value, list) or not value:
-        raise source.error(f"{field}: is no list with an entry", LISTS[field])
+        raise source.error(f"{field}: is not a list with at least one entry", LISTS[field])
     return value
 
 
@@ -238,7 +238,7 @@ def _bands(source: InputFile, found: Mapping[str, Any]) -> list[Band]:
 
 def _band(source: InputFile, at: int, one: object, scale: float, title: str, origin: str) -> Band:
     if not isinstance(one, Mapping):
-        raise source.error(f"bands[{at}]: is no object", LISTS["bands"])
+        raise source.error(f"bands[{at}]: is not an object", LISTS["bands"])
     metric = _metric(source, f"bands[{at}].metric", one.get("metric"))
     edges = [_scaled(source, f"bands[{at}].{name}", one.get(name), metric, scale) for name in BAND_NAMES[1:]]
     found = declared(metric)

@@ -82,9 +82,9 @@ def not_the_context(scored: ScoredRun) -> dict[str, str]:
             continue
         known = column.values[np.isfinite(column.values)]
         if known.size and (known.min() < -1e-6 or known.max() > 1 + 1e-6):
-            unfit[name] = f"its values reach from {known.min():.2f} to {known.max():.2f}, not from 0 to 1"
+            unfit[name] = f"its values range from {known.min():.2f} to {known.max():.2f}, not from 0 to 1"
         elif name == "recall":
-            unfit[name] = "its name does not say whether it is of the documents or of the answer's text"
+            unfit[name] = "its name does not say whether it measures the documents or the answer's text"
         elif known.size and _in_mode(scored, "oracle", "closed_book")[np.isfinite(column.values)].all():
             unfit[name] = "nothing was retrieved: the context was given"
     return unfit

@@ -316,13 +316,11 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
         labels: the human labels of the run, from the ledger.
 
     Raises:
-        DataError: the run is known by its means alone.
+        DataError: the run has summary scores only.
     """
     run = scored.run
     if not scored.n:
-        raise DataError(
-            f"{run.name} ({run.run_id}) is known by its means alone; accepted: a run with samples"
-        )
+        raise DataError(f"{run.name} ({run.run_id}) has summary scores only; accepted: a run with samples")
     wanted = settings.context_metric
     context = context_choice(scored, wanted if wanted in context_metrics_of(scored) else None)
     metrics = {

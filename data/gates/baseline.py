@@ -42,15 +42,15 @@ def baseline_of(store: RunStore, run: Run, wanted: str = "") -> Baseline:
     """Find the baseline of a run: the one that is named, else the project's, else none; never the run itself.
 
     Raises:
-        DataError: the one that is named is not there, or is known by its means alone.
+        DataError: the one that is named is not there, or has summary scores only.
     """
     if wanted:
         baseline = store.find(wanted)
         if baseline.run_id == run.run_id:
-            return Baseline(None, "the baseline that was named is this run itself", True)
+            return Baseline(None, "the named baseline is this run itself", True)
         if baseline.means:
             raise DataError(
-                f"baseline {wanted!r}: {baseline.name} ({baseline.run_id}) is known by its means alone; "
+                f"baseline {wanted!r}: {baseline.name} ({baseline.run_id}) has summary scores only; "
                 "accepted: a run with samples"
             )
         return Baseline(baseline, NAMED_NOTE)
@@ -66,7 +66,7 @@ def baseline_of(store: RunStore, run: Run, wanted: str = "") -> Baseline:
         )
     if project_baseline.means:
         return Baseline(
-            None, f"the baseline of project {run.project}, {baseline_id}, is known by its means alone"
+            None, f"the baseline of project {run.project}, {baseline_id}, has summary scores only"
         )
     return Baseline(project_baseline, f"the baseline of project {run.project}")
 

@@ -93,7 +93,7 @@ def read_gates(text: str, source: str) -> GateConfig:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{source}: is no TOML ({error}); accepted: see docs/gates.md") from error
+        raise DataError(f"{source}: is not TOML ({error}); accepted: see docs/gates.md") from error
     errors = ValidationErrors(source)
     try:
         file = GatesFile.model_validate(values)

@@ -284,7 +284,7 @@ def describe(details: ErrorDetails) -> tuple[str, str, str]:
         settings = [*(name for name in own if name != "kind"), "kind", *_GateTable.model_fields]
         near = get_close_matches(setting, settings, n=2)
         hint = f" (near names: {', '.join(near)})" if near else ""
-        return place, f"is no setting of a gate of kind {kind}{hint}", ", ".join(settings)
+        return place, f"is not a setting of a {kind} gate{hint}", ", ".join(settings)
     return place, "is missing" if error == "missing" else f"{value!r}"[:80], ACCEPTED[setting]
 
 
@@ -297,8 +297,8 @@ def _describe_section(section: str, number: str, error: str, value: Any) -> tupl
     if section == "project":
         return section, "is not a table", "[[project.NAME.gate]]"
     if error == "extra_forbidden" and "." not in section:
-        return section, "is no section of this file", SECTIONS
+        return section, "is not a section of this file", SECTIONS
     if error == "extra_forbidden" or not section.endswith("gate"):
         project = ".".join(section.split(".")[:2])
-        return project, "holds something that is no gate", f"[[{project}.gate]]"
+        return project, "holds something that is not a gate", f"[[{project}.gate]]"
     return section, "is not a list of gates", f"[[{section}]]"

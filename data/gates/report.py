@@ -175,13 +175,11 @@ def gate_run(
         diagnosed: returns the diagnosis of a run at the usual settings, where a caller caches them.
 
     Raises:
-        DataError: the run is known by its means alone, no gate of its project blocks, or metrics.toml
+        DataError: the run has summary scores only, no gate of its project blocks, or metrics.toml
             cannot be read.
     """
     if run.means:
-        raise DataError(
-            f"{run.name} ({run.run_id}) is known by its means alone; accepted: a run with samples"
-        )
+        raise DataError(f"{run.name} ({run.run_id}) has summary scores only; accepted: a run with samples")
     use_declarations(store.workspace, run.project)
     gates = config.gates_for(run.project)
 

@@ -31,7 +31,7 @@ __all__ = ["CONTEXTS", "Context", "GenerationTask", "generate_run", "generated_r
 Context = Literal["oracle", "retrieved", "none"]
 CONTEXTS: Mapping[str, str] = {
     "oracle": "oracle context",
-    "retrieved": "retrieved context, answered anew",
+    "retrieved": "retrieved context, answered again",
     "none": "closed book",
 }
 MODES = {"oracle": "oracle", "retrieved": "retrieved", "none": "closed_book"}

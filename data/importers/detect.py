@@ -55,7 +55,7 @@ FORMATS: Mapping[str, Importer] = {
     ),
     "trec": Importer("TREC run", trec.ACCEPTED, trec.read),
     "scores_json": Importer("Run as JSON, as BEIR and ranx write it", trec.JSON_ACCEPTED, trec.read_json),
-    "versions": Importer("Versions by their means", versions.ACCEPTED, versions.read),
+    "versions": Importer("Summary scores by version", versions.ACCEPTED, versions.read),
     "table": Importer(
         "Table", "CSV, TSV, JSONL, JSON or Parquet with a column that reads as the question", table.read, True
     ),

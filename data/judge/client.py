@@ -49,7 +49,7 @@ __all__ = [
 TRIES = 6
 HOPELESS = 12  # broken connections before the first reply that end the job
 MOST_PAUSES = 16  # in a row for a rate limit or overload, minutes in all, that end the job
-GONE = "the service does not have it any more"
+GONE = "the service no longer has it"
 NO_KEY = (
     "no API key: set ANTHROPIC_API_KEY in the environment of the command or of the dashboard; "
     "everything but judging works without one"
@@ -84,7 +84,7 @@ def _check_environment(settings: ClientSettings) -> None:
     for key in filter(None, keys):
         if not key.strip() or not key.isascii() or not key.isprintable() or key != key.strip():
             raise JudgeStoppedError(
-                "the API key in the environment has blanks or line ends in it; set it anew"
+                "the API key in the environment contains blanks or line breaks; set it again"
             )
 
 
@@ -225,7 +225,7 @@ class Claude:
                 raise JudgeStoppedError(self._sentence(error)) from error
             return (
                 "overloaded",
-                "the service was overloaded" if code == 529 else "the rate limit was met",
+                "the service was overloaded" if code == 529 else "the rate limit was reached",
                 True,
             )
         if code in (401, 402, 403, 404) or "credit balance" in str(error):
@@ -241,17 +241,17 @@ class Claude:
         code = getattr(error, "status_code", None)
         where = service_host(self.settings)
         if code == 401:
-            return f"{where} does not accept the API key in ANTHROPIC_API_KEY; accepted: a key that is in use"
+            return f"{where} does not accept the API key in ANTHROPIC_API_KEY; accepted: a valid key"
         if code == 404:
             model = self.settings.model.name
             return (
-                f"{where} does not know the model {model!r}, or is no such service; name another with --model"
+                f"{where} does not know the model {model!r}; name another with --model, or check its address"
             )
         if code in (429, 529):
-            cause = "is overloaded" if code == 529 else "keeps answering with its rate limit"
+            cause = "is overloaded" if code == 529 else "keeps rate-limiting"
             return (
                 f"{where} {cause}: no reply in {self.limiter.pauses} pauses; what is finished is kept, "
-                "and the same command goes on from there"
+                "and the same command continues from there"
             )
         if code in (402, 403) or "credit balance" in str(error):
             return f"{where} will not serve this key ({code}: {_service_message(error)})"

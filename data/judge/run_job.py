@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 READ_AT_ONCE = 64
-GOES_ON = "what is finished is kept, and the same command goes on from there"
+GOES_ON = "what is finished is kept, and the same command continues from there"
 Watch = Callable[[Progress], None]
 SampleKey = tuple[int, int]  # row, attempt
 
@@ -86,11 +86,11 @@ class Session:
     def _ending(self) -> tuple[JobState, str]:
         """Return the state and message of a job whose work has ended; without any result it has failed."""
         if self.calls is not None and self.calls.streak.reason:
-            return "failed", f"{self.calls.streak.reason}; {GOES_ON}; --stop-after 0 goes on regardless"
+            return "failed", f"{self.calls.streak.reason}; {GOES_ON}; --stop-after 0 continues regardless"
         if self.calls is not None and self.calls.too_dear is not None:
             return self._out_of_budget(self.calls.too_dear)
         if self.stop_asked:
-            later = "; a batch goes on at the service, and the same command collects it"
+            later = "; a batch continues at the service, and the same command collects it"
             return "stopped", f"stopped on request{later if self.spec.batch else ''}"
         if not self.progress.scored:
             return "failed", f"no sample has a result: {_failures(self.results.values())}"

@@ -123,7 +123,7 @@ def _rows(path: Path) -> Iterator[Row]:
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no UTF-8 text"
+        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise DataError(f"{path}: cannot be read ({reason}); accepted: CSV, TSV or JSON lines") from error
     if path.suffix.lower() in (".jsonl", ".ndjson"):
         yield from _json_rows(path, text)
@@ -149,7 +149,7 @@ def _json_rows(path: Path, text: str) -> Iterator[Row]:
         except (ValueError, RecursionError):
             cells = None
         if not isinstance(cells, dict):
-            raise DataError(f"{path.name}, line {line}: not a JSON object; accepted: one object a line")
+            raise DataError(f"{path.name}, line {line}: not a JSON object; accepted: one object per line")
         yield line, {str(name): "" if cell is None else str(cell) for name, cell in cells.items()}
 
 

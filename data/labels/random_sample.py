@@ -94,7 +94,7 @@ def start_queue(ledger: Ledger, run_id: str, dimension: str, who: str) -> Queue:
     dimension_of(dimension)
     name = who.strip()
     if not name:
-        raise WorkspaceError("a queue needs the name of who rates; accepted: any text")
+        raise WorkspaceError("a queue needs the name of the annotator; accepted: any text")
     with ledger.open() as connection:
         connection.execute("BEGIN IMMEDIATE")
         queues = [Queue(*row) for row in connection.execute(_QUEUES, (run_id, dimension))]

@@ -78,7 +78,7 @@ def rate(
         DataError: the dimension or the value is not accepted.
     """
     if not annotator.strip():
-        raise WorkspaceError("a rating needs the name of who gives it; accepted: any text")
+        raise WorkspaceError("a rating needs the name of its annotator; accepted: any text")
     if value is not None:
         _check(dimension_of(dimension), value)
     with ledger.open() as connection:

@@ -75,5 +75,5 @@ def annotator_name(who: str) -> str:
         WorkspaceError: it is empty.
     """
     if not who.strip():
-        raise WorkspaceError("error analysis needs the name of who does it; accepted: any text")
+        raise WorkspaceError("error analysis needs the name of the annotator; accepted: any text")
     return who.strip()

@@ -47,7 +47,7 @@ def load_prompt(name: str, folder: Path | None = None) -> Prompt:
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: no UTF-8 text ({error.reason}); accepted: a prompt in Markdown") from error
+        raise DataError(f"{path}: not UTF-8 text ({error.reason}); accepted: a prompt in Markdown") from error
     if not text.strip():
         raise DataError(f"{path}: empty; accepted: a prompt in Markdown, or no such file")
     return Prompt(name, text, hashlib.sha256(text.encode("utf-8")).hexdigest()[:12])

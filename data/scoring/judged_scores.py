@@ -133,7 +133,7 @@ def _given(column: Any) -> BoolArray:
 
 
 EVALUATOR = "evaluator:"
-NOT_JUDGED = "no judge has read this sample"
+NOT_JUDGED = "no judge has scored this sample"
 NOT_LABELLED = "the judge's labels do not say it"
 ScoreKey = tuple[str, Source]
 

@@ -64,7 +64,7 @@ def reading(path: Path) -> Iterator[None]:
 
 def damaged(path: Path) -> WorkspaceError:
     """Return the error to raise for a stored file that is missing or damaged."""
-    accepted = "the file as it was written; where it is deleted, it is made anew"
+    accepted = "the file as it was written; where it is deleted, it is written again"
     if path.name == "samples.parquet":
         accepted = (
             "the file that the import wrote, "

@@ -301,7 +301,7 @@ METRICS: tuple[Metric, ...] = (
     _reference_metric(
         key="answer_recall",
         title="Answer recall",
-        meaning="How much of the reference answer the answer says.",
+        meaning="How much of the reference answer the answer covers.",
         formula="reference claims entailed by the answer / reference claims",
         component="answer",
         needs=("reference_claims.in_answer",),

@@ -20,7 +20,7 @@ _NO_ANSWER = "no answer was recorded"
 
 def _score(values: FloatArray, without: list[tuple[BoolArray, str]]) -> Scores:
     gaps = [(mask & np.isnan(values), Status.NOT_APPLICABLE, why) for mask, why in without]
-    unknown = (np.isnan(values), Status.NOT_RUN, "no judge has read this sample")
+    unknown = (np.isnan(values), Status.NOT_RUN, "no judge has scored this sample")
     return Scores.build(values, [*gaps, unknown], Source.JUDGED)
 
 
@@ -40,7 +40,7 @@ def completeness(judged: JudgeLabels) -> Scores:
 def correctness(judged: JudgeLabels) -> Scores:
     """1 where the answer agrees with the reference, 0.5 in part, 0 where it does not or says the opposite."""
     no_reference = ~np.isnan(judged.addresses) & np.isnan(judged.agrees)
-    without = [(~judged.has_answer, _NO_ANSWER), (no_reference, "no reference answer speaks to the question")]
+    without = [(~judged.has_answer, _NO_ANSWER), (no_reference, "no reference answer addresses the question")]
     return _score(judged.agrees, without)
 
 
@@ -81,7 +81,7 @@ METRICS: tuple[Metric, ...] = (
         title="Correctness",
         meaning="Whether the answer agrees with the reference answer.",
         formula="judged 1 correct, 0.5 partly correct, 0 incorrect",
-        undefined="There is no answer, or no reference answer that speaks to the question.",
+        undefined="There is no answer, or no reference answer that addresses the question.",
         reference="graded answer accuracy against a reference",
         bands=(0.70, 0.85),
         compute=_of(correctness),

@@ -13,7 +13,8 @@ _compared = partial(
     component="answer",
     needs=("scores",),
     undefined="Never; not run where no tool supplied it.",
-    caution="Rewards shared words or vectors, not truth: a wrong figure costs almost nothing. Never primary.",
+    caution="Rewards shared words or vectors, not truth: a wrong number barely lowers it. Not for use as "
+    "the primary metric.",
 )
 _BERT = "Zhang et al. 2020"
 _COSINE = (-1.0, 1.0)

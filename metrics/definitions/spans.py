@@ -150,7 +150,8 @@ METRICS: tuple[Metric, ...] = (
         key="span_distinct_precision@k",
         title="Distinct span precision",
         compute=_at_k(span_distinct_precision),
-        meaning="How much of the distinct text in the top k chunks is gold: overlap of chunks is no surplus.",
+        meaning="How much of the distinct text in the top k chunks is gold; overlap between chunks does "
+        "not lower it.",
         formula="distinct gold characters covered by the top k / distinct characters in the top k",
         undefined="The question has no gold text, or nothing was retrieved.",
         reference="ragtriage; span precision with overlapping text counted once",

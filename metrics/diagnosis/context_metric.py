@@ -54,8 +54,8 @@ CONTEXT_METRICS = (
         "recall", "imported", "the same by another tool, with its k: `recall` alone may be of text"
     ),
     ContextMetric("context_recall", "imported", "the same by another tool"),
-    ContextMetric("context_relevance", "any", "share of the documents that are relevant: a stand-in"),
-    ContextMetric("context_precision", "any", "order of the relevant documents: a stand-in"),
+    ContextMetric("context_relevance", "any", "share of the documents that are relevant: a proxy"),
+    ContextMetric("context_precision", "any", "ranking of the relevant documents: a proxy"),
 )  # the first that a question has is its context metric; of several k, the largest
 
 

@@ -97,7 +97,7 @@ SYMPTOMS = (
         "answer precision below {edges.low:g} and noise sensitivity above {edges.noise_relevant:g} "
         "(relevant) or {edges.noise_irrelevant:g} (irrelevant)",
         "Wrong claims come from what was retrieved.",
-        "Pass fewer documents, rerank, or cut chunks that contain less irrelevant text.",
+        "Pass fewer documents, rerank, or use chunks with less irrelevant text.",
         (("answer_precision", "noise_sensitivity_relevant", "noise_sensitivity_irrelevant"),),
         lambda means, edges, _names: means["answer_precision"] < edges.low and edges.noisy(means),
     ),

@@ -175,8 +175,8 @@ def _effect(result: GateResult) -> str:
     if result.smallest_effect is None:
         return ""
     if nothing_shows(result):
-        return f"; with {_count(result.n_scored)} no difference that is possible would show 4 times in 5"
-    return f"; the smallest difference it would detect 4 times in 5 is {result.smallest_effect:.2f}"
+        return f"; with {_count(result.n_scored)} no possible difference is detectable (80 % power)"
+    return f"; detectable difference (80 % power): {result.smallest_effect:.2f}"
 
 
 def _over(result: GateResult, shared: bool = False) -> str:

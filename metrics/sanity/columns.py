@@ -110,7 +110,7 @@ def _scale_finding(
         "scale",
         severity,
         f"{name} is outside its bounds",
-        f"{outside} (least {least:.3f}, greatest {most:.3f}). {advice}",
+        f"{outside} (min {least:.3f}, max {most:.3f}). {advice}",
         (("least", least), ("greatest", most)),
         int(off.sum()),
         rows_of(off),
@@ -214,7 +214,7 @@ def _synthetic(run: CheckInput) -> list[Finding]:
         return []
     message = (
         "All questions were generated from the corpus. They repeat its wording, so retrieval looks "
-        "easier than it is for real questions; add some of those."
+        "easier than it is for real questions; add real questions."
     )
     return [Finding("synthetic_only", "warning", "Synthetic questions only", message, (), run.n)]
 

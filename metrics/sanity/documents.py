@@ -29,7 +29,8 @@ def _unmatched_ids(run: CheckInput) -> list[Finding]:
         "They occur among the `doc_id`s of the chunks: set match=doc_id in the configuration of the run."
         if ids.as_doc_id
         else "Import the run again with the ids that the gold names (`--map retrieved_ids=COLUMN`, also "
-        "inside documents, as contexts[].metadata.id); or else not one gold document was ever retrieved."
+        "inside documents, as contexts[].metadata.id). If the ids are right, no gold document was ever "
+        "retrieved."
     )
     message = (
         f"None of the {ids.n_gold} gold ids of {ids.n_samples} samples (such as {ids.gold[:60]!r}) occurs "
@@ -63,8 +64,8 @@ def _same_list(run: CheckInput) -> list[Finding]:
     message = (
         f"All {n:,} questions ({int(listed.sum()):,} cases) got the same {documents} in the same order, so "
         "what was retrieved does not depend on the question: look at the index, the query and the export "
-        "first. What the metrics say of contexts and answers, and every stage and gate that rests on them, "
-        "is about these documents alone."
+        "first. Every metric of contexts and answers, and every stage and gate that rests on one, describes "
+        "these documents alone."
     )
     evidence = (("questions", float(n)), ("distinct lists", 1.0), ("documents", float(length)))
     return [
@@ -94,7 +95,7 @@ def _few_lists(run: CheckInput) -> list[Finding]:
     message = (
         f"{n:,} questions got {len(by_list):,} different lists of documents, and one of them went to "
         f"{most:,} questions. Unless these questions are about the same few documents, retrieval hardly "
-        "looks at the question: check the index, the query and the export before any stage or gate."
+        "depends on the question: check the index, the query and the export before any stage or gate."
     )
     evidence = (
         ("questions", float(n)),

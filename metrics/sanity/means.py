@@ -100,7 +100,7 @@ def _no_room(means: Means, left: float, precision: float) -> Finding:
         f"leave {shown(left)} % of the claims for self-knowledge. Self-knowledge is correct, so it cannot "
         f"exceed the answer precision of {shown(precision)}. Either one of these figures is wrong, or at "
         f"least {100 * short:.1f} % of the answers were empty or unscored and counted as 0 in faithfulness "
-        "and hallucination. The figures alone do not tell which."
+        "and hallucination. The figures alone do not show which."
     )
     evidence = (("left for self-knowledge", left), ("answer precision", precision), ("shortfall", short))
     return Finding(
@@ -194,7 +194,7 @@ MEAN_RULES: Mapping[str, Rule[Means]] = MappingProxyType(
             Rule(
                 "zero_mean",
                 "0 written for values that were not computed",
-                "a mean is exactly 0 while others are not, where 0 is no ordinary result; or faithfulness "
+                "a mean is exactly 0 while others are not, where 0 is unusual; or faithfulness "
                 "and hallucination are both 0",
                 _zero_means,
             ),

@@ -69,7 +69,7 @@ def test_a_plan_a_run_a_stop_and_going_on_to_the_end(
     expect(main).to_contain_text(f"{kept:,} of 159 samples have a verdict")
     page.locator("[class*=st-key-judge_resume_] button").click()
     expect(main).to_contain_text("done", timeout=PATIENCE)
-    expect(main).to_contain_text("The judge's model declined to read it", timeout=PATIENCE)
+    expect(main).to_contain_text("The judge model declined to answer", timeout=PATIENCE)
     assert max(service.served().values()) == 1
     done = jobs_of(judge.store.ledger, run)[0].progress
     assert done["scored"] + sum(done["failed"].values()) == 159

@@ -238,7 +238,7 @@ QUESTION = {"question": "q?", "relevant_spans": [{"doc_id": "a", "start": 0, "en
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([{**QUESTION, "relevant_spans": [ELSEWHERE]}], "'z' is no document of the corpus"),
+        ([{**QUESTION, "relevant_spans": [ELSEWHERE]}], "'z' is not a document of the corpus"),
         ([{**QUESTION, "relevant_spans": [{"doc_id": "a", "start": 0, "end": 99}]}], "a has 11 characters"),
         ([{**QUESTION, "relevant_spans": [{"doc_id": "a", "start": 5, "end": 5}]}], "start < end"),
         ([QUESTION, QUESTION], "at line 1 already"),
@@ -276,7 +276,7 @@ def test_a_folder_is_read_in_order_with_its_names(tmp_path: Path) -> None:
         ("a.txt", b"caf\xe9", r"byte 4 \(0xe9\) is not UTF-8"),
         ("a.jsonl", b'{"text": "no id"}', "a.jsonl:1: id: missing"),
         ("a.jsonl", b'{"id": "x"}', "a.jsonl:1: text: missing"),
-        ("a.jsonl", b'{"id": "x", "text": "a"}\n{"id": "x", "text": "b"}', "'x' is there already"),
+        ("a.jsonl", b'{"id": "x", "text": "a"}\n{"id": "x", "text": "b"}', "'x' occurs twice"),
         ("a.jsonl", b"nonsense", "a.jsonl:1: is not a document"),
         ("a.docx", b"text", "has the ending '.docx'"),
         ("a.txt", b"  \n", "every document is empty"),

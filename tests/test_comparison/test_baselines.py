@@ -118,7 +118,7 @@ def test_a_version_without_samples_is_no_baseline(
     root = workspace.workspace.root
     assert run(capsys, root, "import", str(means)).code == 0
     refused = run(capsys, root, "baseline", "V1")
-    assert (refused.code, "known by its means alone" in refused.err) == (2, True)
+    assert (refused.code, "summary scores only" in refused.err) == (2, True)
 
 
 def _opened(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> AppTest:

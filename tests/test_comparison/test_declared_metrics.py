@@ -224,7 +224,7 @@ def test_a_file_that_a_program_cannot_change_is_left_alone(root: Path, workspace
 @pytest.mark.parametrize(("content", "named"), [('project = "x"\n', "project"), ("[project]\np = 3\n", "p")])
 def test_a_value_in_the_place_of_a_table_is_named(root: Path, content: str, named: str) -> None:
     (root / "metrics.toml").write_text(content, encoding="utf-8")
-    with pytest.raises(DataError, match=rf"metrics\.toml: {named} is no table; accepted: \[project\.NAME"):
+    with pytest.raises(DataError, match=rf"metrics\.toml: {named} is not a table; accepted: \[project\.NAME"):
         declare(Workspace(root), "p", {"helpfulness": Declaration("higher")})
     assert (root / "metrics.toml").read_text(encoding="utf-8") == content
 

@@ -53,17 +53,17 @@ def test_a_broken_file_of_rows_leaves_the_bands(workspace: RunStore) -> None:
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        ({**FACTS, "bands": None}, "bands: is no list"),
-        ({**FACTS, "bands": {}}, "bands: is no list"),
+        ({**FACTS, "bands": None}, "bands: is not a list"),
+        ({**FACTS, "bands": {}}, "bands: is not a list"),
         ({**FACTS, "unit": ["percent"], "rows": [ROW]}, "unit: found"),
         ({**FACTS, "unit": {}, "bands": [BAND]}, "unit: found"),
-        ({**FACTS, "bands": ["answer_f1"]}, "bands[0]: is no object"),
+        ({**FACTS, "bands": ["answer_f1"]}, "bands[0]: is not an object"),
         ({**FACTS, "bands": [{**BAND, "metric": ["answer_f1"]}]}, "bands[0].metric"),
         ({**FACTS, "bands": [{**BAND, "good": float("nan")}]}, "bands[0].good: found 'nan'"),
         ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": float("nan")}}]}, "found 'nan'"),
         ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": float("inf")}}]}, "found 'inf'"),
         ({**FACTS, "rows": [{"name": "A", "values": {"answer_f1": 10**400}}]}, "found '1000"),
-        ({**FACTS, "rows": [ROW], "bands": None}, "bands: is no list"),
+        ({**FACTS, "rows": [ROW], "bands": None}, "bands: is not a list"),
     ],
 )
 def test_what_is_no_number_or_list_is_told(workspace: RunStore, document: Any, told: str) -> None:

@@ -107,7 +107,7 @@ BRANCHES: dict[str, Row] = {
     "fail of a warning": Row(
         _checked(POOR, 0), MEAN.replace("block", "warn") + SAFETY, "PASS", 0, 0, says=("0.25 short",)
     ),
-    "inconclusive": Row(NOISY, MEAN, "INCONCLUSIVE", says=("includes 0.85", "4 times in 5 is 0.")),
+    "inconclusive": Row(NOISY, MEAN, "INCONCLUSIVE", says=("includes 0.85", "detectable difference (80 % power): 0.")),
     "unmeasured: no value": Row(_unscored(GOOD, 0), MEAN, "UNMEASURED", says=("not measured",)),
     "unmeasured: too few": Row(_unscored(GOOD, 4), MEAN, "UNMEASURED", says=("measured on 4 questions",)),
     "required, inconclusive": Row(NOISY, MEAN + "required = true\n", "INCONCLUSIVE", 1),
@@ -395,7 +395,7 @@ def test_a_question_with_repeats_passes_by_most_of_them(workspace: RunStore) -> 
 
 def test_a_known_run_by_its_means_is_refused(demo: RunStore) -> None:
     run = demo.runs("version history")[0]
-    with pytest.raises(DataError, match="known by its means alone; accepted: a run with samples"):
+    with pytest.raises(DataError, match="summary scores only; accepted: a run with samples"):
         gate(run.run_id, workspace=str(demo.workspace.root))
 
 
@@ -438,15 +438,15 @@ off = true
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[[gate]", ["is no TOML", "docs/gates.md"]),
-        ("gates = 1\n", ["gates: is no section", "[[gate]]"]),
+        ("[[gate]", ["is not TOML", "docs/gates.md"]),
+        ("gates = 1\n", ["gates: is not a section", "[[gate]]"]),
         ("gate = 1\n", ["gate: is not a list of gates"]),
         (MEAN.replace("0.85", "1.5"), ["gate[1].at_least: 1.5; accepted: a number from 0 to 1"]),
         (MEAN.replace("0.85", "true"), ["gate[1].at_least: True"]),
         (MEAN.replace("0.85", "nan"), ["gate[1].at_least: nan"]),
         (
             MEAN.replace("at_least", "at_lest"),
-            ["gate[1].at_lest: is no setting", "near names: at_least", "gate[1].at_least: 0 thresholds"],
+            ["gate[1].at_lest: is not a setting", "near names: at_least", "gate[1].at_least: 0 thresholds"],
         ),
         (MEAN + "at_most = 0.9\n", ["2 thresholds; accepted: either at_least or at_most"]),
         (MEAN.replace("at_least", "at_most"), ["faithfulness is better when higher; accepted: at_least"]),
@@ -468,11 +468,11 @@ off = true
         (CRITICAL + "values = []\n", ["gate[1].values: []"]),
         (MEAN + 'rule = "median"\n', ['gate[1].rule: \'median\'; accepted: "interval" or "mean"']),
         ('rule = "median"\n' + MEAN, ['rule: \'median\'; accepted: "interval" or "mean"']),
-        (CRITICAL + 'rule = "mean"\n', ["gate[1].rule: is no setting of a gate of kind critical"]),
+        (CRITICAL + 'rule = "mean"\n', ["gate[1].rule: is not a setting of a critical gate"]),
         ('gate = ["a"]\n', ["gate: is not a list of gates"]),
         ("project = 1\n", ["project: is not a table"]),
         (SAFETY + "at_least = 2\n", ["gate[1].at_least: 2; accepted: a number from 0 to 1"]),
-        ("[project.shop]\ngates = 1\n" + MEAN, ["project.shop: holds something that is no gate"]),
+        ("[project.shop]\ngates = 1\n" + MEAN, ["project.shop: holds something that is not a gate"]),
     ],
 )
 def test_what_is_wrong_with_the_gates_is_told(text: str, said: list[str]) -> None:

@@ -95,11 +95,11 @@ CASES: dict[str, tuple[str, bytes, list[str]]] = {
         b"user_input,response,faithfulness\nq,a,0.5\nq,a,good\n",
         ["r.csv:3: faithfulness (as scores.faithfulness): found 'good'", "a number, or nothing"],
     ),
-    "late header": ("r.jsonl", GOOD + b'{"ragtriage_run": {}}\n', ["r.jsonl:2: ragtriage_run: stands after"]),
+    "late header": ("r.jsonl", GOOD + b'{"ragtriage_run": {}}\n', ["r.jsonl:2: ragtriage_run: is not on the first line"]),
     "unknown fact": (
         "r.jsonl",
         b'{"ragtriage_run": {"colour": 1}}\n' + GOOD,
-        ["r.jsonl:1: ragtriage_run.colour: is no fact of a run", "name, config"],
+        ["r.jsonl:1: ragtriage_run.colour: is not a property of a run", "name, config"],
     ),
 }
 
@@ -189,7 +189,7 @@ TABLE = b"Frage,Antwort,kurz\nwas?,das,x\nwer?,der,x\n"
         ({"Farge": "question"}, ["t.csv: Farge: no such column to map", "accepted: Frage, Antwort, kurz"]),
         (
             {"Frage": "qestion"},
-            ["Frage: mapped to 'qestion', which is no field", "question, history", "tags.<key>"],
+            ["Frage: mapped to 'qestion', which is not a field", "question, history", "tags.<key>"],
         ),
         ({"Frage": "question", "kurz": "question"}, ["kurz: mapped to 'question', as 'Frage' already is"]),
         ({"Antwort": "answer"}, ["question: no column reads as the question (columns: 'Frage'"]),

@@ -71,7 +71,7 @@ def test_equal_faults_in_a_row_stop_the_job_with_the_reason(fault: str, tmp_path
         keys = {one.key for one in server.asked}
         assert result.state == "failed"
         assert re.match(r"(8|9|1\d) calls in a row ended alike, (refused|invalid|error) \(", result.message)
-        assert "--stop-after 0 goes on regardless" in result.message
+        assert "--stop-after 0 continues regardless" in result.message
         assert 8 <= len(keys) <= 8 + 4
         regardless = judged(store, run, server, rows=range(20), stop_after=0)
         assert len(regardless.results) == 20
@@ -234,9 +234,7 @@ def test_a_model_without_a_price_is_told_in_plan_and_result(
     assert "2 calls were made; cost not known" in said.out
 
 
-@pytest.mark.parametrize(
-    ("fault", "cause"), [("529", "is overloaded"), ("429", "keeps answering with its rate")]
-)
+@pytest.mark.parametrize(("fault", "cause"), [("529", "is overloaded"), ("429", "keeps rate-limiting")])
 def test_a_service_that_stays_overloaded_ends_the_job(fault: str, cause: str, tmp_path: Path) -> None:
     store, run = made(tmp_path, 40)
     with JudgeServer(Script(fault=lambda *_: fault, retry_after=0.01)) as server:

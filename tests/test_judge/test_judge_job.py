@@ -552,7 +552,7 @@ def test_a_key_with_blanks_in_it_is_refused_at_once(
     with JudgeServer() as server:
         result = judged(store, run, server)
         assert server.asked == []
-    assert (result.state, "blanks or line ends" in result.message) == ("failed", True)
+    assert (result.state, "blanks or line breaks" in result.message) == ("failed", True)
 
 
 def test_nobody_at_the_address_ends_the_job_soon(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_samples_that_are_alike_are_asked_once(tmp_path: Path, capsys: pytest.Ca
     plan = command(capsys, tmp_path, "judge", run.run_id, *ALONG, "--dry-run", "--json").json
     assert (plan["samples"], plan["cached"], plan["alike"], plan["calls"]) == (5, 0, 4, 1)
     told = command(capsys, tmp_path, "judge", run.run_id, "--dry-run").out
-    assert "samples  5, 0 of them done already, 4 alike and asked once" in told
+    assert "samples  5, 0 of them done already, 4 identical and asked once" in told
     with JudgeServer() as server:
         done = command(
             capsys, tmp_path, "judge", run.run_id, "--yes", "--json", *ALONG, "--base-url", server.url
@@ -174,7 +174,7 @@ def test_the_plan_tells_calls_and_tokens_of_both_ways_of_showing_the_reference(
         assert (plan.other_way.input_tokens, plan.other_way.cost_usd) == (other.input_tokens, other.cost_usd)
     assert apart.input_tokens > along.input_tokens
     said = command(capsys, tmp_path, "judge", apart.run_id, "--dry-run").out
-    assert f"calls    {apart.calls}, 12 of them go on with a sample" in said
+    assert f"calls    {apart.calls}, 12 of them follow-up calls" in said
     assert f"or       with the reference along with the rest: 12 calls, {along.input_tokens:,} tokens" in said
 
 

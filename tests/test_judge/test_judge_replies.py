@@ -415,7 +415,7 @@ def test_a_changed_prompt_is_another_version(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="empty"):
         load_prompt("reading", tmp_path)
     (tmp_path / "reading.md").write_bytes(b"\xff\xfe")
-    with pytest.raises(DataError, match="no UTF-8 text"):
+    with pytest.raises(DataError, match="not UTF-8 text"):
         load_prompt("reading", tmp_path)
     with pytest.raises(DataError, match="known: reading, reference, further"):
         load_prompt("verdict")

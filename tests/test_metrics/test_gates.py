@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dashboard.wording.gates import gate_row
+from dashboard.wording.gates import DETECTABLE, gate_row
 from data.comparison.metric_families import FAMILIES
 from metrics.gates.gates import (
     Gate,
@@ -113,10 +113,10 @@ def test_an_effect_larger_than_any_possible_one_is_no_number() -> None:
     found = _regression(DROP, _change(-0.1, -1.0, 0.9, n=5))
     assert found.smallest_effect is not None
     assert found.smallest_effect > 1
-    assert "with 5 questions no difference that is possible would show 4 times in 5" in gate_sentence(found)
-    assert "no difference that is possible" in gate_sentence(judge_gate(AT_LEAST, 0.5, 0.0, 1.3, 6))
-    assert "4 times in 5 is 0.29" in gate_sentence(judge_gate(AT_LEAST, 0.7, 0.5, 0.9, 6))
-    assert gate_row(found)["Could show"] == "no possible one"
+    assert "with 5 questions no possible difference is detectable (80 % power)" in gate_sentence(found)
+    assert "no possible difference is detectable" in gate_sentence(judge_gate(AT_LEAST, 0.5, 0.0, 1.3, 6))
+    assert "detectable difference (80 % power): 0.29" in gate_sentence(judge_gate(AT_LEAST, 0.7, 0.5, 0.9, 6))
+    assert gate_row(found)[DETECTABLE] == "none possible"
 
 
 def test_a_drop_that_all_questions_share_needs_no_interval() -> None:
@@ -219,8 +219,8 @@ def test_a_required_gate_is_never_excused() -> None:
         (
             judge_gate(AT_LEAST, 0.849, 0.82, 0.88, 50, 50),
             "Faithfulness: 0.849 [0.820, 0.880] over 50 of 50 questions; 0.001 short: the interval includes "
-            "0.850, so there are too few questions to tell; the smallest difference it would detect 4 times "
-            "in 5 is 0.04.",
+            "0.850, so there are too few questions to tell; detectable difference "
+            "(80 % power): 0.04.",
         ),
         (
             judge_gate(AT_MOST, 0.40, 0.31, 0.50, 50, 50),

@@ -143,8 +143,8 @@ FACTS = '"title": "t", "source": "s", "date": "d"'
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[]", "is no file of published results"),
-        ('{"rows": [], "unit": "percent"}', "rows: is no list with an entry; accepted: a list"),
+        ("[]", "is not a file of published results"),
+        ('{"rows": [], "unit": "percent"}', "rows: is not a list with at least one entry; accepted: a list"),
         (
             '{"rows": [{"name": "x", "values": {}}], "unit": "points"}',
             "unit: found 'points'; accepted: percent",
@@ -152,7 +152,7 @@ FACTS = '"title": "t", "source": "s", "date": "d"'
         ('{"rows": [{"values": {}}], "unit": "share", %s}', "rows.0..name: missing"),
         (
             '{"rows": [{"name": "x", "values": {"bleurt": 1}}], "unit": "share", %s}',
-            "bleurt: is no metric known",
+            "bleurt: is not a known metric",
         ),
         (
             '{"rows": [{"name": "x", "values": {"answer_f1": "a"}}], "unit": "share", %s}',
@@ -241,7 +241,7 @@ def test_every_command_knows_a_version_without_samples(
     for words in (("diagnose", "V1"), ("compare", "V1", "V2"), ("export", "V1")):
         answer = command(capsys, tmp_path / "w", *words)
         assert answer.code == 2, words
-        assert "known by its means alone" in answer.err
+        assert "summary scores only" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_the_case_page_lists_the_checks_failed_ones_first(
         "Question q1?": "Wrong route",
         "Question q2?": "Healthy",
         "Question q3?": "Wrong route",
-        "Question q4?": "Retrieval miss, by the context metric",
+        "Question q4?": "Retrieval miss, inferred from the context metric",
     }
 
 
@@ -119,7 +119,7 @@ def test_the_pattern_table_gives_the_advice_of_the_stage(
     assert "Nothing to fix" not in text
     (row,) = (line for line in text.splitlines() if line.startswith("The context did not contain"))
     assert "Wrong route: 1" in row
-    assert "Retrieval miss, by the context metric: 1" in row
+    assert "Retrieval miss, inferred from the context metric: 1" in row
 
 
 def test_a_label_that_overrules_is_the_conclusion(store: RunStore) -> None:

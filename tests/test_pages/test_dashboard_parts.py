@@ -216,7 +216,7 @@ def test_bars_show_every_stage_with_its_count() -> None:
     stages = np.array([stage_code("unfaithful")] * 3 + [stage_code("missed"), -1], dtype=np.int8)
     figure = plotly_figure(fix_first_bars(fix_first(stages, np.arange(5))))
     bars = {title: int(value) for trace in figure.data for title, value in zip(trace.y, trace.x, strict=True)}
-    assert bars == {"Unfaithful": 3, "Missed": 1}
+    assert bars == {"Unfaithful": 3, "Gold not retrieved": 1}
     assert list(figure.layout.yaxis.categoryarray)[-1] == "Unfaithful", "the largest is on top"
     assert figure.layout.xaxis.dtick == 1, "so few cases have no ticks between whole numbers"
 

@@ -105,7 +105,7 @@ def test_verdicts_and_failures_are_shown_for_the_run_on_display(
     assert f"{30 - refused} of 30 samples have a verdict" in text
     assert "claude-haiku-5-5, prompt " in text
     assert "anthropic " in text
-    assert any(one.label == f"The judge's model declined to read it ({refused})" for one in app.button)
+    assert any(one.label == f"The judge model declined to answer ({refused})" for one in app.button)
     assert "the model declined to read this sample" in tables(app)
     assert f"{30 - refused} of 30" in tables(app)
     assert "nan" not in tables(app).lower()

@@ -293,7 +293,7 @@ def test_others_are_let_in_only_when_that_was_said() -> None:
 
 
 def test_an_address_of_another_machine_is_told() -> None:
-    with pytest.raises(click.UsageError, match="is no address of this machine"):
+    with pytest.raises(click.UsageError, match="is not an address of this machine"):
         free_port(None, "192.0.2.1")
     assert free_port(None, "0.0.0.0") >= 8501
 

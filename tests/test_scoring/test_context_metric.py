@@ -85,7 +85,7 @@ def test_candidates_with_offsets_tell_missed_from_misranked(workspace: RunStore,
     ("name", "values", "reason"),
     [
         ("recall", (0.2, 0.9), "its name does not say"),
-        ("context_recall", (20.0, 90.0), "its values reach from 20.00 to 90.00"),
+        ("context_recall", (20.0, 90.0), "its values range from 20.00 to 90.00"),
     ],
 )
 def test_an_imported_score_is_not_the_context_by_its_name(

@@ -23,7 +23,7 @@ from metrics.sanity.rule import CheckInput
 from metrics.sanity.run import check_numbers
 
 Capture = pytest.CaptureFixture[str]
-ALONE = "is known by its means alone; accepted: a run with samples"
+ALONE = "has summary scores only; accepted: a run with samples"
 
 
 def _summary_only(demo: RunStore) -> Run:

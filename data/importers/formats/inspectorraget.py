@@ -54,7 +54,7 @@ class Tasks:
         passages = {str(item.get("document_id")): item for item in documents}
         tasks = [task for task in document["tasks"] if isinstance(task, dict)]
         if len(tasks) < len(document["tasks"]):
-            errors.add(None, "tasks", "contains items that are no objects", "a list of objects")
+            errors.add(None, "tasks", "contains items that are not objects", "a list of objects")
         oracle, notes = _oracle_passages(tasks)
         reader = cls({}, passages, notes)
         by_id = {

@@ -77,7 +77,7 @@ def _of_lines(lines: Iterator[Record], base: ParsedRun, errors: ValidationErrors
 def _no_second_header(lines: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
     for line, value in lines:
         if isinstance(value, dict) and HEADER in value and "question" not in value:
-            errors.add(line, HEADER, "stands after the first line", "the facts of one run, on the first line")
+            errors.add(line, HEADER, "is not on the first line", "the facts of one run, on the first line")
         else:
             yield line, value
 
@@ -95,7 +95,7 @@ def _with_facts(
         if key == "created_at":
             values[key] = _moment(value, f"{field}.{key}", line, errors)
         elif key not in FACTS:
-            errors.add(line, f"{field}.{key}", "is no fact of a run", FACTS_ACCEPTED)
+            errors.add(line, f"{field}.{key}", "is not a property of a run", FACTS_ACCEPTED)
         elif value is not None and not isinstance(value, FACTS[key]):
             accepted = "an object" if FACTS[key] is dict else "text"
             errors.add(line, f"{field}.{key}", f"found {type(value).__name__}", accepted)

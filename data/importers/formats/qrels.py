@@ -47,7 +47,7 @@ def read_qrels(source: InputFile) -> Qrels:
 def _of_json(source: InputFile) -> Qrels:
     document = source.document()
     if not is_score_json(document):
-        raise source.error("is no JSON of relevance labels", ACCEPTED)
+        raise source.error("is not JSON of relevance labels", ACCEPTED)
     return {
         str(question): [{"id": str(name), "grade": float(grade)} for name, grade in grades.items()]
         for question, grades in document.items()

@@ -31,7 +31,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     rows = open_table(source, errors, options.limit, rows=options.rows)
     if has_spans(set(rows.columns)):
         raise source.error(
-            "holds the spans of traces, several to a question", "a table with one row a sample"
+            "holds the spans of traces, several to a question", "a table with one row per sample"
         )
     table = brought_to_samples(rows)
     plan = plan_columns(table, options.mapping, source.name, gold_ids=_labelled_ids(options))

@@ -35,7 +35,7 @@ class ToolRows:
 
 
 def brought_to_samples(table: Table) -> Table:
-    """Return a table with one row a sample and columns that say what they hold; others as they are."""
+    """Return a table with one row per sample and columns that say what they hold; others as they are."""
     tool = next((tool for tool in TOOLS if tool.fits(set(table.columns))), None)
     if tool is None:
         return table

@@ -185,7 +185,7 @@ def _refuse_cut_tags(
     for tag, (line, before) in first_lines.items():
         is_only_line = sum(map(len, runs[tag].values())) == 1
         if is_only_line and before != tag and before.startswith(tag):
-            what = f"the tag {tag!r} is cut short: the lines before have {before!r}; is the file whole?"
+            what = f"the tag {tag!r} is cut short: the lines before have {before!r}; is the file complete?"
             errors.add(line, "", what, ACCEPTED)
 
 
@@ -200,7 +200,7 @@ def read_json(source: InputFile, options: Options, errors: ValidationErrors) -> 
     """Read a run in JSON; documents are ordered as in a TREC run."""
     document: Any = source.document()
     if not is_score_json(document):
-        raise source.error("is no run", JSON_ACCEPTED)
+        raise source.error("is not a run", JSON_ACCEPTED)
     lists: Lists = {}
     for line, (question, scores) in enumerate(document.items(), 1):
         invalid = [name for name, score in scores.items() if not math.isfinite(score)]

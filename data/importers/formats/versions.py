@@ -98,7 +98,7 @@ def _parsed_run(
         named_by_content=True,
         config=_config(row, digits, scale),
         created_at=_date(row.get("date"), line, errors),
-        notes=("known by its means alone: no sample, no interval",),
+        notes=("summary scores only: no sample, no interval",),
         means=dict(sorted(means.items())),
     )
 

@@ -45,7 +45,7 @@ def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file
         if field and field not in all_fields and not is_prefixed(field):
             accepted = f"{', '.join(all_fields)}, scores.<metric>, tags.<key>, or nothing to keep it as extra"
             errors.append(
-                ValidationError(file, None, column, f"mapped to {field!r}, which is no field", accepted)
+                ValidationError(file, None, column, f"mapped to {field!r}, which is not a field", accepted)
             )
         if field and field in column_of:
             what = f"mapped to {field!r}, as {column_of[field]!r} already is"

@@ -240,7 +240,7 @@ def read_json(text: str, repeated: Counter[str]) -> Any:
 def remark_repeated(key: str, errors: ValidationErrors, line: int | None = None, times: int = 1) -> None:
     """Tell that a key stands more than once in an object."""
     errors.remark(
-        f"the key {key[:60]!r} stands more than once in one object: the last value is read", line, times
+        f"the key {key[:60]!r} occurs more than once in one object: the last value is read", line, times
     )
 
 

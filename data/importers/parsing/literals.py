@@ -111,7 +111,7 @@ class _Reader:
             return self.call(name, depth)
         if name in NAMES:
             return NAMES[name]
-        raise self.fault(f"the name {name[:40]!r}, which is no constant")
+        raise self.fault(f"the name {name[:40]!r}, which is not a constant")
 
     def items(self, closing: str, depth: int) -> list[Any]:
         """Read the items up to the closing bracket, separated by commas or, as in NumPy, by spaces."""
@@ -158,7 +158,7 @@ class _Reader:
             return positional[0]
         if keywords and not positional:
             return keywords
-        raise self.fault(f"a call of {name[:40]!r} that is no document or array")
+        raise self.fault(f"a call of {name[:40]!r} that is not a document or array")
 
     def dtype(self) -> str:
         """Skip the dtype in a NumPy array's repr."""
