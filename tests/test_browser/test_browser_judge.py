@@ -78,7 +78,7 @@ def test_a_plan_a_run_a_stop_and_going_on_to_the_end(
 def test_failed_verdicts_lead_to_their_cases(judge: Site) -> None:
     run = judge.run_id("mtrag", READ)
     judge.open(f"judge?project=mtrag&run={run}")
-    button = judge.page.get_by_role("button", name=re.compile("declined to read it"))
+    button = judge.page.get_by_role("button", name=re.compile("declined to answer"))
     found = re.search(r"\((\d+)\)", button.inner_text())
     assert found
     button.click()

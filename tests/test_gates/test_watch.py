@@ -234,7 +234,7 @@ def test_a_baseline_that_is_named_is_used_and_the_projects_own_is_followed(
 def test_versions_known_by_their_means_are_loaded_and_not_gated(workspace: RunStore, folder: Path) -> None:
     (folder / "means.csv").write_text("version,faithfulness\nV1,0.5\nV2,0.6\n", encoding="utf-8")
     found = _seen_twice(_watcher(workspace, folder))
-    assert [(one.status, one.report, "means alone" in one.problem) for one in found] == [
+    assert [(one.status, one.report, "summary scores only" in one.problem) for one in found] == [
         ("imported", None, True),
         ("imported", None, True),
     ]

@@ -236,7 +236,7 @@ def test_a_run_is_named_by_its_file_or_by_its_tag(file: str, tag: str, name: str
 def test_a_line_that_is_cut_in_its_tag_is_named() -> None:
     whole = LINES.replace(" t\n", " bm25\n").replace("\tt\n", "\tbm25\n")
     with pytest.raises(
-        InputError, match=r"run\.txt:4: the tag 'bm2' is cut short: .* 'bm25'; is the file whole"
+        InputError, match=r"run\.txt:4: the tag 'bm2' is cut short: .* 'bm25'; is the file complete"
     ):
         _read(whole[:-2])
     with pytest.raises(InputError, match=r"run\.txt:4: found 'q2"):

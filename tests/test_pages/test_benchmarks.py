@@ -85,7 +85,7 @@ def test_the_history_raises_exactly_what_is_wrong_with_it(demo: RunStore) -> Non
     assert found["V1"][0].evidence == (("faithfulness", 0.0), ("hallucination", 0.0))
     (third,) = found["V3"]
     assert third.severity == "error"
-    for told in ("32.59", "10.22", "57.19", "39.50", "17.7 %", "Either", "do not tell which"):
+    for told in ("32.59", "10.22", "57.19", "39.50", "17.7 %", "Either", "do not show which"):
         assert told in third.message
 
 
