@@ -107,7 +107,7 @@ BRANCHES: dict[str, Row] = {
     "fail of a warning": Row(
         _checked(POOR, 0), MEAN.replace("block", "warn") + SAFETY, "PASS", 0, 0, says=("0.25 short",)
     ),
-    "inconclusive": Row(NOISY, MEAN, "INCONCLUSIVE", says=("includes 0.85", "detectable difference (80 % power): 0.")),
+    "inconclusive": Row(NOISY, MEAN, "INCONCLUSIVE", says=("includes 0.85", "(80 % power): 0.")),
     "unmeasured: no value": Row(_unscored(GOOD, 0), MEAN, "UNMEASURED", says=("not measured",)),
     "unmeasured: too few": Row(_unscored(GOOD, 4), MEAN, "UNMEASURED", says=("measured on 4 questions",)),
     "required, inconclusive": Row(NOISY, MEAN + "required = true\n", "INCONCLUSIVE", 1),

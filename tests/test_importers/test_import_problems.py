@@ -95,7 +95,11 @@ CASES: dict[str, tuple[str, bytes, list[str]]] = {
         b"user_input,response,faithfulness\nq,a,0.5\nq,a,good\n",
         ["r.csv:3: faithfulness (as scores.faithfulness): found 'good'", "a number, or nothing"],
     ),
-    "late header": ("r.jsonl", GOOD + b'{"ragtriage_run": {}}\n', ["r.jsonl:2: ragtriage_run: is not on the first line"]),
+    "late header": (
+        "r.jsonl",
+        GOOD + b'{"ragtriage_run": {}}\n',
+        ["r.jsonl:2: ragtriage_run: is not on the first"],
+    ),
     "unknown fact": (
         "r.jsonl",
         b'{"ragtriage_run": {"colour": 1}}\n' + GOOD,
