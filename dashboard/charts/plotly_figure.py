@@ -69,7 +69,9 @@ def _trace(chart: Chart, series: Series) -> go.Bar | go.Scatter:
         }
         return go.Bar(
             **common, orientation="h" if chart.horizontal else None, width=chart.bar_width, marker=marker,
-            textposition="outside" if series.text else None, cliponaxis=False if series.text else None,
+            textposition=("inside" if chart.stacked else "outside") if series.text else None,
+            textangle=0 if chart.stacked and series.text else None,
+            cliponaxis=False if series.text else None,
         )  # fmt: skip
     modes = (
         ["lines"] * (series.line is not None)

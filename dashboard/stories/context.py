@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from dashboard.headlines.headline import Headline
+from dashboard.headlines.triage import gates_unreadable, triage_headline
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
 from data.comparison.primary import primary_metric
 from data.declarations import use_declarations
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.diagnosis.run_checks import check_run
+from data.errors import DataError
 from data.gates.baseline import known_baseline
+from data.gates.config import load_gates
+from data.gates.report import GateReport, gate_run
 from data.scoring.run_store import RunStore, distinct_labels
 from data.scoring.scored_run import ScoredRun
 from data.scoring.summaries import MetricSummary
@@ -57,6 +62,13 @@ class StoryView:
         return self.names[self.run.run_id]
 
     @cached_property
+    def short_names(self) -> tuple[str, str]:
+        """Names of the run and its baseline as slides have them: told apart from each other; "" for none."""
+        runs = [self.run] if self.baseline is None else [self.run, self.baseline]
+        names = distinct_labels(runs, self.store.names())
+        return names[self.run.run_id], "" if self.baseline is None else names[self.baseline.run_id]
+
+    @cached_property
     def runs(self) -> tuple[Run, ...]:
         """Runs of the project with samples, oldest first, without those generated for ablations."""
         runs = self.store.runs(self.run.project)
@@ -93,6 +105,23 @@ class StoryView:
         family = shared_metrics([self.baseline_diagnosis.scored, self.scored], family="headline")
         primary = primary_metric(self.store.workspace, self.run.project)
         return compare(self.baseline_diagnosis, self.diagnosis, family, primary=primary)
+
+    @cached_property
+    def gates(self) -> GateReport:
+        """The verdict of the project's gates on the run."""
+        return gate_run(self.store, self.run, self.found, load_gates(self.store.workspace))
+
+    @cached_property
+    def headline(self) -> Headline:
+        """The verdict in one sentence, the same as on the Triage page."""
+        try:
+            usual = self.diagnosis
+            if self.settings != DiagnosisSettings():
+                labels = self.store.ledger.labels(self.run.run_id)
+                usual = diagnose(self.scored, DiagnosisSettings(), labels)
+            return triage_headline(self.gates, usual, self.findings, self.short_names[0])
+        except DataError as error:
+            return gates_unreadable(self.short_names[0], str(error))
 
     @cached_property
     def findings(self) -> Sequence[Finding]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dashboard.charts.chart import Chart
-from dashboard.charts.overview import Point, difference_forest, fix_first_bars, trend
+from dashboard.charts.overview import Point, trend
+from dashboard.stories.causes_slides import next_section, why_section
+from dashboard.stories.comparison_slides import change_section, example_section
 from dashboard.stories.context import StoryView
 from dashboard.stories.diagnostic_sections import (
     alignment_section,
@@ -19,46 +20,37 @@ from dashboard.stories.diagnostic_sections import (
     oracle_gap_section,
     retrieval_section,
 )
-from dashboard.stories.story import AUDIENCES, Audience, RenderedSection, StorySection
-from dashboard.wording.comparisons import tested_text
+from dashboard.stories.story import AUDIENCES, RENAMED, Audience, RenderedSection, StorySection
+from dashboard.stories.verdict_slide import HEADLINE, verdict_section
 from dashboard.wording.diagnosis import (
     context_metric_text,
     doubted_by,
-    fix_first_sentence,
-    no_bad_case,
     rate_title,
-    stage_title,
 )
 from dashboard.wording.escaping import capital
-from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, source_text
+from dashboard.wording.formatting import count, interval_text, number, p_value, percent, source_text
 from dashboard.wording.gates import gate_row, rule_texts, verdict_text
 from data.cases.cases import read_case
 from data.cases.export import native_record
 from data.comparison.band_scales import band_scale, interpretations
-from data.comparison.compare import GOOD_SHARE, MetricDifference
 from data.diagnosis.diagnosis import row_of
 from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from data.errors import DataError
-from data.gates.config import load_gates
-from data.gates.report import GateReport, gate_run
 from data.store.workspace import Run
 from metrics.analysis.bands import Interpretation
-from metrics.diagnosis.fix_first import UNEXPLAINED
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
-from metrics.metric_registry import declared, title_of
+from metrics.metric_registry import title_of
 from metrics.sanity.documents import read_first
 from metrics.schema.whole_number import whole_number
 
 __all__ = [
-    "HEADLINE",
     "SECTION_KINDS",
     "SectionKind",
     "chosen_cases",
     "default_sections",
     "gate_section",
     "render_section",
-    "story_gates",
     "trend_section",
 ]
 
@@ -117,19 +109,6 @@ def _rows_of_stage(view: StoryView, chosen: Mapping[str, str]) -> list[int]:
     return [int(row) for row in np.flatnonzero(view.diagnosis.stages.stage == codes[0])[:n]]
 
 
-HEADLINE = (
-    "recall@5",
-    "ndcg@5",
-    "context_recall",
-    "context_precision",
-    "faithfulness",
-    "answer_relevancy",
-    "correctness",
-    "hallucination",
-    "ignored_top_ranked",
-)
-
-
 def trend_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Return a metric over versions; `chosen` may name it, else it is the first headline metric."""
     metric = chosen.get("metric") or next((name for name in HEADLINE if name in view.summary), "")
@@ -169,17 +148,13 @@ def _trend_point(view: StoryView, run: Run, metric: str) -> Point:
 
 
 MOST_QUOTED = 3  # gates in the sentence
+VERDICTS = ("FAIL", "INCONCLUSIVE", "UNMEASURED", "PASS")
 GATE_COLUMNS = ("Verdict", "Gate", "Measured", "95 % interval", "Distance", "n", "If it fails")
 
 
-def story_gates(view: StoryView) -> GateReport:
-    """Judge the run of a story by the gates of its project."""
-    return gate_run(view.store, view.run, view.found, load_gates(view.store.workspace))
-
-
 def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    """Return the gate verdict with a row for each gate."""
-    report = story_gates(view)
+    """Return a row for each gate, those that decide first."""
+    report = view.gates
     blocking = [result for result in report.results if result.gate.severity == "block" and not result.excused]
     failing = [result for result in blocking if result.verdict == "FAIL"]
     open_gates = [result for result in blocking if result.verdict in ("INCONCLUSIVE", "UNMEASURED")]
@@ -187,13 +162,14 @@ def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     more = f" And {len(quoted) - MOST_QUOTED} more, below." if len(quoted) > MOST_QUOTED else ""
     sentence = " ".join(result.sentence for result in quoted[:MOST_QUOTED]) + more
     newly_failing = count(len(report.newly_failing), "question")
+    ranked = sorted(report.results, key=lambda result: (not result.blocks, VERDICTS.index(result.verdict)))
     return RenderedSection(
-        "verdict",
-        f"Verdict: {report.verdict}",
+        "gates",
+        f"Gates: {report.verdict}",
         sentence or f"{capital(verdict_text(report))}.",
         rows=[
             {column: cell for column, cell in gate_row(result).items() if column in GATE_COLUMNS}
-            for result in report.results
+            for result in ranked
         ],
         facts=[
             f"baseline: {report.baseline_name or 'none'} ({report.baseline.note})",
@@ -265,33 +241,6 @@ def _metric_row(view: StoryView, name: str, interpretation: Interpretation) -> d
     }
 
 
-def _fix_first(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    diagnosis = view.diagnosis
-    entries = diagnosis.fix_first
-    heading = "What should be fixed first?"
-    if not entries:
-        return RenderedSection("fix_first", heading, no_bad_case(diagnosis))
-    entries = [replace(entry, title=stage_title(diagnosis, entry.key, view.findings)) for entry in entries]
-    bound = (
-        "If that stage were perfect, the pass rate would be at most "
-        f"{percent(entries[0].pass_rate_if_perfect)} (now {percent(diagnosis.pass_rate.mean)}): an upper "
-        "bound."
-    )
-    bad = int(diagnosis.bad.bad.sum())
-    return RenderedSection(
-        "fix_first",
-        heading,
-        fix_first_sentence(diagnosis, view.findings, bound if entries[0].key != UNEXPLAINED else ""),
-        chart=fix_first_bars(entries),
-        rows=[{"Stage": entry.title, "Bad cases": entry.n_bad, "Owner": entry.owner} for entry in entries],
-        facts=[
-            f"{bad:,} bad of {count(diagnosis.scored.n, 'case')}",
-            "each bad case belongs to the first stage whose evidence it meets",
-        ],
-        alt="Failure stages by number of bad cases",
-    )
-
-
 def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     diagnosis = view.diagnosis
     counts, bad = diagnosis.pattern_counts(), diagnosis.pattern_counts(diagnosis.bad.bad)
@@ -306,65 +255,6 @@ def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         ],
         facts=[f"context metric: {metric}", count(diagnosis.scored.n, "case")],
     )
-
-
-def _change(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
-    heading = "Did the last change help?"
-    comparison = view.comparison
-    if comparison is None or view.baseline is None:
-        return RenderedSection("change", heading, f"Nothing is compared: {view.found.note}.")
-    base = view.names[view.baseline.run_id]
-    paired = [change for change in comparison.differences if change.difference.n_pairs]
-    if not paired:
-        sentence = f"{base} and this run have no metric measured on the same questions."
-        return RenderedSection("change", heading, sentence, facts=list(comparison.warnings))
-    moved = "; ".join(
-        f"{capital(title_of(change.metric))} {signed(change.difference.difference)} "
-        f"({interval_text(change.low, change.high)}, n = {count(change.difference.n_pairs, 'pair')}), "
-        f"{change.verdict}"
-        for change in paired
-        if change.verdict in ("better", "worse")
-    )
-    return RenderedSection(
-        "change",
-        heading,
-        f"Against {base}: {moved}." if moved else f"Against {base}, no metric moved beyond chance.",
-        chart=_forest(paired),
-        rows=[
-            {
-                "Metric": capital(title_of(change.metric)),
-                "Baseline": number(change.base),
-                "This run": number(change.other),
-                "Difference": signed(change.difference.difference),
-                "Interval": interval_text(change.low, change.high),
-                "By itself, 95 %": interval_text(change.difference.low, change.difference.high),
-                "n": change.difference.n_pairs,
-                "p (corrected)": p_value(change.adjusted_p),
-                "Verdict": change.verdict,
-            }
-            for change in paired
-        ],
-        facts=[
-            f"paired on question: {count(len(comparison.matched.base), 'shared question')}; n: those with a "
-            "value in both runs",
-            tested_text(comparison),
-            *comparison.warnings,
-        ],
-        alt="Differences to the baseline with the intervals of their verdicts",
-    )
-
-
-def _forest(differences: Sequence[MetricDifference]) -> Chart:
-    """Return the differences of metrics from 0 to 1, which share a scale."""
-    metrics = {change.metric: declared(change.metric) for change in differences}
-    shown = [
-        change
-        for change in differences
-        if change.metric == GOOD_SHARE
-        or ((metric := metrics[change.metric]) is not None and metric.bounds == (0.0, 1.0))
-    ]
-    higher = {name: metric.higher_is_better if metric else True for name, metric in metrics.items()}
-    return difference_forest(shown, higher)
 
 
 def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
@@ -408,10 +298,13 @@ def _sanity_checks(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSecti
 
 
 SECTION_KINDS: Mapping[str, SectionKind] = {
-    "verdict": SectionKind("Verdict: the gates", gate_section, AUDIENCES),
-    "headline": SectionKind("Headline metrics", _headline, AUDIENCES),
-    "change": SectionKind("Change since the baseline", _change, AUDIENCES),
-    "fix_first": SectionKind("What to fix first", _fix_first, AUDIENCES),
+    "verdict": SectionKind("Verdict", verdict_section, AUDIENCES),
+    "why": SectionKind("Why: losses by step", why_section, AUDIENCES),
+    "change": SectionKind("What changed since the baseline", change_section, AUDIENCES),
+    "example": SectionKind("One example", example_section, AUDIENCES),
+    "next": SectionKind("What comes next", next_section, AUDIENCES),
+    "gates": SectionKind("All gates", gate_section, ("engineer", "lead")),
+    "headline": SectionKind("Headline metrics", _headline),
     "patterns": SectionKind("Metric patterns", _patterns),
     "slices": SectionKind("Worst slices", _slices, ("engineer", "lead")),
     "cases": SectionKind("Cases in full", chosen_cases, ("engineer", "lead")),
@@ -426,7 +319,7 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
 
 
 RESTS_ON_RETRIEVAL = (
-    *("verdict", "headline", "change", "fix_first", "patterns", "slices"),
+    *("gates", "headline", "patterns", "slices"),
     *("retrieval", "alignment", "losses"),
 )
 
@@ -438,7 +331,7 @@ def default_sections(audience: Audience) -> tuple[StorySection, ...]:
 
 def render_section(view: StoryView, section: StorySection) -> RenderedSection:
     """Return a section as it is shown; for an unknown or failing kind, one that says so."""
-    kind = SECTION_KINDS.get(section.kind)
+    kind = SECTION_KINDS.get(RENAMED.get(section.kind, section.kind))
     if kind is None:
         sentence = f"No section kind {section.kind[:40]!r}; known: {', '.join(SECTION_KINDS)}"
         return RenderedSection(section.kind, section.heading or "Unknown section", sentence)

@@ -8,12 +8,14 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from dashboard.charts.chart import Chart, Heatmap
+from dashboard.stories.slide import SlideContent
 from data.errors import DataError
 
-__all__ = ["AUDIENCES", "Audience", "RenderedSection", "Story", "StorySection", "story_from_json"]
+__all__ = ["AUDIENCES", "RENAMED", "Audience", "RenderedSection", "Story", "StorySection", "story_from_json"]
 
 Audience = Literal["engineer", "lead", "stakeholder"]
 AUDIENCES: tuple[Audience, ...] = ("engineer", "lead", "stakeholder")
+RENAMED: Mapping[str, str] = {"fix_first": "why"}  # kinds that stories of earlier versions name
 MOST_SECTIONS, LONGEST_HEADING, LONGEST_NOTE = 60, 200, 5000
 
 
@@ -82,6 +84,8 @@ class RenderedSection:
         facts: n, intervals, how obtained, caveats; shown small.
         note: the author's.
         alt: what the chart shows, in words.
+        slide: what else stands on its slide, for those that open a deck; None for all others.
+        measured: False where there is nothing to show, which gets no slide and no page.
     """
 
     kind: str
@@ -93,6 +97,8 @@ class RenderedSection:
     facts: Sequence[str] = ()
     note: str = ""
     alt: str = ""
+    slide: SlideContent | None = None
+    measured: bool = True
 
 
 def story_from_json(text: str) -> Story:
@@ -119,8 +125,9 @@ def story_from_json(text: str) -> Story:
 
 
 def _section(fields: Mapping[str, Any]) -> StorySection:
+    kind = str(fields["kind"])
     return StorySection(
-        str(fields["kind"]),
+        RENAMED.get(kind, kind),
         str(fields["heading"])[:LONGEST_HEADING],
         str(fields["note"])[:LONGEST_NOTE],
         {str(key): str(value) for key, value in fields["chosen"].items()},

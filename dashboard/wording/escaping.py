@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-__all__ = ["UNPRINTABLE", "capital", "chart_text", "markdown_text", "printable", "shorten"]
+__all__ = ["UNPRINTABLE", "capital", "chart_text", "in_sentence", "markdown_text", "printable", "shorten"]
 
 # Controls (but not tab and newline), halves of surrogate pairs, what reverses the line, and two that XML bans
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
@@ -36,6 +36,11 @@ def chart_text(text: str) -> str:
 def capital(title: str) -> str:
     """Capitalise the first letter of a title, except in names such as nDCG."""
     return title if title[1:2].isupper() else title[:1].upper() + title[1:]
+
+
+def in_sentence(title: str) -> str:
+    """Return a title as it stands inside a sentence, except names such as nDCG and MRR."""
+    return title if title[1:2].isupper() else title[:1].lower() + title[1:]
 
 
 def shorten(text: str, length: int) -> str:

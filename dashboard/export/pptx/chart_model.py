@@ -274,6 +274,8 @@ def _format(tick_format: str) -> str:
         return "General"
     digits = next((int(character) for character in tick_format if character.isdigit()), 0)
     decimals = f"0.{'0' * digits}" if "." in tick_format and digits else "0"
+    if tick_format.startswith("+"):
+        return f"+{decimals};\u2212{decimals};0"
     if tick_format.endswith("%"):
         return f"{decimals}%"
     if tick_format[-1] in "dfs" or "," in tick_format:

@@ -26,7 +26,7 @@ from pptx.util import Emu, Inches, Pt
 from dashboard.charts.chart import Series
 from dashboard.export.pptx.chart_model import EditableChart, SlideAxis, error_lengths
 from dashboard.export.pptx.text_fit import lines_needed
-from dashboard.export.pptx.theme import EAST_ASIAN, LATIN, hex_digits, scale_colour
+from dashboard.export.pptx.theme import EAST_ASIAN, LATIN, hex_digits, readable_on, scale_colour
 from dashboard.wording.export_text import one_line, printable
 from data.cases.export import safe_cell
 
@@ -48,13 +48,13 @@ _DASHES = {
     "dash": MSO_LINE.DASH,
     "dot": MSO_LINE.ROUND_DOT,
 }
-LABEL_SIZE = 11
+LABEL_SIZE, INSIDE_SIZE = 11, 16
 POINTS_PER_PIXEL = 0.75
 TO_THE_LEFT, BELOW = "names to the left", "names below"
 _CARRIERS = {TO_THE_LEFT: XL_LABEL_POSITION.LEFT, BELOW: XL_LABEL_POSITION.BELOW}
 
 
-def _paint_series(drawn: Any, series: Series, form: str) -> None:
+def _paint_series(drawn: Any, series: Series, form: str, stacked: bool) -> None:
     """Set colours, markers, line and labels of a drawn series and its points."""
     colour = hex_digits(series.colour)
     bars = form in ("bar", "column")
@@ -72,7 +72,7 @@ def _paint_series(drawn: Any, series: Series, form: str) -> None:
                 _fill(point.format, own)
             else:
                 _mark(point.marker, series, own)
-    _labels(drawn, series, form)
+    _labels(drawn, series, form, stacked)
 
 
 def _fill(shape: Any, colour: str) -> None:
@@ -103,10 +103,11 @@ def _mark(marker: Any, series: Series, colour: str) -> None:
     marker.format.line.color.rgb = RGBColor.from_string(colour)
 
 
-def _labels(drawn: Any, series: Series, form: str) -> None:
-    """Write the labels of the points, so that they read as in the app."""
+def _labels(drawn: Any, series: Series, form: str, stacked: bool) -> None:
+    """Write the labels of the points, so that they read as in the app; within bars that stand on others."""
+    inside = stacked and form in ("bar", "column")
     if form in ("bar", "column"):
-        position = XL_LABEL_POSITION.OUTSIDE_END
+        position = XL_LABEL_POSITION.CENTER if inside else XL_LABEL_POSITION.OUTSIDE_END
     else:
         position = (
             _CARRIERS.get(series.name, XL_LABEL_POSITION.ABOVE)
@@ -119,7 +120,9 @@ def _labels(drawn: Any, series: Series, form: str) -> None:
             label.has_text_frame = True
             label.text_frame.text = text
             font = label.text_frame.paragraphs[0].runs[0].font
-            font.size, font.bold = Pt(LABEL_SIZE), False
+            font.size, font.bold = Pt(INSIDE_SIZE if inside else LABEL_SIZE), inside
+            if inside:
+                font.color.rgb = RGBColor.from_string(readable_on(hex_digits(series.colour)))
             label.position = position
 
 
@@ -238,7 +241,7 @@ def add_chart(slide: Slide, model: EditableChart, box: Box, alt: str) -> Chart:
     ordered = _ordered(model)
     drawn = [part for plot in chart.plots for part in plot.series]
     for part, series in zip(drawn, ordered, strict=True):
-        _paint_series(part, series, model.form)
+        _paint_series(part, series, model.form, model.stacked)
         if not (model.form == "scatter" and model.horizontal):  # those are strokes, see _intervals
             _add_error_bars(part, series, model.form)
     _drop_gaps(chart)

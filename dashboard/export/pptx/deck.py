@@ -9,6 +9,7 @@ from typing import Any
 
 from pptx import Presentation
 from pptx.dml.color import RGBColor
+from pptx.enum.shapes import MSO_SHAPE
 from pptx.enum.text import MSO_ANCHOR, MSO_AUTO_SIZE
 from pptx.opc.constants import RELATIONSHIP_TYPE
 from pptx.oxml import parse_xml
@@ -22,11 +23,12 @@ from dashboard.wording.export_text import printable
 
 __all__ = ["BODY", "FAINT", "INK", "MARGIN", "WIDTH", "Deck"]
 
-SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN = 13.333, 7.5, 0.6
+SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN = 13.333, 7.5, 0.7
 WIDTH = SLIDE_WIDTH - 2 * MARGIN
 BODY = (1.5, 6.35)  # top and bottom of the part between title and small print
 FACTS_TOP, FOOT_TOP = 6.45, 7.08
-INK, FAINT = "1B2733", "56656F"
+INK, FAINT, ACCENT = "17212B", "56626E", "0B5FA5"
+EDGE_WIDTH = 0.18
 TITLE_SIZES, FACT_SIZES = (28, 26, 24, 22, 20), (11, 10)
 LONGEST_NOTES = 20_000  # characters
 _SCHEME = re.compile(r"<a:(accent[1-6])>.*?</a:\1>", re.DOTALL)
@@ -46,12 +48,22 @@ class Deck:
         self.deck.core_properties.title = self.title[:255]
         self.deck.core_properties.author = "ragtriage"
 
-    def slide(self, heading: str, notes: Sequence[str] = ()) -> Slide:
-        """Add a slide with a heading, its number, the deck's title in small print, and speaker notes."""
+    def slide(
+        self, heading: str, notes: Sequence[str] = (), edge: str = ACCENT, foot: str | None = None
+    ) -> Slide:
+        """Add a slide with a heading, a coloured edge, its number and small print, and speaker notes.
+
+        Args:
+            heading: its title.
+            notes: paragraphs of the speaker notes.
+            edge: colour of the left edge, six hex digits.
+            foot: small print at the bottom; None for the title of the deck.
+        """
         slide: Slide = self.deck.slides.add_slide(self.deck.slide_layouts[5])  # a title and nothing else
         written = self.place_title(slide, heading, (MARGIN, 0.4, WIDTH, 1.0), TITLE_SIZES)
         texts = [heading, *notes] if written != heading else list(notes)  # a cut heading is in the notes
-        self._foot(slide)
+        _add_edge(slide, edge)
+        self._foot(slide, self.title if foot is None else foot)
         joined = "\n\n".join(printable(text).strip() for text in texts if text.strip())
         notes_frame = slide.notes_slide.notes_text_frame
         if notes_frame is not None:
@@ -103,13 +115,15 @@ class Deck:
         if line:
             self.text(slide, line, (MARGIN, FACTS_TOP, WIDTH, FOOT_TOP - FACTS_TOP - 0.05), FACT_SIZES, FAINT)
 
-    def _foot(self, slide: Slide) -> None:
-        self.text(slide, self.title.replace("\n", " "), (MARGIN, FOOT_TOP, WIDTH - 1, 0.25), (9,), FAINT)
-        shape = slide.shapes.add_textbox(*map(Inches, (MARGIN + WIDTH - 0.9, FOOT_TOP, 0.9, 0.25)))
-        _write(shape.text_frame, "", 9, FAINT)
+    def _foot(self, slide: Slide, foot: str) -> None:
+        _add_mark(slide)
+        box = (MARGIN + 0.35, FOOT_TOP + 0.02, WIDTH - 1.35, 0.25)
+        self.text(slide, printable(foot).replace("\n", " "), box, (11, 10, 9), FAINT)
+        shape = slide.shapes.add_textbox(*map(Inches, (MARGIN + WIDTH - 0.9, FOOT_TOP + 0.02, 0.9, 0.25)))
+        _write(shape.text_frame, "", 11, FAINT)
         field = (
             f'<a:fld {nsdecls("a")} id="{{B6F15528-21DE-4FAA-801E-634DDDAF4B2B}}" type="slidenum">'
-            f'<a:rPr lang="en-US" sz="900"><a:solidFill><a:srgbClr val="{FAINT}"/></a:solidFill></a:rPr>'
+            f'<a:rPr lang="en-US" sz="1100"><a:solidFill><a:srgbClr val="{FAINT}"/></a:solidFill></a:rPr>'
             f"<a:t>{len(self.deck.slides)}</a:t></a:fld>"
         )
         paragraph = shape.text_frame.paragraphs[0]._p
@@ -121,6 +135,28 @@ class Deck:
         sink = io.BytesIO()
         self.deck.save(sink)
         return sink.getvalue()
+
+
+def _add_edge(slide: Slide, colour: str) -> None:
+    shape = slide.shapes.add_shape(MSO_SHAPE.RECTANGLE, *map(Inches, (0, 0, EDGE_WIDTH, SLIDE_HEIGHT)))
+    _paint(shape, colour)
+
+
+def _paint(shape: Any, colour: str) -> None:
+    shape.fill.solid()
+    shape.fill.fore_color.rgb = RGBColor.from_string(colour)
+    shape.line.fill.background()
+    shape._element.remove(shape._element.find(qn("p:style")))  # which would add a shadow
+
+
+def _add_mark(slide: Slide) -> None:
+    """Draw the mark of the product: a square with three shrinking bars, as one group."""
+    group = slide.shapes.add_group_shape()
+    ground = group.shapes.add_shape(MSO_SHAPE.ROUNDED_RECTANGLE, *map(Inches, (MARGIN, FOOT_TOP, 0.26, 0.26)))
+    _paint(ground, ACCENT)
+    for at, width in enumerate((0.16, 0.11, 0.06)):
+        box = (MARGIN + 0.05, FOOT_TOP + 0.055 + 0.06 * at, width, 0.03)
+        _paint(group.shapes.add_shape(MSO_SHAPE.RECTANGLE, *map(Inches, box)), "FFFFFF")
 
 
 def _write(

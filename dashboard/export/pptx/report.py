@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pptx.slide import Slide
 
@@ -12,8 +13,10 @@ from dashboard.export.pptx.chart_model import editable_chart
 from dashboard.export.pptx.charts import add_chart
 from dashboard.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
 from dashboard.export.pptx.heatmap import heatmap_table
+from dashboard.export.pptx.slides import add_planned_slide
 from dashboard.export.pptx.tables import Page, add_page, grid_pages, table_pages
 from dashboard.export.pptx.text_fit import cut_to, height_of
+from dashboard.export.slide_layout import plan_slide
 from dashboard.stories.report import OBTAINED, Report
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.export_text import printable
@@ -28,12 +31,20 @@ AUDIENCES = {"engineer": "for engineers", "lead": "for the lead", "stakeholder":
 
 
 def pptx_report(report: Report) -> bytes:
-    """Return a report as a PPTX file: a title, the sections, and how the numbers were obtained."""
+    """Return a report as a PPTX file: the measured sections, and how the numbers were obtained.
+
+    A deck that opens with its verdict needs no title; for stakeholders, the notes say how the numbers were
+    obtained.
+    """
     deck = Deck(report.title)
-    _add_title(deck, report)
-    for number, section in enumerate(report.sections, 1):
-        _add_section(deck, section, section.heading or f"Section {number}", report.caveats)
-    _add_sources(deck, report)
+    sections = [section for section in report.sections if section.measured]
+    planned = any(section.slide is not None for section in sections)
+    if not planned:
+        _add_title(deck, report)
+    for number, section in enumerate(sections, 1):
+        _add_section(deck, section, section.heading or f"Section {number}", report)
+    if not planned or report.audience != "stakeholder":
+        _add_sources(deck, report)
     return deck.to_bytes()
 
 
@@ -47,8 +58,12 @@ def _add_title(deck: Deck, report: Report) -> None:
     deck.text(slide, "\n".join(lines), (MARGIN, 5.0, WIDTH, 1.6), (16, 14, 12), FAINT)
 
 
-def _add_section(deck: Deck, section: RenderedSection, heading: str, caveats: Sequence[str]) -> None:
-    notes = _notes(section, caveats)
+def _add_section(deck: Deck, section: RenderedSection, heading: str, report: Report) -> None:
+    notes = _notes(section, report.caveats)
+    if section.slide is not None:
+        plan = plan_slide(replace(section, heading=heading), section.slide)
+        add_planned_slide(deck, plan, heading, [*_whole_texts(section), *notes, *_method(report)])
+        return
     if section.chart is not None:
         _add_chart(deck, section, heading, notes)
         if section.rows:
@@ -77,6 +92,26 @@ def _notes(section: RenderedSection, caveats: Sequence[str]) -> list[str]:
         f"Shown: {section.alt}" if section.alt else "",
         f"Before quoting a number:\n{warnings}" if warnings else "",
     ]
+
+
+def _whole_texts(section: RenderedSection) -> list[str]:
+    """Return for the notes the texts that a slide may have to cut."""
+    content = section.slide
+    if content is None:
+        return []
+    texts = [f"{answer.name} ({answer.how}): {answer.text}" for answer in content.answers]
+    texts += [f"{number}. {step.title}: {step.detail}" for number, step in enumerate(content.steps, 1)]
+    texts += [f"{tile.title}: {tile.value}, {tile.foot}" for tile in content.tiles]
+    if content.question:
+        texts.insert(0, f"Question: {content.question}")
+    return [*texts, f"Doubted: {content.doubt}" if content.doubt else ""]
+
+
+def _method(report: Report) -> list[str]:
+    """Return for the notes where the numbers come from, and how to get them again."""
+    facts = "\n".join(f"- {name}: {text}" for name, text in report.plain_facts.items())
+    commands = "\n".join(report.commands)
+    return [f"{OBTAINED}:\n{facts}" if facts else "", commands]
 
 
 def _sentence_height(sentence: str) -> float:

@@ -1,0 +1,111 @@
+"""The titles of the slides of a deck: sentences made from numbers, at most about 60 characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dashboard.headlines.headline import State
+from dashboard.wording.escaping import shorten
+from metrics.diagnosis.stages import Owner
+
+__all__ = ["change_title", "example_title", "next_title", "repair_of", "why_title"]
+
+LONGEST_NAME = 24
+_REPAIRS: dict[Owner, str] = {
+    "retrieval": "retrieval",
+    "reranking": "the reranker",
+    "refusal": "the refusals",
+    "generation": "generation",
+    "format": "the answer format",
+    "orchestration": "the orchestration",
+    "safety": "the safety checks",
+}
+
+
+def repair_of(owner: Owner) -> str:
+    """Return what to repair for the part of the pipeline that fails, as the object of a sentence."""
+    return _REPAIRS.get(owner, "")
+
+
+def why_title(n_bad: int, n_measured: int, top: str = "", n_top: int = 0) -> str:
+    """Return how many answers are bad, and what most of them have in common.
+
+    Args:
+        n_bad: bad cases.
+        n_measured: cases for which it is known.
+        top: name of the stage that loses most, as it follows a number; "" where none can be named.
+        n_top: its cases.
+    """
+    if not n_bad:
+        return f"All {n_measured:,} measured answers are good" if n_measured > 1 else "The answer is good"
+    lost = f"{n_bad:,} of {n_measured:,} answers are bad"
+    if not top:
+        return lost
+    return f"{lost}, all {top}" if n_top == n_bad else f"{lost}, {n_top:,} of them {top}"
+
+
+def change_title(better: Sequence[str], worse: Sequence[str], base: str) -> str:
+    """Return which metrics changed beyond chance against the baseline.
+
+    Args:
+        better: titles of those that improved beyond chance.
+        worse: titles of those that got worse.
+        base: name of the baseline.
+    """
+    name = shorten(base, LONGEST_NAME)
+    if not better and not worse:
+        return f"No metric changed beyond chance since {name}"
+    if len(better) + len(worse) == 1:
+        (title,) = (*better, *worse)
+        return f"Only {title} {'improved' if better else 'got worse'} beyond chance"
+    if not worse:
+        return f"{len(better)} metrics improved beyond chance, none got worse"
+    if not better:
+        return f"{len(worse)} metrics got worse beyond chance, none improved"
+    return f"{len(better)} improved beyond chance, {len(worse)} got worse"
+
+
+def example_title(
+    run: str, base: str, *, refused: bool, passes: bool, base_passes: bool | None, stage: str, same: str
+) -> str:
+    """Return what the example shows.
+
+    Args:
+        run: name of the run.
+        base: name of the baseline; "" without one.
+        refused: whether the run refused the question.
+        passes: whether its answer is good.
+        base_passes: whether the baseline's is; None where that is not known.
+        stage: short name of the failure stage of the run's answer, "" for none.
+        same: what every question got, as "the same 10 documents"; "" where that was not found.
+    """
+    name, other = shorten(run, LONGEST_NAME), shorten(base, LONGEST_NAME)
+    if same:
+        return f"{name} gives every question {same}"
+    if passes:
+        return f"{name} answers what {other} got wrong" if base_passes is False else f"{name}: a good answer"
+    if base_passes and refused:
+        return f"{name} refuses what {other} answers"
+    if base_passes:
+        return f"{name} gets wrong what {other} got right"
+    return f"One bad case of {name}: {stage[:1].lower()}{stage[1:]}" if stage else f"One bad case of {name}"
+
+
+def next_title(state: State, owner: Owner | None, run: str, check: str = "") -> str:
+    """Return what comes next.
+
+    Args:
+        state: of the verdict.
+        owner: the part of the pipeline that loses most; None where none can be named.
+        run: name of the run.
+        check: what has to be checked before anything is repaired, as "the retriever"; "" for nothing.
+    """
+    if check:
+        return f"Next: check {check}, then judge again"
+    if state == "good":
+        return f"Next: release {shorten(run, LONGEST_NAME)} and keep measuring"
+    if state == "not measured":
+        return "Next: measure what the gates need"
+    if owner is not None and repair_of(owner) and state == "bad":
+        return f"Next: repair {repair_of(owner)}, then judge again"
+    return "Next: ask more questions, then decide" if state == "cannot tell" else "Next: read the bad cases"

@@ -1,0 +1,216 @@
+"""The first slide: the verdict, four numbers with their gates, and the same as bars beside the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isfinite
+
+from dashboard.charts.deck import MetricBar, metric_bars
+from dashboard.charts.tokens import LIGHT
+from dashboard.headlines.headline import State
+from dashboard.page_html.blocks import Strip, Tile
+from dashboard.stories.context import StoryView
+from dashboard.stories.slide import Remark, SlideContent
+from dashboard.stories.story import RenderedSection
+from dashboard.wording.escaping import capital, in_sentence, shorten
+from dashboard.wording.formatting import count, number, percent, source_text
+from dashboard.wording.gates import rule_texts
+from data.comparison.compare import GOOD_SHARE
+from data.errors import DataError
+from metrics.gates.gates import GateResult
+from metrics.metric_registry import bounds_of, declared, title_of
+
+__all__ = ["EDGES", "HEADLINE", "foot_of", "verdict_section"]
+
+HEADLINE = (
+    "recall@5",
+    "ndcg@5",
+    "context_recall",
+    "context_precision",
+    "faithfulness",
+    "answer_relevancy",
+    "correctness",
+    "hallucination",
+    "ignored_top_ranked",
+)
+TILES, MOST_GATES = 4, 5
+LONGEST_NAME = 30
+EDGES: Mapping[State, str] = {
+    "good": LIGHT.good.text,
+    "bad": LIGHT.bad.text,
+    "cannot tell": LIGHT.unclear.text,
+    "doubted": LIGHT.unclear.text,
+    "not measured": LIGHT.unmeasured.text,
+    "empty": LIGHT.unmeasured.text,
+}
+_ORDER = {"FAIL": 0, "INCONCLUSIVE": 1, "PASS": 2, "UNMEASURED": 3}
+
+
+def foot_of(view: StoryView) -> str:
+    """Return the small print of every slide: run, baseline, data, date, n."""
+    run = view.run
+    repeated = 0 < run.n_questions < run.n
+    repeats = f" × {run.n / run.n_questions:.0f} repeats" if repeated else ""
+    name, base = (shorten(text, LONGEST_NAME) for text in view.short_names)
+    against = f" against {base}" if base else ""
+    return " · ".join(
+        filter(
+            None,
+            [
+                f"{name}{against}",
+                shorten(f"{run.dataset or run.project} {run.dataset_version}".strip(), 40),
+                f"{run.created_at:%Y-%m-%d}",
+                f"{count(run.n_questions, 'question')}{repeats}",
+                "95 % intervals",
+            ],
+        )
+    )
+
+
+def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return the verdict with the numbers that lead to it."""
+    headline = view.headline
+    names = _tile_metrics(view)
+    bars = [_bar(view, name) for name in names]
+    base = shorten(view.short_names[1], LONGEST_NAME)
+    colour = EDGES[headline.state]
+    drawn = [bar for bar in bars if bar.value is not None]
+    content = SlideContent(
+        "verdict",
+        headline.state,
+        foot_of(view),
+        headline.detail,
+        tuple(_tile(view, name, bar, base) for name, bar in zip(names, bars, strict=True)),
+        remarks=tuple(_remarks(view, base)),
+        doubt=headline.doubt,
+    )
+    return RenderedSection(
+        "verdict",
+        headline.statement,
+        f"{headline.detail}." if headline.detail else "",
+        chart=metric_bars(drawn, view.short_names[0], base, colour) if drawn else None,
+        rows=[
+            {
+                "Metric": bar.title,
+                "Mean": number(bar.value, 3),
+                "95 % interval": f"[{number(bar.low, 3)}, {number(bar.high, 3)}]",
+                "Baseline": number(bar.base, 3),
+                "n": bar.n,
+            }
+            for bar in drawn
+        ],
+        facts=_facts(view),
+        alt="The metrics behind the verdict with 95 % intervals" + (f", beside {base}" if base else ""),
+        slide=content,
+    )
+
+
+def _facts(view: StoryView) -> list[str]:
+    facts = ["means over questions, repeats averaged first", "95 % intervals"]
+    try:
+        report = view.gates
+    except DataError:
+        return facts
+    return [
+        f"gate verdict: {report.verdict}",
+        f"baseline: {report.baseline_name or 'none'} ({report.baseline.note})",
+        *facts,
+        *(rule.replace("*", "") for rule in rule_texts(report)),
+        *report.warnings,
+    ]
+
+
+def _results(view: StoryView) -> list[GateResult]:
+    """Return the results of gates on means and changes, those that decide first."""
+    try:
+        results = view.gates.results
+    except DataError:
+        return []
+    whole = [result for result in results if not result.gate.slice]
+    kinds = [result for result in whole if result.gate.kind in ("mean", "regression")]
+    return sorted(kinds, key=lambda result: (not result.blocks, _ORDER[result.verdict], result.margin or 0.0))
+
+
+def _tile_metrics(view: StoryView) -> list[str]:
+    """Return the pass rate and the measured metrics that decide the verdict, four at most."""
+    gated = [result.gate.metric for result in _results(view) if result.mean is not None]
+    wanted = dict.fromkeys([GOOD_SHARE, *gated, *HEADLINE])
+    names = [name for name in wanted if _bar(view, name).value is not None]
+    return [name for name in names if name == GOOD_SHARE or bounds_of(name) == (0.0, 1.0)][:TILES]
+
+
+def _bar(view: StoryView, name: str) -> MetricBar:
+    if name == GOOD_SHARE:
+        rate, other = view.diagnosis.pass_rate, view.baseline_diagnosis
+        before = other.pass_rate.mean if other is not None and other.pass_rate.n_scored else None
+        value = rate.mean if rate.n_scored else None
+        return MetricBar("Pass rate", value, _known(rate.low), _known(rate.high), before, rate.n_scored)
+    summary = view.summary.get(name)
+    if summary is None:
+        return MetricBar(name, None, None, None, None, 0)
+    of_base = {} if view.baseline is None else view.store.summary(view.baseline)
+    before = of_base[name].mean if name in of_base else None
+    return MetricBar(
+        capital(title_of(name)), summary.mean, summary.low, summary.high, before, summary.n_scored
+    )
+
+
+def _known(value: float) -> float | None:
+    return value if isfinite(value) else None
+
+
+def _tile(view: StoryView, name: str, bar: MetricBar, base: str) -> Tile:
+    """Return a metric as a tile; its state is that of the gate that decides about it."""
+    results = [result for result in _results(view) if result.gate.metric == name]
+    state, word = _state(results[0]) if results else ("not measured", "no gate")
+    write = percent if name == GOOD_SHARE else number
+    level = next((result.gate for result in results if result.gate.kind == "mean"), None)
+    interval = "" if bar.low is None else f"{write(bar.low)} to {write(bar.high)}"
+    declaration = declared(name)
+    strip = Strip(
+        bar.value,
+        bar.low,
+        bar.high,
+        None if level is None else level.threshold,
+        bar.base,
+        state,
+        f"{bar.title} {write(bar.value)}, 95 % interval {interval}",
+        higher_is_better=True if declaration is None else declaration.higher_is_better,
+    )
+    foot = [f"95 % {interval}" if interval else "", count(bar.n, "question")]
+    foot += [f"gate {write(level.threshold)}"] if level is not None else []
+    change = f"{shorten(base, 18)} {write(bar.base)}" if base and bar.base is not None else ""
+    obtained = "" if name == GOOD_SHARE else source_text(view.summary[name])
+    small = " · ".join(filter(None, foot))
+    return Tile(bar.title, write(bar.value), state, word, change, small, strip, obtained)
+
+
+def _state(result: GateResult) -> tuple[State, str]:
+    if result.verdict == "FAIL":
+        if result.gate.kind == "regression":
+            return "bad", "worse"
+        return "bad", "above gate" if result.gate.at_most else "below gate"
+    if result.verdict == "INCONCLUSIVE":
+        return "cannot tell", "cannot tell"
+    return ("good", "holds") if result.verdict == "PASS" else ("not measured", "not judged")
+
+
+def _remarks(view: StoryView, base: str) -> list[Remark]:
+    """Return what the colours of the bars mean, and what the gates require."""
+    questions = count(view.run.n_questions, "question")
+    name = shorten(view.short_names[0], LONGEST_NAME)
+    beside = f"Grey: {base}. " if base else f"Compared with nothing: {view.found.note}. "
+    remarks = [Remark(name, f"{beside}Line: 95 % interval, {questions}.", view.headline.state)]
+    gates = [_requirement(result) for result in _results(view) if result.blocks]
+    if gates:
+        more = f"; and {len(gates) - MOST_GATES} more" if len(gates) > MOST_GATES else ""
+        remarks.append(Remark("Gates", f"{capital('; '.join(gates[:MOST_GATES]))}{more}."))
+    return remarks
+
+
+def _requirement(result: GateResult) -> str:
+    gate = result.gate
+    title = in_sentence(title_of(gate.metric))
+    if gate.kind == "regression":
+        return f"{title} not more than {number(gate.threshold)} worse"
+    return f"{title} at {'most' if gate.at_most else 'least'} {number(gate.threshold)}"
