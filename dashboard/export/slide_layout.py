@@ -129,7 +129,7 @@ class _Plan:
 
 def _printable(paragraph: Paragraph) -> Paragraph:
     return Paragraph(
-        printable(paragraph.text).replace("\t", " ").strip(),
+        printable(paragraph.text).replace("\t", " ").replace(" %", "\u00a0%").strip(),
         paragraph.size,
         paragraph.colour,
         paragraph.bold,

@@ -12,6 +12,8 @@ from markupsafe import Markup
 
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.export.formats import FORMATS, export_report
+from dashboard.headlines.headline import Headline
+from dashboard.headlines.present import present_headline
 from dashboard.shell.caching import declarations_key
 from dashboard.shell.components import draw, show_table
 from dashboard.shell.session import View, current_selection, keep
@@ -34,6 +36,7 @@ from data.store.stories import StoredStory, add_story, change_story, remove_stor
 
 __all__ = [
     "compose",
+    "conclusion",
     "export_bar",
     "presentation",
     "rendered_sections",
@@ -53,6 +56,25 @@ def story_on_display(view: View) -> tuple[StoredStory, Story] | None:
     if stored is None or stored.project != view.project:
         stored = next(reversed(stories(ledger, view.project)), None)
     return None if stored is None else (stored, story_from_json(stored.body))
+
+
+def conclusion(
+    shown: tuple[StoredStory, Story] | None, rendered: Sequence[RenderedSection] | None
+) -> Headline:
+    """Return the headline of the page: whether the slides are ready, and the verdict that they give."""
+    if shown is None:
+        return present_headline(0, None)
+    if rendered is None:
+        return present_headline(0, None, gone=True)
+    ready = [section for section in rendered if section.measured]
+    skipped = tuple(SECTION_KINDS[section.kind].title for section in rendered if not section.measured)
+    verdict = next(
+        (section for section in ready if section.slide is not None and section.slide.layout == "verdict"),
+        None,
+    )
+    if verdict is None or verdict.slide is None:
+        return present_headline(len(ready), None, "", skipped)
+    return present_headline(len(ready), verdict.slide.state, verdict.heading, skipped)
 
 
 def story_bar(view: View, shown: tuple[StoredStory, Story] | None) -> None:

@@ -45,7 +45,10 @@ def change_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSecti
         why = view.found.note if view.baseline is None else "no metric is measured on the same questions"
         return RenderedSection("change", "What changed", f"Nothing is compared: {why}.", measured=False)
     base = view.short_names[1]
-    moved = {verdict: [in_sentence(_title(row.metric)) for row in paired if row.verdict == verdict] for verdict in _RANKS}
+    moved = {
+        verdict: [in_sentence(_title(row.metric)) for row in paired if row.verdict == verdict]
+        for verdict in _RANKS
+    }
     # the sentence names only what the chart shows
     drawn = sorted(filter(_on_scale, paired), key=lambda row: (_RANKS[row.verdict], -abs(_value(row))))
     content = SlideContent(
@@ -204,7 +207,7 @@ def example_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSecti
         question=str(record.get("question") or ""),
         answers=tuple(answers),
         documents=tuple(_documents(record)),
-        conclusion=_conclusion(view, example.row, code, base_passes),
+        conclusion=_conclusion(view, example.row, code, base_name if base_passes is False else ""),
     )
     title = example_title(
         name,
@@ -252,9 +255,11 @@ def _telling_example(view: StoryView) -> _Example | None:
     entries = diagnosis.fix_first
     good, known = ~diagnosis.bad.bad, diagnosis.measured
     wanted = [np.flatnonzero(diagnosis.stages.stage == stage_code(entry.key)) for entry in entries]
-    if not entries or view.headline.state == "good":
-        wanted = [np.flatnonzero(good & known), *wanted]
     improving = not entries or view.headline.state == "good"
+    if improving:
+        answered = diagnosis.scored.stage_features["refused"] != 1
+        rows = np.flatnonzero(good & known)
+        wanted = [np.concatenate([rows[answered[rows]], rows[~answered[rows]]]), *wanted]
     best: _Example | None = None
     for rows in wanted:
         for row in map(int, rows):
@@ -284,6 +289,8 @@ def _answer(name: str, record: Mapping[str, Any], diagnosis: Diagnosis, row: int
     refused = diagnosis.scored.stage_features["refused"][row] == 1
     how = STAGES[code].short.lower() if code >= 0 else "good" if known else "not measured"
     state: State = "bad" if code >= 0 else "good" if known else "not measured"
+    if refused and code < 0:
+        how = "rightly refused" if known else "refused"
     said = [how, "refuses" if refused and "refused" not in how else ""]
     return SideAnswer(
         shorten(name, LONGEST_NAME),
@@ -302,15 +309,30 @@ def _documents(record: Mapping[str, Any]) -> list[str]:
     return texts
 
 
-def _conclusion(view: StoryView, row: int, code: int, base_passes: bool | None) -> str:
-    """Return what follows from the example: the doubt about it, else what its stage means."""
+def _conclusion(view: StoryView, row: int, code: int, beaten: str) -> str:
+    """Return what follows from the example: the doubt about it, else what its stage means.
+
+    Args:
+        view: the runs.
+        row: of the example.
+        code: its failure stage, -1 for none.
+        beaten: name of the baseline where that failed the question, else "".
+    """
     first = read_first(view.findings)
     if any(finding.rule == "same_list" for finding in first):
         return "what is retrieved does not depend on the question; repair that before any answer is judged."
     doubts = case_doubts(view.diagnosis, view.findings, row)
     if code < 0:
-        good = "this answer is good" if view.diagnosis.measured[row] else "nothing decides this case"
-        return f"{good}, and the baseline's is not." if base_passes is False else f"{good}."
+        if not view.diagnosis.measured[row]:
+            return "nothing recorded decides whether this case is good."
+        if not beaten or view.baseline_diagnosis is None:
+            return "this answer is good by every measurement that decides it."
+        flips = newly_failing(view.baseline_diagnosis, view.diagnosis)
+        return (
+            f"{count(flips.repaired, 'question')} that {shorten(beaten, LONGEST_NAME)} got wrong "
+            f"{'passes' if flips.repaired == 1 else 'pass'} now, "
+            f"{len(flips.question_ids) or 'none'} the other way."
+        )
     stage = STAGES[code]
     meaning = f"{stage.meaning[:1].lower()}{stage.meaning[1:].rstrip('.')}"
     doubted = f"; doubted: {doubts[0].clause}" if doubts else ""

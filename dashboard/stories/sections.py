@@ -319,7 +319,7 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
 
 
 RESTS_ON_RETRIEVAL = (
-    *("gates", "headline", "patterns", "slices"),
+    *("verdict", "why", "change", "gates", "headline", "patterns", "slices"),
     *("retrieval", "alignment", "losses"),
 )
 

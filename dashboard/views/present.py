@@ -6,12 +6,14 @@ import streamlit as st
 
 from dashboard.sections.present import (
     compose,
+    conclusion,
     export_bar,
     presentation,
     rendered_sections,
     story_bar,
     story_on_display,
 )
+from dashboard.shell.blocks import open_page, run_facts
 from dashboard.shell.session import current_selection, current_view, keep
 from dashboard.stories.report import report_facts
 
@@ -24,18 +26,15 @@ if shown is not None and rendered is not None and slide:
     presentation(shown[1], rendered[1], facts, slide)
     st.stop()
 
-st.title("What should others know of this run?")
+open_page(conclusion(shown, None if rendered is None else rendered[1]), meta=run_facts(view))
 story_bar(view, shown)
 if shown is None:
-    st.info(
-        "No story yet. A story is a report of a few sections: charts, tables, cases, each with a heading and "
-        "a note. Choose whom it is for and press New story; it can be presented here and exported as one "
-        "HTML file, as slides, and as PDF."
+    st.caption(
+        "A deck is made from the numbers of this run. It can be changed, presented here, and saved as "
+        "slides, as one HTML page and as PDF."
     )
-elif rendered is None:
-    st.warning("The run of this story is not in the workspace any more.")
-else:
+elif rendered is not None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.button("Present", type="primary", key="story_present", on_click=keep, kwargs={"slide": 1})
+        st.button("Present", key="story_present", on_click=keep, kwargs={"slide": 1})
         export_bar(rendered[0], shown[1], rendered[1])
     compose(view, shown[0], shown[1], rendered[1])

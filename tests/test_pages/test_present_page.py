@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from judged_runs import made
+from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
@@ -39,29 +40,30 @@ def press(app: AppTest, key: str) -> None:
 def test_a_story_is_made_changed_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, run = made(tmp_path, 6)
     app = opened(store, monkeypatch, run)
-    assert "No story yet" in app.info[0].value
+    assert headline(app) == "No slides yet"
     press(app, "story_new")
     assert [one.kind for one in kept(store, run).sections] == [
         "verdict",
-        "headline",
+        "why",
         "change",
-        "fix_first",
+        "example",
+        "next",
     ]
     press(app, "piece_down_0")
-    assert [one.kind for one in kept(store, run).sections][:2] == ["headline", "verdict"]
-    press(app, "piece_out_3")
-    heading = next(one for one in app.text_input if one.key == "piece_heading_0_headline")
+    assert [one.kind for one in kept(store, run).sections][:2] == ["why", "verdict"]
+    press(app, "piece_out_4")
+    heading = next(one for one in app.text_input if one.key == "piece_heading_0_why")
     heading.set_value("How we stand <b>").run()
-    note = next(one for one in app.text_area if one.key == "piece_note_0_headline")
+    note = next(one for one in app.text_area if one.key == "piece_note_0_why")
     note.set_value("Read [this](http://evil.example)").run()
     story = kept(store, run)
-    assert [one.kind for one in story.sections] == ["headline", "verdict", "change"]
+    assert [one.kind for one in story.sections] == ["why", "verdict", "change", "example"]
     assert (story.sections[0].heading, story.sections[0].note) == (
         "How we stand <b>",
         "Read [this](http://evil.example)",
     )
     press(app, "story_add")
-    assert len(kept(store, run).sections) == 4
+    assert len(kept(store, run).sections) == 5
     press(app, "story_remove")
     assert stories(store.ledger, run.project) == []
 
@@ -89,7 +91,7 @@ def test_a_presentation_goes_point_by_point_and_lives_in_the_address(
     assert [one.value for one in app.title] == ["Second point"]
     press(app, "slide_Back")
     press(app, "slide_End")
-    assert [one.value for one in app.title] == ["What should others know of this run?"]
+    assert headline(app) == "2 slides are ready, without a verdict"
 
 
 def test_a_story_whose_run_is_gone_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,4 +99,5 @@ def test_a_story_whose_run_is_gone_says_so(tmp_path: Path, monkeypatch: pytest.M
     story = Story("Old", "000000000000", sections=(StorySection("headline"),))
     add_story(store.ledger, run.project, story.title, story.to_json())
     app = opened(store, monkeypatch, run)
-    assert "not in the workspace any more" in app.warning[0].value
+    assert headline(app) == "The run of this story is gone"
+    assert "not in the workspace any more" in page_text(app)

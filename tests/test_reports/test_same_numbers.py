@@ -63,7 +63,8 @@ def test_app_gate_html_and_slides_carry_the_same_numbers(
     by_gate = {one["gate"]: one for one in gate["gates"]}
     view = StoryView(own, run, base)
     made = [
-        render_section(view, StorySection(kind)) for kind in ("verdict", "headline", "change", "fix_first")
+        render_section(view, StorySection(kind))
+        for kind in ("verdict", "why", "change", "example", "next", "gates", "headline")
     ]
     story = Story("basic", run.run_id, base.run_id)
     html = unescape(

@@ -92,7 +92,7 @@ def test_it_stands_over_stages_and_gates_on_every_way_out(demo: RunStore, capsys
     assert report.to_dict()["read_first"][0].startswith(SAME)
     assert f"**Read first:** {SAME}" in markdown_summary(report)
     assert f"read first: {SAME}" in junit_xml(report)
-    for kind in ("verdict", "headline", "fix_first", "patterns"):
+    for kind in ("verdict", "why", "gates", "headline", "patterns"):
         assert render_section(StoryView(demo, colbert), StorySection(kind)).sentence.startswith(f"{SAME}.")
     (basic,) = [entry for entry in demo.runs("iris") if (entry.name, entry.n) == ("basic", 30)]
     against = api.gate(basic.run_id, colbert.run_id, workspace=str(root))

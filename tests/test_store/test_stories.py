@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -84,13 +85,14 @@ def test_every_point_says_something_about_every_kind_of_run(
 
 def test_an_unknown_point_says_so(demo: RunStore) -> None:
     rendered = render_section(view_of(demo), StorySection("magic"))
-    assert "known: verdict, headline" in rendered.sentence
+    assert "known: verdict, why" in rendered.sentence
 
 
 @pytest.mark.parametrize("audience", AUDIENCES)
 def test_a_fresh_story_has_what_its_audience_needs(audience: str) -> None:
     kinds = [section.kind for section in default_sections(audience)]  # type: ignore[arg-type] # parametrised
-    assert kinds[:3] == ["verdict", "headline", "change"]
+    assert kinds[:5] == ["verdict", "why", "change", "example", "next"]
+    assert ("gates" in kinds) == (audience != "stakeholder")
     assert ("checks" in kinds) == (audience == "engineer")
     assert ("cases" in kinds) == (audience != "stakeholder")
 
@@ -133,9 +135,10 @@ def test_a_story_exports_its_tables_and_charts(demo: RunStore, tmp_path: Path) -
     import zipfile
 
     view = view_of(demo)
-    rendered = [render_section(view, StorySection("fix_first"))]
+    rendered = [render_section(view, StorySection("why"))]
+    name = "01-" + re.sub(r"[^\w-]+", "-", rendered[0].heading)
     content = export_report(view, Story("T", view.run.run_id), rendered, "zip")
     names = zipfile.ZipFile(io.BytesIO(content)).namelist()
-    assert "01-What-should-be-fixed-first.csv" in names
-    assert "01-What-should-be-fixed-first-chart.parquet" in names
-    assert "01-What-should-be-fixed-first.svg" in names or "MISSING.txt" in names
+    assert f"{name}.csv" in names
+    assert f"{name}-chart.parquet" in names
+    assert f"{name}.svg" in names or "MISSING.txt" in names
