@@ -270,21 +270,23 @@ ROWS_SHOWN = 12
 
 
 def presentation(story: Story, rendered: Sequence[RenderedSection], facts: Sequence[str], slide: int) -> None:
-    """Draw one slide; the first is the title.
+    """Draw one slide; a story that does not open with a verdict has its title first.
 
     Args:
         story: the story.
         rendered: its sections.
         facts: run, baseline, data set and date, for the title.
-        slide: 1 for the title, 2 for the first section, and so on; beyond the end the last.
+        slide: 1 for the first, and so on; beyond the end the last.
     """
-    total = len(rendered) + 1
+    shown = [section for section in rendered if section.measured]
+    title = int(not any(section.slide is not None for section in shown))
+    total = len(shown) + title
     at = min(max(slide, 1), total)
-    if at == 1:
+    if at <= title:
         st.title(markdown_text(story.title))
         _large(facts)
     else:
-        _section_slide(rendered[at - 2], at)
+        _section_slide(shown[at - title - 1], at)
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         st.caption(f"{at} of {total}")
         _step("Back", "Left", at - 1 if at > 1 else 1)
