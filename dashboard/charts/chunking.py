@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import isfinite
 
 import plotly.graph_objects as go
 
 from dashboard.charts.chart import Axis, Dash, Frame, Heatmap, finite
-from dashboard.charts.style import BLUE, GREY, ORANGE, error_bars, with_layout
+from dashboard.charts.style import ORANGE, with_tokens
+from dashboard.charts.tokens import Tokens, text_on
 from dashboard.wording.escaping import chart_text
-from dashboard.wording.formatting import interval_text, signed
+from dashboard.wording.formatting import interval_text, number, signed
 from data.chunking.grids import Grid
 from data.chunking.ranking import GridRanking, MarginalEffect, TrialValue
+from metrics.metric_registry import declared
 
-__all__ = ["OUTCOME_SYMBOLS", "heatmap", "marginal_effect_curve"]
+__all__ = ["MOST_INTERVALS", "OUTCOME_SYMBOLS", "cost_map", "grid_map", "heatmap", "shares_of"]
 
 OUTCOME_SYMBOLS = {
     "best": "★",
@@ -60,53 +63,166 @@ def _with_value(entry: TrialValue | None) -> TrialValue | None:
 def _label(entry: TrialValue | None) -> str:
     if entry is None or entry.value is None:
         return ""
-    return f"{entry.value.mean:.3f} {OUTCOME_SYMBOLS[entry.outcome]}".strip()
+    return f"{number(entry.value.mean, 3)} {OUTCOME_SYMBOLS[entry.outcome]}".strip()
 
 
 def _details(entry: TrialValue | None) -> str:
     if entry is None or entry.value is None:
         return ""
     value, to_the_best = entry.value, ""
+    by_itself = f"{number(value.mean, 3)} {interval_text(value.low, value.high, 3)} by itself"
     if entry.difference is not None and entry.test is not None:
         gap = interval_text(entry.test.low, entry.test.high, 3)
         to_the_best = f": {signed(entry.difference.difference, 3)} {gap} to the best"
     return (
         f"size {entry.trial.size}, overlap {entry.trial.overlap}\n"
-        f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}] by itself, n = {value.n_scored:,}\n"
+        f"{by_itself}, n = {value.n_scored:,}\n"
         f"{entry.outcome}{to_the_best}"
     )
 
 
-def marginal_effect_curve(
-    effect: MarginalEffect, unit: str, title: str, span: tuple[float, float]
-) -> go.Figure:
-    """Draw a metric along one axis, the other averaged out, with 95 % intervals.
+HERO_HEIGHT, COST_HEIGHT = 430, 150  # pixels
+CHEAPEST = "◆"
+MOST_INTERVALS = 5  # columns of a map that leave room for an interval in each cell
+LARGE, SMALL, CELL = 16, 12, 60  # pixels: of a number, of its interval, of what takes a click
+MAP_END, MARGIN_START = 0.8, 0.87  # shares of the width and the height
+
+
+def grid_map(grid: Grid, ranking: GridRanking, cheapest: str, tokens: Tokens) -> go.Figure:
+    """Draw a metric over size and overlap, with the mean over the other of the two at its edges.
+
+    ★ marks the best configuration, ≈ those that a paired test cannot tell from it, ◆ the cheapest of these.
 
     Args:
-        effect: the points.
-        unit: of the axis.
-        title: of the metric.
-        span: least and greatest value of the vertical axis, shared by the two curves.
+        grid: the grid.
+        ranking: its configurations under the metric.
+        cheapest: run id of the cheapest of the good ones, "" for none.
+        tokens: colours.
     """
-    intervals = [interval for _, interval in effect.points]
-    means = [interval.mean for interval in intervals]
-    figure = go.Figure(
-        go.Scatter(
-            x=[str(value) for value, _ in effect.points],
-            y=means,
-            mode="lines+markers+text",
-            text=[f"{mean:.3f}" for mean in means],
-            textposition="top center",
-            line={"color": GREY},
-            marker={"color": BLUE, "size": 10},
-            error_y=error_bars(
-                means, [interval.low for interval in intervals], [interval.high for interval in intervals]
-            ),
-            customdata=[[interval.n_scored] for interval in intervals],
-            hovertemplate=f"{effect.axis} %{{x}}: %{{y:.3f}}, n = %{{customdata[0]}}<extra></extra>",
-        )
+    intervals = len(grid.sizes) <= MOST_INTERVALS
+    figure = _cells(grid, ranking, cheapest, tokens, LARGE, intervals)
+    for effect in ranking.marginal_effects:
+        _add_margin(figure, grid, effect, tokens)
+    unit = f" ({grid.unit})" if grid.unit else ""
+    with_tokens(
+        figure, tokens, HERO_HEIGHT, clickmode="event+select", margin={"l": 8, "r": 8, "t": 8, "b": 8}
     )
-    axis_title = f"{effect.axis} ({unit})" if unit else effect.axis
-    figure.update_xaxes(title=chart_text(axis_title), type="category", automargin=True)
-    figure.update_yaxes(title=chart_text(title), range=span, automargin=True)
-    return with_layout(figure, 300, showlegend=False)
+    figure.layout.xaxis.update(title=chart_text(f"chunk size{unit}"), domain=[0, MAP_END])
+    figure.layout.yaxis.update(title=chart_text(f"overlap{unit}"), domain=[0, MAP_END])
+    return figure
+
+
+def cost_map(grid: Grid, ranking: GridRanking, title: str, tokens: Tokens) -> go.Figure:
+    """Draw a further metric over size and overlap, small, with its title above."""
+    figure = _cells(grid, ranking, "", tokens, SMALL, intervals=False)
+    figure.add_annotation(
+        text=chart_text(title), x=0, xref="paper", y=1, yref="paper", yanchor="bottom", xanchor="left",
+        showarrow=False, font={"size": 13, "color": tokens.text},
+    )  # fmt: skip
+    margin = {"l": 8, "r": 8, "t": 24, "b": 8}
+    return with_tokens(figure, tokens, COST_HEIGHT, clickmode="event+select", margin=margin)
+
+
+def _cells(
+    grid: Grid, ranking: GridRanking, cheapest: str, tokens: Tokens, size: int, intervals: bool
+) -> go.Figure:
+    """Draw the cells with their numbers; each takes a click that names its run."""
+    places = [
+        (column, row, entry)
+        for column, chunk_size in enumerate(grid.sizes)
+        for row, overlap in enumerate(grid.overlaps)
+        if (entry := _with_value(ranking.at(chunk_size, overlap))) is not None
+    ]
+    steps = [round(share * (len(tokens.sequential) - 1)) for share in _goodness(ranking.metric, places)]
+    z: list[list[int | None]] = [[None] * len(grid.sizes) for _ in grid.overlaps]
+    for (column, row, _), step in zip(places, steps, strict=True):
+        z[row][column] = step
+    last = len(tokens.sequential) - 1
+    figure = go.Figure(
+        go.Heatmap(
+            x=list(range(len(grid.sizes))), y=list(range(len(grid.overlaps))), z=z, zmin=0, zmax=last,
+            colorscale=[[at / last, colour] for at, colour in enumerate(tokens.sequential)],
+            showscale=False, xgap=3, ygap=3, hoverinfo="skip",
+        )
+    )  # fmt: skip
+    figure.add_scatter(
+        x=[column for column, *_ in places], y=[row for _, row, _ in places], mode="markers+text",
+        marker={"symbol": "square", "size": CELL if intervals else CELL // 2, "color": "rgba(0,0,0,0)"},
+        text=[_cell_text(entry, cheapest, intervals) for *_, entry in places],
+        textfont={"size": size, "color": [text_on(tokens.sequential[step]) for step in steps]},
+        customdata=[[entry.trial.run.run_id] for *_, entry in places],
+        hovertext=[chart_text(_details(entry)).replace("\n", "<br>") for *_, entry in places],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+    for column, row, entry in places:
+        if entry.outcome == "best":
+            figure.add_shape(
+                type="rect", x0=column - 0.48, x1=column + 0.48, y0=row - 0.47, y1=row + 0.47,
+                line={"color": tokens.stages["format"], "width": 4},
+            )  # fmt: skip
+    for axis, names in ((figure.layout.xaxis, grid.sizes), (figure.layout.yaxis, grid.overlaps)):
+        axis.update(
+            tickvals=list(range(len(names))), ticktext=[f"{name:,}" for name in names],
+            range=[-0.5, len(names) - 0.5], showgrid=False, zeroline=False,
+        )  # fmt: skip
+    return figure
+
+
+def _goodness(metric: str, places: Sequence[tuple[int, int, TrialValue]]) -> list[float]:
+    """Return how dark each cell is, from 0 to 1: the better the value, the darker."""
+    shares = shares_of([entry.value.mean if entry.value else 0.0 for *_, entry in places])
+    declaration = declared(metric)
+    lower_is_better = declaration is not None and declaration.higher_is_better is False
+    return [1.0 - share for share in shares] if lower_is_better else shares
+
+
+def shares_of(values: Sequence[float]) -> list[float]:
+    """Return where values lie between the least and the greatest, 0.5 where all are equal or not finite."""
+    known = [value for value in values if isfinite(value)]
+    low, high = min(known, default=0.0) / 2, max(known, default=0.0) / 2  # halves, whose difference is finite
+    return [(value / 2 - low) / (high - low) if isfinite(value) and high > low else 0.5 for value in values]
+
+
+def _cell_text(entry: TrialValue, cheapest: str, intervals: bool) -> str:
+    if entry.value is None:
+        return ""
+    symbol = OUTCOME_SYMBOLS[entry.outcome]
+    before = ["★"] if entry.outcome == "best" else []
+    before += [CHEAPEST] if cheapest and entry.trial.run.run_id == cheapest else []
+    after = [symbol] if symbol and entry.outcome != "best" else []
+    text = f"<b>{' '.join([*before, number(entry.value.mean, 3), *after])}</b>"
+    if not intervals:
+        return text
+    low, high = number(entry.value.low), number(entry.value.high)
+    return f"{text}<br><span style='font-size:{SMALL}px'>{low} to {high}</span>"
+
+
+def _add_margin(figure: go.Figure, grid: Grid, effect: MarginalEffect, tokens: Tokens) -> None:
+    """Draw the mean over the other axis at an edge of the map: above it by size, at its right by overlap."""
+    by_size = effect.axis == "size"
+    names = grid.sizes if by_size else grid.overlaps
+    at = [names.index(value) for value, _ in effect.points]
+    means = [interval.mean for _, interval in effect.points]
+    shares = shares_of(means)
+    n = [interval.n_scored for _, interval in effect.points]
+    over = ", ".join(f"{value:,}" for value in effect.over)
+    other = "overlap" if by_size else "size"
+    hover = [
+        f"{effect.axis} {value:,}: {number(interval.mean, 3)} "
+        f"{interval_text(interval.low, interval.high, 3)}, n = {scored:,}<br>mean over {other} {over}"
+        for (value, interval), scored in zip(effect.points, n, strict=True)
+    ]
+    figure.add_scatter(
+        x=at if by_size else shares, y=shares if by_size else at,
+        xaxis="x" if by_size else "x2", yaxis="y2" if by_size else "y",
+        mode="lines+markers+text", text=[number(mean, 3) for mean in means],
+        textposition="top center" if by_size else "middle right",
+        textfont={"size": 13, "color": tokens.text},
+        line={"color": tokens.primary, "width": 2}, marker={"color": tokens.primary, "size": 8},
+        hovertext=hover, hovertemplate="%{hovertext}<extra></extra>", cliponaxis=False,
+    )  # fmt: skip
+    hidden = {"visible": False, "fixedrange": True, "domain": [MARGIN_START, 1]}
+    if by_size:
+        figure.update_layout(yaxis2={**hidden, "anchor": "x", "range": [-0.2, 1.9]})
+    else:
+        figure.update_layout(xaxis2={**hidden, "anchor": "y", "range": [-0.2, 2.2]})

@@ -8,6 +8,7 @@ from typing import Literal
 
 import plotly.graph_objects as go
 
+from dashboard.charts.tokens import FONT, Tokens
 from dashboard.wording.escaping import chart_text, shorten
 from metrics.diagnosis.stages import Owner
 
@@ -24,6 +25,7 @@ __all__ = [
     "error_bars",
     "set_places",
     "with_layout",
+    "with_tokens",
 ]
 
 ROW = 30  # pixels of a row of a horizontal chart
@@ -37,6 +39,27 @@ def with_layout(figure: go.Figure, height: int, **more: object) -> go.Figure:
     """Return the figure with a height in pixels, the common margins and no dragging."""
     figure.update_layout(height=height, margin={"l": 8, "r": 16, "t": 28, "b": 32}, dragmode=False, **more)
     return figure
+
+
+def with_tokens(figure: go.Figure, tokens: Tokens, height: int, **more: object) -> go.Figure:
+    """Return the figure in the colours and the font of a theme, without grid, legend, dragging or zoom.
+
+    Args:
+        figure: to be drawn without a theme of its own.
+        tokens: colours.
+        height: in pixels.
+        more: further settings of the layout.
+    """
+    layout: dict[str, object] = {
+        "height": height, "dragmode": False, "showlegend": False, "template": "none",
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"family": FONT, "size": 13, "color": tokens.text},
+        "margin": {"l": 8, "r": 16, "t": 28, "b": 32},
+        "hoverlabel": {"font": {"family": FONT, "size": 13}, "align": "left"},
+        "hovermode": "closest", **more,
+    }  # fmt: skip
+    figure.update_xaxes(fixedrange=True, automargin=True).update_yaxes(fixedrange=True, automargin=True)
+    return figure.update_layout(layout)
 
 
 def error_bars(

@@ -9,7 +9,7 @@ from typing import Literal
 
 from metrics.diagnosis.stages import Owner
 
-__all__ = ["DARK", "FONT", "LIGHT", "THEMES", "StateColours", "Theme", "Tokens"]
+__all__ = ["DARK", "FONT", "LIGHT", "THEMES", "StateColours", "Theme", "Tokens", "text_on"]
 
 Theme = Literal["light", "dark"]
 FONT = "Source Sans, sans-serif"
@@ -138,3 +138,11 @@ DARK = Tokens(
 )  # fmt: skip
 
 THEMES: Mapping[Theme, Tokens] = MappingProxyType({"light": LIGHT, "dark": DARK})
+
+
+def text_on(colour: str) -> str:
+    """Return black or white, whichever is read better on a colour: its contrast is at least 4.5 on any."""
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if (luminance + 0.05) ** 2 > 1.05 * 0.05 else "#FFFFFF"

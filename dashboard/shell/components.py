@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -42,27 +42,31 @@ _DRAWN = "tables_drawn"
 FILES = (("CSV", "csv", "csv"), ("Parquet", "parquet", "parquet"), ("Markdown", "md", "markdown"))
 
 
-def draw(figure: go.Figure, key: str, alt: str) -> None:
+def draw(figure: go.Figure, key: str, alt: str, theme: Literal["streamlit"] | None = "streamlit") -> None:
     """Draw a chart.
 
     Args:
         figure: the chart.
         key: name of its place on the page.
         alt: what it shows, for people who cannot see it.
+        theme: None for a chart that brings its colours along.
     """
-    st.plotly_chart(figure, key=key, config=CHART, alt=alt)
+    st.plotly_chart(figure, key=key, config=CHART, alt=alt, theme=theme)
 
 
-def clicked(figure: go.Figure, key: str, alt: str) -> list[Any] | None:
+def clicked(
+    figure: go.Figure, key: str, alt: str, theme: Literal["streamlit"] | None = "streamlit"
+) -> list[Any] | None:
     """Draw a chart whose points can be clicked; return the custom data of the clicked one, else None.
 
     Args:
         figure: the chart, with clickmode "event+select".
         key: name of its place on the page.
         alt: what it shows, for people who cannot see it.
+        theme: None for a chart that brings its colours along.
     """
     event: Any = st.plotly_chart(
-        figure, key=key, config=CHART, alt=alt, on_select="rerun", selection_mode="points"
+        figure, key=key, config=CHART, alt=alt, theme=theme, on_select="rerun", selection_mode="points"
     )
     for point in event["selection"]["points"]:
         if point.get("customdata"):

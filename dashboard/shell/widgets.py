@@ -13,6 +13,7 @@ from data.store.workspace import Run
 
 __all__ = [
     "choose",
+    "chosen_of",
     "k_picker",
     "pick",
     "search",
@@ -67,6 +68,12 @@ def choose(
     binding = _binding(name, clear or {}, options, shown)
     show = titles if callable(titles) else titles.__getitem__
     return str(st.selectbox(label, options, format_func=show, **binding, **more))
+
+
+def chosen_of(name: str, options: Sequence[str]) -> str:
+    """Return what the select box of a field shows, before it is drawn: its value, or the first option."""
+    value = getattr(current_selection(), name)
+    return str(value if value in options else options[0])
 
 
 def slide(label: str, name: str, help_text: str) -> float:

@@ -50,7 +50,12 @@ def test_a_cell_of_the_grid_opens_its_cases(site: Site) -> None:
     site.open("chunking?project=state_of_the_union")
     chart = _chart(site, "heatmap_span_recall")
     (run_id,) = chart.evaluate("plot => plot._fullData[1].customdata[0]")
-    overlap, size = chart.evaluate("plot => [plot._fullData[1].x[0], plot._fullData[1].y[0]].map(String)")
+    size, overlap = chart.evaluate(
+        """plot => {
+            const cells = plot._fullData[1], layout = plot._fullLayout;
+            return [layout.xaxis.ticktext[cells.x[0]], layout.yaxis.ticktext[cells.y[0]]];
+        }"""
+    )
     _click_point(site, "heatmap_span_recall", 1, 0)
     expect(site.page).to_have_url(re.compile(f"/cases.*run={run_id}"), timeout=30_000)
     heading = site.page.get_by_role("heading", level=1)

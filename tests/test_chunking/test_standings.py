@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dashboard.charts.chunking import heatmap, marginal_effect_curve
+from dashboard.charts.chunking import cost_map, grid_map, heatmap, shares_of
 from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.charts.tokens import DARK, LIGHT, Tokens
 from dashboard.cli.grid import _as_text
+from dashboard.headlines.chunking import cheapest, chunking_headline
 from dashboard.sections.chunking.results import (
     _row,
+    best_first,
     grid_titles,
     legend,
-    other_strategies_title,
-    ranking_sentences,
     same_chunks_text,
+    unfinished_text,
 )
 from dashboard.wording.formatting import interval_text
 from data.api import add_run
@@ -66,10 +68,9 @@ def test_a_strategy_that_is_better_than_every_fixed_cell_is_the_best(workspace: 
     assert fixed is not None
     assert fixed.difference is not None
     assert fixed.difference.difference == pytest.approx(-0.4)
-    head, rest = ranking_sentences(found)
-    assert head.startswith("**paragraph** has the best mean: 0.800 [0.778, 0.822], n = 40")
-    assert "worse" in rest
-    assert "that has a value" not in rest
+    head = chunking_headline(found)
+    assert (head.state, head.statement) == ("good", "paragraph beats every other chunking")
+    assert "paragraph, span recall@5 0.800 [0.778, 0.822], n = 40" in head.detail
     assert "paragraph, which is not on this map" in legend(found)
     heat = plotly_figure(heatmap(grid, found, "Recall")).data[0]
     assert not any("★" in text for row in heat.text for text in row)
@@ -92,10 +93,10 @@ def test_of_equal_configurations_none_is_the_best(workspace: RunStore) -> None:
     grid, found = _found(workspace)
     assert found.best is None
     assert set(_places(found).values()) == {"equal"}
-    assert ranking_sentences(found) == [
-        "All 2 configurations have the same mean, 0.400, n = 40: none is the best; "
-        "**size 512** has the smallest index."
-    ]
+    head = chunking_headline(found)
+    assert (head.state, head.statement) == ("good", "All 2 chunkings do equally well")
+    for fact in ("0.400", "n = 40", "Pick size 512, which has the smallest index"):
+        assert fact in head.detail
     printed = _as_text(workspace, grid)
     assert "All configurations are equal by span_recall@5, so none is the best." in printed
     assert "★" not in legend(found)
@@ -138,8 +139,9 @@ def test_a_metric_without_a_direction_has_no_best(workspace: RunStore) -> None:
     assert set(_places(found).values()) == {"no direction"}
     assert [one.difference for one in found.values] == [None, None]
     assert found.values[0].value is not None
-    (sentence,) = ranking_sentences(found)
-    assert sentence.startswith(r"Self\-knowledge has no direction")
+    head = chunking_headline(found)
+    assert head.state == "cannot tell"
+    assert head.statement.startswith("Self-knowledge has no direction")
 
 
 def test_one_measured_cell_is_held_against_nothing(workspace: RunStore) -> None:
@@ -147,16 +149,15 @@ def test_one_measured_cell_is_held_against_nothing(workspace: RunStore) -> None:
     _cell(workspace, "b", [None] * 40, chunk_size=512)
     _, found = _found(workspace)
     assert _places(found) == {"a": "best", "b": "not measured"}
-    (only,) = ranking_sentences(found)
-    assert only.startswith("**a** alone has a value: ")
-    assert only.endswith("There is nothing to compare it with.")
-    only, caution = ranking_sentences(found, unfinished=(1, 9))
-    assert "the best" not in only
-    assert caution == "The grid search has finished 1 of 9 configurations; this may still change."
+    head = chunking_headline(found)
+    assert (head.state, head.statement) == ("cannot tell", "Only a has a value")
+    assert "nothing to compare it with" in head.detail
+    unfinished = chunking_headline(found, doubts=[unfinished_text(1, 9)])
+    assert "best" not in unfinished.statement
+    assert "1 of 9 configurations" in unfinished.doubt
     _cell(workspace, "c", BETTER, chunk_size=128)
-    assert "has the best mean so far" in ranking_sentences(_found(workspace)[1], unfinished=(3, 9))[0]
-    (rest,) = ranking_sentences(_found(workspace)[1])[1:]
-    assert "that has a value is worse" in rest
+    head = chunking_headline(_found(workspace)[1])
+    assert "that has a value is worse" in head.detail
 
 
 def test_cells_that_share_no_question_are_not_measured(workspace: RunStore) -> None:
@@ -166,8 +167,9 @@ def test_cells_that_share_no_question_are_not_measured(workspace: RunStore) -> N
     assert set(_places(found).values()) == {"not measured"}
     assert [one.value for one in found.values] == [None, None]
     assert (found.n_questions, found.n_left_out, found.marginal_effects, found.best) == (0, 80, (), None)
-    (sentence,) = ranking_sentences(found)
-    assert "share no question" in sentence
+    head = chunking_headline(found)
+    assert head.state == "not measured"
+    assert "share no" in head.statement
 
 
 def test_a_size_without_values_does_not_take_the_curves_away(workspace: RunStore) -> None:
@@ -195,13 +197,39 @@ def test_strategies_that_gave_the_same_chunks_are_named(workspace: RunStore) -> 
     assert "without headings in the corpus" in sentence
 
 
-def test_cells_beside_the_map_are_named_by_how_they_cut(workspace: RunStore) -> None:
-    _cell(workspace, "fixed", FIXED)
-    _cell(workspace, "paragraph", FIXED, chunking="paragraph")
+def test_the_table_begins_with_the_best_and_ends_with_what_was_not_measured(workspace: RunStore) -> None:
+    _cell(workspace, "none", [None] * 40)
+    _cell(workspace, "low", FIXED, chunk_size=512)
+    _cell(workspace, "high", BETTER, chunk_size=1024)
+    assert [entry.trial.run.name for entry in best_first(_found(workspace)[1])] == ["high", "low", "none"]
+
+
+def test_the_cheapest_of_the_good_hands_on_the_least_that_is_not_gold(workspace: RunStore) -> None:
+    noise = np.random.default_rng(1).normal(size=40) / 10
+    for size, loss, precision in ((128, 0.3, 0.2), (256, 0.0, 0.1), (512, -0.01, 0.05)):
+        records = [
+            {
+                "question_id": f"q{at:03}",
+                "question": f"{at}?",
+                "scores": {METRIC: float(np.clip(0.7 - loss + noise[at] * size / 512, 0, 1))}
+                | {"span_precision@5": precision},
+            }
+            for at in range(40)
+        ]
+        settings = {"grid": "g", "chunking": "fixed", "chunk_size": size, "chunk_overlap": 0}
+        add_run(records, f"size {size}", "p", str(workspace.workspace.root), settings, "set")
     _, found = _found(workspace)
-    assert other_strategies_title(found.values[1:]) == "Split along the text itself"
-    _cell(workspace, "semantic", FIXED, chunking="semantic")
-    assert other_strategies_title(_found(workspace)[1].values) == "Split in other ways"
+    _, precision = _found(workspace, "span_precision@5")
+    assert _places(found) == {"size 128": "worse", "size 256": "same", "size 512": "best"}
+    pick = cheapest(found, precision)
+    assert pick is not None
+    assert pick.trial.run.name == "size 256"
+    head = chunking_headline(found, precision, "tokens")
+    assert (head.state, head.statement) == (
+        "bad",
+        "128-token chunks recall less; 256 and 512 cannot be told apart",
+    )
+    assert "Pick size 256: as good as the best for this sample, 2.0 times its precision" in head.detail
 
 
 def test_grids_of_one_title_are_told_apart(workspace: RunStore) -> None:
@@ -227,7 +255,57 @@ def test_units_from_outside_are_no_markup_in_charts(workspace: RunStore) -> None
         _cell(workspace, f"{size}", FIXED, chunk_size=size, chunk_unit=unit)
     grid, found = _found(workspace)
     figure = plotly_figure(heatmap(grid, found, "Recall"))
-    curve = marginal_effect_curve(found.marginal_effects[0], grid.unit, "Recall", (0.0, 1.0))
-    for axis in (figure.layout.xaxis, figure.layout.yaxis, curve.layout.xaxis):
+    drawn = grid_map(grid, found, "", LIGHT)
+    for axis in (figure.layout.xaxis, figure.layout.yaxis, drawn.layout.xaxis, drawn.layout.yaxis):
         assert "<a" not in axis.title.text
         assert "&lt;a" in axis.title.text
+
+
+def _contrast(one: str, other: str) -> float:
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("tokens", [LIGHT, DARK])
+def test_every_number_can_be_read_on_its_cell(workspace: RunStore, tokens: Tokens) -> None:
+    for size in range(10):
+        _cell(workspace, f"{size}", [size / 10] * 10, chunk_size=100 + size)
+    grid, found = _found(workspace)
+    for figure in (grid_map(grid, found, "", tokens), cost_map(grid, found, "Recall", tokens)):
+        heat, cells = figure.data[0], figure.data[1]
+        steps = [heat.z[row][column] for column, row in zip(cells.x, cells.y, strict=True)]
+        assert sorted(steps) == list(range(10)), "each of the ten shades occurs"
+        for step, colour in zip(steps, cells.textfont.color, strict=True):
+            assert _contrast(colour, tokens.sequential[step]) >= 4.5
+
+
+def test_shades_of_values_of_any_size() -> None:
+    assert shares_of([-1e308, 0.0, 1e308]) == [0.0, 0.5, 1.0]
+    assert shares_of([2.0, 2.0]) == [0.5, 0.5]
+    assert shares_of([float("nan"), 1.0, 3.0]) == [0.5, 0.0, 1.0]
+    assert shares_of([]) == []
+
+
+def test_the_map_marks_the_best_the_cheapest_and_what_the_test_cannot_tell(workspace: RunStore) -> None:
+    noise = np.random.default_rng(2).normal(size=40) / 20
+    for size, loss in ((128, 0.3), (256, 0.01), (512, 0.0)):
+        _cell(workspace, f"{size}", (0.6 - loss + noise * size / 256).clip(0, 1).tolist(), chunk_size=size)
+    grid, found = _found(workspace)
+    same = next(entry for entry in found.values if entry.outcome == "same")
+    figure = grid_map(grid, found, same.trial.run.run_id, LIGHT)
+    texts = [text.partition("</b>")[0] for text in figure.data[1].text]
+    assert [("★" in text, "◆" in text, "≈" in text) for text in texts] == [
+        (False, False, False),
+        (False, True, True),
+        (True, False, False),
+    ]
+    assert [one[0] for one in figure.data[1].customdata] == [one.trial.run.run_id for one in found.values]
+    assert len(figure.layout.shapes) == 1, "the best is outlined"
+    assert list(figure.layout.xaxis.ticktext) == ["128", "256", "512"]

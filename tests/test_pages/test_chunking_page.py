@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.chunking import heatmap, marginal_effect_curve
+from dashboard.charts.chunking import grid_map, heatmap
 from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.charts.tokens import LIGHT
 from dashboard.shell.selection import Selection
 from data.chunking.corpus import corpus_of
 from data.chunking.grid_job import grid_jobs
@@ -74,9 +76,11 @@ def test_one_cell_two_and_many(
     charts = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
     maps = [chart for chart in charts if chart["data"][0]["type"] == "heatmap"]
     assert len(maps) == planes
-    assert "has the best mean" in _words(app)
-    assert "n = 12" in _words(app)
-    assert len(app.dataframe) == 2
+    assert "chunk" in headline(app)
+    assert "best mean" in page_text(app)
+    assert "n = 12" in page_text(app)
+    (table,) = (one.value for one in app.dataframe)
+    assert len(table) == len(workspace.runs())
 
 
 def test_without_a_grid_the_page_says_how_to_get_one(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,6 +90,8 @@ def test_without_a_grid_the_page_says_how_to_get_one(demo: RunStore, monkeypatch
     app.run()
     app.switch_page("views/chunking.py").run()
     assert not app.exception
+    assert headline(app) == "Run a grid of sizes and overlaps"
+    assert app.button(key="example_state_of_the_union")
     assert "ragtriage grid" in _words(app)
     assert "chunk_overlap" in _words(app)
 
@@ -111,19 +117,24 @@ def test_a_margin_shows_every_point_with_its_interval(workspace: RunStore) -> No
     run_grid(workspace, _plan((16, 32), (0, 8)), "towns")
     (grid,) = grids_of(workspace.runs())
     found = rank_trials(grid, [workspace.scored(cell.run) for cell in grid.trials], "span_recall@1")
-    curve = marginal_effect_curve(found.marginal_effects[0], "tokens", "Recall", (0.0, 1.0)).data[0]
-    assert list(curve.x) == ["16", "32"]
-    for mean, up, down in zip(curve.y, curve.error_y.array, curve.error_y.arrayminus, strict=True):
-        assert 0 <= mean - down <= mean + up <= 1 + 1e-9
+    by_size, by_overlap = grid_map(grid, found, "", LIGHT).data[2:]
+    assert (list(by_size.x), list(by_overlap.y)) == ([0, 1], [0, 1])
+    assert (by_size.yaxis, by_overlap.xaxis) == ("y2", "x2")
+    for curve, effect in zip((by_size, by_overlap), found.marginal_effects, strict=True):
+        assert list(curve.text) == [f"{mean.mean:.3f}" for _, mean in effect.points]
+        for text, (_, mean) in zip(curve.hovertext, effect.points, strict=True):
+            assert f"[{mean.low:.3f}, {mean.high:.3f}], n = 12" in text
 
 
 def test_the_address_chooses_metric_and_budget(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     run_grid(workspace, _plan((16, 32), (0, 8)), "towns")
     app = _open(workspace, monkeypatch, shown_metric="span_precision", budget=250)
     assert not app.exception
+    assert "##### Span precision in 250 tokens" in [one.value for one in app.markdown]
     titles = [
-        json.loads(one.proto.spec)["layout"].get("title", {}).get("text", "")
+        note["text"]
         for one in app.get("plotly_chart")
+        for note in json.loads(one.proto.spec)["layout"].get("annotations", [])
     ]
     assert titles[0] == "Span recall in 250 tokens"
     chosen = {box.label: box.value for box in app.selectbox}
@@ -139,13 +150,14 @@ def test_strategies_that_cut_alike_are_told(workspace: RunStore, monkeypatch: py
     assert len(told) == 1
     assert told[0].startswith("**heading up to 32 tokens**, **paragraph up to 32 tokens** and **recursive")
     assert "without headings in the corpus" in told[0]
-    plane, others = (one.value for one in app.dataframe)
-    assert list(zip(plane["Strategy"], plane["Size"], plane["Overlap"], strict=True)) == [
+    (table,) = (one.value for one in app.dataframe)
+    assert sorted(zip(table["Strategy"], table["Size"], table["Overlap"], strict=True)) == [
         ("fixed", 16, 0),
         ("fixed", 32, 0),
+        ("heading", 32, 0),
+        ("paragraph", 32, 0),
+        ("recursive", 32, 0),
     ]
-    assert list(others["Strategy"]) == ["heading", "paragraph", "recursive"]
-    assert "Split along the text itself" in [one.value for one in app.subheader]
 
 
 def _imported(store: RunStore, name: str, day: int, dataset: str, **config: Any) -> None:
@@ -168,7 +180,6 @@ def test_an_overlap_that_was_not_recorded_stays_with_its_like(
     assert not app.exception
     (table,) = (one.value for one in app.dataframe)
     assert list(table["Size"]) == [100, 200, 300]
-    assert "Split along the text itself" not in [one.value for one in app.subheader]
 
 
 def test_the_newest_grid_stands_first(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,6 +197,11 @@ def test_the_newest_grid_stands_first(workspace: RunStore, monkeypatch: pytest.M
     assert box.value == "g"
 
 
+def _form(app: AppTest) -> AppTest:
+    """Open the dialog with the form."""
+    return app.button(key="grid_open").click().run()
+
+
 def _fill(app: AppTest, **given: str) -> AppTest:
     for key, value in given.items():
         app.text_input(key=f"grid_{key}").set_value(value)
@@ -199,7 +215,7 @@ def test_the_form_runs_a_grid_and_shows_that_it_is_done(
     (tmp_path / "towns.txt").write_text(TEXT)
     span = {"doc_id": "towns", "start": 0, "end": 12}
     (tmp_path / "q.jsonl").write_text(json.dumps({"question": "Which town?", "relevant_spans": [span]}))
-    app = _open(workspace, monkeypatch)
+    app = _form(_open(workspace, monkeypatch))
     given = {"corpus": str(tmp_path / "towns.txt"), "questions": str(tmp_path / "q.jsonl")}
     app = _fill(app, **given, sizes="20, 30", overlaps="0, 5", project="towns")
     assert not app.exception
@@ -224,7 +240,7 @@ def test_uploaded_files_are_searched_as_typed_paths_are(
     question = json.dumps({"question": "Which town?", "relevant_spans": [span]}).encode()
     started: list[list[str]] = []
     monkeypatch.setattr("dashboard.shell.jobs.start_job", lambda _, words, __: started.append(words))
-    app = _open(workspace, monkeypatch)
+    app = _form(_open(workspace, monkeypatch))
     app.file_uploader(key="grid_corpus_files").upload("towns.txt", TEXT.encode(), "text/plain")
     app.file_uploader(key="grid_questions_file").upload("q.jsonl", question, "application/json")
     app = _fill(app, sizes="20", overlaps="0")
@@ -261,7 +277,9 @@ def test_the_form_says_what_is_wrong(
     row = {"question": "q", "relevant_spans": [{"doc_id": "towns", "start": 0, "end": 5}]}
     (tmp_path / "q.jsonl").write_text(json.dumps(row))
     places = {"HERE": str(tmp_path / "towns.txt"), "Q": str(tmp_path / "q.jsonl")}
-    app = _fill(_open(workspace, monkeypatch), **{key: places.get(text, text) for key, text in given.items()})
+    app = _fill(
+        _form(_open(workspace, monkeypatch)), **{key: places.get(text, text) for key, text in given.items()}
+    )
     assert not app.exception
     assert any(
         message.replace("'", "") in str(one.value).replace("\\", "").replace("'", "") for one in app.error

@@ -23,13 +23,31 @@ from data.jobs.record import Job
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
 
-__all__ = ["grid_form", "grid_searches"]
+__all__ = ["grid_button", "grid_form", "grid_searches", "unfinished_search"]
+
+OPEN = "grid_dialog"  # in the session: whether the dialog with the form is open
 
 HEADING_TITLES = {
     "no": "without headings",
     "yes": "with headings",
     "both": "with and without headings",
 }
+
+
+def grid_button(store: RunStore, project: str) -> None:
+    """Draw the button that opens the form in a dialog; nothing where the workspace is only read."""
+    if not may_write():
+        return
+    if st.button("Run a grid", key="grid_open", icon=":material/grid_on:"):
+        st.session_state[OPEN] = True
+    if st.session_state.get(OPEN):
+        st.dialog("Run a grid of sizes and overlaps", width="large", on_dismiss=_close)(grid_form)(
+            store, project
+        )
+
+
+def _close() -> None:
+    st.session_state[OPEN] = False
 
 
 def grid_form(store: RunStore, project: str) -> None:
@@ -54,7 +72,7 @@ def grid_form(store: RunStore, project: str) -> None:
             st.text_input("Overlaps", "0, 32, 64", key="grid_overlaps", width=160)
             st.selectbox("in", UNITS, key="grid_unit", width=140)
             st.multiselect(
-                "Split along the text too",
+                "Structure-aware splitters",
                 ["paragraph", "heading", "recursive"],
                 key="grid_strategies",
                 width=300,
@@ -67,7 +85,7 @@ def grid_form(store: RunStore, project: str) -> None:
                 width=230,
             )
             st.text_input("Project", project, key="grid_project", width=180)
-        submitted = st.form_submit_button("Run the grid", type="primary")
+        submitted = st.form_submit_button("Run the grid", icon=":material/play_arrow:")
     st.caption(
         "Questions are rows with `question` and `relevant_spans` [{doc_id, start, end}], in characters "
         "of the corpus; the files of chunking_evaluation are read as they are. Retrieval is BM25, on "
@@ -105,6 +123,8 @@ def _start(store: RunStore) -> None:
         st.info(markdown_text(note))
     with st.spinner("Starting the grid search"):
         start_or_report(store, command_words(asdict(options)))
+    if st.session_state.pop(OPEN, False):
+        st.rerun()  # closes the dialog; the page shows how far the search is
 
 
 def _corpus(path: str, uploads: Sequence[Any]) -> Corpus:

@@ -3,41 +3,45 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from dashboard.charts.chunking import OUTCOME_SYMBOLS, heatmap, marginal_effect_curve
-from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.charts.chunking import MOST_INTERVALS, OUTCOME_SYMBOLS, cost_map, grid_map
+from dashboard.charts.tokens import THEMES
+from dashboard.headlines.chunking import cheapest
+from dashboard.shell.blocks import current_theme
 from dashboard.shell.caching import HASH_FUNCS
-from dashboard.shell.components import clicked, draw, export_menu, facts
-from dashboard.shell.session import current_selection, go_to_page, keep, open_cases
-from dashboard.shell.widgets import choose, show_in
+from dashboard.shell.components import clicked, export_menu, facts
+from dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
+from dashboard.shell.widgets import choose, chosen_of, show_in
 from dashboard.wording.escaping import capital, markdown_text, shorten
-from dashboard.wording.formatting import count, interval_text, number, p_value, signed
-from data.chunking.chunkers import STRATEGIES
+from dashboard.wording.formatting import count, interval_text, p_value, signed
 from data.chunking.grids import Grid, GridTrial
 from data.chunking.ranking import GridRanking, TrialValue, grid_metrics, rank_trials, same_chunks
 from data.scoring.scored_run import ScoredRun
 from metrics.definitions.spans import BUDGETS
-from metrics.metric_registry import DEFAULT_KS, title_of
+from metrics.metric_registry import DEFAULT_KS, bounds_of, declared, title_of
 
 __all__ = [
+    "best_first",
+    "chosen_grid",
+    "curves_over_k",
     "cutoff_picker",
     "grid_picker",
     "grid_titles",
-    "heatmaps",
     "legend",
-    "marginal_effects",
     "metric_at_cutoff",
     "metric_names",
     "metric_picker",
-    "other_strategies_title",
+    "newest_first",
+    "precision_of",
     "ranking_of",
-    "ranking_sentences",
     "same_chunks_of",
     "same_chunks_text",
+    "size_and_overlap",
     "trial_table",
+    "unfinished_text",
 ]
 
 SPAN_METRICS = ("span_recall", "span_precision", "span_iou", "span_ndcg")
@@ -52,6 +56,8 @@ USUAL_METRICS = (
     "answer_f1",
 )
 MOST_HEATMAPS = 4
+PRECISION = "span_precision"
+AT_EVERY_K = "top 1 to 10"
 OUTCOMES = {
     "best": "★ best",
     "same": "≈ not distinguishable",
@@ -99,82 +105,6 @@ def grid_titles(grids: Sequence[Grid]) -> dict[str, str]:
     }
 
 
-def ranking_sentences(ranking: GridRanking, unfinished: tuple[int, int] | None = None) -> list[str]:
-    """Write what the comparison shows: the best configuration, and those that a test cannot tell from it.
-
-    Args:
-        ranking: the configurations compared.
-        unfinished: configurations done and planned by a grid search that is not finished; None for none.
-    """
-    caution = "" if unfinished is None else _unfinished_text(*unfinished)
-    best = ranking.best
-    outcomes = {entry.outcome for entry in ranking.values}
-    if best is None or best.value is None:
-        if ranking.n_left_out and not ranking.n_questions:
-            return ["The configurations share no question that has a value, so they cannot be compared."]
-        if "equal" in outcomes:
-            return [_all_equal(ranking), *filter(None, [caution])]
-        if "no direction" in outcomes:
-            title = markdown_text(title_of(ranking.metric))
-            return [f"{title} has no direction: no configuration is better than another."]
-        return ["No configuration has a value for this metric."]
-    value = f"{number(best.value.mean, 3)} {interval_text(best.value.low, best.value.high, 3)}"
-    if sum(entry.value is not None for entry in ranking.values) == 1:
-        only = f"{_name(best.trial)} alone has a value: {value}, n = {best.value.n_scored:,}."
-        return [
-            f"{only} There is nothing to compare it with{' yet' if caution else ''}.",
-            *filter(None, [caution]),
-        ]
-    so_far = " so far" if caution else ""
-    sentences = [f"{_name(best.trial)} has the best mean{so_far}: {value}, n = {best.value.n_scored:,}."]
-    same = [entry for entry in ranking.values if entry.outcome == "same"]
-    if same:
-        names = ", ".join(markdown_text(entry.trial.run.name) for entry in same[:6])
-        more = f" and {len(same) - 6} more" if len(same) > 6 else ""
-        sentences.append(f"A paired test cannot tell it from {names}{more}.")
-        smallest = min(same, key=_index_size)
-        if _index_size(smallest) < _index_size(best):
-            sentences.append(f"Of these, {_name(smallest.trial)} has the smallest index.")
-    elif "worse" in outcomes:
-        with_value = " that has a value" if "not measured" in outcomes else ""
-        sentences.append(f"Every other configuration{with_value} is worse by a paired test.")
-    else:
-        sentences.append("No other configuration has a value for this metric.")
-    return [*sentences, caution] if caution else sentences
-
-
-def _all_equal(ranking: GridRanking) -> str:
-    """Write that no configuration is better than another, and which has the smallest index."""
-    equal = [entry for entry in ranking.values if entry.outcome == "equal"]
-    smallest, *larger = sorted(equal, key=_index_size)
-    chosen = (
-        f"; {_name(smallest.trial)} has the smallest index"
-        if _index_size(smallest) < _index_size(larger[0])
-        else ""
-    )
-    mean = number(smallest.value.mean if smallest.value else None, 3)
-    return (
-        f"All {len(equal):,} configurations have the same mean, {mean}, "
-        f"n = {ranking.n_questions:,}: none is the best{chosen}."
-    )
-
-
-def _unfinished_text(done: int, planned: int) -> str:
-    return (
-        f"The grid search has finished {done:,} of {count(planned, 'configuration')}; this may still change."
-    )
-
-
-def _index_size(entry: TrialValue) -> tuple[float, float]:
-    """Return the tokens in the index, then its chunks; what was not recorded counts as large."""
-    config = entry.trial.run.config
-    tokens, chunks = (config.get(name) for name in ("index_tokens", "n_chunks"))
-    return (
-        float(tokens) if isinstance(tokens, int | float) else float("inf"),
-        float(chunks) if isinstance(chunks, int | float) else float("inf"),
-    )
-
-
 def _name(trial: GridTrial) -> str:
     return f"**{markdown_text(trial.run.name)}**"
 
@@ -196,20 +126,47 @@ def legend(ranking: GridRanking) -> str:
         return f"{OUTCOME_SYMBOLS['equal']} all configurations have the same mean"
     if ranking.best is not None and ranking.best.trial.run.run_id not in ranking.heatmap:
         name = markdown_text(ranking.best.trial.run.name)
-        return f"{same} not distinguishable from the best, {name}, which is not on this map"
-    return f"{best} best mean, {same} not distinguishable from it (outlined too)"
+        return f"{same} a paired test cannot tell it from the best, {name}, which is not on this map"
+    return f"{best} best mean · {same} a paired test cannot tell it from the best · ◆ cheapest of these"
 
 
-def other_strategies_title(entries: Sequence[TrialValue]) -> str:
-    """Return the heading of the configurations that are not on the heatmap."""
-    content_aware = {entry.trial.strategy for entry in entries} <= set(STRATEGIES)
-    return "Split along the text itself" if content_aware else "Split in other ways"
+def unfinished_text(done: int, planned: int) -> str:
+    """Return that a grid search is not finished."""
+    return (
+        f"the grid search has finished {done:,} of {count(planned, 'configuration')}; this may still change"
+    )
 
 
-def grid_picker(grids: Sequence[Grid]) -> Grid:
-    """Let the reader choose the grid, the newest first."""
-    by_key = {grid.key: grid for grid in sorted(grids, key=lambda grid: grid.newest, reverse=True)}
-    return by_key[choose("Grid", "grid", list(by_key), grid_titles(grids), {"shown_metric": ""})]
+def curves_over_k(view: View, grid: Grid, base: str) -> dict[str, list[float]]:
+    """Return the mean of a metric at every k by run id; empty where the metric has no k."""
+    curves = {}
+    for trial in grid.trials:
+        summaries = view.summary(trial.run)
+        means = [
+            summary.mean
+            for k in DEFAULT_KS
+            if (summary := summaries.get(f"{base}@{k}")) is not None and summary.mean is not None
+        ]
+        if len(means) > 1:
+            curves[trial.run.run_id] = means
+    return curves
+
+
+def newest_first(grids: Sequence[Grid]) -> list[Grid]:
+    """Return the grids, the newest first."""
+    return sorted(grids, key=lambda grid: grid.newest, reverse=True)
+
+
+def grid_picker(grids: Sequence[Grid]) -> None:
+    """Let the reader choose the grid, the first of them by default."""
+    keys = [grid.key for grid in grids]
+    choose("Grid", "grid", keys, grid_titles(grids), {"shown_metric": ""}, width=300)
+
+
+def chosen_grid(grids: Sequence[Grid]) -> Grid:
+    """Return the grid on display."""
+    by_key = {grid.key: grid for grid in grids}
+    return by_key[chosen_of("grid", list(by_key))]
 
 
 def metric_names(scored_runs: Sequence[ScoredRun]) -> list[str]:
@@ -219,10 +176,9 @@ def metric_names(scored_runs: Sequence[ScoredRun]) -> list[str]:
     return [*usual, *(base for base in bases if base not in usual)]
 
 
-def metric_picker(scored_runs: Sequence[ScoredRun]) -> str:
-    """Let the reader choose the metric of the curves and tables; "" where there is none."""
-    bases = metric_names(scored_runs)
-    return choose("Metric", "shown_metric", bases, _base_title, {}) if bases else ""
+def metric_picker(bases: Sequence[str]) -> None:
+    """Let the reader choose the metric of the map and the table."""
+    choose("Metric", "shown_metric", bases, _base_title, {}, width=220)
 
 
 def _base_title(base: str) -> str:
@@ -243,6 +199,7 @@ def cutoff_picker(bases: Sequence[str]) -> None:
         format_func=_cutoff_title,
         key="pick_cut",
         on_change=_keep_cutoff,
+        width=200,
         help="The same number of chunks, or the same number of tokens handed to the generator: "
         "at equal k, larger chunks hand over more text.",
     )
@@ -268,54 +225,108 @@ def metric_at_cutoff(base: str, scored_runs: Sequence[ScoredRun]) -> str:
     return next((name for name in candidates if name in names), base)
 
 
-def heatmaps(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str) -> None:
-    """Draw the usual metrics and the chosen one over size and overlap; a click opens the cases."""
+def size_and_overlap(grid: Grid, scored_runs: Sequence[ScoredRun], chosen: str, ranking: GridRanking) -> None:
+    """Draw the chosen metric over size and overlap, and beside it what that costs; a click opens the cases.
+
+    Args:
+        grid: the grid.
+        scored_runs: of its trials, in its order.
+        chosen: the metric without its k.
+        ranking: the configurations under it.
+    """
+    tokens = THEMES[current_theme()]
     usual = [base for base in metric_names(scored_runs) if base in USUAL_METRICS][:MOST_HEATMAPS]
-    shown = usual if chosen in usual else [chosen, *usual]
-    for first in range(0, len(shown), 2):
-        for column, base in zip(st.columns(2, gap="medium"), shown[first : first + 2], strict=False):
-            ranking = ranking_of(grid, scored_runs, metric_at_cutoff(base, scored_runs))
-            title = title_of(ranking.metric)
-            alt = f"{title} by chunk size and overlap; the numbers are in the table of all configurations"
-            with column:
-                figure = plotly_figure(heatmap(grid, ranking, capital(title)))
-                point = clicked(figure, f"heatmap_{base}", alt)
-            if point is not None:
-                open_cases(run=str(point[0]), case="")
+    costs = [base for base in usual if base != chosen]
+    points = []
+    left, right = st.columns([5, 3] if costs else [1, 0.001], gap="medium")
+    with left:
+        st.markdown(f"##### {markdown_text(capital(title_of(ranking.metric)))}")
+        pick = cheapest(ranking, precision_of(grid, scored_runs))
+        figure = grid_map(grid, ranking, pick.trial.run.run_id if pick else "", tokens)
+        points.append(clicked(figure, f"heatmap_{chosen}", _map_alt(ranking), theme=None))
+        facts(
+            [
+                legend(ranking),
+                "small: 95 % interval, each mean by itself" if len(grid.sizes) <= MOST_INTERVALS else "",
+                f"n = {count(ranking.n_questions, 'question')} that all configurations share",
+                f"{ranking.n_left_out:,} left out" if ranking.n_left_out else "",
+                *(
+                    f"the means by {effect.axis} leave out "
+                    f"{'overlap' if effect.axis == 'size' else 'size'} "
+                    f"{', '.join(map(str, effect.left_out))}, which not every point has"
+                    for effect in ranking.marginal_effects
+                    if effect.left_out
+                ),
+                "blank: not run",
+                "click a cell for its cases",
+            ]
+        )
+    with right:
+        if costs:
+            st.markdown("##### What it costs")
+        for base in costs:
+            other = ranking_of(grid, scored_runs, metric_at_cutoff(base, scored_runs))
+            figure = cost_map(grid, other, capital(title_of(other.metric)), tokens)
+            points.append(clicked(figure, f"heatmap_{base}", _map_alt(other), theme=None))
+    point = next((point for point in points if point is not None), None)
+    if point is not None:
+        open_cases(run=str(point[0]), case="")
 
 
-def marginal_effects(grid: Grid, ranking: GridRanking) -> None:
-    """Draw the effect of size and of overlap, each averaged over the other."""
-    effects, title = ranking.marginal_effects, title_of(ranking.metric)
-    if not effects:
-        st.caption("Curves over size and overlap need two values of one that share a value of the other.")
-        return
-    bounds = [bound for effect in effects for _, mean in effect.points for bound in (mean.low, mean.high)]
-    room = 0.12 * (max(bounds) - min(bounds) or 1.0)
-    span = (min(bounds) - room, max(bounds) + room)
-    for column, effect in zip(st.columns(2, gap="medium"), effects, strict=False):
-        other = "overlap" if effect.axis == "size" else "size"
-        left_out = ", ".join(map(str, effect.left_out))
-        with column:
-            figure = marginal_effect_curve(effect, grid.unit, title, span)
-            draw(figure, f"margin_{effect.axis}", f"{title} by {effect.axis}, averaged over {other}")
-            facts(
-                [
-                    f"mean over {other} {', '.join(map(str, effect.over))}",
-                    f"left out, because not every point has it: {other} {left_out}" if left_out else "",
-                    f"n = {ranking.n_questions:,}",
-                ]
-            )
+def _map_alt(ranking: GridRanking) -> str:
+    return f"{title_of(ranking.metric)} by chunk size and overlap; the numbers are in the table below"
 
 
-def trial_table(ranking: GridRanking, entries: Sequence[TrialValue], key: str, unit: str) -> None:
-    """List configurations with their numbers; a chosen one can be opened or compared with the best."""
+def precision_of(grid: Grid, scored_runs: Sequence[ScoredRun]) -> GridRanking | None:
+    """Compare the configurations by how much of the text that they hand on is gold; None where not known."""
+    metric = metric_at_cutoff(PRECISION, scored_runs)
+    return ranking_of(grid, scored_runs, metric) if metric in _metrics(scored_runs) else None
+
+
+def best_first(ranking: GridRanking) -> list[TrialValue]:
+    """Return the configurations from the best mean to the worst, then those without a value."""
+    declaration = declared(ranking.metric)
+    sign = 1.0 if declaration is not None and declaration.higher_is_better is False else -1.0
+    return sorted(
+        ranking.values,
+        key=lambda entry: (entry.value is None, sign * entry.value.mean if entry.value else 0.0),
+    )
+
+
+def trial_table(
+    ranking: GridRanking,
+    entries: Sequence[TrialValue],
+    key: str,
+    unit: str,
+    curves: Mapping[str, list[float]],
+) -> None:
+    """List configurations with their numbers; a chosen one can be opened or compared with the best.
+
+    Args:
+        ranking: the configurations under the metric on display.
+        entries: those to list, in their order.
+        key: how the keys of its widgets begin.
+        unit: what sizes count.
+        curves: run id -> the metric at every k; empty where it has none.
+    """
     rows = [_row(entry) for entry in entries]
     title = title_of(ranking.metric)
+    shown = [
+        {**row, **({AT_EVERY_K: curves.get(entry.trial.run.run_id)} if curves else {})}
+        for row, entry in zip(rows, entries, strict=True)
+    ]
+    first = ("Chunking", "", "Mean", "95 % interval", *([AT_EVERY_K] if curves else []))
+    names = [*first, *(name for row in rows[:1] for name in row if name not in first)]
+    bar = (
+        st.column_config.ProgressColumn(format="%.3f", min_value=0.0, max_value=1.0)
+        if bounds_of(ranking.metric) == (0.0, 1.0)
+        else st.column_config.NumberColumn(format="%.3f")
+    )
     in_units = f", in {markdown_text(unit)}" if unit else ""
     event = st.dataframe(
-        rows,
+        shown,
         hide_index=True,
+        column_order=names,
         key=key,
         on_select="rerun",
         selection_mode="single-row",
@@ -325,7 +336,10 @@ def trial_table(ranking: GridRanking, entries: Sequence[TrialValue], key: str, u
         column_config={
             "Size": st.column_config.NumberColumn(format="localized", help=f"largest chunk{in_units}"),
             "Overlap": st.column_config.NumberColumn(format="localized", help=f"of neighbours{in_units}"),
-            "Mean": st.column_config.NumberColumn(format="%.3f"),
+            "Mean": bar,
+            AT_EVERY_K: st.column_config.LineChartColumn(
+                help=f"mean over the run's own questions at k = {', '.join(map(str, DEFAULT_KS))}"
+            ),
             "95 % interval": st.column_config.TextColumn(
                 help="of the mean by itself; two may overlap although one configuration is worse"
             ),
@@ -351,9 +365,6 @@ def _row(entry: TrialValue) -> dict[str, object]:
     steps = [timings[step] for step in ("chunking_s", "indexing_s", "retrieving_s") if step in timings]
     return {
         "Chunking": trial.run.name,
-        "Strategy": f"{trial.strategy} + headings" if trial.headings else trial.strategy,
-        "Size": trial.size,
-        "Overlap": trial.overlap,
         "": OUTCOMES[entry.outcome],
         "Mean": None if value is None else value.mean,
         "95 % interval": "–" if value is None else interval_text(value.low, value.high, 3),
@@ -363,6 +374,9 @@ def _row(entry: TrialValue) -> dict[str, object]:
         "by itself, 95 %": "–" if difference is None else interval_text(difference.low, difference.high, 3),
         "p (corrected)": "–" if test is None else p_value(test.p),
         "n": None if value is None else value.n_scored,
+        "Strategy": f"{trial.strategy} + headings" if trial.headings else trial.strategy,
+        "Size": trial.size,
+        "Overlap": trial.overlap,
         "Chunks": config.get("n_chunks"),
         "Tokens": config.get("index_tokens"),
         "Seconds": sum(steps) if steps else None,

@@ -1,0 +1,145 @@
+"""What the Benchmarks page concludes: where the means of a run lie on a scale of target bands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboard.headlines.headline import Headline
+from dashboard.wording.escaping import in_sentence, shorten
+from dashboard.wording.formatting import number
+from data.scoring.summaries import MetricSummary
+from metrics.analysis.bands import Bands
+from metrics.metric_registry import is_share, title_of
+
+__all__ = ["BandStanding", "benchmark_headline", "standings_of"]
+
+LONGEST_NAME = 28
+GOOD = "good"
+
+
+@dataclass(frozen=True)
+class BandStanding:
+    """Where the mean of one metric lies on its bands.
+
+    Attributes:
+        metric: full name.
+        mean: on the scale of the metric.
+        bands: of the scale in use.
+        reached: the bands that its interval touches, worst first; that of the mean where it has no interval.
+        n: questions behind it; 0 where only the mean was reported.
+        doubted: whether a check says that the figure cannot be right.
+    """
+
+    metric: str
+    mean: float
+    bands: Bands
+    reached: tuple[str, ...]
+    n: int
+    doubted: bool = False
+
+    @property
+    def below(self) -> bool:
+        """Whether all of it lies in the lowest band."""
+        return self.reached == self.bands.names[:1]
+
+    @property
+    def good(self) -> bool:
+        """Whether all of it lies in the band named good, or better."""
+        return self.bands.names.index(self.reached[0]) >= self.bands.names.index(GOOD)
+
+    @property
+    def missing(self) -> float:
+        """How far the mean is from leaving the lowest band, on the scale of the metric; 0 where it has."""
+        sign = -1.0 if self.bands.edges[0] > self.bands.edges[-1] else 1.0
+        return max(0.0, sign * (self.bands.edges[0] - self.mean))
+
+
+def standings_of(
+    ours: dict[str, MetricSummary], bands: dict[str, Bands], doubted: frozenset[str] = frozenset()
+) -> list[BandStanding]:
+    """Return where our means lie, the furthest off first; bands that judge nothing are left out.
+
+    Args:
+        ours: the measured means of a run.
+        bands: by metric, of the scale in use.
+        doubted: metrics that a check says cannot be right.
+    """
+    standings = []
+    for name, scale in bands.items():
+        summary = ours.get(name)
+        if summary is None or summary.mean is None or GOOD not in scale.names:
+            continue
+        values = [value for value in (summary.low, summary.mean, summary.high) if value is not None]
+        reached = {scale.at(value) for value in values}
+        ordered = tuple(band for band in scale.names if band in reached)
+        standings.append(BandStanding(name, summary.mean, scale, ordered, summary.n_scored, name in doubted))
+    return sorted(standings, key=lambda standing: (not standing.missing, -standing.missing))
+
+
+def benchmark_headline(name: str, standings: Sequence[BandStanding], doubts: Sequence[str] = ()) -> Headline:
+    """Return where a run stands.
+
+    Args:
+        name: of the run.
+        standings: where its means lie, the furthest off first.
+        doubts: what the checks say cannot be right about them.
+    """
+    doubt = "; ".join(doubts)
+    if not standings:
+        detail = (
+            "Targets and published results rest on the claims of answers and references, as RAGChecker "
+            "writes them or a judge labels them"
+        )
+        return Headline("not measured", "No published metric is measured here", detail, doubt)
+    name, total = shorten(name, LONGEST_NAME), len(standings)
+    targets = "the one target" if total == 1 else f"all {total} targets"
+    below = [standing for standing in standings if standing.below]
+    good = [standing for standing in standings if standing.good]
+    unclear = [standing for standing in standings if len(standing.reached) > 1 and not standing.good]
+    basis = _basis(standings)
+    if below:
+        doubted = all(standing.doubted for standing in below)
+        of = f"{len(below)} of {total} targets"
+        lowest = below[0].bands.names[0]
+        where = "below the minimum" if below[0].bands.names[1] == "minimum" else f"{lowest}:"
+        detail = f"Furthest off: {_distance(below[0])}. {basis}"
+        return Headline("doubted" if doubted else "bad", f"{name} is {where} on {of}", detail, doubt)
+    if unclear:
+        statement = f"{name}: cannot tell the band on {len(unclear)} of {total} targets"
+        detail = f"{_named(unclear)}: the interval spans several bands. {basis}"
+        return Headline("doubted" if doubt else "cannot tell", statement, detail, doubt)
+    if len(good) == total:
+        statement = f"{name} is in the good band on {targets}"
+        return Headline("doubted" if doubt else "good", statement, basis, doubt)
+    lacking = [standing for standing in standings if not standing.good]
+    statement = f"{name} is in the good band on {len(good)} of {total} targets"
+    detail = f"Between the lowest band and good: {_named(lacking)}. {basis}"
+    return Headline("doubted" if doubt else "good", statement, detail, doubt)
+
+
+def _named(standings: Sequence[BandStanding]) -> str:
+    names = [in_sentence(title_of(standing.metric)) for standing in standings]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(names[:3])}{more}"
+
+
+def _distance(standing: BandStanding) -> str:
+    edge = standing.bands.edges[0]
+    ours, needed = (_shown(standing.metric, value) for value in (standing.mean, edge))
+    lower = standing.bands.edges[0] > standing.bands.edges[-1]
+    word = standing.bands.names[1]
+    return f"{in_sentence(title_of(standing.metric))} {ours}, {word} {'at most' if lower else 'from'} {needed}"
+
+
+def _shown(metric: str, value: float) -> str:
+    return f"{number(100 * value, 0)} %" if is_share(metric) else number(value, 2)
+
+
+def _basis(standings: Sequence[BandStanding]) -> str:
+    sizes = sorted({standing.n for standing in standings})
+    if sizes == [0]:
+        return "Reported means without samples: no interval, no test"
+    sampled = [size for size in sizes if size]
+    span = f"{sampled[0]:,}" if len(sampled) == 1 else f"{sampled[0]:,} to {sampled[-1]:,}"
+    return f"n = {span} questions, bands judged by the whole 95 % interval"

@@ -1,0 +1,200 @@
+"""What the Chunking page concludes: which chunking to take, or why the sample cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dashboard.headlines.headline import Headline
+from dashboard.wording.escaping import capital, in_sentence, shorten
+from dashboard.wording.formatting import count, interval_text, number
+from data.chunking.ranking import GridRanking, Outcome, TrialValue
+from metrics.metric_registry import title_of
+
+__all__ = ["NO_GRID", "cheapest", "chunking_headline", "index_size"]
+
+LONGEST_NAME = 30
+LONGEST_STATEMENT = 70
+NEARLY = 0.9  # share of the best precision that costs about the same
+NO_GRID = Headline(
+    "empty",
+    "Run a grid of sizes and overlaps",
+    "A grid retrieves for the same questions from differently split documents, and scores each way of "
+    "splitting by the gold text that it brings back",
+)
+
+
+def index_size(entry: TrialValue) -> tuple[float, float]:
+    """Return the tokens in the index, then its chunks; what was not recorded counts as large."""
+    config = entry.trial.run.config
+    tokens, chunks = (config.get(name) for name in ("index_tokens", "n_chunks"))
+    return (
+        float(tokens) if isinstance(tokens, int | float) else float("inf"),
+        float(chunks) if isinstance(chunks, int | float) else float("inf"),
+    )
+
+
+def cheapest(ranking: GridRanking, precision: GridRanking | None = None) -> TrialValue | None:
+    """Return the cheapest of those that the test cannot tell from the best; None where none is known to be.
+
+    Args:
+        ranking: the configurations under the metric on display.
+        precision: the same under the precision of the chunks: the cheapest hands on the least text that is
+            not gold. None, or without values, for the smallest index instead.
+    """
+    good = [entry for entry in ranking.values if entry.outcome in ("best", "same", "equal")]
+    if len(good) < 2:
+        return None
+    means = {
+        entry.trial.run.run_id: entry.value.mean
+        for entry in (precision.values if precision else ())
+        if entry.value is not None
+    }
+    if precision is not None and all(entry.trial.run.run_id in means for entry in good):
+        enough = NEARLY * max(means[entry.trial.run.run_id] for entry in good)
+        near = [entry for entry in good if means[entry.trial.run.run_id] >= enough]
+        outcomes = ("best", "same", "equal")  # of those that cost about the same, the best; then the first
+        return min(near, key=lambda entry: (outcomes.index(entry.outcome), _loss(entry)))
+    smallest, second, *_ = sorted(good, key=index_size)
+    return smallest if index_size(smallest) < index_size(second) else None
+
+
+def _loss(entry: TrialValue) -> float:
+    """Return how far the mean is from that of the best configuration."""
+    return abs(entry.difference.difference) if entry.difference is not None else 0.0
+
+
+def chunking_headline(
+    ranking: GridRanking | None,
+    precision: GridRanking | None = None,
+    unit: str = "",
+    doubts: Sequence[str] = (),
+) -> Headline:
+    """Return what a grid shows.
+
+    Args:
+        ranking: the configurations under the metric on display; None where the grid has no metric at all.
+        precision: the same under the precision of the chunks, which says what text costs; None for none.
+        unit: what sizes count, "" where not recorded.
+        doubts: what the grid itself doubts, as an unfinished search.
+    """
+    doubt = "; ".join(doubts)
+    if ranking is None:
+        return Headline(
+            "not measured",
+            "No gold spans to score against",
+            "The questions of this grid need gold text, gold documents or answers",
+            doubt,
+        )
+    metric = in_sentence(title_of(ranking.metric))
+    outcomes = {entry.outcome for entry in ranking.values}
+    best = ranking.best
+    if best is None or best.value is None:
+        return _without_best(ranking, metric, outcomes, precision, doubt)
+    value = f"{metric} {number(best.value.mean, 3)} {interval_text(best.value.low, best.value.high, 3)}"
+    n = f"n = {best.value.n_scored:,}"
+    measured = [entry for entry in ranking.values if entry.value is not None]
+    if len(measured) == 1:
+        detail = f"{value}, {n}; nothing else was measured, so there is nothing to compare it with"
+        return Headline("cannot tell", f"Only {_name(best)} has a value", detail, doubt)
+    rest = f"best mean: {_name(best)}, {value}, {n}"
+    same = [entry for entry in measured if entry.outcome == "same"]
+    if not same:
+        detail = f"{capital(rest)}. Every other configuration that has a value is worse by a paired test"
+        return Headline("good", _fitting(f"{_name(best)} beats every other chunking"), detail, doubt)
+    pick = cheapest(ranking, precision) or best
+    chosen = f"{_pick_text(pick, best, precision)}; {rest}"
+    losing = _losing_sizes(ranking)
+    if losing[0] and losing[1]:
+        return Headline("bad", _losing_statement(*losing, ranking.metric, unit), chosen, doubt)
+    if len(same) == len(measured) - 1:
+        detail = f"{chosen}. A paired test tells none of {count(len(measured), 'configuration')} from it"
+        return Headline("cannot tell", "No chunking stands out", detail, doubt)
+    statement = (
+        f"{_name(best)} has the best {metric}; {count(len(same), 'other')} cannot be told from it"
+        if pick is best
+        else f"{_name(pick)} is as good as {_name(best)} and cheaper"
+    )
+    if len(statement) > LONGEST_STATEMENT:
+        statement = f"{_name(pick)} is as good as the best"
+    detail = f"{chosen}. A paired test cannot tell {len(same):,} of {len(measured) - 1:,} others from it"
+    return Headline("good", statement, detail, doubt)
+
+
+def _without_best(
+    ranking: GridRanking, metric: str, outcomes: set[Outcome], precision: GridRanking | None, doubt: str
+) -> Headline:
+    """Return why a grid has no best configuration."""
+    if ranking.n_left_out and not ranking.n_questions:
+        detail = "The configurations share no question that has a value, so they cannot be compared"
+        return Headline("not measured", "The chunkings share no scored question", detail, doubt)
+    if "equal" in outcomes:
+        equal = [entry for entry in ranking.values if entry.outcome == "equal"]
+        mean = number(equal[0].value.mean if equal[0].value else None, 3)
+        pick = cheapest(ranking, precision)
+        chosen = "" if pick is None else f"Pick {_name(pick)}, which {_cost_text(precision)}; "
+        detail = f"{chosen}{metric} {mean} in each, n = {ranking.n_questions:,}, so none is the best"
+        return Headline("good", f"All {len(equal):,} chunkings do equally well", detail, doubt)
+    if "no direction" in outcomes:
+        detail = "Neither more nor less of it is better, so no configuration is better than another"
+        return Headline(
+            "cannot tell", _fitting(f"{capital(metric)} has no direction: none is best"), detail, doubt
+        )
+    return Headline("not measured", _fitting(f"No chunking has {metric}"), "Choose another metric", doubt)
+
+
+def _name(entry: TrialValue) -> str:
+    return shorten(entry.trial.run.name, LONGEST_NAME)
+
+
+def _fitting(statement: str) -> str:
+    return shorten(statement, LONGEST_STATEMENT)
+
+
+def _cost_text(precision: GridRanking | None) -> str:
+    return "has the smallest index" if precision is None else "hands on the least text that is not gold"
+
+
+def _pick_text(pick: TrialValue, best: TrialValue, precision: GridRanking | None) -> str:
+    """Return which configuration to take, and what it saves against the best one."""
+    if pick is best:
+        return f"Pick {_name(pick)}"
+    means = {
+        entry.trial.run.run_id: entry.value.mean
+        for entry in (precision.values if precision else ())
+        if entry.value is not None
+    }
+    ours, theirs = (means.get(entry.trial.run.run_id, 0.0) for entry in (pick, best))
+    saved = (
+        f"{ours / theirs:.1f} times its precision"
+        if ours > 0 and theirs > 0
+        else _cost_text(None if pick.trial.run.run_id not in means else precision)
+    )
+    return f"Pick {_name(pick)}: as good as the best for this sample, {saved}"
+
+
+def _losing_sizes(ranking: GridRanking) -> tuple[list[int], list[int]]:
+    """Return the sizes of which every configuration is worse than the best one, and the others."""
+    by_size: dict[int, set[str]] = {}
+    for entry in ranking.values:
+        if entry.trial.run.run_id in ranking.heatmap and entry.value is not None:
+            by_size.setdefault(entry.trial.size, set()).add(entry.outcome)
+    losing = sorted(size for size, outcomes in by_size.items() if outcomes == {"worse"})
+    return losing, sorted(set(by_size) - set(losing))
+
+
+def _losing_statement(losing: Sequence[int], others: Sequence[int], metric: str, unit: str) -> str:
+    """Return that chunks of some sizes do worse, with the others where that fits."""
+    thing = unit.removesuffix("s") or "unit"
+    sizes = (
+        " and ".join(f"{size:,}" for size in losing)
+        if len(losing) < 3
+        else f"{losing[0]:,} to {losing[-1]:,}"
+    )
+    does = "recall less" if "recall" in metric else "score worse"
+    statement = f"{sizes}-{thing} chunks {does}" if unit else f"Chunks of size {sizes} {does}"
+    if len(others) == 1:
+        longer = f"{statement} than {others[0]:,}"
+    else:
+        names = f"{', '.join(f'{size:,}' for size in others[:-1])} and {others[-1]:,}"
+        longer = f"{statement}; {names} cannot be told apart"
+    return longer if len(longer) <= LONGEST_STATEMENT else _fitting(statement)

@@ -1,0 +1,126 @@
+"""What the Trend page concludes: whether the newest version is better or worse than the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dashboard.headlines.headline import Headline, State
+from dashboard.wording.escaping import in_sentence, shorten
+from dashboard.wording.formatting import count, interval_text, signed
+from data.comparison.compare import Comparison, MetricDifference
+from metrics.metric_registry import title_of
+
+__all__ = ["TrendFacts", "trend_headline"]
+
+LONGEST_NAME = 20
+MOST_NAMED = 2
+LONGEST_STATEMENT = 70
+
+
+@dataclass(frozen=True)
+class TrendFacts:
+    """What a trend rests on.
+
+    Attributes:
+        versions: number of versions on display.
+        measured: how many of them have the metric on display.
+        metric: full name of it.
+        newest: name of the newest version that can be compared; "" for none.
+        baseline: name of the baseline; "" for none.
+        comparison: newest against baseline over the headline metrics; None where nothing was compared.
+        drawn: metrics that the page draws: the statement names no others.
+        doubts: what makes the comparison unsafe.
+    """
+
+    versions: int
+    measured: int
+    metric: str
+    newest: str = ""
+    baseline: str = ""
+    comparison: Comparison | None = None
+    drawn: frozenset[str] = frozenset()
+    doubts: tuple[str, ...] = ()
+
+
+def trend_headline(facts: TrendFacts) -> Headline:
+    """Return how the newest version compares with the baseline."""
+    doubt = "; ".join(facts.doubts)
+    metric = title_of(facts.metric) if facts.metric else ""
+    if facts.versions < 2:
+        detail = "This project has one version. Load the next one on the Runs page"
+        return Headline("empty", "A trend needs two runs", detail, doubt)
+    if not facts.measured:
+        detail = "Load runs with scores, or judge one"
+        return Headline("not measured", "No version has a metric that can be drawn", detail, doubt)
+    if facts.measured < 2:
+        statement = f"One of {facts.versions:,} runs has this metric"
+        return Headline("not measured", statement, f"{metric}: a trend needs two", doubt)
+    if facts.comparison is None:
+        detail = "Only means are known of the versions, or none comes after the baseline"
+        return Headline("not measured", "No later version can be compared", detail, doubt)
+    return _compared(facts, facts.comparison, doubt)
+
+
+def _compared(facts: TrendFacts, comparison: Comparison, doubt: str) -> Headline:
+    """Return the conclusion where two versions were compared."""
+    newest, base = (shorten(name, LONGEST_NAME) for name in (facts.newest, facts.baseline))
+    tested = [row for row in comparison.differences if row.difference.n_pairs]
+    if not tested:
+        detail = "They share no question that has a value in both"
+        return Headline("not measured", f"{newest} and {base} share no scored question", detail, doubt)
+    better = [row for row in tested if row.verdict == "better"]
+    worse = [row for row in tested if row.verdict == "worse"]
+    n = sorted({row.difference.n_pairs for row in tested})
+    pairs = f"{n[0]:,}" if len(n) == 1 else f"{n[0]:,} to {n[-1]:,}"
+    basis = f"{count(len(tested), 'metric')} compared over {pairs} shared questions"
+    if not better and not worse:
+        first = tested[0]
+        detail = f"{newest} against {base}: {_text(first)}. {basis}"
+        statement = f"No change beyond chance in {count(facts.versions, 'run')}"
+        if all(row.verdict == "unchanged" for row in tested):
+            statement = f"{newest} scores the same as {base}"
+        if all(row.verdict == "no direction" for row in tested):
+            statement = f"{newest} against {base}: no metric has a direction"
+        return Headline("cannot tell", statement, detail, doubt)
+    if better and worse:
+        detail = f"Better: {_list(better)}. Worse: {_list(worse)}. {basis}"
+        return Headline(
+            "doubted" if doubt else "cannot tell", f"{newest} is mixed against {base}", detail, doubt
+        )
+    moved, verb = (better, "beats") if better else (worse, "is worse than")
+    state: State = "doubted" if doubt else "good" if better else "bad"
+    detail = f"{_list(moved, intervals=True)}. {basis}; the others: cannot tell"
+    if len(moved) == len(tested):
+        detail = f"{_list(moved, intervals=True)}. {basis}"
+    return Headline(state, _statement(newest, verb, base, moved, facts), detail, doubt)
+
+
+def _statement(
+    newest: str, verb: str, base: str, moved: Sequence[MetricDifference], facts: TrendFacts
+) -> str:
+    """Return who beats whom, with as many drawn metrics as fit."""
+    head = f"{newest} {verb} {base}"
+    drawn = [row for row in moved if row.metric in facts.drawn][:MOST_NAMED]
+    while drawn:
+        named = ", ".join(
+            f"{in_sentence(title_of(row.metric))} {signed(row.difference.difference)}" for row in drawn
+        )
+        if len(head) + 2 + len(named) <= LONGEST_STATEMENT:
+            return f"{head}: {named}"
+        drawn.pop()
+    return head
+
+
+def _list(rows: Sequence[MetricDifference], intervals: bool = False) -> str:
+    named = [_text(row) if intervals else _short(row) for row in rows[: MOST_NAMED + 1]]
+    more = f" and {len(rows) - len(named)} more" if len(rows) > len(named) else ""
+    return f"{', '.join(named)}{more}"
+
+
+def _short(row: MetricDifference) -> str:
+    return f"{in_sentence(title_of(row.metric))} {signed(row.difference.difference)}"
+
+
+def _text(row: MetricDifference) -> str:
+    return f"{_short(row)} {interval_text(row.low, row.high)} over {row.difference.n_pairs:,}"
