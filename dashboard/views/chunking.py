@@ -36,7 +36,6 @@ view = current_view()
 grids = newest_first(grids_of(view.sampled))
 if not grids:
     open_page(NO_GRID)
-    grid_searches(view.store)
     st.info(
         "No grid in this project. Run one below or with `ragtriage grid CORPUS --questions FILE`, or "
         "load runs that say how they were chunked: `ragtriage import FILE --config chunk_size=256 "
@@ -45,6 +44,7 @@ if not grids:
     bundled_example("state_of_the_union", "", "shows a grid of sizes and overlaps")
     st.markdown("##### Run a grid")
     grid_form(view.store, view.project)
+    grid_searches(view.store)
     st.stop()
 
 grid = chosen_grid(grids)

@@ -119,11 +119,13 @@ def _start(store: RunStore) -> None:
     except DataError as error:
         st.error(markdown_text(str(error)), title="This grid cannot run")
         return
+    in_dialog = st.session_state.pop(OPEN, False)
     for note in (*refused, *corpus.notes, *questions.notes):
-        st.info(markdown_text(note))
+        show = st.toast if in_dialog else st.info  # a toast outlives the dialog
+        show(markdown_text(note))
     with st.spinner("Starting the grid search"):
         start_or_report(store, command_words(asdict(options)))
-    if st.session_state.pop(OPEN, False):
+    if in_dialog:
         st.rerun()  # closes the dialog; the page shows how far the search is
 
 
