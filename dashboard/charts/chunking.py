@@ -225,4 +225,4 @@ def _add_margin(figure: go.Figure, grid: Grid, effect: MarginalEffect, tokens: T
     if by_size:
         figure.update_layout(yaxis2={**hidden, "anchor": "x", "range": [-0.2, 1.9]})
     else:
-        figure.update_layout(xaxis2={**hidden, "anchor": "y", "range": [-0.2, 2.2]})
+        figure.update_layout(xaxis2={**hidden, "anchor": "y", "range": [-0.2, 3.4]})

@@ -58,8 +58,8 @@ def with_tokens(figure: go.Figure, tokens: Tokens, height: int, **more: object) 
         "hoverlabel": {"font": {"family": FONT, "size": 13}, "align": "left"},
         "hovermode": "closest", **more,
     }  # fmt: skip
-    figure.update_xaxes(fixedrange=True, automargin=True).update_yaxes(fixedrange=True, automargin=True)
-    return figure.update_layout(layout)
+    axis = {"fixedrange": True, "automargin": True, "title_font_size": 13}
+    return figure.update_xaxes(axis).update_yaxes(axis).update_layout(layout)
 
 
 def error_bars(
