@@ -129,7 +129,9 @@ def _distance(standing: BandStanding) -> str:
     ours, needed = (_shown(standing.metric, value) for value in (standing.mean, edge))
     lower = standing.bands.edges[0] > standing.bands.edges[-1]
     word = standing.bands.names[1]
-    return f"{in_sentence(title_of(standing.metric))} {ours}, {word} {'at most' if lower else 'from'} {needed}"
+    return (
+        f"{in_sentence(title_of(standing.metric))} {ours}, {word} {'at most' if lower else 'from'} {needed}"
+    )
 
 
 def _shown(metric: str, value: float) -> str:
