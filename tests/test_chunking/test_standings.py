@@ -219,12 +219,12 @@ def test_the_cheapest_of_the_good_hands_on_the_least_that_is_not_gold(workspace:
         settings = {"grid": "g", "chunking": "fixed", "chunk_size": size, "chunk_overlap": 0}
         add_run(records, f"size {size}", "p", str(workspace.workspace.root), settings, "set")
     _, found = _found(workspace)
-    _, precision = _found(workspace, "span_precision@5")
+    _, costs = _found(workspace, "span_precision@5")
     assert _places(found) == {"size 128": "worse", "size 256": "same", "size 512": "best"}
-    pick = cheapest(found, precision)
+    pick = cheapest(found, costs)
     assert pick is not None
     assert pick.trial.run.name == "size 256"
-    head = chunking_headline(found, precision, "tokens")
+    head = chunking_headline(found, costs, "tokens")
     assert (head.state, head.statement) == (
         "bad",
         "128-token chunks recall less; 256 and 512 cannot be told apart",
