@@ -1,41 +1,97 @@
-"""Runs: what is loaded, and how to load more."""
+"""Runs: what is loaded, what of it can be read as it is, and how to load more."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.charts.runs import strips_height
+from dashboard.headlines.runs import runs_headline
+from dashboard.sections.runs.chosen_run import run_card, run_detail
 from dashboard.sections.runs.declarations import declaration_section
-from dashboard.sections.runs.runs import (
-    load_results,
-    loader,
-    run_detail,
-    run_table,
+from dashboard.sections.runs.loading import load_results, loader
+from dashboard.sections.runs.means import run_table
+from dashboard.sections.runs.run_list import (
+    LIST_HEIGHT,
+    all_digests,
+    matching_runs,
+    run_filters,
+    run_list,
+    strip_chart,
 )
+from dashboard.shell.blocks import open_page
 from dashboard.shell.session import View, current_selection, open_store
 from dashboard.shell.stale_links import tell_unreadable
 from dashboard.shell.user import may_write, only_reads
+from dashboard.wording.formatting import count
+
+BAND_HEIGHT = 68
 
 store = open_store()
 view = View.of(store, current_selection())
+runs = tuple(store.runs())
 
-st.title("What is loaded, and how do I load more?")
-load_results()
-if may_write():
-    with st.expander("Load runs from files", expanded=view is None, icon=":material/upload_file:"):
-        loader(store, view.project if view is not None else "default")
-else:
-    only_reads("Uploads")
 
-tell_unreadable(store)
-if view is None and not store.unreadable():
-    st.info(
-        "The workspace is empty. Upload a file above, or run `ragtriage demo` to see the bundled samples."
-        if may_write()
-        else "The workspace is empty; runs appear here when somebody loads them."
+@st.dialog("Load runs", width="large")
+def load_dialog() -> None:
+    """Ask for files, show how they are read, and load them."""
+    loader(store, view.project if view is not None else "default")
+
+
+def load_button() -> None:
+    """Draw the button that opens the dialog, or say that nothing can be loaded."""
+    if may_write():
+        if st.button("Load runs", icon=":material/upload_file:", key="open_loader"):
+            load_dialog()
+    else:
+        only_reads("Uploads")
+
+
+if view is None:
+    open_page(runs_headline((), {}, len(store.unreadable())))
+    load_results()
+    tell_unreadable(store)
+    if may_write():
+        loader(store, "default")
+    else:
+        only_reads("Uploads")
+        if not store.unreadable():
+            st.caption("Runs appear here when somebody loads them.")
+    st.stop()
+
+band, chart, table = st.container(), st.container(), st.container()
+with band:
+    waiting = st.skeleton(BAND_HEIGHT)
+with chart:
+    chart_waits = st.skeleton(strips_height(len({run.project for run in runs})))
+digests = all_digests(store, runs)
+baselines = set(store.ledger.baselines().values())
+with waiting.container():
+    dates = f"{runs[0].created_at:%Y-%m-%d} to {runs[-1].created_at:%Y-%m-%d}"
+    projects = count(len({run.project for run in runs}), "project")
+    open_page(
+        runs_headline(runs, digests, len(store.unreadable())),
+        [f"{projects}, {count(len(runs), 'run')}", f"data from {dates}"],
     )
-elif view is not None:
-    st.subheader(f"Runs of this project ({len(view.runs)})")
-    run_table(view)
-    declaration_section(view)
-    st.subheader("This run")
-    run_detail(view)
+with chart_waits.container():
+    strip_chart(view, runs, digests)
+load_results()
+tell_unreadable(store)
+with st.container(horizontal=True, vertical_alignment="center"):
+    run_filters(runs, digests, baselines)
+    st.space("stretch")
+    load_button()
+left, right = st.columns([0.66, 0.34], gap="medium")
+with left:
+    run_list(view, matching_runs(view, runs, digests, baselines), digests)
+with right, st.container(border=True, height=LIST_HEIGHT + 60):
+    run_card(view, digests.get(view.run.run_id))
+tabs = st.tabs(["This run", f"Means of {view.project}", "Imported scores"], key="runs_tab", on_change="rerun")
+if tabs[0].open:
+    with tabs[0]:
+        run_detail(view)
+if tabs[1].open:
+    with tabs[1]:
+        run_table(view)
+if tabs[2].open:
+    with tabs[2]:
+        declaration_section(view)

@@ -43,6 +43,14 @@ class RunIndex:
                 return json.loads(body)
         return None
 
+    def read_all(self, kind: str) -> dict[str, Any]:
+        """Return the entries of a kind by run id, without those that cannot be read."""
+        entries = {}
+        for run_id, body in self._execute("SELECT run_id, body FROM entries WHERE kind = ?", (kind,)):
+            with suppress(TypeError, ValueError):
+                entries[run_id] = json.loads(body)
+        return entries
+
     def write(self, run_id: str, kind: str, body: Any) -> None:
         """Store an entry, unless the index cannot be written."""
         self._execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", (run_id, kind, json.dumps(body)))

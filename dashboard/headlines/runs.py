@@ -1,0 +1,63 @@
+"""What the Runs page concludes: which runs can be read as they are, and which need a look first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from dashboard.headlines.headline import Headline
+from dashboard.wording.formatting import count
+from data.diagnosis.run_digest import RunDigest
+from data.store.workspace import Run
+
+__all__ = ["runs_headline"]
+
+
+def runs_headline(runs: Sequence[Run], digests: Mapping[str, RunDigest], n_unreadable: int = 0) -> Headline:
+    """Return the conclusion about the runs of a workspace.
+
+    Args:
+        runs: of every project.
+        digests: run id -> digest, of those that were read.
+        n_unreadable: runs whose files cannot be read.
+    """
+    if not runs and not n_unreadable:
+        return Headline("empty", "Load a first run", "Load a file here, or see the bundled samples with "
+                        "`ragtriage demo`.")  # fmt: skip
+    broken = [digest for digest in digests.values() if digest.errors]
+    doubted = [digest for digest in digests.values() if digest.warnings and not digest.errors]
+    readable = sum(digest.readable for digest in digests.values())
+    means = sum(bool(run.means) for run in runs)
+    unmeasured = sum(digest.pass_rate is None for digest in digests.values()) - means
+    detail = _sentences(
+        (n_unreadable, "cannot be opened: the files are damaged"),
+        (len(broken), "carry an error, such as values outside their range" if len(broken) > 1
+         else "carries an error, such as values outside their range"),
+        (len(doubted), "carry a warning" if len(doubted) > 1 else "carries a warning"),
+        (unmeasured, f"{_have(unmeasured)} no pass rate: nothing says whether an answer is good"),
+        (means, f"{_have(means)} summary scores only"),
+        (len(runs) - len(digests), "not read yet"),
+    )  # fmt: skip
+    if n_unreadable:
+        return Headline("bad", f"{count(n_unreadable, 'run')} cannot be opened", detail)
+    if broken:
+        plural = "have errors in their numbers" if len(broken) > 1 else "has errors in its numbers"
+        return Headline("bad", f"{count(len(broken), 'run')} {plural}", detail)
+    if means == len(runs):
+        return Headline("not measured", f"{count(means, 'run')} {_have(means)} summary scores only", detail)
+    if readable == len(runs):
+        return Headline("good", f"{count(len(runs), 'run')}, no warnings", "Each has a pass rate.")
+    need = len(runs) - readable
+    return Headline(
+        "cannot tell",
+        f"{readable:,} of {count(len(runs), 'run')} can be read as they are; "
+        f"{need:,} {'needs' if need == 1 else 'need'} a look",
+        detail,
+    )
+
+
+def _sentences(*parts: tuple[int, str]) -> str:
+    return " ".join(f"{n:,} {what}." for n, what in parts if n > 0)
+
+
+def _have(n: int) -> str:
+    return "has" if n == 1 else "have"

@@ -1,0 +1,196 @@
+"""Loading runs from files: upload, a preview of how they are read, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from dashboard.shell.components import facts, show_table
+from dashboard.shell.session import keep
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count
+from data.errors import DataError, InputError
+from data.importers.detect import FORMATS
+from data.importers.load import Step, import_source
+from data.importers.measurable import computable
+from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.json_rows import SeveralListsError
+from data.importers.parsing.options import Options
+from data.importers.preview import Preview, preview
+from data.scoring.run_store import RunStore
+
+__all__ = ["load_results", "loader"]
+
+_LOADED = "load_results"
+
+
+def loader(store: RunStore, project: str) -> None:
+    """Draw the upload of files or a path, a preview of how they are read, and the button to load them."""
+    uploads = st.file_uploader("Files", accept_multiple_files=True, key="uploads")
+    path = st.text_input("or a path on this machine", key="upload_path", placeholder="/data/results.jsonl")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        target = st.text_input("Project", value=project, key="upload_project", width=200)
+        name = st.text_input("Name of the run", key="upload_name", placeholder="from the file", width=220)
+        form = st.selectbox("Format", ["auto", *FORMATS], key="upload_format", width=200)
+    options = replace(_auxiliary_files(), name=name.strip() or None, format=form)
+    files = [_uploaded(upload) for upload in uploads]
+    if path.strip():
+        files.append(InputFile.from_path(Path(path.strip()).expanduser()))
+    if not files:
+        formats = "; ".join(f"{importer.title}: {importer.accepts}" for importer in FORMATS.values())
+        st.caption(f"Accepted: {markdown_text(formats)}. Gzip files are unpacked.")
+        return
+    previews = [_previewed(file, options) for file in files]
+    ready = [file_and_options for file_and_options in previews if file_and_options is not None]
+    if st.button(f"Load {count(len(ready), 'file')}", key="load", disabled=not ready):
+        _load(store, ready, target.strip() or "default")
+
+
+def _auxiliary_files() -> Options:
+    """Draw the uploads of relevance labels, questions and documents, and return them as options."""
+    with st.expander("Separate files of relevance labels, questions and documents: TREC, BEIR"):
+        titles = {
+            "qrels": "Relevance labels (qrels)",
+            "queries": "Questions (queries.jsonl, or id and text)",
+            "corpus": "Documents (corpus.jsonl)",
+        }
+        uploads = {name: st.file_uploader(title, key=f"upload_{name}") for name, title in titles.items()}
+        all_topics = st.checkbox(
+            "Count judged questions without results as empty lists",
+            key="upload_all_topics",
+            help="As trec_eval -c does. Otherwise they are left out of the means.",
+        )
+    files = {name: None if upload is None else _uploaded(upload) for name, upload in uploads.items()}
+    return Options(
+        qrels=files["qrels"], queries=files["queries"], corpus=files["corpus"], all_topics=all_topics
+    )
+
+
+def _uploaded(upload: Any) -> InputFile:
+    return InputFile.from_bytes(upload.name, upload.getvalue())
+
+
+def _previewed(file: InputFile, options: Options) -> tuple[InputFile, Options] | None:
+    """Show how a file would be read; return it with its options, or None where it cannot be read."""
+    st.markdown(f"**{markdown_text(file.name)}**")
+    try:
+        file_preview, options = _first_preview(file, options)
+        options = replace(options, mapping=_mapping(file, file_preview))
+        if options.mapping:
+            file_preview = preview(file, options)
+    except DataError as error:
+        _show_errors(error)
+        return None
+    _show_preview(file_preview)
+    return None if file_preview.total_errors else (file, options)
+
+
+def _first_preview(file: InputFile, options: Options) -> tuple[Preview, Options]:
+    """Return how a file is read; where it holds several lists of rows, ask which one is meant."""
+    try:
+        return preview(file, options), options
+    except SeveralListsError as several:
+        lists = several.lists
+        chosen = st.selectbox(
+            "List of rows to read",
+            list(lists),
+            index=None,
+            format_func=lambda name: f"{name} ({count(lists[name], 'row')})",
+            key=f"rows_{file.name}",
+        )
+        if chosen is None:
+            raise
+    options = replace(options, rows=chosen)
+    return preview(file, options), options
+
+
+def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
+    """Draw an editable table of how columns are read; return only what was changed."""
+    if not file_preview.mapping:
+        return {}
+    rows = [
+        {"Column": mapped.column, "Read as": mapped.field, "Example": mapped.example}
+        for mapped in file_preview.mapping
+    ]
+    st.caption("How the columns are read; change “Read as” to correct it. Empty keeps a column as extra.")
+    edited = st.data_editor(
+        rows, hide_index=True, disabled=["Column", "Example"], key=f"mapping_{file.name}", height="content"
+    )
+    return {
+        row["Column"]: (row["Read as"] or "").strip()
+        for row, mapped in zip(edited, file_preview.mapping, strict=True)
+        if (row["Read as"] or "").strip() != mapped.field
+    }
+
+
+def _show_preview(file_preview: Preview) -> None:
+    more = "" if file_preview.complete else " (only the first records were read)"
+    runs = ", ".join(f"{markdown_text(run.name)} ({run.count:,})" for run in file_preview.runs[:12])
+    facts(
+        [
+            f"format {FORMATS[file_preview.format].title}",
+            f"{count(len(file_preview.runs), 'run')}: {runs}{more}",
+        ]
+    )
+    for note in dict.fromkeys(note for run in file_preview.runs for note in run.notes):
+        st.caption(f"· {markdown_text(note)}")
+    if file_preview.total_errors:
+        st.error(
+            "\n".join(f"- {markdown_text(str(error))}" for error in file_preview.errors),
+            title=f"{count(file_preview.total_errors, 'problem')}; nothing in this file can be loaded",
+        )
+        return
+    names, missing = computable(file_preview.records)
+    metrics = sorted({name.partition("@")[0] for name in names})
+    st.markdown(f"**Will be measured:** {markdown_text(', '.join(metrics)) or 'nothing'}")
+    with st.expander(f"Cannot be computed ({len(missing)}), and why"):
+        show_table(
+            [{"Metric": metric, "Why": reason} for metric, reason in missing.items()],
+            "Metrics that cannot be computed",
+        )
+
+
+def _show_errors(error: DataError) -> None:
+    lines = [str(line) for line in error.errors] if isinstance(error, InputError) else [str(error)]
+    total = error.total if isinstance(error, InputError) else 1
+    st.error(
+        "\n".join(f"- {markdown_text(line)}" for line in lines),
+        title=f"Cannot be read ({count(total, 'problem')})",
+    )
+
+
+def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: str) -> None:
+    bar = st.progress(0.0, "Reading …")
+
+    def watch(step: Step) -> None:
+        share = step.done / step.total if step.total else 0.0
+        bar.progress(min(share, 1.0), f"{step.doing} {markdown_text(step.run)}: {step.done:,}")
+
+    results: list[DataError | str] = []
+    for file, options in ready:
+        try:
+            imports = import_source(store, file, options, project, watch)
+        except DataError as error:
+            results.append(error)
+            continue
+        n_new = sum(imported.status == "imported" for imported in imports)
+        n_existing = len(imports) - n_new
+        results.append(f"{file.name}: {count(n_new, 'run')} loaded, {n_existing} already there.")
+        last = imports[-1].run
+        keep(project=last.project, run=last.run_id, baseline="", case="")
+    bar.empty()
+    st.session_state[_LOADED] = results
+    st.rerun()  # the list below was drawn before these runs were there
+
+
+def load_results() -> None:
+    """Show what came of the last load, once: a message for each file, and the errors of those that failed."""
+    for result in st.session_state.pop(_LOADED, []):
+        if isinstance(result, str):
+            st.success(markdown_text(result))
+        else:
+            _show_errors(result)
