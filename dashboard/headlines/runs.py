@@ -5,19 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dashboard.headlines.headline import Headline
+from dashboard.wording.escaping import shorten
 from dashboard.wording.formatting import count
 from data.diagnosis.run_digest import RunDigest
 from data.store.workspace import Run
 
 __all__ = ["runs_headline"]
 
+LONGEST_NAME = 36
 
-def runs_headline(runs: Sequence[Run], digests: Mapping[str, RunDigest], n_unreadable: int = 0) -> Headline:
+
+def runs_headline(
+    runs: Sequence[Run], digests: Mapping[str, RunDigest], names: Mapping[str, str], n_unreadable: int = 0
+) -> Headline:
     """Return the conclusion about the runs of a workspace.
 
     Args:
         runs: of every project.
         digests: run id -> digest, of those that were read.
+        names: run id -> name.
         n_unreadable: runs whose files cannot be read.
     """
     if not runs and not n_unreadable:
@@ -30,9 +36,8 @@ def runs_headline(runs: Sequence[Run], digests: Mapping[str, RunDigest], n_unrea
     unmeasured = sum(digest.pass_rate is None for digest in digests.values()) - means
     detail = _sentences(
         (n_unreadable, "cannot be opened: the files are damaged"),
-        (len(broken), "carry an error, such as values outside their range" if len(broken) > 1
-         else "carries an error, such as values outside their range"),
-        (len(doubted), "carry a warning" if len(doubted) > 1 else "carries a warning"),
+        (len(broken), f"{'carries' if len(broken) == 1 else 'carry'} an error, such as values out of range"),
+        (len(doubted), f"{'carries' if len(doubted) == 1 else 'carry'} a warning"),
         (unmeasured, f"{_have(unmeasured)} no pass rate: nothing says whether an answer is good"),
         (means, f"{_have(means)} summary scores only"),
         (len(runs) - len(digests), "not read yet"),
@@ -40,8 +45,10 @@ def runs_headline(runs: Sequence[Run], digests: Mapping[str, RunDigest], n_unrea
     if n_unreadable:
         return Headline("bad", f"{count(n_unreadable, 'run')} cannot be opened", detail)
     if broken:
-        plural = "have errors in their numbers" if len(broken) > 1 else "has errors in its numbers"
-        return Headline("bad", f"{count(len(broken), 'run')} {plural}", detail)
+        name = shorten(names[broken[0].run_id], LONGEST_NAME)
+        single = f"{name}: its numbers have errors"
+        several = f"{count(len(broken), 'run')} have errors in their numbers"
+        return Headline("bad", several if broken[1:] else single, detail)
     if means == len(runs):
         return Headline("not measured", f"{count(means, 'run')} {_have(means)} summary scores only", detail)
     if readable == len(runs):

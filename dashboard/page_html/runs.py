@@ -12,7 +12,7 @@ from data.diagnosis.run_digest import MEASURES, RunDigest
 __all__ = ["LETTERS", "measured_image", "pass_strip_image"]
 
 LETTERS = dict(zip(MEASURES, "CFRAP", strict=True))  # context, faithfulness, relevancy, answer, people
-START, LENGTH = 6.0, 108.0  # pixels of the line that stands for 0 to 1
+START, LENGTH = 6.0, 92.0  # pixels of the line that stands for 0 to 1
 MANY_QUESTIONS = 30
 _PACKAGE = "dashboard.page_html"
 

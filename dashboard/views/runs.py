@@ -47,7 +47,7 @@ def load_button() -> None:
 
 
 if view is None:
-    open_page(runs_headline((), {}, len(store.unreadable())))
+    open_page(runs_headline((), {}, {}, len(store.unreadable())))
     load_results()
     tell_unreadable(store)
     if may_write():
@@ -66,11 +66,14 @@ with chart:
 digests = all_digests(store, runs)
 baselines = set(store.ledger.baselines().values())
 with waiting.container():
-    dates = f"{runs[0].created_at:%Y-%m-%d} to {runs[-1].created_at:%Y-%m-%d}"
     projects = count(len({run.project for run in runs}), "project")
     open_page(
-        runs_headline(runs, digests, len(store.unreadable())),
-        [f"{projects}, {count(len(runs), 'run')}", f"data from {dates}"],
+        runs_headline(runs, digests, store.names(), len(store.unreadable())),
+        [
+            f"{projects}, {count(len(runs), 'run')}",
+            f"from {runs[0].created_at:%Y-%m-%d}",
+            f"to {runs[-1].created_at:%Y-%m-%d}",
+        ],
     )
 with chart_waits.container():
     strip_chart(view, runs, digests)

@@ -122,7 +122,7 @@ def test_an_uploaded_file_stands_beside_the_others_and_nothing_in_it_runs(site: 
     facts = {"ragtriage_run": {"name": HOSTILE}}
     file.write_text("\n".join(json.dumps(line) for line in [facts, *others]), encoding="utf-8")
     site.open("runs?project=iris")
-    site.page.get_by_text("Load runs from files").click()
+    site.page.get_by_role("button", name="Load runs").click()
     site.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(str(file))
     expect(site.page.get_by_text("Will be measured")).to_be_visible(timeout=20_000)
     project = site.page.get_by_label("Project", exact=True).last
@@ -147,16 +147,16 @@ def test_a_bad_upload_says_what_is_wrong_and_loads_nothing(site: Site, tmp_path:
     file.write_text('{"question": "fine?"}\n{"question": ["a list"]}\n', encoding="utf-8")
     before = len(site.store.runs())
     site.open("runs?project=iris")
-    site.page.get_by_text("Load runs from files").click()
+    site.page.get_by_role("button", name="Load runs").click()
     site.page.locator("[data-testid=stFileUploader] input[type=file]").first.set_input_files(str(file))
     site.page.wait_for_timeout(1500)
     site.settle()
-    assert "bad.jsonl" in site.text()
+    assert "bad.jsonl" in site.page.get_by_role("dialog").inner_text()
     button = site.page.get_by_role("button", name=re.compile("Load [01] file"))
     if button.is_enabled():
         button.click()
         site.settle()
-    assert "accepted: text" in site.text()
+    assert "accepted: text" in site.page.inner_text("body")
     assert len(site.store.runs()) == before
 
 

@@ -128,11 +128,16 @@ def test_runs_shows_what_was_just_loaded(
     path = tmp_path / "fresh.jsonl"
     path.write_text(json.dumps({"question": "New?", "answer": "Yes."}), encoding="utf-8")
     app = _open(root, "runs", monkeypatch)
-    app.text_input(key="upload_path").set_value(str(path)).run()
-    app.button(key="load").click().run()
+    app.button(key="open_loader").click().run()
+    app.text_input(key="upload_path").set_value(str(path))
+    app.button(
+        key="open_loader"
+    ).click().run()  # a run of AppTest closes the dialog, one of a browser does not
+    app.button(key="load").click()
+    app.button(key="open_loader").click().run()
     assert not app.exception
     assert "1 run loaded" in app.success[0].value
-    table = next(part.value for part in app.dataframe if "Created" in part.value.columns)
+    table = next(part.value for part in app.dataframe if "Findings" in part.value.columns)
     assert list(table["Run"]) == ["fresh", "second", "first"]
     fresh = next(run for run in workspace.runs() if run.name == "fresh")
     assert app.session_state["selection"].run == fresh.run_id

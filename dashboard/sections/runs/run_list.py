@@ -21,6 +21,7 @@ from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, number
 from data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
 from data.scoring.run_store import RunStore
+from data.store.run_config import flat_settings, setting_text
 from data.store.workspace import Run
 
 __all__ = ["LIST_HEIGHT", "all_digests", "matching_runs", "run_filters", "run_list", "strip_chart"]
@@ -124,19 +125,18 @@ def matching_runs(
         UNRATED: {run.run_id for run in runs if _is_unrated(digests.get(run.run_id))},
         BASELINES: baselines,
     }[shown]
-    words = str(st.session_state.get("runs_search") or "").casefold().split()
+    wanted = str(st.session_state.get("runs_search") or "").casefold().strip()
     names, tags = view.store.names(), view.store.ledger.tags()
     found = []
     for run in reversed(runs):
-        text = " ".join(
-            (
-                run.project, names[run.run_id], run.run_id, run.dataset, *tags.get(run.run_id, ()),
-                str(run.origin.get("file", "")), str(run.config),
-            )
-        ).casefold()  # fmt: skip
-        if run.run_id in ids and all(word in text for word in words):
+        settings = map(setting_text, flat_settings(run.config).values())
+        file = str(run.origin.get("file", ""))
+        texts = (run.project, names[run.run_id], run.dataset, file, *tags.get(run.run_id, ()), *settings)
+        is_match = run.run_id.startswith(wanted) or any(wanted in text.casefold() for text in texts)
+        if run.run_id in ids and is_match:
             found.append(run)
-    return sorted(found, key=lambda run: run.project != view.project)
+    order = {run.run_id: bool((digest := digests.get(run.run_id)) and digest.errors) for run in found}
+    return sorted(found, key=lambda run: (run.project != view.project, not order[run.run_id]))
 
 
 def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) -> None:
@@ -161,12 +161,13 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
         on_select=lambda: _choose_cell(listed),
         selection_mode=["multi-row", "single-cell"],
         column_config={
-            "Pass rate": st.column_config.ImageColumn(width=134),
+            "Pass rate": st.column_config.ImageColumn(width=124),
             "Measured": st.column_config.ImageColumn(
-                width=112, help="Context, Faithfulness, Relevancy, Answer (correctness), People's labels"
+                width=104, help="Context, Faithfulness, Relevancy, Answer (correctness), People's labels"
             ),
-            "Rate": st.column_config.TextColumn(width=56),
-            "Run": st.column_config.TextColumn(width=190),
+            "Rate": st.column_config.TextColumn(width=50),
+            "Run": st.column_config.TextColumn(width=170),
+            "Cases": st.column_config.TextColumn(width=56),
         },
         alt="Runs with cases, pass rate, what is measured, findings and date",
     )

@@ -1,0 +1,108 @@
+"""The conclusion of the Runs page in every state, and the digests that it is made from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from page_text import headline, page_text
+from places import APP
+from streamlit.testing.v1 import AppTest
+
+from dashboard.headlines.runs import runs_headline
+from data.api import add_run
+from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
+from data.scoring.run_store import RunStore
+from data.store.workspace import Run
+
+
+def _runs(store: RunStore, n: int = 3) -> list[Run]:
+    for at in range(n):
+        level = 0.9 - at / 2
+        records = [
+            {"question_id": f"q{i}", "question": f"{i}?", "answer": "a", "scores": {"faithfulness": level}}
+            for i in range(12)
+        ]
+        add_run(records, f"run {at}", "p", str(store.workspace.root))
+    return store.runs()
+
+
+def _digest(run: Run, **changes: object) -> RunDigest:
+    return replace(RunDigest(run.run_id, 0.5, 0.4, 0.6, 12, ("faithfulness",), (), (), 0), **changes)  # type: ignore[arg-type]
+
+
+def test_every_state(workspace: RunStore) -> None:
+    runs = _runs(workspace)
+    names = workspace.names()
+    clean = {run.run_id: _digest(run) for run in runs}
+    first, second, third = (run.run_id for run in runs)
+
+    def of(digests: dict[str, RunDigest], n_unreadable: int = 0) -> tuple[str, str]:
+        made = runs_headline(runs, digests, names, n_unreadable)
+        return made.state, made.statement
+
+    assert of(clean) == ("good", "3 runs, no warnings")
+    warned = clean | {first: _digest(runs[0], warnings=("x",))}
+    assert of(warned) == ("cannot tell", "2 of 3 runs can be read as they are; 1 needs a look")
+    unrated = {second: _digest(runs[1], pass_rate=None), third: _digest(runs[2], pass_rate=None)}
+    assert of(clean | unrated) == ("cannot tell", "1 of 3 runs can be read as they are; 2 need a look")
+    assert of(clean | {first: _digest(runs[0], errors=("x",))}) == ("bad", "run 0: its numbers have errors")
+    both = {
+        run_id: _digest(run, errors=("x",)) for run_id, run in zip((first, second), runs[:2], strict=True)
+    }
+    assert of(clean | both) == ("bad", "2 runs have errors in their numbers")
+    assert of(clean, 1) == ("bad", "1 run cannot be opened")
+    assert runs_headline((), {}, {}).state == "empty"
+    means = [replace(run, means={"faithfulness": 0.5}) for run in runs]
+    none = {run.run_id: _digest(run, pass_rate=None) for run in runs}
+    only = runs_headline(means, none, names)
+    assert (only.state, only.statement) == ("not measured", "3 runs have summary scores only")
+    assert "not read yet" in runs_headline(runs, {first: clean[first]}, names).detail
+
+
+def test_a_digest_is_stored_and_holds_until_a_label_changes(workspace: RunStore) -> None:
+    first, *_ = runs = _runs(workspace)
+    assert stored_digests(workspace, runs) == {}
+    made = read_digests(workspace, runs)
+    assert stored_digests(workspace, runs) == made
+    diagnosis = diagnose(workspace.scored(first), DiagnosisSettings(), [])
+    assert made[first.run_id].pass_rate == diagnosis.pass_rate.mean == 1.0
+    assert made[first.run_id].measured == ("faithfulness",)
+    workspace.ledger.add_label((first.run_id, "q1", 0), "Ann", "fail")
+    assert first.run_id not in stored_digests(workspace, runs)
+    after = read_digests(workspace, [first])[first.run_id]
+    assert after.pass_rate == pytest.approx(11 / 12)
+    assert after.measured == ("faithfulness", "people")
+
+
+def _open(root: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(root))
+    app = AppTest.from_file(str(APP), default_timeout=60).run()
+    return app.switch_page("views/runs.py").run()
+
+
+def test_the_page_lists_filters_and_finds(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = _runs(workspace)
+    workspace.ledger.set_baseline("p", runs[0].run_id, "Ann")
+    app = _open(workspace.workspace.root, monkeypatch)
+    assert not app.exception
+    assert headline(app).startswith("3 runs") or "of 3 runs" in headline(app)
+    table = app.dataframe[0].value
+    assert table["Run"].tolist() == ["run 2", "run 1", "★ run 0"]
+    assert table["Rate"].tolist() == ["0.00", "0.00", "1.00"]
+    app.text_input(key="runs_search").set_value("run 1").run()
+    assert app.dataframe[0].value["Run"].tolist() == ["run 1"]
+    app.text_input(key="runs_search").set_value("no such run").run()
+    assert "No run matches" in page_text(app)
+    app.text_input(key="runs_search").set_value("").run()
+    assert len(app.dataframe[0].value) == 3
+
+
+def test_the_whole_demo_is_listed(own_demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = _open(own_demo.workspace.root, monkeypatch)
+    assert not app.exception
+    assert len(app.dataframe[0].value) == len(own_demo.runs())
+    unmeasured = [run for run in own_demo.runs() if run.means]
+    assert f"{len(unmeasured)} have summary scores only" in page_text(app)
