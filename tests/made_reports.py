@@ -168,7 +168,7 @@ def full_report(made: Sequence[RenderedSection] | None = None, **more: Any) -> R
             "trend", "Faithfulness over versions", "", versions(), alt="Faithfulness of each version"
         ),
         RenderedSection("retrieval", "Retrieval over k", "", curves(), alt="Recall and precision over k"),
-        RenderedSection("alignment", "Use by rank", "", ranks(), alt="Use of documents by rank"),
+        RenderedSection("alignment", "Use of documents by rank", "", ranks(), alt="Use of documents by rank"),
         RenderedSection("chunking", "Chunking grid", "", heat(), alt="Recall over size and overlap"),
         RenderedSection("slices", "Where does it do worst?", "A long table.", rows=long_rows(60)),
         RenderedSection("wide", "A wide table", rows=wide_rows()),

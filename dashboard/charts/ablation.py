@@ -54,13 +54,13 @@ def effect_forest(effects: Sequence[Effect], title: str) -> go.Figure:
                     [gap.n_pairs, len(effect.pairs), interval_text(gap.low, gap.high, 3)]
                     for (_, effect), gap in zip(rows, gaps, strict=True)
                 ],
-                hovertemplate="%{y}: %{x:+.3f}, by itself %{customdata[2]}, %{customdata[0]:,} questions, "
+                hovertemplate="%{y}: %{x:+.3f}, unadjusted %{customdata[2]}, %{customdata[0]:,} questions, "
                 "%{customdata[1]} pairs of runs<extra></extra>",
             )
     figure.add_vline(x=0, line_dash="dash", line_color=GREY)
     figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], automargin=True, ticksuffix="  ")
     figure.update_xaxes(
-        title=f"change of {chart_text(title)}, interval that the verdict rests on", automargin=True
+        title=f"change of {chart_text(title)}, interval that the verdict uses", automargin=True
     )
     return with_layout(figure, FRAME + 30 * max(len(labels), 2), legend=LEGEND)
 

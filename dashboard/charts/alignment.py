@@ -293,7 +293,7 @@ def place_points(groups: Sequence[Group], title: str) -> go.Figure:
         _add_places(figure, without_gold, mode="markers", **_NOT_RANKED)
     labels = [group.label for group in groups]
     figure.update_xaxes(
-        title="place of the first gold document in its context",
+        title="rank of the first relevant document in the context",
         type="category",
         categoryorder="array",
         categoryarray=labels,

@@ -178,7 +178,7 @@ def difference_forest(differences: Sequence[MetricDifference], higher: Mapping[s
                     n=tuple(row.difference.n_pairs for row in shown),
                     details=tuple(
                         f"{names[at]}: {signed(row.difference.difference, 3)}, "
-                        f"by itself {interval_text(row.difference.low, row.difference.high, 3)}"
+                        f"unadjusted {interval_text(row.difference.low, row.difference.high, 3)}"
                         for at, row in zip(rows, shown, strict=True)
                     ),
                     symbol=symbol,
@@ -188,7 +188,7 @@ def difference_forest(differences: Sequence[MetricDifference], higher: Mapping[s
     return Chart(
         "points",
         tuple(series),
-        Axis("difference to the baseline, interval that the verdict rests on"),
+        Axis("difference to the baseline, interval that the verdict uses"),
         Axis(names=tuple(names[::-1])),
         FRAME + 26 * max(len(names), 3),
         horizontal=True,

@@ -125,8 +125,8 @@ def agreement(
 ) -> None:
     """Compare metrics and judges with human labels.
 
-    Pearson, Spearman, accuracy, Cohen's kappa and Krippendorff's alpha, for each judge, beside what one
-    annotator reaches; and the means that labels drawn at random correct.
+    Pearson, Spearman, accuracy, Cohen's kappa and Krippendorff's alpha for each judge, next to what one
+    annotator reaches, and means corrected with randomly drawn labels.
     """
     if (
         (pairs is None) == (run_name is None)

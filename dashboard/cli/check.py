@@ -17,7 +17,7 @@ __all__ = ["check"]
 @JSON
 @click.pass_obj
 def check(workspace: str | None, run_name: str, as_json: bool) -> None:
-    """Check the numbers of a run against each other."""
+    """Run the sanity checks on the numbers of a run."""
     store = open_store(workspace)
     findings = check_run(store.scored(store.find(run_name)))
     if as_json:

@@ -18,8 +18,8 @@ __all__ = ["compare"]
 FOOTER = (
     "Differences are paired on question, over the n pairs that both runs scored. The primary metric (*) "
     "is tested alone; the others together, by step-down max-T over sign flips that they share. The interval "
-    "is the one the verdict rests on: it leaves 0 out where p is below 0.05. The interval of a metric by "
-    "itself is in --json: low and high."
+    "is the one the verdict uses: it excludes 0 where p is below 0.05. The unadjusted interval of a metric "
+    "is in --json: low and high."
 )
 
 
@@ -31,13 +31,13 @@ FOOTER = (
     type=click.Choice(["headline", "retrieval", "generation", "answer", "system", "all"]),
     default="all",
     show_default=True,
-    help="Metrics that are compared, and over which p values are corrected.",
+    help="Metrics to compare; p values are corrected over them.",
 )
 @click.option(
     "--primary",
     metavar="METRIC",
     default="",
-    help="Metric to test alone; else that of metrics.toml, or the pass rate.",
+    help="Primary metric, tested alone; by default that of metrics.toml, else the pass rate.",
 )
 @JSON
 @click.pass_obj

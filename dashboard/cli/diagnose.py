@@ -39,13 +39,29 @@ __all__ = ["diagnose"]
 
 @click.command()
 @RUN
-@click.option("--context-metric", help="Metric that rates the retrieved context.")
-@click.option("--signal", hidden=True, help="The former name of --context-metric.")
+@click.option("--context-metric", help="Metric that decides whether the context suffices.")
+@click.option("--signal", hidden=True, help="Old name of --context-metric.")
 @click.option(
-    "--context", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Its threshold for a case."
+    "--context",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="Case threshold of this metric.",
 )
-@click.option("--faithfulness", type=click.FloatRange(0, 1), default=0.8, show_default=True)
-@click.option("--answer-relevancy", type=click.FloatRange(0, 1), default=0.5, show_default=True)
+@click.option(
+    "--faithfulness",
+    type=click.FloatRange(0, 1),
+    default=0.8,
+    show_default=True,
+    help="Case threshold of faithfulness.",
+)
+@click.option(
+    "--answer-relevancy",
+    type=click.FloatRange(0, 1),
+    default=0.5,
+    show_default=True,
+    help="Case threshold of answer relevancy.",
+)
 @click.option(
     "--symptom-edge",
     "symptom_edges",

@@ -73,8 +73,8 @@ def generate(
 ) -> None:
     """Let Claude answer a run's questions again, to separate retrieval from generation errors.
 
-    The answers become a run of their own: with the gold documents as context, for example, what still
-    fails is not the retriever's doing.
+    The answers become a run of their own. With the gold documents as context, what still fails is a
+    generation error.
     """
     store = open_store(workspace)
     original = _original_run(store, run_name)

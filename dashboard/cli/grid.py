@@ -40,7 +40,7 @@ MARKS = {
 
 
 class _StrategyList(click.ParamType[Any]):
-    """Content-aware chunking strategies separated by commas."""
+    """Structure-aware chunking strategies separated by commas."""
 
     name = "text"
     accepted = ("paragraph", "heading", "recursive")
@@ -67,7 +67,13 @@ class _StrategyList(click.ParamType[Any]):
 @click.option(
     "--overlaps", default="0,32,64", type=WholeNumbers(0, "0,32,64"), help="Overlaps.", show_default=True
 )
-@click.option("--unit", type=click.Choice(["tokens", "characters"]), default="tokens", show_default=True)
+@click.option(
+    "--unit",
+    type=click.Choice(["tokens", "characters"]),
+    default="tokens",
+    show_default=True,
+    help="Unit of sizes and overlaps.",
+)
 @click.option(
     "--strategies",
     default="",
@@ -191,7 +197,7 @@ def _as_text(store: RunStore, grid: Grid) -> str:
     footer = (
         f"{rankings[HEADLINE].n_questions:,} questions. {none_best}"
         "= best: paired tests of all configurations together (step-down max-T over shared sign flips) cannot "
-        "tell it from the best one. The interval to the best is the one this rests on, that of the mean "
-        "stands by itself. Recall is the share of gold characters covered."
+        "tell it from the best one. The interval of the difference to the best is the one these tests give; "
+        "that of the mean is for the configuration alone. Recall is the share of gold characters covered."
     )
     return f"{table(header, rows)}\n{footer}"

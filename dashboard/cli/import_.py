@@ -55,7 +55,7 @@ NAMED_RUNS = 4  # a note on more runs tells their number
 @click.option("--rows", default="", metavar="NAME", help="List of rows to read, where JSON holds several.")
 @click.option("--qrels", metavar="FILE", help="Relevance labels to join by question id.")
 @click.option("--queries", metavar="FILE", help="Texts of the questions of a TREC or BEIR run.")
-@click.option("--corpus", metavar="FILE", help="Texts of its documents.")
+@click.option("--corpus", metavar="FILE", help="Texts of the documents of a TREC or BEIR run.")
 @click.option(
     "--metric",
     "metrics",
@@ -96,7 +96,7 @@ def import_(
 ) -> None:
     """Load evaluation runs from files, each file whole or not at all.
 
-    A file that cannot be read does not keep the others from being loaded; the exit code is then 2.
+    If a file cannot be read, the others are still loaded, and the exit code is 2.
     """
     if no_limits:
         os.environ[NO_LIMITS] = "1"
@@ -307,9 +307,7 @@ def _preview_text(answer: Mapping[str, Any]) -> str:
     if means:
         metrics = ", ".join(dict.fromkeys(name for names in means.values() for name in names))
         versions = count(len(means), "version")
-        summary = (
-            f"will be there: the means of {metrics} of {versions}; no sample, so no interval and no diagnosis"
-        )
+        summary = f"summary scores only: {metrics} of {versions}; no samples, so no interval and no diagnosis"
     else:
         names = sorted({name.replace("@", "@k ").split(" ")[0] for name in answer["computable"]})
         summary = f"will be measured: {', '.join(names) or 'nothing'}"

@@ -57,7 +57,7 @@ SHOWN = (
 @click.option(
     "--calibrate",
     metavar="SET",
-    help=f"Judge what humans labelled and compare: a labelled run, or {' or '.join(LABELLED_SETS)}.",
+    help=f"Judge what humans labelled and compare: a labelled run, {' or '.join(LABELLED_SETS)}.",
 )
 @click.option("--model", help="Model that judges; RAGTRIAGE_JUDGE_MODEL, else the price table's default.")
 @click.option("--limit", type=click.IntRange(1), help="Judge only this many samples, in order.")
@@ -80,14 +80,20 @@ SHOWN = (
     show_default=True,
     help="Time limit of a request, in seconds.",
 )
-@click.option("--effort", type=click.Choice(["low", "medium", "high"]), default="low", show_default=True)
+@click.option(
+    "--effort",
+    type=click.Choice(["low", "medium", "high"]),
+    default="low",
+    show_default=True,
+    help="Reasoning effort of the model.",
+)
 @click.option("--batch", is_flag=True, help="Use message batches: half the price, hours of time.")
 @click.option(
     "--again",
     type=ChosenWords(AGAIN),
     default=(),
     metavar="STATUS,...",
-    help=f"Ask again what earlier jobs ended with as {', '.join(AGAIN)}.",
+    help=f"Ask again about samples that earlier jobs left as {', '.join(AGAIN)}.",
 )
 @click.option(
     "--stop-after",
@@ -109,9 +115,11 @@ SHOWN = (
     type=click.Choice(REFERENCE_WAYS),
     default="apart",
     show_default=True,
-    help="Compare with the reference answer in a request of its own, or along with the rest: cheaper.",
+    help="Show the reference answer in a request of its own (apart), or with the rest (along): cheaper.",
 )
-@click.option("--prompts", metavar="FOLDER", help="Prompts of your own; the workspace's prompts/ otherwise.")
+@click.option(
+    "--prompts", metavar="FOLDER", help="Folder of your own prompts; by default the workspace's prompts/."
+)
 @click.option("--base-url", metavar="URL", help="Address of the service; ANTHROPIC_BASE_URL does the same.")
 @click.option(
     "--count", "count_tokens", is_flag=True, help="Let the service count tokens for the plan; free."
@@ -308,7 +316,7 @@ def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) ->
         if name in SHOWN or name.startswith("evaluator_")
     ]
     if rows:
-        header = ["metric", "mean", "95 % interval", "questions", "if the failed were worst / best"]
+        header = ["metric", "mean", "95 % interval", "questions", "bounds if the failed were worst / best"]
         lines.append(table(header, rows))
     return "\n".join(lines)
 

@@ -27,7 +27,7 @@ INTERRUPTED, PIPE_CLOSED = 130, 141  # 128 and the number of the signal
 COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, what its help begins with
     "agreement": ("agreement", "Compare metrics and judges with human labels."),
     "baseline": ("baseline", "Make RUN the baseline of its project; without RUN, show it and its history."),
-    "check": ("check", "Check the numbers of a run against each other."),
+    "check": ("check", "Run the sanity checks on the numbers of a run."),
     "compare": ("compare", "Compare runs with a baseline, paired on question."),
     "delete": ("delete", "Delete runs; their human labels are kept."),
     "demo": ("demo", "Load the bundled samples and open the dashboard on them."),

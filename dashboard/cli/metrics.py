@@ -22,14 +22,20 @@ TOO_FEW = (
 
 @click.command()
 @RUN
-@click.option("--k", "ks", default="1,3,5,10", type=WholeNumbers(1, "1,3,5,10"), help="Cut-offs k.")
+@click.option(
+    "--k",
+    "ks",
+    default="1,3,5,10",
+    type=WholeNumbers(1, "1,3,5,10"),
+    help="Cut-offs k of the retrieval metrics.",
+)
 @click.option("--per-sample", is_flag=True, help="Also one value per question and metric.")
 @click.option(
     "--convention",
     type=click.Choice(CONVENTIONS),
     default="default",
     show_default=True,
-    help="What the undefined counts: nothing; as RAGChecker's code has it; or 0 for refusals, as in Ragas.",
+    help="How undefined values count: left out; as in RAGChecker's code; or 0 for refusals, as in Ragas.",
 )
 @click.option(
     "--bands",

@@ -35,10 +35,10 @@ __all__ = ["report"]
     type=click.Choice(["engineer", "lead", "stakeholder"]),
     default="stakeholder",
     show_default=True,
-    help="Who will read it; decides which sections it has.",
+    help="Who reads it; decides which sections it has.",
 )
 @click.option(
-    "--story", "story_id", type=int, help="Number of a story of the Present page, instead of a new one."
+    "--story", "story_id", type=int, help="Number of a story on the Present page, instead of a new one."
 )
 @click.option("--title", default="", help="Title of the report; by default the run's name.")
 @JSON

@@ -31,7 +31,7 @@ FIRST_PORT, LAST_PORT = 8501, 8599
 STARTING_SECONDS = 60
 EXPOSED = (
     "Everyone who reaches this machine on that port sees every case{}: there is no login and no encryption. "
-    "Put a server that asks for both in front of it where that is not what you want."
+    "Put a reverse proxy with both in front of it to change that."
 )
 
 

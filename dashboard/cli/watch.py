@@ -56,7 +56,7 @@ def watch(
 ) -> None:
     """Import, score and gate result files as they appear in FOLDER; one line per run.
 
-    Ctrl+C ends it. Under --once the exit code is 1 where a run failed, else 2 where a file was refused.
+    Ctrl+C ends it. With --once the exit code is 1 if a run failed, else 2 if a file was refused.
     """
     command = command_words(on_fail) if on_fail is not None else []
     store = open_store(workspace, create=True)

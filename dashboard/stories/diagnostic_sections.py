@@ -67,33 +67,34 @@ def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSec
 
 def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Return whether answers use what was ranked first."""
-    heading = "Does the answer draw on what was ranked first?"
+    heading = "Do answers use what ranks first?"
     use = context_use_of(view.scored)
     sources = [] if use is None else sources_of_use(use)
     if use is None or not sources:
-        return RenderedSection("alignment", heading, "Which documents answers draw on was not measured.")
+        return RenderedSection("alignment", heading, "Which documents the answers use was not recorded.")
     source = sources[0]
     rate = rate_of(view.scored, use, source).value
     return RenderedSection(
         "alignment",
         heading,
-        f"{percent(rate.mean)} of answers pass over the first document "
+        f"{percent(rate.mean)} of answers ignore the top document "
         f"(95 % interval {percent(rate.low)} to {percent(rate.high)}, {count(rate.n_scored, 'question')}).",
         chart=rank_bars(by_rank(view.scored, use, source)),
-        facts=[f"use of documents: {source}", "the alert line is 30 %"],
-        alt="How often each rank is drawn on",
+        facts=[f"use of documents: {source}", "target: at most 30 %"],
+        alt="Share of answers that use each rank",
     )
 
 
 def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     """Return how much is lost in retrieval and in generation, where there is an oracle-context run."""
-    heading = "Lost in retrieval or in generation?"
+    heading = "Retrieval errors or generation errors?"
     partners = paired_runs_of(view.run, view.store.runs(view.run.project), view.store.scored)
     if not partners.oracle:
         return RenderedSection(
             "losses",
             heading,
-            "No run answers these questions from the gold documents, so this was not measured.",
+            "Not measured: add a run answered from gold documents to separate retrieval from generation "
+            "errors.",
         )
     oracle_run = partners.oracle[0]
     oracle = diagnose(view.store.scored(oracle_run), view.settings, [])
@@ -115,7 +116,7 @@ def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
             for part in gap.gaps
         ],
         facts=[f"outcome metric: {title_of(metrics[0])}", f"oracle run: {view.names[oracle_run.run_id]}"],
-        alt="What is lost in retrieval and in generation, with 95 % intervals",
+        alt="Losses to retrieval and to generation, with 95 % intervals",
     )
 
 
@@ -124,13 +125,15 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     heading = "Which chunking is best?"
     grids = grids_of(view.store.runs(view.run.project))
     if not grids:
-        return RenderedSection("chunking", heading, "The project has no grid of chunkings.")
+        return RenderedSection("chunking", heading, "The project has no chunking grid.")
     grid = grids[0]
     scored = [view.store.scored(trial.run) for trial in grid.trials]
     metrics = grid_metrics(scored)
     metric = chosen.get("metric") or next((name for name in metrics if name.endswith("@5")), "")
     if metric not in metrics:
-        return RenderedSection("chunking", heading, "The cells of the grid share no such metric.")
+        return RenderedSection(
+            "chunking", heading, "The configurations of the grid have no such metric in common."
+        )
     ranking = rank_trials(grid, scored, metric)
     return RenderedSection(
         "chunking",
@@ -143,19 +146,19 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
                 "95 % interval": interval_text(result.value.low, result.value.high, 3)
                 if result.value
                 else "–",
-                "To the best": number(None)
+                "Difference to the best": number(None)
                 if result.difference is None
                 else signed(result.difference.difference, 3),
-                "Its interval": number(None)
+                "Interval of the difference": number(None)
                 if result.test is None
                 else interval_text(result.test.low, result.test.high, 3),
-                "Place": result.outcome,
+                "Ranking": result.outcome,
             }
             for result in ranking.values
         ],
         facts=[
             count(ranking.n_questions, "question"),
-            "95 % interval: of the mean by itself; place and its interval: differences to the best, paired "
+            "95 % interval: of the mean alone; difference to the best, its interval and the ranking: paired "
             "on question and tested together (step-down max-T)",
         ],
         alt=f"{title_of(metric)} by chunk size and overlap",

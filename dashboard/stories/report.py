@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 REPRODUCE = "how to reproduce"  # the fact whose text is command lines
-HEADLINE = ("run", "baseline", "data set", "date", "written")  # facts shown below the title
+HEADLINE = ("run", "baseline", "dataset", "date", "written")  # facts shown below the title
 OBTAINED = "How these numbers were obtained"
 
 
@@ -83,8 +83,8 @@ def report_facts(view: StoryView, audience: Audience = "stakeholder") -> dict[st
         "Run": f"{view.name} ({run.run_id}), made {run.created_at:%Y-%m-%d %H:%M} UTC",
         "Cases": f"{questions}, {count(run.n, 'case')}",
         "Baseline": f"none: {view.found.note}",
-        "Data set": " ".join(filter(None, [run.dataset, run.dataset_version])) or "not named",
-        "Corpus": run.corpus_version or "no version named",
+        "Dataset": " ".join(filter(None, [run.dataset, run.dataset_version])) or "not named",
+        "Corpus": run.corpus_version or "version not named",
         "Judge": _judge(view) or "none",
         "Written": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ragtriage {__version__}",
         REPRODUCE: "\n".join(_commands(view, audience)),
@@ -128,7 +128,7 @@ def caveats_of(view: StoryView) -> tuple[str, ...]:
     caveats = []
     if view.run.n_questions < FEW_QUESTIONS:
         questions = count(view.run.n_questions, "question")
-        caveats.append(f"Only {questions}: most differences cannot be told from chance.")
+        caveats.append(f"Only {questions}: too few to tell most differences from chance.")
     estimated = [name for name, summary in view.summary.items() if set(summary.sources) == {"estimated"}]
     if estimated:
         caveats.append(f"Estimated from words, without a judge: {_named(estimated, MOST_ESTIMATED)}.")
@@ -139,9 +139,9 @@ def caveats_of(view: StoryView) -> tuple[str, ...]:
             f"({_named(failed, MOST_FAILED)}); they are left out of the means."
         )
     serious = [finding.title for finding in view.findings if finding.severity in ("error", "warning")]
-    caveats += [f"The checks on the numbers found: {title}." for title in serious[:MOST_FINDINGS]]
+    caveats += [f"Sanity checks: {title}." for title in serious[:MOST_FINDINGS]]
     if len(serious) > MOST_FINDINGS:
-        caveats.append(f"The checks on the numbers found {len(serious) - MOST_FINDINGS:,} more.")
+        caveats.append(f"Sanity checks: {len(serious) - MOST_FINDINGS:,} more findings.")
     if view.comparison is not None:
         caveats += list(view.comparison.warnings)
     return tuple(caveats)

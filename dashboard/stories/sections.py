@@ -76,7 +76,7 @@ def chosen_cases(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     return RenderedSection(
         "cases",
         heading,
-        "" if rows else "There is no such case in this run.",
+        "" if rows else "This run has no such case.",
         cases=[
             native_record({key: value for key, value in sample.items() if key != "judged"})
             for sample in samples
@@ -117,7 +117,7 @@ def trend_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
     title = capital(title_of(metric)) if metric else "Metric"
     heading = f"{title} over versions"
     if not measured:
-        return RenderedSection("trend", heading, "No version has this measured.")
+        return RenderedSection("trend", heading, "No version has this metric.")
     baseline = _trend_point(view, view.baseline, metric).mean if view.baseline else None
     return RenderedSection(
         "trend",
@@ -159,7 +159,7 @@ def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     failing = [result for result in blocking if result.verdict == "FAIL"]
     open_gates = [result for result in blocking if result.verdict in ("INCONCLUSIVE", "UNMEASURED")]
     quoted = failing or open_gates
-    more = f" And {len(quoted) - MOST_QUOTED} more, below." if len(quoted) > MOST_QUOTED else ""
+    more = f" And {len(quoted) - MOST_QUOTED} more below." if len(quoted) > MOST_QUOTED else ""
     sentence = " ".join(result.sentence for result in quoted[:MOST_QUOTED]) + more
     newly_failing = count(len(report.newly_failing), "question")
     ranked = sorted(report.results, key=lambda result: (not result.blocks, VERDICTS.index(result.verdict)))
@@ -203,12 +203,12 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading = "How good is it?"
     metrics = [name for name in HEADLINE if name in view.summary and view.summary[name].n_scored]
     if not metrics:
-        return RenderedSection("headline", heading, "No headline metric was measured on this run.")
+        return RenderedSection("headline", heading, "This run has no headline metric.")
     said = interpretations(
         view.scored, {name: view.summary[name] for name in metrics}, band_scale(view.store.workspace)
     )
     rate = view.diagnosis.pass_rate
-    sentence = "No metric that tells good cases from bad ones was measured."
+    sentence = "Pass rate not measured: no metric tells good cases from bad ones."
     if rate.n_scored:
         sentence = (
             f"{rate_title(view.diagnosis)}: {percent(rate.mean)} of cases "
@@ -224,7 +224,7 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         heading,
         sentence,
         rows=[_metric_row(view, name, said[name]) for name in metrics],
-        facts=["means over questions, repeats averaged first", "95 % intervals"],
+        facts=["means over questions; repeats are averaged first", "95 % intervals"],
     )
 
 
@@ -260,14 +260,12 @@ def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
 def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading, slices = "Where does it do worst?", view.diagnosis.worst_slices
     if not slices:
-        return RenderedSection(
-            "slices", heading, "No slice has enough questions and does worse than the rest."
-        )
+        return RenderedSection("slices", heading, "No slice with enough questions does worse than the rest.")
     n_worse = sum(piece.adjusted_p < 0.05 for piece in slices)
     return RenderedSection(
         "slices",
         heading,
-        f"{n_worse} of {slices[0].n_looked_at} slices do worse than the rest beyond chance.",
+        f"{n_worse} of {slices[0].n_looked_at} slices do significantly worse than the rest.",
         rows=[
             {
                 "Slice": f"{piece.name}: {piece.value}",
@@ -285,13 +283,13 @@ def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
 def _sanity_checks(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading = "Can the numbers be trusted?"
     if not view.findings:
-        return RenderedSection("checks", heading, "The numbers agree with each other.")
+        return RenderedSection("checks", heading, "No sanity check found a contradiction in the numbers.")
     return RenderedSection(
         "checks",
         heading,
-        f"{count(len(view.findings), 'finding')} of the checks on the numbers.",
+        f"{count(len(view.findings), 'finding')} of the sanity checks.",
         rows=[
-            {"Kind": finding.severity, "Finding": finding.title, "What it says": finding.message}
+            {"Kind": finding.severity, "Finding": finding.title, "Explanation": finding.message}
             for finding in view.findings
         ],
     )
@@ -310,10 +308,10 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
     "cases": SectionKind("Cases in full", chosen_cases, ("engineer", "lead")),
     "trend": SectionKind("A metric over versions", trend_section, ("engineer", "lead")),
     "retrieval": SectionKind("Retrieval over k", retrieval_section),
-    "alignment": SectionKind("Use by rank", alignment_section),
-    "losses": SectionKind("Lost in retrieval or generation", oracle_gap_section),
+    "alignment": SectionKind("Use of documents by rank", alignment_section),
+    "losses": SectionKind("Retrieval errors and generation errors", oracle_gap_section),
     "chunking": SectionKind("Chunking grid", grid_section),
-    "checks": SectionKind("Checks on the numbers", _sanity_checks),
+    "checks": SectionKind("Sanity checks", _sanity_checks),
     "text": SectionKind("Text", _text, ()),
 }  # the keys are stored in stories
 
@@ -338,7 +336,7 @@ def render_section(view: StoryView, section: StorySection) -> RenderedSection:
     try:
         rendered = kind.render(view, section.chosen)
     except DataError as error:
-        rendered = RenderedSection(section.kind, kind.title, f"This cannot be shown: {error}")
+        rendered = RenderedSection(section.kind, kind.title, f"This section cannot be shown: {error}")
     facts = [fact for fact in rendered.facts if fact]
     if section.kind in RESTS_ON_RETRIEVAL:
         first = " ".join(f"{finding.title}." for finding in read_first(view.findings))

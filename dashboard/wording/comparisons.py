@@ -15,9 +15,9 @@ MOST_NAMED = 6
 def not_compared_text(comparison: Comparison) -> str:
     """Return why two runs have no metric to compare; empty where they have one."""
     if not len(comparison.matched.base):
-        return "nothing was compared: the runs share no question"
+        return "nothing to compare: the runs share no question"
     if not any(row.difference.n_pairs for row in comparison.differences):
-        return "nothing was compared: no metric has a value in both runs for a question that they share"
+        return "nothing to compare: no metric has a value in both runs on a shared question"
     return ""
 
 
@@ -30,7 +30,7 @@ def tested_text(comparison: Comparison) -> str:
     if not comparison.n_family:
         return alone
     if comparison.n_family == 1:
-        return f"{alone}; one more metric, tested by itself"
+        return f"{alone}; one more metric, tested alone"
     together = "tested together by step-down max-T over shared sign flips"
     return f"{alone}; {comparison.n_family} more metrics, {together}"
 
@@ -45,10 +45,10 @@ def correction_text(comparison: Comparison, change: MetricDifference) -> str:
 def family_text(n_tested: int, noun: str) -> str:
     """Return how differences on one page are tested, and which interval is shown."""
     if n_tested == 1:
-        return f"one {noun}, tested by sign flips; the interval is the one that the verdict rests on"
+        return f"one {noun}, tested by sign flips; the interval shown is the one the verdict uses"
     return (
         f"{count(n_tested, noun)}, tested together by step-down max-T over shared sign flips; the interval "
-        "is the one that the verdict rests on"
+        "shown is the one the verdict uses"
     )
 
 

@@ -60,8 +60,8 @@ def context_metric_text(diagnosis: Diagnosis) -> str:
 def unused_context_metrics(diagnosis: Diagnosis) -> list[str]:
     """Return a sentence for each imported column that may or may not be of the context, and is not used."""
     return [
-        f"The imported {name} does not stand for the context: {reason}. If it is of the retrieved "
-        "documents, choose it as the context metric."
+        f"The imported {name} is not used as the context metric: {reason}. If it measures the retrieved "
+        "documents, choose it."
         for name, reason in not_the_context(diagnosis.scored).items()
         if name not in diagnosis.context.metrics
     ]
@@ -119,7 +119,7 @@ def stage_advice(diagnosis: Diagnosis, key: str, findings: Sequence[Finding]) ->
         return advice
     because = "; ".join(doubt.because)
     if doubt.whole:
-        return f"Nothing before this is settled: {because}."
+        return f"Settle this first: {because}."
     return f"{advice} {doubt.n:,} of its {doubt.n_cases:,} cases are doubted: {because}."
 
 
@@ -143,7 +143,7 @@ def case_conclusion(diagnosis: Diagnosis, row: int) -> str:
     if stage >= 0:
         return STAGES[stage].title
     if diagnosis.bad.overruled[row]:
-        return "Good by a human label"
+        return "Good by human label"
     title = PATTERNS[int(diagnosis.pattern[row])].title
     if diagnosis.pattern[row] != pattern_code("not_measured"):
         return title

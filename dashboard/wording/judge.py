@@ -10,8 +10,9 @@ __all__ = ["other_way_text"]
 def other_way_text(other: OtherWay) -> str:
     """Return what an evaluation would take with the reference answer shown the other way."""
     ways = {
-        "apart": "with the reference apart, so that support and relevance are judged without it",
-        "along": "with the reference along with the rest",
+        "apart": "with the reference in a request of its own, so that support and relevance are judged "
+        "without it",
+        "along": "with the reference in the same request",
     }
     cost = "" if other.cost_usd is None else f", about ${other.cost_usd:,.4f}"
     tokens = f"{other.input_tokens:,} tokens in, {other.output_tokens:,} out"

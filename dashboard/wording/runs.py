@@ -36,7 +36,7 @@ def baseline_move_text(move: BaselineMove, labels: Mapping[str, str]) -> str:
         move: the change.
         labels: label of each run that still exists, by id.
     """
-    by = f"by {move.who}" if move.who else "by someone who gave no name"
+    by = f"by {move.who}" if move.who else "by an unnamed user"
     when = f"{move.at[:16].replace('T', ' ')} UTC"
     if not move.run_id:
         return f"none, removed {by}, {when}"

@@ -38,20 +38,20 @@ def _listed(use: ContextUse) -> BoolArray:
 
 def _gaps(use: ContextUse) -> list[Rule]:
     return [
-        (use.status == Status.NOT_RUN, Status.NOT_RUN, "which documents the answer draws on is not known"),
-        (use.status == Status.FAILED, Status.FAILED, "identifying the documents the answer draws on failed"),
+        (use.status == Status.NOT_RUN, Status.NOT_RUN, "which documents the answer uses is not known"),
+        (use.status == Status.FAILED, Status.FAILED, "identifying the documents the answer uses failed"),
         (
             use.status == Status.NOT_APPLICABLE,
             Status.NOT_APPLICABLE,
             "the use of documents does not apply here",
         ),
-        (use.refused, Status.NOT_APPLICABLE, "the answer is a refusal, so it draws on no document"),
+        (use.refused, Status.NOT_APPLICABLE, "the answer is a refusal, so it uses no document"),
         (use.documents == 0, Status.NOT_APPLICABLE, "no document was handed to the generator"),
     ]
 
 
 def _nothing_used(use: ContextUse) -> Rule:
-    return ~np.any(_listed(use), axis=1), Status.NOT_APPLICABLE, "the answer draws on none of its documents"
+    return ~np.any(_listed(use), axis=1), Status.NOT_APPLICABLE, "the answer uses none of its documents"
 
 
 def used_nothing(use: ContextUse) -> BoolArray:
@@ -140,7 +140,7 @@ METRICS: tuple[Metric, ...] = (
         key="ignored_top_ranked",
         title="Ignored top-ranked",
         meaning="Whether the answer ignores the top-ranked document.",
-        formula="1 if the answer does not draw on rank 1, else 0; 1 also for an answer that draws on nothing",
+        formula="1 if the answer does not use rank 1, else 0; 1 also for an answer that uses nothing",
         bands=(0.30, 0.15),
         compute=_plain(ignored_top_ranked),
     ),
@@ -157,7 +157,7 @@ METRICS: tuple[Metric, ...] = (
         title="Deep reliance",
         meaning="How much of what the answer uses is ranked below k and would be lost by a limit of k.",
         formula="used documents ranked below k / used documents",
-        undefined=f"{_NOT_HERE}, or the answer draws on none.",
+        undefined=f"{_NOT_HERE}, or the answer uses none.",
         compute=_at_k(deep_reliance),
         per_k=True,
     ),
@@ -167,7 +167,7 @@ METRICS: tuple[Metric, ...] = (
         meaning="How far the order of use in the answer is from the retriever's order.",
         formula="1 - RBO of the ranks 1..U and the U used documents ordered by share (p = 0.9), where RBO = "
         "sum over d <= U of p^(d-1) * |overlap of the top d| / d, divided by sum over d <= U of p^(d-1)",
-        undefined=f"{_NOT_HERE}, or the answer draws on none.",
+        undefined=f"{_NOT_HERE}, or the answer uses none.",
         needs=("used.share", "retrieved"),
         reference="rank-biased overlap, Webber, Moffat and Zobel 2010",
         compute=_plain(rank_use_gap),

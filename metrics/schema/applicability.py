@@ -25,7 +25,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "relevant_chunks": ("chunk_totals", "how many chunks of the index hold gold: `relevant_chunks`"),
     "claims": ("claims", "the claims of the answer: `claims`"),
     "reference_claims": ("reference_claims", "the claims of the reference answer: `reference_claims`"),
-    "used": ("context_use", "the documents the answer draws on: `used`"),
+    "used": ("context_use", "the documents the answer uses: `used`"),
     "refused": ("answers", "answers, or whether they are refusals: `answer`, `refused`"),
     "answerable": ("answers", ANSWERABLE_LABEL),
     "judged": ("judge_labels", "judge results: `ragtriage judge`"),

@@ -112,7 +112,7 @@ def test_a_dry_run_of_means_says_what_will_be_there(capsys: Capture, tmp_path: P
     path = tmp_path / "versions.csv"
     path.write_text("version,f1,faithfulness\nv1,50,70\nv2,55,\n", encoding="utf-8")
     text = run(capsys, tmp_path / "ws", "import", str(path), "--dry-run").out
-    assert "will be there: the means of" in text
+    assert "summary scores only:" in text
     assert "answer_f1" in text
     assert "of 2 versions" in text
     assert "nothing" not in text

@@ -90,7 +90,7 @@ def test_the_commands_say_what_holds_and_what_was(
         (first.run_id, "Ann"),
     ]
     assert run(capsys, root, "baseline", "--clear", "--who", "").code == 0
-    assert "by someone who gave no name" in run(capsys, root, "baseline").out
+    assert "by an unnamed user" in run(capsys, root, "baseline").out
     assert run(capsys, root, "baseline", "--clear").code == 2
     assert run(capsys, root, "baseline", "first", "--clear").code == 2
     assert run(capsys, root, "baseline", "nowhere").code == 2

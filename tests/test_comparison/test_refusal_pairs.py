@@ -79,7 +79,7 @@ def test_pairs_lost_to_refusals_are_told_with_both_sides_in_full(
         "6 shared questions are refused in one run alone (4 of them rightly), which leaves 10 pairs"
         in sentence
     )
-    assert "counted 0: 0.900 in the baseline, 0.750 in the other run, −0.150" in sentence
+    assert "counted as 0: 0.900 in the baseline, 0.750 in the other run, −0.150" in sentence
     assert sentence in comparison.warnings
     assert sentence in run(capsys, workspace.workspace.root, "compare", "base", "new").out.replace("\n", " ")
     (side,) = comparison_answer(base, [new], [comparison], "all")["comparisons"]

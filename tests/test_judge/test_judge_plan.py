@@ -175,7 +175,7 @@ def test_the_plan_tells_calls_and_tokens_of_both_ways_of_showing_the_reference(
     assert apart.input_tokens > along.input_tokens
     said = command(capsys, tmp_path, "judge", apart.run_id, "--dry-run").out
     assert f"calls    {apart.calls}, 12 of them follow-up calls" in said
-    assert f"or       with the reference along with the rest: 12 calls, {along.input_tokens:,} tokens" in said
+    assert f"or       with the reference in the same request: 12 calls, {along.input_tokens:,} tokens" in said
 
 
 def test_without_a_reference_there_is_one_way(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_refusals_and_missing_documents_are_not_applicable(formula: object) -> N
     assert isinstance(scores, Scores)
     assert scores.status.tolist() == [Status.NOT_APPLICABLE] * 2
     assert scores.reason.tolist() == [
-        "the answer is a refusal, so it draws on no document",
+        "the answer is a refusal, so it uses no document",
         "no document was handed to the generator",
     ]
 
@@ -64,7 +64,7 @@ def test_wasted_context_divides_by_what_was_there() -> None:
 def test_deep_reliance_is_the_share_of_used_documents_below_the_cut() -> None:
     assert deep_reliance(table({1: NAN, 4: NAN, 5: NAN}), 3).values[0] == pytest.approx(2 / 3)
     assert deep_reliance(table({1: NAN}), 5).values[0] == 0.0
-    assert deep_reliance(table({}), 3).reason[0] == "the answer draws on none of its documents"
+    assert deep_reliance(table({}), 3).reason[0] == "the answer uses none of its documents"
 
 
 @pytest.mark.parametrize(

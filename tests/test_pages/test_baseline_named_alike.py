@@ -90,7 +90,7 @@ def test_runs_that_share_no_question_are_said_not_to_be_compared(
         "scores": {"faithfulness": 0.9},
     }
     run = add_run([record], "apart", "shop", str(store.workspace.root))
-    nothing = "nothing was compared: the runs share no question"
+    nothing = "nothing to compare: the runs share no question"
     told = command(capsys, store.workspace.root, "compare", "V2", "apart").out
     assert f"{nothing}." in told
     assert "tested alone" not in told

@@ -126,7 +126,7 @@ def test_a_label_that_overrules_is_the_conclusion(store: RunStore) -> None:
     (run,) = store.runs("shop")
     store.ledger.add_label((run.run_id, "q4", 0), "ann", "pass")
     found = _diagnosed(store, *store.ledger.labels(run.run_id))
-    assert [case_conclusion(found, row) for row in (1, 3)] == ["Healthy", "Good by a human label"]
+    assert [case_conclusion(found, row) for row in (1, 3)] == ["Healthy", "Good by human label"]
 
 
 def test_report_and_slide_show_the_checks_and_one_conclusion(store: RunStore) -> None:

@@ -137,7 +137,10 @@ def test_questions_that_one_run_refuses_are_a_doubt_about_metrics_of_answers() -
     pairs = RefusalPairs("answer_relevancy", 4, 0, 6, 0.5, 0.6, row.difference)
     same = np.arange(10)
     comparison = Comparison(
-        ("Answer relevancy is over answers: ...",), (row,), QuestionMatch(same, same, 0, 0), (pairs,)
+        ("Answer relevancy is measured on answers only: ...",),
+        (row,),
+        QuestionMatch(same, same, 0, 0),
+        (pairs,),
     )
     found = compare_headline("v", {"v": comparison}, {"v": "V2"}, "V1", ["answer_relevancy"])
     assert found.doubt == "Answer relevancy leaves out 4 questions that one run alone refuses"

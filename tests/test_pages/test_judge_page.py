@@ -69,11 +69,14 @@ def test_without_a_reading_and_without_a_key_the_page_says_what_to_do(
     assert not app.exception
     assert "set ANTHROPIC_API_KEY" in said(app)
     assert {one.label: one.value for one in app.metric}["Calls"] == "6"
-    assert "with the reference along with the rest: 3 calls" in said(app)
+    assert "with the reference in the same request: 3 calls" in said(app)
     app.toggle(key="judge_along").set_value(True)
     next(one for one in app.button if one.label == "Show the plan").click().run()
     assert {one.label: one.value for one in app.metric}["Calls"] == "3"
-    assert "with the reference apart, so that support and relevance are judged without it: 6" in said(app)
+    assert (
+        "with the reference in a request of its own, so that support and relevance are judged without it: 6"
+        in said(app)
+    )
     assert next(one for one in app.button if one.key == "judge_start").disabled
 
 

@@ -105,7 +105,7 @@ def test_a_line_chart_over_versions_has_the_baseline_as_a_series(slides: Slides)
 
 
 def test_what_a_chart_cannot_show_is_said_beside_it(slides: Slides) -> None:
-    (slide,) = _titled(slides, "Use by rank")
+    (slide,) = _titled(slides, "Use of documents by rank")
     assert "dashed line at 30 %: alert above 30 %" in _words(slide)
 
 

@@ -98,7 +98,7 @@ def test_an_imported_score_is_not_the_context_by_its_name(
     assert not found.bad.bad.any()
     assert reason in not_the_context(found.scored)[name]
     assert context_metrics_of(found.scored) == [name]
-    assert f"The imported {name} does not stand for the context" in (
+    assert f"The imported {name} is not used as the context metric" in (
         run(capsys, workspace.workspace.root, "diagnose", "run").out
     )
     chosen = diagnose(found.scored, DiagnosisSettings(context_metric=name))

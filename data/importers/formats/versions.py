@@ -98,7 +98,7 @@ def _parsed_run(
         named_by_content=True,
         config=_config(row, digits, scale),
         created_at=_date(row.get("date"), line, errors),
-        notes=("summary scores only: no sample, no interval",),
+        notes=("summary scores only: no samples, no intervals",),
         means=dict(sorted(means.items())),
     )
 
