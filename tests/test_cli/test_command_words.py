@@ -169,7 +169,7 @@ def test_a_comparison_names_its_runs_apart_and_counts_its_pairs(
     assert rows["metric"][-3:] == ["n", "p", "verdict"]
     assert rows["Answer relevancy"][-3] == "4"
     assert rows["Faithfulness"][-4:] == ["20", "<", "0.001", "better"]
-    assert "The interval is the one the verdict rests on" in " ".join(text.split())
+    assert "The interval is the one the verdict uses" in " ".join(text.split())
 
 
 def test_runs_of_one_name_are_told_apart_by_time_and_then_by_id(workspace: RunStore) -> None:
