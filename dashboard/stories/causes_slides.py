@@ -79,7 +79,7 @@ def why_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
         facts=[
             f"{bad:,} bad of {count(measured, 'measured case')}",
             f"{count(rest, 'case')} left out: not measured" if rest else "",
-            "each bad case belongs to the first stage whose evidence it meets",
+            "each bad case counts at the first stage whose rule it meets",
         ],
         alt="Cases that survive each step of the pipeline, and those lost there",
         slide=content,

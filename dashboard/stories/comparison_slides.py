@@ -100,7 +100,7 @@ def _sentence(paired: Sequence[MetricDifference], base: str) -> str:
         for row in paired
         if row.verdict in ("better", "worse")
     )
-    return f"Against {base}: {moved}." if moved else f"Against {base}, no metric moved beyond chance."
+    return f"Against {base}: {moved}." if moved else f"Against {base}: no significant difference."
 
 
 def _row(row: MetricDifference) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _row(row: MetricDifference) -> dict[str, Any]:
         "This run": number(row.other),
         "Difference": signed(_value(row)),
         "Interval": interval_text(row.low, row.high),
-        "By itself, 95 %": interval_text(row.difference.low, row.difference.high),
+        "Unadjusted 95 %": interval_text(row.difference.low, row.difference.high),
         "n": row.difference.n_pairs,
         "p (corrected)": p_value(row.adjusted_p),
         "Verdict": row.verdict,

@@ -106,7 +106,7 @@ def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
 
 
 def _facts(view: StoryView) -> list[str]:
-    facts = ["means over questions, repeats averaged first", "95 % intervals"]
+    facts = ["means over questions; repeats are averaged first", "95 % intervals"]
     try:
         report = view.gates
     except DataError:
