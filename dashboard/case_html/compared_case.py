@@ -3,27 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
 from dashboard.case_html.templating import render
-from dashboard.case_html.word_diff import diff_html
+from dashboard.case_html.word_diff import LEAST_SHARED, diff_html, shared_words
 from dashboard.wording.escaping import shorten
+from dashboard.wording.formatting import percent
 
-__all__ = ["compared_cases_html"]
+__all__ = ["ComparedSide", "compared_cases_html"]
 
 
-def compared_cases_html(left: Mapping[str, Any], right: Mapping[str, Any]) -> tuple[Markup, Markup]:
-    """Return a question's answer and ranked context in the baseline and in another run."""
-    answers = diff_html(left["answer"] or "", right["answer"] or "")
-    contexts = (left["retrieved"] or [], right["retrieved"] or [])
+@dataclass(frozen=True)
+class ComparedSide:
+    """One run's side of a question.
+
+    Attributes:
+        name: of the run.
+        value: of the metric on display, as text.
+        sample: the sample; None where the run lacks the question.
+    """
+
+    name: str
+    value: str
+    sample: Mapping[str, Any] | None
+
+
+def compared_cases_html(question: str, left: ComparedSide, right: ComparedSide) -> Markup:
+    """Return a question with its answers and ranked contexts in the baseline and in another run.
+
+    Words that differ are marked where the answers share at least a quarter of their words.
+    """
+    answers, note = _answers(left.sample, right.sample)
+    contexts = [(side.sample or {}).get("retrieved") or [] for side in (left, right)]
     moves = (_moves(contexts[0], contexts[1], "dropped"), _moves(contexts[1], contexts[0], "new"))
-    first, second = (
-        render("dashboard.case_html", "compared_case.html", answer=answer, documents=documents)
-        for answer, documents in zip(answers, moves, strict=True)
-    )
-    return first, second
+    sides = [
+        {
+            "name": side.name,
+            "value": side.value,
+            "here": side.sample is not None,
+            "repeat": (side.sample or {}).get("repeat"),
+            "answer": answer,
+            "documents": documents,
+        }
+        for side, answer, documents in zip((left, right), answers, moves, strict=True)
+    ]
+    return render("dashboard.case_html", "compared_case.html", question=question, note=note, sides=sides)
+
+
+def _answers(
+    left: Mapping[str, Any] | None, right: Mapping[str, Any] | None
+) -> tuple[tuple[str | Markup, str | Markup], str]:
+    """Return both answers and what is said of their difference."""
+    before, after = ((sample or {}).get("answer") or "" for sample in (left, right))
+    if not before or not after:
+        return (before, after), "one answer is missing: nothing to mark" if before or after else ""
+    if before == after:
+        return (before, after), "the answers are the same"
+    share = shared_words(before, after)
+    if share < LEAST_SHARED:
+        return (before, after), f"the answers share {percent(share)} of their words: shown without marks"
+    note = f"the answers share {percent(share)} of their words: struck through = dropped, underlined = added"
+    return diff_html(before, after), note
 
 
 def _moves(

@@ -18,12 +18,14 @@ __all__ = [
     "compare_headline",
     "drawn_metrics",
     "drawn_versions",
+    "leading_metric",
     "most_decisive",
 ]
 
 MOST_METRICS, MOST_VERSIONS = 7, 6
 NAME = 22
 MOST_NAMED = 3  # metrics or versions in one sentence
+LEAST_SHOWN = 0.005  # a smaller change is written as 0.00
 MOST_QUESTIONS = 100_000  # a number of questions beyond it is no advice
 NO_SECOND_RUN = Headline(
     "empty",
@@ -91,6 +93,13 @@ class _Outcome:
 
 def _significant(comparison: Comparison) -> list[MetricDifference]:
     return [row for row in comparison.differences if drawable(row) and row.verdict in ("better", "worse")]
+
+
+def leading_metric(comparison: Comparison, metrics: Sequence[str]) -> str:
+    """Return the metric that the headline names first; "" where none is drawn."""
+    outcome = _Outcome.of(comparison, metrics)
+    rows = (*outcome.better, *outcome.worse) or outcome.open
+    return rows[0].metric if rows else ""
 
 
 def compare_headline(
@@ -161,8 +170,11 @@ def _numbers(rows: Sequence[MetricDifference], comparison: Comparison) -> str:
     for row in rows[:MOST_NAMED] if rows[0].verdict in ("better", "worse") else rows[:1]:
         before, after = (1 - value if is_flipped(row.metric) else value for value in (row.base, row.other))
         interval = interval_text(*gain_bounds(row))
-        parts.append(f"{_change(row)} {interval}, from {number(before)} to {number(after)}")
+        values = f"from {number(before)} to {number(after)}"
+        parts.append(f"{_change(row)} {interval}, {values}")
     largest = "" if rows[0].verdict in ("better", "worse") else "Largest change: "
+    if largest and abs(gain(rows[0])) < LEAST_SHOWN:
+        largest, parts = "", ["no drawn metric changed by 0.01 or more"]
     text = largest + "; ".join(parts)
     shared = count(len(comparison.matched.base), "shared question")
     corrected = f", corrected over {count(comparison.n_family, 'metric')}" if comparison.n_family > 1 else ""

@@ -1,22 +1,26 @@
-"""Cohorts that compare a run with another one: cases lost to retrieval or generation, newly failing cases.
+"""Cohorts that compare a run with another one: lost to retrieval or generation, newly failing, changed.
 
 Their samples cannot be told from one run alone. A page that has both runs reads the key with
-`oracle_gap_cohort` or `newly_failing_baseline` and finds the samples in data.comparison.
+`oracle_gap_cohort`, `newly_failing_baseline` or `changed_cohort` and finds the samples in data.comparison.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from data.cases.cohort import Cohort
 from data.scoring.scored_run import ScoredRun
+from metrics.metric_registry import title_of
 from metrics.schema.scores import BoolArray
 
 __all__ = [
     "COMPARISON_COHORTS",
+    "ChangedCohort",
     "OracleGapCohort",
+    "changed_cohort",
+    "changed_cohort_key",
     "newly_failing_baseline",
     "newly_failing_cohort_key",
     "oracle_gap_cohort",
@@ -55,6 +59,45 @@ def oracle_gap_cohort_key(component: Component, oracle: str, outcome_metric: str
     return f"lost_{component}:{oracle}:{outcome_metric}"
 
 
+@dataclass(frozen=True)
+class ChangedCohort:
+    """The cases of a run whose question changed in one metric.
+
+    Attributes:
+        sign: 1 where the value rose, -1 where it fell, 0 where it stayed.
+        baseline: id of the run that they changed from.
+        metric: full name, or the pass rate.
+    """
+
+    sign: int
+    baseline: str
+    metric: str
+
+
+_SIGNS: Mapping[str, int] = {"rose": 1, "fell": -1, "unchanged": 0}
+
+
+def changed_cohort(text: str) -> ChangedCohort | None:
+    """Return the parts of the key of a cohort of changed questions; None for the key of another cohort."""
+    key, _, value = text.partition(":")
+    baseline, _, metric = value.partition(":")
+    return ChangedCohort(_SIGNS[key], baseline, metric) if key in _SIGNS else None
+
+
+def changed_cohort_key(sign: int, baseline: str, metric: str) -> str:
+    """Return the key of the cases whose question rose (1), fell (-1) or kept (0) its value of a metric."""
+    key = next(key for key, value in _SIGNS.items() if value == sign)
+    return f"{key}:{baseline}:{metric}"
+
+
+def _changed_title(verb: str) -> Callable[[str], str]:
+    def title(value: str) -> str:
+        metric = value.partition(":")[2]
+        return f"{title_of(metric)} {verb} against the baseline"
+
+    return title
+
+
 def newly_failing_baseline(text: str) -> str | None:
     """Return the id of the baseline in a newly-failing cohort's key; None for the key of another cohort."""
     key, _, baseline = text.partition(":")
@@ -76,5 +119,8 @@ COMPARISON_COHORTS: Mapping[str, Cohort] = {
         _needs_two_runs,
     ),
     "lost_generation": Cohort(lambda _: "the answer is wrong with the gold documents too", _needs_two_runs),
+    "rose": Cohort(_changed_title("rose"), _needs_two_runs),
+    "fell": Cohort(_changed_title("fell"), _needs_two_runs),
+    "unchanged": Cohort(_changed_title("is unchanged"), _needs_two_runs),
     _NEWLY_FAILING: Cohort(lambda _: "newly failing: passed in the baseline of the gates", _needs_two_runs),
 }

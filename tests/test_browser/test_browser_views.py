@@ -147,6 +147,7 @@ def test_our_point_among_published_ones_opens_its_cases(site: Site) -> None:
 def test_a_pair_of_an_effect_is_compared(site: Site) -> None:
     base, other = (site.run_id("state_of_the_union", name) for name in ("128 / 0 tokens", "256 / 0 tokens"))
     site.open(f"compare?project=state_of_the_union&baseline={base}&run={other}&versions={other}")
+    site.page.get_by_role("tab", name="Factors").click()
     expect(_chart(site, "effects")).to_contain_text("chunk_size: 128 → 256", timeout=30_000)
     table = site.page.locator(".st-key-effects_table")
     table.scroll_into_view_if_needed()

@@ -133,7 +133,7 @@ def test_compare_says_which_entries_are_no_factors(
 ) -> None:
     _run(workspace, {"pipeline": "one"})
     _run(workspace, {"pipeline": "two"}, 0.1)
-    app = _open(workspace, monkeypatch, project="p")
+    app = _tab(_open(workspace, monkeypatch, project="p"), "Factors")
     assert not app.exception
     assert any("Left out: pipeline. It names or counts" in str(one.value) for one in app.caption)
 
@@ -267,6 +267,12 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> Ap
     return app.switch_page("views/compare.py").run()
 
 
+def _tab(app: AppTest, name: str) -> AppTest:
+    """Open a tab of the Compare page; the others compute nothing."""
+    app.session_state["compare_tab"] = name
+    return app.run()
+
+
 def _words(app: AppTest) -> str:
     parts = [*app.subheader, *app.markdown, *app.caption, *app.info, *app.warning]
     return "\n".join(str(one.value) for one in parts)
@@ -279,8 +285,9 @@ def test_compare_shows_effects_and_costs(workspace: RunStore, monkeypatch: pytes
     ]
     app = _open(workspace, monkeypatch, project="p", baseline=runs[0].run_id, run=runs[1].run_id)
     assert not app.exception
-    assert "on the Pareto front" in _words(app)
-    charts = [json.loads(one.proto.spec) for one in app.get("plotly_chart")]
+    assert "on the Pareto front" not in _words(app), "a closed tab runs nothing"
+    assert "on the Pareto front" in _words(_tab(app, "Quality and cost"))
+    charts = [json.loads(one.proto.spec) for one in _tab(app, "Factors").get("plotly_chart")]
     labels = [label for chart in charts for trace in chart["data"] for label in trace.get("y", [])]
     assert "chunk_size: 256 → 512" in labels
 
@@ -302,4 +309,4 @@ def test_confounded_factors_are_warned_of(workspace: RunStore, monkeypatch: pyte
     first, *others = (run.run_id for run in runs)
     app = _open(workspace, monkeypatch, project="p", baseline=first, run=others[0], versions=tuple(others))
     assert not app.exception
-    assert "in no pair of the chosen runs alone" in _words(app)
+    assert "in no pair of the chosen runs alone" in _words(_tab(app, "Factors"))

@@ -276,5 +276,5 @@ def test_runs_asks_for_the_direction_and_compare_follows(root: Path, monkeypatch
     ]
     app.switch_page("views/compare.py").run()
     assert "neither better nor worse: toxicity" in _plain(app.info[0])
-    table = app.dataframe[0].value.set_index("Metric")
+    table = next(one.value for one in app.dataframe if "Metric" in one.value).set_index("Metric")
     assert "▲" in table.loc["Helpfulness"].iloc[1] or "▼" in table.loc["Helpfulness"].iloc[1]

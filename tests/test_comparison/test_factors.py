@@ -107,6 +107,8 @@ def test_an_effect_says_how_many_of_its_pairs_are_offered(
     app.session_state["selection"] = Selection(project="p", baseline=first, versions=tuple(others))
     app.run()
     app = app.switch_page("views/compare.py").run()
+    app.session_state["compare_tab"] = "Factors"
+    app.run()
     effects = next(one.value for one in app.dataframe if "Pairs of runs" in one.value)
     row = list(effects["Change"]).index("generator.name: a → b")
     app.session_state["effects_table"] = {"selection": {"rows": [row], "columns": [], "cells": []}}
@@ -115,5 +117,7 @@ def test_an_effect_says_how_many_of_its_pairs_are_offered(
     assert effects["Pairs of runs"][row] == "8"
     assert sum(str(one.key).startswith("pair_") for one in app.button) == 6
     assert any("The first 6 of 8 pairs" in str(one.value) for one in app.caption)
+    app.session_state["compare_tab"] = "Configurations"
+    app.run()
     settings = next(one.value for one in app.dataframe if "Setting" in one.value)
     assert {"generator.name", "top_k"} <= set(settings["Setting"])

@@ -14,9 +14,10 @@ from dashboard.shell.widgets import choose, search, show_in, toggle
 from dashboard.wording.escaping import markdown_text
 from data.cases.cases import case_rows
 from data.cases.cohorts import cohort_title
-from data.cases.comparison_cohorts import newly_failing_baseline, oracle_gap_cohort
+from data.cases.comparison_cohorts import changed_cohort, newly_failing_baseline, oracle_gap_cohort
 from data.comparison.newly_failing import newly_failing
 from data.comparison.oracle_gap import lost_rows
+from data.comparison.question_matrix import changed_rows
 from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
 from metrics.diagnosis.patterns import PATTERNS
@@ -117,8 +118,16 @@ def filtered_rows(view: View, diagnosis: Diagnosis) -> IntArray:
     """
     chosen = view.selection.filter()
     baseline = newly_failing_baseline(chosen.cohort)
-    gap = oracle_gap_cohort(chosen.cohort)
-    if baseline is not None:
+    gap, changed = oracle_gap_cohort(chosen.cohort), changed_cohort(chosen.cohort)
+    if changed is not None:
+        before = next((run for run in view.sampled if run.run_id == changed.baseline), None)
+        if before is None:
+            raise DataError(
+                f"cohort {chosen.cohort[:60]!r}: run {changed.baseline[:20]!r} is not in {view.project}; "
+                "accepted: the id of a run with samples"
+            )
+        kept = changed_rows(view.diagnosis(before), diagnosis, changed.metric, changed.sign)
+    elif baseline is not None:
         base = next((run for run in view.store.runs() if run.run_id == baseline and not run.means), None)
         if base is None:
             raise DataError(

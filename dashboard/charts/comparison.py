@@ -1,0 +1,396 @@
+"""Charts of versions against a baseline: forest plot, questions better and worse, leaderboard, stage flow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from dashboard.charts.tokens import FONT, Tokens
+from dashboard.wording.directions import drawable, gain, gain_bounds, gain_title
+from dashboard.wording.escaping import chart_text, shorten
+from dashboard.wording.formatting import interval_text, number, p_value, signed
+from data.comparison.compare import GOOD, MetricDifference
+from data.comparison.leaderboard import LeaderboardRow
+from metrics.diagnosis.stages import STAGES
+
+__all__ = [
+    "GLYPHS",
+    "QuestionCounts",
+    "cell_colours",
+    "contrast",
+    "forest",
+    "forest_height",
+    "leaderboard_chart",
+    "leaderboard_height",
+    "question_bars",
+    "stage_flow",
+]
+
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "hexagon")  # of the drawn versions
+GLYPHS = ("●", "■", "◆", "▲", "▼", "⬢")  # the same in a legend
+AXIS, STEP, LEAST_BAND = 52, 8, 34  # pixels: below the rows; of a version; of a metric
+BOARD_ROW = 22
+LEAST_PART = 0.03  # of the longest bar, for a number to fit into a part
+LEAST_CONTRAST = 4.5  # of text on its ground
+
+
+def _base(figure: go.Figure, tokens: Tokens, height: int) -> go.Figure:
+    """Return the figure with transparent ground, the font of the page and fixed axes."""
+    figure.update_layout(
+        height=height, paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", dragmode=False,
+        font={"family": FONT, "size": 13, "color": tokens.text}, showlegend=False,
+        margin={"l": 8, "r": 12, "t": 6, "b": 8},
+        hoverlabel={
+            "bgcolor": tokens.panel, "bordercolor": tokens.border,
+            "font": {"color": tokens.text, "family": FONT, "size": 13},
+        },
+    )  # fmt: skip
+    figure.update_xaxes(
+        fixedrange=True, zeroline=False, gridcolor=tokens.border, tickfont={"size": 12, "color": tokens.muted}
+    )
+    figure.update_yaxes(fixedrange=True, zeroline=False, showgrid=False, automargin=True)
+    return figure
+
+
+def forest_height(metrics: int, versions: int) -> int:
+    """Return the height of a forest plot in pixels."""
+    return AXIS + metrics * _band(versions)
+
+
+def _band(versions: int) -> int:
+    return max(LEAST_BAND, 10 + STEP * versions)
+
+
+def forest(
+    versions: Sequence[tuple[str, str, Mapping[str, MetricDifference]]],
+    metrics: Sequence[str],
+    tokens: Tokens,
+) -> go.Figure:
+    """Draw the change of every metric in every version; right is better, filled is beyond chance.
+
+    Args:
+        versions: (key, name, metric -> difference) of each version, from the top of each band.
+        metrics: from the top.
+        tokens: colours of the theme.
+    """
+    figure = go.Figure()
+    slot = STEP / _band(len(versions))
+    for at, (key, name, rows) in enumerate(versions):
+        offset = (at - (len(versions) - 1) / 2) * slot
+        places = [
+            (place + offset, rows[metric])
+            for place, metric in enumerate(metrics)
+            if metric in rows and drawable(rows[metric])
+        ]
+        for significant in (False, True):
+            shown = [(y, row) for y, row in places if (row.verdict in ("better", "worse")) is significant]
+            if shown:
+                _points(figure, shown, (key, name), (tokens.versions[at], SYMBOLS[at]), significant)
+    for place in range(0, len(metrics), 2):
+        figure.add_hrect(y0=place - 0.5, y1=place + 0.5, fillcolor=tokens.panel, line_width=0, layer="below")
+    figure.add_vline(x=0, line_color=tokens.text, line_dash="dot", line_width=1.5)
+    _base(figure, tokens, forest_height(len(metrics), len(versions)))
+    figure.update_yaxes(
+        tickvals=list(range(len(metrics))),
+        ticktext=[f"{chart_text(gain_title(metric))}  " for metric in metrics],
+        range=[len(metrics) - 0.5, -0.5],
+    )  # fmt: skip
+    reach = _reach(versions, metrics)
+    ticks = _ticks(reach)
+    figure.update_xaxes(
+        range=[-reach, reach], tickvals=ticks,
+        ticktext=[signed(tick, 2 if ticks[-1] < 0.2 else 1) for tick in ticks],
+        title={"text": "◂ worse     better ▸", "font": {"size": 12, "color": tokens.muted}, "standoff": 4},
+    )  # fmt: skip
+    figure.update_layout(clickmode="event+select", margin={"b": AXIS - 6})
+    return figure
+
+
+def _points(
+    figure: go.Figure,
+    shown: Sequence[tuple[float, MetricDifference]],
+    version: tuple[str, str],
+    look: tuple[str, str],
+    significant: bool,
+) -> None:
+    (key, name), (colour, symbol) = version, look
+    bounds = [gain_bounds(row) for _, row in shown]
+    figure.add_scatter(
+        x=[gain(row) for _, row in shown],
+        y=[y for y, _ in shown],
+        mode="markers",
+        name=chart_text(name),
+        marker={
+            "color": colour, "symbol": symbol if significant else f"{symbol}-open",
+            "size": 11 if significant else 8, "line": {"width": 1.5, "color": colour},
+        },
+        error_x={
+            "type": "data", "symmetric": False, "width": 0, "color": colour,
+            "thickness": 4 if significant else 1.2,
+            "array": [high - gain(row) for (_, row), (_, high) in zip(shown, bounds, strict=True)],
+            "arrayminus": [gain(row) - low for (_, row), (low, _) in zip(shown, bounds, strict=True)],
+        },
+        customdata=[[key, row.metric] for _, row in shown],
+        hovertext=[_forest_text(name, row) for _, row in shown],
+        hovertemplate="%{hovertext}<extra></extra>",
+        selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
+    )  # fmt: skip
+
+
+def _forest_text(name: str, row: MetricDifference) -> str:
+    difference = row.difference
+    return (
+        f"<b>{chart_text(shorten(name, 40))}</b><br>{chart_text(gain_title(row.metric))} {signed(gain(row))} "
+        f"{interval_text(*gain_bounds(row))}<br>p {p_value(row.adjusted_p)} after correction, "
+        f"n = {difference.n_pairs:,}<br>questions: {difference.better:,} better, {difference.same:,} same, "
+        f"{difference.worse:,} worse"
+    )
+
+
+def _reach(
+    versions: Sequence[tuple[str, str, Mapping[str, MetricDifference]]], metrics: Sequence[str]
+) -> float:
+    """Return how far the axis goes on both sides of 0."""
+    ends = [
+        abs(bound)
+        for _, _, rows in versions
+        for metric in metrics
+        if metric in rows and drawable(rows[metric])
+        for bound in (*gain_bounds(rows[metric]), gain(rows[metric]))
+        if np.isfinite(bound)
+    ]
+    return min(1.05, max(0.1, 1.06 * max(ends, default=0.1)))
+
+
+def _ticks(reach: float) -> list[float]:
+    step = next(step for step in (0.05, 0.1, 0.2, 0.5, 1.0) if reach / step < 4)
+    many = int(reach / step)
+    return [round(at * step, 2) for at in range(-many, many + 1)]
+
+
+@dataclass(frozen=True)
+class QuestionCounts:
+    """The shared questions of a version and the baseline by what became of them under one metric.
+
+    Attributes:
+        key: of the version.
+        name: of the version.
+        worse: number of them.
+        same: number of them.
+        better: number of them.
+    """
+
+    key: str
+    name: str
+    worse: int
+    same: int
+    better: int
+
+
+def question_bars(
+    versions: Sequence[QuestionCounts], tokens: Tokens, height: int, directed: bool = True
+) -> go.Figure:
+    """Draw how many questions are worse, the same and better; a part opens its cases.
+
+    Args:
+        versions: from the top.
+        tokens: colours of the theme.
+        height: in pixels.
+        directed: whether a rise of the metric is better or worse; else parts are called fell and rose.
+    """
+    names = ("worse", "same", "better") if directed else ("fell", "same", "rose")
+    low, high = (
+        (tokens.bad.text, tokens.good.text) if directed else (tokens.sequential[4], tokens.sequential[7])
+    )
+    on_ends = tokens.background if directed else None
+    most = max((version.worse + version.same + version.better for version in versions), default=0)
+    figure = go.Figure()
+    for name, attribute, colour, text in (
+        (names[0], "worse", low, on_ends or _text_on(low, tokens)),
+        (names[1], "same", tokens.alive, tokens.text),
+        (names[2], "better", high, on_ends or _text_on(high, tokens)),
+    ):
+        counts = [int(getattr(version, attribute)) for version in versions]
+        figure.add_bar(
+            x=counts, y=list(range(len(versions))), orientation="h", name=name,
+            marker={"color": colour, "line": {"width": 1, "color": tokens.background}},
+            text=[f"{value:,}" if value > LEAST_PART * most else "" for value in counts],
+            textposition="inside", insidetextanchor="middle", textangle=0, constraintext="none",
+            insidetextfont={"color": text, "size": 13},
+            customdata=[[version.key, attribute] for version in versions],
+            hovertext=[
+                f"<b>{chart_text(shorten(version.name, 40))}</b><br>{value:,} {name}: click to open the cases"
+                for version, value in zip(versions, counts, strict=True)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+            selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
+        )  # fmt: skip
+    _base(figure, tokens, height)
+    figure.update_layout(barmode="stack", bargap=0.3, clickmode="event+select")
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(
+        tickvals=list(range(len(versions))),
+        ticktext=[f"{chart_text(shorten(version.name, 32))} " for version in versions],
+        range=[max(len(versions), 3) - 0.5, -0.5],
+    )
+    return figure
+
+
+def _text_on(colour: str, tokens: Tokens) -> str:
+    """Return the text colour that reads best on a colour; black or white where those of the theme do not."""
+    own = max((tokens.text, tokens.background), key=lambda text: contrast(text, colour))
+    if contrast(own, colour) >= LEAST_CONTRAST:
+        return own
+    return max(("#000000", "#FFFFFF"), key=lambda text: contrast(text, colour))
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of two colours as WCAG defines it."""
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def leaderboard_height(rows: int) -> int:
+    """Return the height of a leaderboard in pixels."""
+    return AXIS + BOARD_ROW * max(rows, 3)
+
+
+def leaderboard_chart(
+    rows: Sequence[LeaderboardRow],
+    names: Mapping[str, str],
+    marked: Mapping[str, str],
+    ends: tuple[float, float],
+    tokens: Tokens,
+) -> go.Figure:
+    """Draw versions with their intervals, the best on top; what the test cannot tell from it is filled.
+
+    Args:
+        rows: from the top.
+        names: run id -> name.
+        marked: run id -> what the version is, as "baseline".
+        ends: of the axis, the same on every page.
+        tokens: colours of the theme.
+    """
+    looks = {
+        "best": (tokens.good.text, "star", 14), "same": (tokens.good.text, "circle", 10),
+        "worse": (tokens.muted, "circle-open", 9), "not compared": (tokens.muted, "x-thin-open", 9),
+        "no direction": (tokens.primary, "circle", 9),
+    }  # fmt: skip
+    figure = go.Figure()
+    for standing, (colour, symbol, size) in looks.items():
+        mine = [(at, row) for at, row in enumerate(rows) if row.standing == standing]
+        if mine:
+            values = [row.value for _, row in mine]
+            figure.add_scatter(
+                x=[value.mean for value in values], y=[at for at, _ in mine], mode="markers", name=standing,
+                marker={
+                    "color": colour, "symbol": symbol, "size": size, "line": {"width": 1.5, "color": colour},
+                },
+                error_x={
+                    "type": "data", "symmetric": False, "width": 0, "color": colour,
+                    "thickness": 3 if standing in ("best", "same") else 1.2,
+                    "array": [_length(value.mean, value.high) for value in values],
+                    "arrayminus": [_length(value.low, value.mean) for value in values],
+                },
+                customdata=[[row.run_id] for _, row in mine],
+                hovertext=[_board_text(names[row.run_id], row) for _, row in mine],
+                hovertemplate="%{hovertext}<extra></extra>",
+                selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 1}},
+            )  # fmt: skip
+    _base(figure, tokens, leaderboard_height(len(rows)))
+    labels = [
+        chart_text(shorten(names[row.run_id], 38))
+        + (f" ({marked[row.run_id]})" if row.run_id in marked else "")
+        for row in rows
+    ]
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))), ticktext=[f"{label}  " for label in labels],
+        range=[max(len(rows), 3) - 0.5, -0.5],
+    )  # fmt: skip
+    figure.update_xaxes(range=list(ends), side="top", nticks=7)
+    figure.update_layout(clickmode="event+select", margin={"t": 30})
+    return figure
+
+
+def _length(low: float, high: float) -> float:
+    return high - low if np.isfinite(low) and np.isfinite(high) else 0.0
+
+
+def _board_text(name: str, row: LeaderboardRow) -> str:
+    value = row.value
+    text = (
+        f"<b>{chart_text(shorten(name, 60))}</b><br>{number(value.mean, 3)} "
+        f"{interval_text(value.low, value.high, 3)}, n = {value.n_scored:,}"
+    )
+    if row.difference is None or row.test is None:
+        return f"{text}<br>{row.standing}"
+    return (
+        f"{text}<br>to the best {signed(row.difference.difference, 3)} "
+        f"{interval_text(row.test.low, row.test.high, 3)}, p {p_value(row.test.p)} after correction"
+    )
+
+
+def stage_flow(flow: Mapping[tuple[str, str], int], base: str, other: str, tokens: Tokens) -> go.Figure:
+    """Draw how questions moved between failure stages: rows in the baseline, columns in the version."""
+    titles = {GOOD: "Good", **{stage.key: stage.short for stage in STAGES}}
+    rows = [key for key in titles if any(stage == key for stage, _ in flow)]
+    columns = [key for key in titles if any(stage == key for _, stage in flow)]
+    counts = [[flow.get((row, column), 0) for column in columns] for row in rows]
+    most = max((count for line in counts for count in line), default=1)
+    figure = go.Figure(
+        go.Heatmap(
+            x=list(range(len(columns))), y=list(range(len(rows))),
+            z=[[cell or None for cell in line] for line in counts], zmin=0, zmax=most, showscale=False,
+            xgap=2, ygap=2, colorscale=[[at / 9, colour] for at, colour in enumerate(tokens.sequential)],
+            hovertext=[
+                [
+                    f"{titles[row]} → {titles[column]}: {flow.get((row, column), 0):,} questions"
+                    for column in columns
+                ]
+                for row in rows
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    )  # fmt: skip
+    for at, line in enumerate(counts):
+        for place, cell in enumerate(line):
+            if cell:
+                colour = tokens.sequential[round(9 * cell / most)]
+                figure.add_annotation(
+                    x=place, y=at, text=f"{cell:,}", showarrow=False,
+                    font={"color": _text_on(colour, tokens), "size": 14},
+                )  # fmt: skip
+    _base(figure, tokens, 110 + 40 * len(rows))
+    ticks = {"tickfont": {"size": 13, "color": tokens.text}, "showgrid": False}
+    figure.update_xaxes(
+        title=f"in {chart_text(shorten(other, 40))}", tickvals=list(range(len(columns))),
+        ticktext=[titles[key] for key in columns], automargin=True, **ticks,
+    )  # fmt: skip
+    figure.update_yaxes(
+        title=f"in {chart_text(shorten(base, 40))}", tickvals=list(range(len(rows))),
+        ticktext=[titles[key] for key in rows], autorange="reversed", **ticks,
+    )  # fmt: skip
+    return figure
+
+
+def cell_colours(share: float, scale: Sequence[str], tokens: Tokens) -> tuple[str, str]:
+    """Return the colour of a cell and of the text on it.
+
+    Args:
+        share: place of its value on the scale, from 0 to 1.
+        scale: colours from low to high.
+        tokens: colours of the theme.
+    """
+    colour = scale[min(len(scale) - 1, int(share * len(scale)))]
+    return colour, _text_on(colour, tokens)

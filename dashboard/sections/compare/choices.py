@@ -1,0 +1,210 @@
+"""What the Compare page compares: versions, family of metrics, the metric on display, names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import streamlit as st
+
+from dashboard.headlines.compare import drawn_metrics, drawn_versions, leading_metric, most_decisive
+from dashboard.shell.components import metric_title
+from dashboard.shell.session import View, current_selection, keep
+from dashboard.shell.widgets import choose, show_in
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count
+from data.comparison.compare import GOOD_SHARE, Comparison
+from data.comparison.metric_families import FAMILIES, in_family, shared_metrics
+from data.store.workspace import Run
+from metrics.metric_registry import declared
+
+__all__ = ["Compared", "choose_versions", "direction", "metric_switch", "version_names"]
+
+FIRST_VERSIONS, MOST_VERSIONS = 6, 20
+MOST_SEGMENTS = 8  # more metrics than this are chosen from a list
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Versions with their comparisons with a baseline.
+
+    Attributes:
+        view: of this rerun.
+        base: the baseline.
+        versions: run id -> version, in the order of choice.
+        metrics: the family of metrics that all of them have.
+        comparisons: run id -> comparison with the baseline.
+        names: run id -> short name, of the baseline too.
+    """
+
+    view: View
+    base: Run
+    versions: Mapping[str, Run]
+    metrics: tuple[str, ...]
+    comparisons: Mapping[str, Comparison]
+    names: Mapping[str, str]
+
+    @cached_property
+    def subject(self) -> str:
+        """Id of the version of the headline: the run on display, else the one that differs most."""
+        shown = self.view.run.run_id
+        return shown if shown in self.versions else most_decisive(self.comparisons)
+
+    @cached_property
+    def drawn(self) -> list[str]:
+        """Ids of the versions in the forest plot."""
+        return drawn_versions(self.comparisons, self.subject)
+
+    @cached_property
+    def drawn_metrics(self) -> list[str]:
+        """The metrics in the forest plot."""
+        return drawn_metrics([self.comparisons[run_id] for run_id in self.drawn])
+
+    @property
+    def other(self) -> str:
+        """Id of the version in detail."""
+        chosen = current_selection().other
+        return chosen if chosen in self.versions else self.subject
+
+    @property
+    def base_name(self) -> str:
+        """Short name of the baseline."""
+        return self.names[self.base.run_id]
+
+    @property
+    def options(self) -> list[str]:
+        """The metrics that questions can be shown by."""
+        return list(dict.fromkeys([GOOD_SHARE, *self.metrics]))
+
+    @property
+    def metric(self) -> str:
+        """The metric that questions are shown by: the chosen one, else the one that the headline names."""
+        chosen = current_selection().metric
+        if chosen in self.options:
+            return chosen
+        leading = leading_metric(self.comparisons[self.subject], self.drawn_metrics)
+        return leading if leading in self.options else GOOD_SHARE
+
+
+def choose_versions(view: View, base: Run) -> Compared:
+    """Draw the choice of versions, metrics and warnings in one row; return the comparisons."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        versions = _versions_picker(view, base)
+        metrics = _family(view, base, versions)
+        comparisons = {run.run_id: view.comparison(base, run, metrics) for run in versions}
+        names = version_names(view, [base, *versions])
+        _warnings(comparisons, names)
+    by_id = {run.run_id: run for run in versions}
+    return Compared(view, base, by_id, tuple(metrics), comparisons, names)
+
+
+def version_names(view: View, runs: Sequence[Run]) -> dict[str, str]:
+    """Return run id -> the name of the run alone; its full label where two of the runs are named alike."""
+    names = [run.name for run in runs]
+    return {run.run_id: run.name if names.count(run.name) == 1 else view.labels[run.run_id] for run in runs}
+
+
+def direction(metric: str) -> bool | None:
+    """Return whether higher values of a metric are better; None where neither is."""
+    declaration = declared(metric)
+    return True if metric == GOOD_SHARE else None if declaration is None else declaration.higher_is_better
+
+
+def _versions_picker(view: View, base: Run) -> list[Run]:
+    """Return the versions to compare: by default the run on display and its batch, else the newest run."""
+    by_id = {run.run_id: run for run in reversed(view.sampled) if run.run_id != base.run_id}
+    chosen = [run_id for run_id in view.selection.versions if run_id in by_id]
+    if not chosen:
+        same_batch = [run.run_id for run in view.sampled if run.created_at == view.run.created_at]
+        candidates = dict.fromkeys([view.run.run_id, *same_batch])
+        chosen = [run_id for run_id in candidates if run_id in by_id][:FIRST_VERSIONS] or list(by_id)[:1]
+        if len(chosen) == 1:
+            chosen += _alike(view, base, by_id[chosen[0]], list(by_id.values()))
+    show_in("pick_versions", chosen)
+    title = f"{len(chosen)} of {count(len(by_id), 'version')}"
+    with st.popover(
+        title, icon=":material/compare_arrows:", help="Choose the versions to compare", width=200
+    ):
+        st.multiselect(
+            "Versions",
+            list(by_id),
+            format_func=lambda run_id: view.labels[run_id],
+            key="pick_versions",
+            on_change=lambda: keep(versions=tuple(st.session_state["pick_versions"]), case="", other=""),
+            max_selections=MOST_VERSIONS,
+            help="One to twenty versions, each compared with the baseline chosen above.",
+            width=480,
+        )
+    return [by_id[run_id] for run_id in chosen]
+
+
+def _alike(view: View, base: Run, run: Run, others: Sequence[Run]) -> list[str]:
+    """Return the newest other versions with the dataset, the questions and the headline metrics of a run."""
+    wanted = set(shared_metrics([view.scored(base), view.scored(run)], family="headline"))
+    alike = [
+        other
+        for other in others[:MOST_VERSIONS]
+        if other != run
+        and (other.dataset, other.dataset_version) == (run.dataset, run.dataset_version)
+        and other.n_questions == run.n_questions
+        and not other.config.get("generated_from")
+        and wanted <= set(view.scored(other).metrics)
+    ]
+    return [other.run_id for other in alike[: FIRST_VERSIONS - 1]] if wanted else []
+
+
+def _family(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
+    """Return the metrics of the chosen family that the baseline and all versions have."""
+    shared = shared_metrics([view.scored(run) for run in (base, *versions)])
+    offered = [family_key for family_key in FAMILIES if any(in_family(name, family_key) for name in shared)]
+    chosen = choose(
+        "Family of metrics",
+        "family",
+        offered or ["all"],
+        FAMILIES,
+        {"metric": ""},
+        width=220,
+        label_visibility="collapsed",
+    )
+    return [name for name in shared if in_family(name, chosen)]
+
+
+def _warnings(comparisons: Mapping[str, Comparison], names: Mapping[str, str]) -> None:
+    """List what makes runs unequal; nothing where nothing does."""
+    warnings = [
+        (names[run_id], warning)
+        for run_id, comparison in comparisons.items()
+        for warning in comparison.warnings
+    ]
+    if warnings:
+        with st.popover(count(len(warnings), "warning"), icon=":material/warning:", width=160):
+            for name, warning in warnings:
+                st.warning(f"{markdown_text(name)}: {markdown_text(warning)}")
+
+
+def metric_switch(compared: Compared) -> str:
+    """Draw the choice of the metric that questions are shown by; return it."""
+    shown, options = compared.metric, compared.options
+    if len(options) > MOST_SEGMENTS:
+        return choose(
+            "Metric",
+            "metric",
+            options,
+            metric_title,
+            {},
+            shown=shown,
+            width=260,
+            label_visibility="collapsed",
+        )
+    show_in("pick_metric", shown)
+    st.segmented_control(
+        "Metric",
+        options,
+        format_func=metric_title,
+        key="pick_metric",
+        required=True,
+        on_change=lambda: keep(metric=st.session_state["pick_metric"]),
+        label_visibility="collapsed",
+    )
+    return shown

@@ -1,0 +1,161 @@
+"""Many versions under one metric: their levels, the best, and what a paired test cannot tell from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from data.comparison.compare import GOOD_SHARE, QuestionMatch, match_questions
+from data.diagnosis.diagnosis import Diagnosis, passing_of
+from data.scoring.scored_run import ScoredRun
+from metrics.metric_registry import bounds_of, declared
+from metrics.schema.scores import FloatArray
+from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.max_t import ClusterSums, FamilyTest, max_t
+from metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
+from metrics.statistics.question_means import question_means
+
+__all__ = ["Leaderboard", "LeaderboardRow", "Standing", "leaderboard", "rate_leaderboard"]
+
+Standing = Literal["best", "same", "worse", "not compared", "no direction"]
+LEAST_SHARE = 0.5  # of the questions that the fullest version has scored, for a version to be the best
+
+
+@dataclass(frozen=True)
+class LeaderboardRow:
+    """One version under one metric.
+
+    Attributes:
+        run_id: the version.
+        value: its mean over its own questions, with its interval.
+        difference: to the best, paired on the shared questions; None for the best and without a comparison.
+        test: of that difference, after step-down max-T over the versions; None where there is none.
+        standing: "best"; "same" where the test cannot tell it from the best; "worse"; "not compared" without
+            a shared question; "no direction" where neither more nor less is better.
+    """
+
+    run_id: str
+    value: Interval
+    difference: PairedDifference | None
+    test: FamilyTest | None
+    standing: Standing
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Versions under one metric, the best first.
+
+    Attributes:
+        metric: full name, or GOOD_SHARE.
+        rows: the versions with a value.
+        unmeasured: ids of those without one.
+    """
+
+    metric: str
+    rows: tuple[LeaderboardRow, ...]
+    unmeasured: tuple[str, ...]
+
+    @property
+    def best(self) -> LeaderboardRow | None:
+        """The best version; None where nothing is measured or the metric has no direction."""
+        return next((row for row in self.rows if row.standing == "best"), None)
+
+    @property
+    def not_told_apart(self) -> int:
+        """Number of versions that the test cannot tell from the best."""
+        return sum(row.standing == "same" for row in self.rows)
+
+
+def leaderboard(scored_runs: Sequence[ScoredRun], metric: str) -> Leaderboard:
+    """Rank versions by the mean of a metric over their questions, see `_ranked`."""
+    means = {
+        scored.run.run_id: question_means(scored.values(metric), scored.question)[0] for scored in scored_runs
+    }
+    return _ranked(scored_runs, means, metric)
+
+
+def rate_leaderboard(diagnoses: Sequence[Diagnosis]) -> Leaderboard:
+    """Rank versions by their pass rate, see `_ranked`."""
+    means = {
+        each.scored.run.run_id: question_means(passing_of(each), each.scored.question)[0]
+        for each in diagnoses
+    }
+    return _ranked([each.scored for each in diagnoses], means, GOOD_SHARE)
+
+
+def _ranked(scored_runs: Sequence[ScoredRun], means: Mapping[str, FloatArray], metric: str) -> Leaderboard:
+    """Rank versions, and test each against the best over the questions that the two share.
+
+    The best has the best mean of the versions with at least half as many scored questions as the fullest one.
+    It is chosen on the same questions that it is compared on, so its own mean is a little too good.
+    """
+    measured = [scored for scored in scored_runs if np.isfinite(means[scored.run.run_id]).any()]
+    unmeasured = tuple(scored.run.run_id for scored in scored_runs if scored not in measured)
+    declaration = declared(metric)
+    higher = True if metric == GOOD_SHARE else None if declaration is None else declaration.higher_is_better
+    bounds = (0.0, 1.0) if metric == GOOD_SHARE else bounds_of(metric)
+    values = {scored.run.run_id: _level(means[scored.run.run_id], scored, bounds) for scored in measured}
+    sign = -1.0 if higher is not False else 1.0
+    measured.sort(key=lambda scored: (sign * values[scored.run.run_id].mean, scored.run.run_id))
+    if higher is None or not measured:
+        rows = [
+            LeaderboardRow(run_id, values[run_id], None, None, "no direction")
+            for run_id in (scored.run.run_id for scored in measured)
+        ]
+        return Leaderboard(metric, tuple(rows), unmeasured)
+    fullest = max(value.n_scored for value in values.values())
+    best = next(scored for scored in measured if values[scored.run.run_id].n_scored >= LEAST_SHARE * fullest)
+    others = [scored for scored in measured if scored is not best]
+    pairs = [_against(best, scored, means, higher, bounds) for scored in others]
+    tests = dict(zip([scored.run.run_id for scored in others], _tests(pairs), strict=True))
+    differences = {scored.run.run_id: pair[0] for scored, pair in zip(others, pairs, strict=True)}
+
+    def row(run_id: str) -> LeaderboardRow:
+        if run_id == best.run.run_id:
+            return LeaderboardRow(run_id, values[run_id], None, None, "best")
+        difference, test = differences[run_id], tests[run_id]
+        if not difference.n_pairs:
+            return LeaderboardRow(run_id, values[run_id], None, None, "not compared")
+        lost = (difference.difference < 0) == higher and difference.difference != 0
+        standing: Standing = "worse" if lost and test.p < SIGNIFICANCE else "same"
+        return LeaderboardRow(run_id, values[run_id], difference, test, standing)
+
+    return Leaderboard(metric, tuple(row(scored.run.run_id) for scored in measured), unmeasured)
+
+
+def _level(means: FloatArray, scored: ScoredRun, bounds: tuple[float, float]) -> Interval:
+    """Return the mean over the scored questions with its interval, as the run's own summary has it."""
+    known = np.isfinite(means)
+    binary = bool(np.isin(means[known], (0.0, 1.0)).all()) and bounds == (0.0, 1.0)
+    return interval(means[known], scored.clusters[known], len(means), binary, bounds=bounds)
+
+
+def _against(
+    best: ScoredRun,
+    other: ScoredRun,
+    means: Mapping[str, FloatArray],
+    higher: bool,
+    bounds: tuple[float, float],
+) -> tuple[PairedDifference, ClusterSums]:
+    """Compare a version with the best; its differences are summed by the clusters of the best."""
+    matched: QuestionMatch = match_questions(best, other)
+    before, after = means[best.run.run_id][matched.base], means[other.run.run_id][matched.other]
+    clusters = best.clusters[matched.base]
+    difference = paired(before, after, clusters, 0, higher, bounds)
+    codes = np.searchsorted(np.unique(best.clusters), clusters)
+    known = np.isfinite(before) & np.isfinite(after)
+    size, reach = len(np.unique(best.clusters)), bounds[1] - bounds[0]
+    gaps = np.where(known, after - before, 0.0)
+    return difference, ClusterSums(
+        np.bincount(codes, weights=gaps, minlength=size).astype(np.float64),
+        np.bincount(codes, weights=known, minlength=size).astype(np.float64),
+        (-reach, reach),
+        (difference.low, difference.high),
+    )
+
+
+def _tests(pairs: Sequence[tuple[PairedDifference, ClusterSums]]) -> list[FamilyTest]:
+    return max_t([sums for _, sums in pairs])
