@@ -149,7 +149,8 @@ class View:
         projects = sorted({run.project for run in runs})
         project = selection.project
         if project not in projects:
-            project = chosen.project if chosen else projects[0]
+            newest = next((run for run in reversed(runs) if not run.means), runs[-1])
+            project = (chosen or newest).project
         use_declarations(store.workspace, project)
         in_project = tuple(run for run in runs if run.project == project)
         run = chosen if chosen is not None and chosen in in_project else _newest_measured(store, in_project)

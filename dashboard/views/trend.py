@@ -74,6 +74,7 @@ facts(
         if versions.older
         else "",
         f"{count(versions.derived, 'run')} generated from another one left out" if versions.derived else "",
+        f"{count(versions.trials, 'trial')} of a grid search left out" if versions.trials else "",
         f"{len(versions.runs):,} versions share {count(timestamps, 'timestamp')}: equal steps separate them"
         if view.selection.axis == "time" and timestamps < len(versions.runs)
         else "",

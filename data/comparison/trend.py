@@ -120,11 +120,13 @@ class Versions:
         runs: oldest first.
         older: number of earlier runs left out because one chart cannot show them; the baseline is shown.
         derived: number of runs generated from another run, which are not versions.
+        trials: number of trials of a grid search, which are none either where the project has other runs.
     """
 
     runs: tuple[Run, ...]
     older: int
     derived: int
+    trials: int = 0
 
 
 def versions_of(runs: Sequence[Run], keep: Sequence[str] = ()) -> Versions:
@@ -134,10 +136,12 @@ def versions_of(runs: Sequence[Run], keep: Sequence[str] = ()) -> Versions:
         runs: runs of the project, oldest first.
         keep: ids of runs to keep in any case: the baseline, the run on display.
     """
-    versions = [run for run in runs if not run.config.get("generated_from") or run.run_id in keep]
+    own = [run for run in runs if not run.config.get("generated_from") or run.run_id in keep]
+    no_trials = [run for run in own if not run.config.get("grid") or run.run_id in keep]
+    versions = no_trials if any(not run.config.get("grid") for run in own) else own
     newest = {run.run_id for run in versions[-MOST_RUNS:]}
     shown = tuple(run for run in versions if run.run_id in newest or run.run_id in keep)
-    return Versions(shown, len(versions) - len(shown), len(runs) - len(versions))
+    return Versions(shown, len(versions) - len(shown), len(runs) - len(own), len(own) - len(versions))
 
 
 def with_baseline(versions: Versions, base: Run) -> Versions:

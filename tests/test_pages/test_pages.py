@@ -10,6 +10,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell.selection import Selection
+from data.demo import FIRST_PROJECT, FIRST_RUN
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
 
@@ -31,7 +32,7 @@ def _texts(app: AppTest) -> str:
     return "\n".join(str(part.value) for part in parts)
 
 
-@pytest.mark.parametrize("project", ["clapnq", "iris", "mtrag", "ragchecker"])
+@pytest.mark.parametrize("project", ["handbook", "clapnq", "iris", "mtrag", "ragchecker"])
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_shows_every_project(
     demo: RunStore, page: str, project: str, monkeypatch: pytest.MonkeyPatch
@@ -60,6 +61,13 @@ def test_a_selection_of_what_is_gone_falls_back(demo: RunStore, monkeypatch: pyt
     )
     for page in PAGES:
         assert not _open(demo.workspace.root, page, gone, monkeypatch).exception
+
+
+def test_a_bare_address_opens_the_newest_run(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = _open(demo.workspace.root, "triage", Selection(), monkeypatch)
+    (first,) = [run for run in demo.runs(FIRST_PROJECT) if run.name == FIRST_RUN]
+    assert app.session_state["view"].run == first
+    assert FIRST_RUN in headline(app)
 
 
 def test_filters_that_leave_nothing_say_so(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:

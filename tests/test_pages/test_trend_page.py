@@ -113,6 +113,15 @@ def test_the_newest_versions_are_shown_and_what_must_stay() -> None:
     assert versions_of(runs, [runs[-1].run_id]).derived == 0
 
 
+def test_trials_of_a_grid_are_versions_only_where_there_is_nothing_else() -> None:
+    runs = [replace(_bare(f"r{at}", at), config={"grid": "g"} if at < 3 else {}) for at in range(5)]
+    found = versions_of(runs)
+    assert ([run.run_id for run in found.runs], found.trials, found.derived) == (["r3", "r4"], 3, 0)
+    assert [run.run_id for run in versions_of(runs, ["r1"]).runs] == ["r1", "r3", "r4"]
+    only_trials = versions_of(runs[:3])
+    assert (len(only_trials.runs), only_trials.trials) == (3, 0)
+
+
 def _bare(run_id: str, day: int) -> Run:
     when = START + timedelta(days=day)
     return Run(run_id, run_id, "p", 1, 1, when, when, {}, {}, "", "", "", "", (), ())
