@@ -33,6 +33,7 @@ from dashboard.wording.gates import gate_row, rule_texts, verdict_text
 from data.cases.cases import read_case
 from data.cases.export import native_record
 from data.comparison.band_scales import band_scale, interpretations
+from data.comparison.trend import versions_of
 from data.diagnosis.diagnosis import row_of
 from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from data.errors import DataError
@@ -112,7 +113,8 @@ def _rows_of_stage(view: StoryView, chosen: Mapping[str, str]) -> list[int]:
 def trend_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     """Return a metric over versions; `chosen` may name it, else it is the first headline metric."""
     metric = chosen.get("metric") or next((name for name in HEADLINE if name in view.summary), "")
-    points = [_trend_point(view, run, metric) for run in view.runs]
+    versions = versions_of(view.runs, [run.run_id for run in (view.run, view.baseline) if run is not None])
+    points = [_trend_point(view, run, metric) for run in versions.runs]
     measured = [point for point in points if point.mean is not None]
     title = capital(title_of(metric)) if metric else "Metric"
     heading = f"{title} over versions"

@@ -31,6 +31,7 @@ from dashboard.wording.runs import baseline_text
 from data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
 from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
 from data.comparison.metric_families import shared_metrics
+from data.comparison.trend import versions_of
 from data.diagnosis.diagnosis import Diagnosis
 from data.diagnosis.doubts import metric_doubts
 from data.scoring.summaries import MetricSummary
@@ -330,15 +331,14 @@ def trend_section(view: View, summaries: Mapping[str, MetricSummary]) -> None:
     """Draw one metric over the runs of the project."""
     measured = [name for name, summary in summaries.items() if summary.n_scored and _is_usual_k(name)]
     metric = choose("Metric", "metric", [GOOD_SHARE, *measured], metric_title)
-    points = [_trend_point(view, run, metric) for run in view.sampled]
+    base = view.comparison_base
+    runs = versions_of(view.sampled, [run.run_id for run in (view.run, base) if run is not None]).runs
+    points = [_trend_point(view, run, metric) for run in runs]
     missing = sum(point.mean is None for point in points)
     if len(points) - missing < 2:
         st.info("A trend needs two runs that measured this metric.")
         return
-    baseline = next(
-        (point.mean for point, run in zip(points, view.sampled, strict=True) if run == view.comparison_base),
-        None,
-    )
+    baseline = next((point.mean for point, run in zip(points, runs, strict=True) if run == base), None)
     title = metric_title(metric)
     draw(plotly_figure(trend(points, title, baseline)), "trend", "The metric over runs with 95 % intervals")
     facts(
