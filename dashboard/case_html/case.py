@@ -21,12 +21,14 @@ __all__ = [
     "STYLE",
     "CaseHighlights",
     "answer_html",
+    "context_cards_html",
     "context_html",
     "conversation_html",
     "gold_ids",
     "highlights_of",
 ]
 
+LINE = 240  # characters of a document in a folded card
 FOLD = 700  # characters of a document that are shown unfolded
 STYLE = """<style>
 .rt{font-size:.93rem;line-height:1.55;overflow-wrap:anywhere}
@@ -222,7 +224,67 @@ def context_html(
     return render(PACKAGE, "context.html", documents=shown, nothing=nothing, anchor=anchor, unfolded=unfolded)
 
 
-def _document(rank: int, document: Mapping[str, Any], highlights: CaseHighlights) -> dict[str, object]:
+def context_cards_html(
+    sample: Mapping[str, Any], highlights: CaseHighlights, doubt: str = "", anchor: str = "document"
+) -> Markup:
+    """Return the ranked context below its counts: a line for each document, open where it is used or gold.
+
+    Args:
+        sample: the case.
+        highlights: of the case.
+        doubt: what the checks doubt about what was retrieved, "" for nothing.
+        anchor: start of the ids of its documents.
+    """
+    cards = []
+    for rank, document in enumerate(sample["retrieved"] or (), 1):
+        shown, text = _document(rank, document, highlights), document["text"] or ""
+        spans = highlights.marks.get(rank, highlights.gold_text.get(rank, ()))
+        shown["line"] = shorten(text, LINE)
+        shown["details"] = [tag for tag in shown["tags"] if tag.startswith(("gold:", "labelled"))]
+        shown["used"], shown["gold"] = (
+            rank in highlights.used,
+            any(tag.startswith("gold") for tag in shown["tags"]),
+        )
+        shown["excerpt"] = _excerpt(text, spans) if shown["teaser"] else ()
+        cards.append(shown)
+    return render(
+        PACKAGE,
+        "context_cards.html",
+        cards=cards,
+        counts=_context_counts(sample, highlights),
+        how=f"use {highlights.used_how or 'not known'}",
+        doubt=doubt,
+        anchor=anchor,
+    )
+
+
+def _context_counts(sample: Mapping[str, Any], highlights: CaseHighlights) -> str:
+    """Return how many documents there are, how many of them are used, and how much gold is known."""
+    documents = sample["retrieved"]
+    if not documents:
+        return "Context: not recorded" if documents is None else "Context: nothing retrieved"
+    used = len([rank for rank in highlights.used if rank <= len(documents)])
+    of = f"{used} of {len(documents)} used" if highlights.used_how else f"{len(documents)} retrieved"
+    if highlights.gold:
+        gold = sum(document["id"] in highlights.gold for document in documents)
+        return f"Context: {of}, {gold} gold" + (
+            f" of {len(highlights.gold)}" if gold < len(highlights.gold) else ""
+        )
+    if sample["relevant_spans"]:
+        return f"Context: {of}, gold text in {len(highlights.gold_text)}"
+    return f"Context: {of}, no gold named"
+
+
+def _excerpt(text: str, spans: Spans) -> list[_Segment]:
+    """Return the part of a long text around its first highlight, with the highlights in it."""
+    start = max(0, min((span[0] for span in spans), default=0) - 80)
+    end = min(len(text), start + FOLD // 2)
+    inside = tuple((max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start)
+    segments = _marked_segments(text[start:end], inside)
+    return [_Segment("…" if start else ""), *segments, _Segment("…" if end < len(text) else "")]
+
+
+def _document(rank: int, document: Mapping[str, Any], highlights: CaseHighlights) -> dict[str, Any]:
     gold_spans = highlights.gold_text.get(rank, ())
     gold, used = document["id"] in highlights.gold or bool(gold_spans), rank in highlights.used
     tags = []

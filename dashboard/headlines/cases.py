@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dashboard.headlines.headline import Headline, State
-from dashboard.wording.escaping import capital, shorten
+from dashboard.wording.escaping import shorten
 from dashboard.wording.formatting import count
 from metrics.diagnosis.stages import STAGES, stage_code
 
@@ -32,7 +32,7 @@ class CaseCounts:
         measured: of how many it is known whether they are good or bad.
         fully: of how many no missing value could change the diagnosis.
         stages: key of a failure stage -> bad cases at it, most first.
-        rests_on: by what the cases are judged, as part of a sentence.
+        judged_by: titles of what decides whether a case is bad.
     """
 
     run: str
@@ -42,7 +42,7 @@ class CaseCounts:
     measured: int
     fully: int
     stages: Mapping[str, int] = field(default_factory=dict)
-    rests_on: str = ""
+    judged_by: tuple[str, ...] = ()
 
 
 def cases_headline(counts: CaseCounts, doubt: str = "") -> Headline:
@@ -82,10 +82,15 @@ def _conclusion(counts: CaseCounts) -> tuple[State, str]:
     if unclear > counts.bad:
         return "cannot tell", f"{counts.bad:,} bad, {unclear:,} not fully measured"
     most = next(iter(counts.stages.items()), None)
-    where = f", {STAGES[stage_code(most[0])].count(most[1])}" if most else ""
+    where = f", {_counted(*most)}" if most else ""
     if counts.bad == counts.shown:
         return "bad", f"all {cases} are bad{where}"
     return "bad", f"{counts.bad:,} of {cases} {'is' if counts.bad == 1 else 'are'} bad{where}"
+
+
+def _counted(key: str, n: int) -> str:
+    """Return a count of cases at a stage; that it is inferred is said in the second line and on the case."""
+    return STAGES[stage_code(key)].count(n).removesuffix(" (inferred)")
 
 
 def _detail(counts: CaseCounts) -> str:
@@ -96,7 +101,9 @@ def _detail(counts: CaseCounts) -> str:
     passing, unknown = counts.measured - counts.bad, counts.shown - counts.measured
     parts.append(f"{passing:,} {'passes' if passing == 1 else 'pass'}" if passing and counts.bad else "")
     parts.append(f"{unknown:,} not measured" if unknown else "")
-    parts.append(capital(counts.rests_on))
+    if counts.judged_by and counts.fully < counts.shown:
+        judged_by = ", ".join(counts.judged_by)
+        parts.append(f"Judged by {judged_by}; {counts.fully:,} of {counts.shown:,} fully measured")
     return ". ".join(part for part in parts if part)
 
 

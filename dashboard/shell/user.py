@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
@@ -26,9 +27,9 @@ def current_user() -> str:
     return str(st.session_state.get(_KEY, "")).strip()
 
 
-def name_box(width: int = 150) -> None:
-    """Draw the box for the user's name, which all pages share."""
-    st.text_input("Your name", key=_KEY, persist_state="session", width=width, max_chars=60)
+def name_box(width: int = 150, **more: Any) -> None:
+    """Draw the box for the user's name, which all pages share; the rest is passed on to st.text_input."""
+    st.text_input("Your name", key=_KEY, persist_state="session", width=width, max_chars=60, **more)
 
 
 def attempt(change: Callable[[], str | None]) -> None:

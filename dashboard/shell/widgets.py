@@ -81,9 +81,10 @@ def slide(label: str, name: str, help_text: str) -> float:
     return float(st.slider(label, 0.0, 1.0, step=0.05, format="%.2f", help=help_text, **_binding(name, {})))
 
 
-def search(label: str, name: str, placeholder: str, clear: Mapping[str, Any]) -> str:
-    """Draw a search box for one field."""
-    return str(st.text_input(label, type="search", placeholder=placeholder, **_binding(name, clear)))
+def search(label: str, name: str, placeholder: str, clear: Mapping[str, Any], **more: Any) -> str:
+    """Draw a search box for one field; what is left over is passed on to st.text_input."""
+    binding = _binding(name, clear)
+    return str(st.text_input(label, type="search", placeholder=placeholder, **binding, **more))
 
 
 def toggle(label: str, name: str, clear: Mapping[str, Any]) -> bool:

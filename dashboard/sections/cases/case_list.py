@@ -2,68 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
+from dashboard.charts.tokens import THEMES, Tokens
+from dashboard.page_html.cases import ScoreBar, score_bars
+from dashboard.sections.cases.counts import short_name
+from dashboard.shell.blocks import current_theme
 from dashboard.shell.session import current_selection, keep
-from dashboard.wording.diagnosis import case_conclusion
 from dashboard.wording.escaping import shorten
 from data.cases.cases import CasePage
+from data.cases.export import export_rows
 from data.diagnosis.diagnosis import Diagnosis, row_of
 from data.scoring.scored_run import ScoredRun
+from metrics.diagnosis.stages import STAGES
 from metrics.schema.scores import IntArray
 from metrics.schema.whole_number import whole_number
 
-__all__ = ["case_list", "case_name", "pager", "position_of"]
+__all__ = ["case_list", "case_name", "case_state", "export_menu", "pager", "position_of"]
 
 MARKS = {"pass": "✓", "fail": "✗", None: "✎"}  # of human labels
+KEY = "case_list"
+ROW_HEIGHT, HEADER_HEIGHT, LIST_HEIGHT = 34, 34, 478
+SCORES = "C F R"
+STATE_HELP = "Failure stage of a bad case. What it rests on stands beside the open case."
+SCORES_HELP = (
+    "Context metric, faithfulness and answer relevancy from 0 to 1. The line across each bar is the case "
+    "threshold; a dashed box was not measured."
+)
 
 
 def case_list(page: CasePage, diagnosis: Diagnosis, current: int | None) -> None:
-    """Draw one page of the list; a click opens a case."""
-    key = f"cases_{page.page}_{current}_{len(page.cases)}"
-    listed_rows = [case["row"] for case in page.cases]
+    """Draw one page of the list; a click anywhere on a row opens its case."""
+    tokens = THEMES[current_theme()]
+    frame = pd.DataFrame([_list_row(case, diagnosis, tokens) for case in page.cases])
+    open_row = [case["row"] for case in page.cases].index(current) if current is not None else -1
+    colour = f"background-color: {tokens.sequential[1]}"
+    states = _states(frame["State"])
     st.dataframe(
-        [_list_row(case, diagnosis, case["row"] == current) for case in page.cases],
+        # A selected row would draw a column of check boxes: the open case is a coloured row instead
+        frame.style.apply(lambda row: [colour if row.name == open_row else ""] * len(row), axis=1),
         hide_index=True,
-        key=key,
-        on_select=lambda: _open_selected(key, page.cases),
-        selection_mode="single-row",
-        selection_default={
-            "selection": {"rows": [listed_rows.index(current)] if current in listed_rows else []}
-        },
-        height=min(38 + 35 * max(len(page.cases), 1), 760),
+        key=KEY,
+        on_select=lambda: _open_selected(page.cases),
+        selection_mode="single-cell",
+        row_height=ROW_HEIGHT,
+        height=min(HEADER_HEIGHT + ROW_HEIGHT * max(len(page.cases), 1) + 2, LIST_HEIGHT),
         column_config={
-            "": st.column_config.TextColumn(width=30),
-            "Question": st.column_config.TextColumn(width=165),
-            "State": st.column_config.TextColumn(width=125),
-            "Label": st.column_config.TextColumn(width=44),
+            "State": st.column_config.MultiselectColumn(
+                width=122,
+                help=STATE_HELP,
+                options=list(states),
+                color=[_state_colour(owner, tokens) for owner in states.values()],
+            ),
+            SCORES: st.column_config.ImageColumn(width=80, help=SCORES_HELP),
+            "✎": st.column_config.TextColumn(width=34, help="Human labels"),
+            "Question": st.column_config.TextColumn(),
         },
-        alt="Cases that the filters keep",
+        alt=f"Cases that the filters keep, {page.total:,} in all; J and K open the next and the previous",
     )
 
 
-def _list_row(case: dict[str, Any], diagnosis: Diagnosis, is_open: bool) -> dict[str, str]:
-    row = case["row"]
-    labels = diagnosis.human_labels.labels.get(row, ())
-    cells = {
-        "": "▸" if is_open else "●" if diagnosis.bad.bad[row] else "○" if diagnosis.measured[row] else "–",
-        "Question": shorten(case["question"], 110),
-        "State": case_conclusion(diagnosis, row),
-        "Label": " ".join(MARKS[label.verdict] for label in labels),
-    }
-    if diagnosis.scored.n > len(diagnosis.scored.question_ids):
-        cells["Repeat"] = str(case["repeat"])
+def _list_row(case: dict[str, Any], diagnosis: Diagnosis, tokens: Tokens) -> dict[str, object]:
+    row, thresholds = case["row"], diagnosis.settings.thresholds
+    features = diagnosis.features
+    bars = [
+        ScoreBar(float(features.known(name)[row]), threshold)
+        for name, threshold in (
+            ("context", thresholds.context),
+            ("faithfulness", thresholds.faithfulness),
+            ("answer_relevancy", thresholds.answer_relevancy),
+        )
+    ]
+    cells: dict[str, object] = {"State": [case_state(diagnosis, row)[0]], SCORES: score_bars(bars, tokens)}
+    if diagnosis.human_labels.labels:
+        labels = diagnosis.human_labels.labels.get(row, ())
+        cells["✎"] = " ".join(MARKS[label.verdict] for label in labels)
+    repeated = diagnosis.scored.n > len(diagnosis.scored.question_ids)
+    cells["Question"] = shorten(case["question"], 110) + (f"  ({case['repeat']})" if repeated else "")
     return cells
 
 
-def _open_selected(key: str, cases: Sequence[dict[str, Any]]) -> None:
-    selected = st.session_state[key]["selection"]["rows"]
-    if selected and selected[0] < len(cases):
-        case = cases[selected[0]]
+def case_state(diagnosis: Diagnosis, row: int) -> tuple[str, str]:
+    """Return the short name of a case's state, and whose it is: an owner of stages, "good" or ""."""
+    stage = int(diagnosis.stages.stage[row])
+    if stage >= 0:
+        return short_name(STAGES[stage]), STAGES[stage].owner
+    return ("Good", "good") if diagnosis.measured[row] else ("Not measured", "")
+
+
+def _states(cells: Iterable[list[str]]) -> dict[str, str]:
+    """Return the states on a page with whose each is."""
+    owners = {short_name(stage): str(stage.owner) for stage in STAGES}
+    names = sorted({name for cell in cells for name in cell})
+    return {name: owners.get(name, "good" if name == "Good" else "") for name in names}
+
+
+def _state_colour(owner: str, tokens: Tokens) -> str:
+    if owner == "good":
+        return tokens.good.tint
+    colours = {str(key): colour for key, colour in tokens.stages.items()}
+    return mixed(colours[owner], tokens.background, 0.2) if owner in colours else tokens.unmeasured.tint
+
+
+def mixed(colour: str, surface: str, share: float) -> str:
+    """Return a colour mixed into a surface, both as #RRGGBB."""
+    parts = [(int(colour[at : at + 2], 16), int(surface[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(share * top + (1 - share) * below):02X}" for top, below in parts)
+
+
+def _open_selected(cases: Sequence[dict[str, Any]]) -> None:
+    cells = st.session_state[KEY]["selection"]["cells"]
+    st.session_state[KEY] = {
+        "selection": {"rows": [], "columns": [], "cells": []}
+    }  # the same can be clicked again
+    if cells and cells[0][0] < len(cases):
+        case = cases[cells[0][0]]
         keep(case=f"{case['question_id']}~{case['repeat']}")
 
 
@@ -83,6 +142,21 @@ def case_name(scored: ScoredRun, row: int) -> str:
     return f"{scored.question_ids[scored.question[row]]}~{scored.repeats[row]}"
 
 
+def export_menu(diagnosis: Diagnosis, rows: IntArray) -> None:
+    """Offer the cases on the list as files, written on download."""
+    with st.popover(
+        "Export", icon=":material/download:", type="tertiary", on_change="rerun", help="These cases as a file"
+    ) as box:
+        if box.open:
+            for form, title in (("jsonl", "JSONL, can be imported again"), ("csv", "CSV for a spreadsheet")):
+                st.download_button(
+                    title,
+                    partial(export_rows, diagnosis, rows, form),
+                    file_name=f"{diagnosis.scored.run.run_id}-{len(rows)}-cases.{form}",
+                    key=f"export_{form}",
+                )
+
+
 def pager(page: CasePage, rows: IntArray, scored: ScoredRun, size: int) -> None:
     """Draw the page numbers of the list; turning a page opens its first case."""
     key = f"pager_{page.page}_{page.pages}"
@@ -90,4 +164,4 @@ def pager(page: CasePage, rows: IntArray, scored: ScoredRun, size: int) -> None:
     def turn() -> None:
         keep(case=case_name(scored, int(rows[(st.session_state[key] - 1) * size])))
 
-    st.pagination(page.pages, default=page.page, key=key, on_change=turn)
+    st.pagination(page.pages, default=page.page, max_visible_pages=5, key=key, on_change=turn)

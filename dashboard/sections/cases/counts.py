@@ -8,24 +8,30 @@ from dashboard.headlines.cases import CaseCounts
 from dashboard.shell.session import View
 from data.diagnosis.diagnosis import Diagnosis
 from data.diagnosis.doubts import pass_rate_doubts
-from metrics.diagnosis.stages import STAGES
+from metrics.diagnosis.stages import STAGES, FailureStage
+from metrics.metric_registry import title_of
 from metrics.schema.scores import IntArray
 
-__all__ = ["case_counts", "count_doubts", "stage_counts"]
+__all__ = ["case_counts", "count_doubts", "short_name", "stage_counts"]
 
 
 def case_counts(view: View, diagnosis: Diagnosis, rows: IntArray) -> CaseCounts:
     """Count the cases on the list."""
     return CaseCounts(
-        run=view.labels[view.run.run_id],
+        run=view.store.names()[view.run.run_id],
         total=diagnosis.scored.n,
         shown=len(rows),
         bad=int(diagnosis.bad.bad[rows].sum()),
         measured=int(diagnosis.measured[rows].sum()),
         fully=int(diagnosis.coverage.fully[rows].sum()),
         stages=stage_counts(diagnosis, rows),
-        rests_on=diagnosis.coverage.clause(),
+        judged_by=tuple(title_of(name) for name in diagnosis.coverage.names),
     )
+
+
+def short_name(stage: FailureStage) -> str:
+    """Return the name of a stage in chips; that a case is inferred is said on the case."""
+    return stage.short.removesuffix(" (inferred)")
 
 
 def stage_counts(diagnosis: Diagnosis, rows: IntArray) -> dict[str, int]:

@@ -8,76 +8,137 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
+from dashboard.sections.cases.counts import short_name, stage_counts
+from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import metric_title
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.widgets import choose, search, show_in, toggle
 from dashboard.wording.escaping import markdown_text
-from data.cases.cases import case_rows
+from data.cases.cases import CaseFilter, case_rows, keep_mask
 from data.cases.cohorts import cohort_title
 from data.cases.comparison_cohorts import changed_cohort, newly_failing_baseline, oracle_gap_cohort
 from data.comparison.newly_failing import newly_failing
 from data.comparison.oracle_gap import lost_rows
 from data.comparison.question_matrix import changed_rows
-from data.diagnosis.diagnosis import Diagnosis
+from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.errors import DataError
+from data.scoring.scored_run import ScoredRun
 from metrics.diagnosis.patterns import PATTERNS
-from metrics.diagnosis.stages import STAGES
+from metrics.diagnosis.stages import STAGES, stage_code
 from metrics.metric_registry import ordered
 from metrics.schema.scores import IntArray
 
-__all__ = [
-    "filtered_rows",
-    "filters",
-]
+__all__ = ["filter_bar", "listed_rows", "order_text"]
 
 FIRST_PAGE = {"page": 1, "case": ""}
 ANY = "All"
 YES_NO = {"": ANY, "yes": "Yes", "no": "No"}
+AS_IMPORTED = "imported"
+NAMED_ORDERS = {"": "Fix first, then worst", "worst": "Most reasons first", AS_IMPORTED: "As imported"}
 LABELS = {"": ANY, "any": "Labelled", "none": "Not labelled", "pass": "Pass", "fail": "Fail"}
 
 
-def filters(view: View, diagnosis: Diagnosis) -> None:
-    """Draw the filters."""
-    search("Search", "text", "words in question, answer, reference or id", FIRST_PAGE)
+def filter_bar(diagnosis: Diagnosis, candidates: IntArray) -> None:
+    """Draw the filters: a chip for each state with its count, the search, the rest in a popover.
+
+    Args:
+        diagnosis: of the run.
+        candidates: the rows that all filters but the chips keep; the chips count them.
+    """
+    _state_chips(diagnosis, candidates)
+    chosen = current_selection()
+    others = [chosen.pattern, chosen.refused, chosen.label, chosen.failure, chosen.annotator, *chosen.slices]
+    active = sum(bool(value) for value in others)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        search("Search", "text", "Search question, answer, id", FIRST_PAGE, label_visibility="collapsed")
+        with st.popover(
+            f"{active} more" if active else "More",
+            icon=":material/tune:",
+            help="Filter by pattern, refusal, labels or tags, and order the list",
+            key="more_filters",
+        ):
+            _popover(diagnosis)
+        if _is_filtered():
+            st.button("Clear filters", key="clear", type="tertiary", on_click=_clear_filters)
+    if chosen.cohort:
+        st.markdown(f"Only cases where **{markdown_text(cohort_title(chosen.cohort))}**")
+
+
+def _state_chips(diagnosis: Diagnosis, candidates: IntArray) -> None:
+    """Draw a chip for all bad cases, for each failure stage that has some, and for the good ones."""
+    bad = diagnosis.bad.bad[candidates]
+    good = int((diagnosis.measured[candidates] & ~bad).sum())
+    stages = stage_counts(diagnosis, candidates)
+    chosen = current_selection()
+    if chosen.stage:
+        stages.setdefault(chosen.stage, 0)
+    chips = {"bad": f"Bad {int(bad.sum()):,}"} if len(stages) != 1 or chosen.bad == "yes" else {}
+    chips |= {key: f"{short_name(STAGES[stage_code(key)])} {n:,}" for key, n in stages.items()}
+    chips |= {"good": f"Good {good:,}"} if good or chosen.bad == "no" else {}
+    show_in("state_chips", chosen.stage or {"yes": "bad", "no": "good"}.get(chosen.bad))
+    st.pills(
+        "State of the cases",
+        list(chips),
+        format_func=chips.__getitem__,
+        key="state_chips",
+        label_visibility="collapsed",
+        wrap=False,
+        on_change=_take_state,
+    )
+
+
+def _take_state() -> None:
+    state = st.session_state["state_chips"]
+    flag = {"bad": "yes", "good": "no"}.get(state, "")
+    keep(**FIRST_PAGE, bad=flag, stage="" if flag or state is None else state)
+
+
+def _popover(diagnosis: Diagnosis) -> None:
     patterns = {"": ANY, **{entry.key: entry.title for entry in PATTERNS}}
-    stages = {"": ANY, **{stage.key: stage.title for stage in STAGES}}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        choose("Pattern", "pattern", list(patterns), patterns, FIRST_PAGE, width=190)
-        choose("Failure stage", "stage", list(stages), stages, FIRST_PAGE, width=190)
-        choose("Bad", "bad", list(YES_NO), YES_NO, FIRST_PAGE, width=90)
-        choose("Refused", "refused", list(YES_NO), YES_NO, FIRST_PAGE, width=90)
-        choose("Labels", "label", list(LABELS), LABELS, FIRST_PAGE, width=130)
-        orders = sort_options(diagnosis)
-        choose("Order", "sort", list(orders), orders, FIRST_PAGE, width=190)
-        if current_selection().sort not in ("", "worst"):
-            toggle("Highest first", "descending", FIRST_PAGE)
-    _more_filters(view, diagnosis)
-    if current_selection().cohort:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"Only cases where **{markdown_text(cohort_title(current_selection().cohort))}**")
-            st.button("Show all", key="clear_mark", on_click=lambda: keep(cohort="", **FIRST_PAGE))
+    choose("Pattern of the metrics", "pattern", list(patterns), patterns, FIRST_PAGE)
+    with st.container(horizontal=True):
+        choose("Refused", "refused", list(YES_NO), YES_NO, FIRST_PAGE, width=120)
+        choose("Labels", "label", list(LABELS), LABELS, FIRST_PAGE, width=150)
+    _more_filters(diagnosis)
+    orders = sort_options(diagnosis)
+    choose("Order", "sort", list(orders), orders, FIRST_PAGE)
+    if current_selection().sort not in NAMED_ORDERS:
+        toggle("Highest first", "descending", FIRST_PAGE)
+
+
+def _is_filtered() -> bool:
+    return current_selection().unfiltered() != current_selection().with_(case="")
+
+
+def _clear_filters() -> None:
+    keep(**vars(current_selection().unfiltered()))
+
+
+def order_text() -> str:
+    """Return in which order the list stands, as the end of a sentence."""
+    sort = current_selection().sort
+    if sort in NAMED_ORDERS:
+        return NAMED_ORDERS[sort].lower()
+    return f"by {metric_title(sort)}, {'highest' if current_selection().descending else 'lowest'} first"
 
 
 def sort_options(diagnosis: Diagnosis) -> dict[str, str]:
-    """Return the ways to sort the list: as imported, most reasons to be bad, or by a metric."""
+    """Return the ways to sort the list: by what to fix first, most reasons to be bad, or by a metric."""
     scored = diagnosis.scored
     usual = [name for name in ordered(scored.metrics) if "@" not in name or name.endswith("@5")]
     shown = [name for name in usual if np.isfinite(scored.values(name)).any()]
-    return {"": "As imported", "worst": "Worst first", **{name: metric_title(name) for name in shown}}
+    return {**NAMED_ORDERS, **{name: metric_title(name) for name in shown}}
 
 
-def _more_filters(view: View, diagnosis: Diagnosis) -> None:
+def _more_filters(diagnosis: Diagnosis) -> None:
     labels = [label for labels in diagnosis.human_labels.labels.values() for label in labels]
     failures = sorted({label.failure for label in labels if label.failure})
     annotators = sorted({label.annotator for label in labels})
     slices = [by for by in diagnosis.scored.slices if len(by.labels) <= 40]
     if not (failures or annotators or slices):
         return
-    active = bool(view.selection.slices or view.selection.failure or view.selection.annotator)
-    with (
-        st.expander("More filters: tags, question types, annotators", expanded=active),
-        st.container(horizontal=True),
-    ):
+    st.markdown("Labels, tags and question types")
+    with st.container(horizontal=True):
         if failures:
             choose("Failure label", "failure", ["", *failures], lambda key: key or ANY, FIRST_PAGE, width=190)
         if annotators:
@@ -110,13 +171,52 @@ def _take_slice(name: str, key: str) -> None:
     keep(slices=slices, page=1, case="")
 
 
-def filtered_rows(view: View, diagnosis: Diagnosis) -> IntArray:
-    """Return the rows of a run that the selection's filter keeps, in its order.
+def listed_rows(view: View, diagnosis: Diagnosis) -> tuple[IntArray, IntArray]:
+    """Return the rows that all filters but the state keep, and those of them in the chosen state, in order.
 
     Raises:
         DataError: the cohort names a run that is not in the project.
     """
-    chosen = view.selection.filter()
+    chosen = replace(view.selection.filter(), stage="", bad=None)
+    sort = view.selection.sort
+    rows = _filtered_rows(view, diagnosis, replace(chosen, sort="") if sort in ("", AS_IMPORTED) else chosen)
+    if not sort:
+        rows = rows[np.argsort(fix_first_ranks(diagnosis)[rows], kind="stable")]
+    of_state = keep_mask(diagnosis, CaseFilter(stage=view.selection.stage, bad=view.selection.filter().bad))
+    return rows, rows[of_state[rows]]
+
+
+def fix_first_ranks(diagnosis: Diagnosis) -> IntArray:
+    """(n,) place of each case in the usual order: by stages as they are to be fixed, the worst first.
+
+    Labels count for nothing in it, so that a case keeps its place when it is labelled.
+    """
+    unlabelled = diagnosis
+    if diagnosis.human_labels.labels:
+        unlabelled = _without_labels(diagnosis.scored, diagnosis.settings)
+    return _fix_first_ranks(unlabelled)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _without_labels(scored: ScoredRun, settings: DiagnosisSettings) -> Diagnosis:
+    return diagnose(scored, settings)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _fix_first_ranks(diagnosis: Diagnosis) -> IntArray:
+    places = np.full(len(STAGES) + 1, len(STAGES), dtype=np.int64)
+    for place, entry in enumerate(diagnosis.fix_first):
+        places[stage_code(entry.key)] = place
+    stage = np.where(diagnosis.stages.stage >= 0, diagnosis.stages.stage, len(STAGES))
+    reasons = np.sum(list(diagnosis.bad.reasons.values()), axis=0, dtype=np.int64)
+    good = (diagnosis.measured & ~diagnosis.bad.bad).astype(np.int64)  # after those of which nothing is known
+    order = np.lexsort((-reasons * diagnosis.bad.bad, good, places[stage]))
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks
+
+
+def _filtered_rows(view: View, diagnosis: Diagnosis, chosen: CaseFilter) -> IntArray:
     baseline = newly_failing_baseline(chosen.cohort)
     gap, changed = oracle_gap_cohort(chosen.cohort), changed_cohort(chosen.cohort)
     if changed is not None:

@@ -13,12 +13,10 @@ from data.labels.failure_taxonomy import offered_labels
 from data.labels.reviewed_cases import mark_reviewed
 from data.store.ledger import Label, Verdict
 
-__all__ = ["label_bar", "run_is_there", "step_bar"]
+__all__ = ["label_buttons", "label_list", "run_is_there", "step_buttons"]
 
 
-def step_bar(
-    view: View, case: tuple[str, str, int], place: tuple[int, int], before: str | None, after: str | None
-) -> None:
+def step_buttons(view: View, case: tuple[str, str, int], before: str | None, after: str | None) -> None:
     """Draw the buttons Previous and Next, with the keys K and J.
 
     Next marks the case as reviewed by the current user, if they gave a name.
@@ -26,28 +24,25 @@ def step_bar(
     Args:
         view: of the page.
         case: the open case.
-        place: its position in the list, from 0, and the length of the list.
         before: name of the previous case.
         after: name of the next case.
     """
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            "Previous",
-            key="step_back",
-            shortcut="K",
-            disabled=before is None,
-            on_click=keep,
-            kwargs={"case": before},
-        )
-        st.button(
-            "Next",
-            key="step_on",
-            shortcut="J",
-            disabled=after is None,
-            on_click=_step_on,
-            args=(view, case, after),
-        )
-        st.caption(f"case {place[0] + 1:,} of {place[1]:,}")
+    st.button(
+        "Previous",
+        key="step_back",
+        shortcut="K",
+        disabled=before is None,
+        on_click=keep,
+        kwargs={"case": before},
+    )
+    st.button(
+        "Next",
+        key="step_on",
+        shortcut="J",
+        disabled=after is None,
+        on_click=_step_on,
+        args=(view, case, after),
+    )
 
 
 def _step_on(view: View, case: tuple[str, str, int], after: str) -> None:
@@ -56,63 +51,59 @@ def _step_on(view: View, case: tuple[str, str, int], after: str) -> None:
         attempt(lambda: mark_reviewed(view.store.ledger, case, current_user()))
 
 
-_VERDICTS: tuple[tuple[str, Verdict | None, str], ...] = (
+_VERDICTS: tuple[tuple[str, Verdict, str], ...] = (
     ("Pass", "pass", "P"),
     ("Fail", "fail", "F"),
-    ("Note only", None, "N"),
 )
+MORE = "label_more"
 
 
-def label_bar(
-    view: View,
-    case: tuple[str, str, int],
-    labels: Sequence[Label],
-    after: str | None,
-    queue_id: int | None = None,
+def label_buttons(
+    view: View, case: tuple[str, str, int], after: str | None, queue_id: int | None = None
 ) -> None:
-    """Draw the label controls: P and F label the case and open the next, U undoes the newest label.
+    """Draw the label controls in a row: P and F label the case and open the next, U undoes the newest label.
+
+    The name of the annotator is asked for once: until it is given, it stands in place of the rest.
 
     Args:
         view: of the page.
         case: the open case.
-        labels: of the case.
         after: name of the next case.
         queue_id: the random queue that drew the case; None where it was opened by browsing.
     """
     if not may_write():
         only_reads("Labels")
-        _list_labels(labels)
         return
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            name_box()
-            failures = offered_labels(view.store.ledger, view.project)
-            st.selectbox(
-                "Failure label", failures, index=None, key="failure_label", accept_new_options=True,
-                width=190, placeholder="optional",
-            )  # fmt: skip
-            st.text_input("Note", key="label_note", placeholder="optional", width=220, max_chars=2000)
-        named = bool(current_user())
-        with st.container(horizontal=True, vertical_alignment="center"):
-            for text, verdict, shortcut in _VERDICTS:
-                st.button(
-                    text, key=f"label_{text}", shortcut=shortcut, disabled=not named,
-                    on_click=_label, args=(view, case, verdict, after, queue_id),
-                )  # fmt: skip
-            st.button(
-                "Undo",
-                key="label_undo",
-                shortcut="U",
-                disabled=not named,
-                on_click=_undo,
-                args=(view, case[0]),
-            )
-            if not named:
-                st.caption("Enter your name to label.")
-        _list_labels(labels)
+    named = bool(current_user())
+    for text, verdict, shortcut in _VERDICTS:
+        st.button(
+            text, key=f"label_{text}", shortcut=shortcut, disabled=not named,
+            help=None if named else "Enter your name to label",
+            on_click=_label, args=(view, case, verdict, after, queue_id),
+        )  # fmt: skip
+    if not named:
+        name_box(160, placeholder="Your name, to label", label_visibility="collapsed")
+        return
+    with st.popover("Label", key=MORE, on_change="rerun"):
+        st.selectbox(
+            "Failure label", offered_labels(view.store.ledger, view.project), index=None, key="failure_label",
+            accept_new_options=True, placeholder="optional",
+        )  # fmt: skip
+        st.text_input("Note", key="label_note", placeholder="optional", max_chars=2000)
+        st.caption("Both go with the next Pass or Fail; N keeps the note alone.")
+        name_box(220)
+    st.button(
+        "Note", key="label_Note only", shortcut="N", on_click=_label,
+        args=(view, case, None, after, queue_id), help="Keep the note without a verdict",
+    )  # fmt: skip
+    st.button(
+        "", key="label_undo", icon=":material/undo:", shortcut="U", help="Undo your newest label",
+        on_click=_undo, args=(view, case[0]),
+    )  # fmt: skip
 
 
-def _list_labels(labels: Sequence[Label]) -> None:
+def label_list(labels: Sequence[Label]) -> None:
+    """List the human labels of a case."""
     for label in labels:
         parts = [label.verdict or "note", label.failure, label.note]
         text = " · ".join(markdown_text(part) for part in parts if part)
@@ -124,13 +115,15 @@ def _label(
 ) -> None:
     failure, note = st.session_state.get("failure_label") or "", st.session_state.get("label_note") or ""
     if verdict is None and not note.strip():
-        st.toast("A note needs text.")
+        st.session_state[MORE] = True
+        st.toast("A note needs text: write it under Label, then press N.")
         return
     if not run_is_there(view, case[0]):
         return
     name = st.session_state["annotator_name"]
     view.store.ledger.add_label(case, name, verdict, failure, note, queue_id)
     st.session_state["failure_label"], st.session_state["label_note"] = None, ""
+    st.session_state[MORE] = False
     if after is not None and (verdict is not None or queue_id is None):  # a note alone rates nothing
         keep(case=after)
     st.toast(f"Labelled {verdict or 'with a note'}. Press U to undo.")

@@ -11,10 +11,12 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.case_html.case import STYLE, CaseHighlights, answer_html, context_html, conversation_html
+from dashboard.case_html.case import CaseHighlights, answer_html, context_html
 from dashboard.headlines.cases import blind_headline
+from dashboard.page_html.cases import case_head, case_reference, context_heading
 from dashboard.sections.cases.case_list import case_name
-from dashboard.sections.cases.labelling import label_bar, run_is_there
+from dashboard.sections.cases.labelling import label_buttons, label_list, run_is_there
+from dashboard.sections.cases.open_case import head_of
 from dashboard.shell.blocks import open_page, run_facts
 from dashboard.shell.components import facts
 from dashboard.shell.session import View, current_selection, keep
@@ -109,7 +111,10 @@ def _in_use(view: View, scored: ScoredRun) -> _QueueView | None:
 def _start_form(view: View, scored: ScoredRun) -> None:
     offered = {dimension.key: dimension for dimension in offered_dimensions(view.store.ledger, view.project)}
     with st.popover(
-        "Label at random", help="Labels of cases drawn at random can correct the mean of a judge"
+        "Label at random",
+        icon=":material/shuffle:",
+        type="tertiary",
+        help="Labels of cases drawn at random can correct the mean of a judge",
     ):
         st.caption(
             "Cases come in random order and without their scores, so labels are an unbiased sample of the "
@@ -121,7 +126,7 @@ def _start_form(view: View, scored: ScoredRun) -> None:
         st.selectbox(
             "What to label", [*offered], key="queue_quantity", format_func=lambda key: offered[key].title
         )
-        st.button("Start or continue", key="queue_start", type="primary", on_click=_start, args=(view,))
+        st.button("Start or continue", key="queue_start", on_click=_start, args=(view,))
 
 
 def _start(view: View) -> None:
@@ -182,8 +187,10 @@ def _drawn_case(queue_view: _QueueView, diagnosis: Diagnosis, row: int) -> None:
     if queue_view.dimension.key == PASS:
         labels = diagnosis.human_labels.labels.get(row, ())
         mine = [label for label in labels if label.annotator == current_user()]
-        label_bar(queue_view.view, case, mine, after, queue_view.state.queue.queue_id)
-        _cannot_say_button(queue_view, case, after)
+        with st.container(horizontal=True, vertical_alignment="center"):
+            label_buttons(queue_view.view, case, after, queue_view.state.queue.queue_id)
+            _cannot_say_button(queue_view, case, after)
+        label_list(mine)
     else:
         _rating_bar(queue_view, case, after)
     _case_without_scores(sample)
@@ -222,7 +229,7 @@ def _claim_counts(queue_view: _QueueView, case: tuple[str, str, int], after: str
     claims = st.number_input("Claims in the answer", 1, 500, None, 1, key=f"claims_{name}", width=180)
     supported = st.number_input("Supported by a document", 0, 500, None, 1, key=f"held_{name}", width=200)
     st.button(
-        "Rate", key="rate_share", type="primary", disabled=claims is None or supported is None,
+        "Rate", key="rate_share", disabled=claims is None or supported is None,
         on_click=_rate_share, args=(queue_view, case, (supported, claims), after),
     )  # fmt: skip
 
@@ -270,13 +277,12 @@ def _case_without_scores(sample: Mapping[str, Any]) -> None:
     """Draw a case without the judgement of a judge, of other people or of an estimate."""
     plain = {**sample, **dict.fromkeys(_HIDDEN_FIELDS)}
     plain["retrieved"] = [{**document, "relevant": None} for document in sample["retrieved"] or ()]
-    st.html(STYLE)
-    st.html(conversation_html(plain))
-    st.markdown("**Answer**")
-    st.html(answer_html(plain, _NO_HIGHLIGHTS))
-    if sample["reference_answer"]:
-        with st.expander("Reference answer", expanded=True):
-            st.text(sample["reference_answer"])
-    st.markdown(f"**Context, in rank order** :gray[{count(len(sample['retrieved'] or ()), 'document')}]")
-    st.html(context_html(plain, _NO_HIGHLIGHTS))
+    documents = count(len(sample["retrieved"] or ()), "document")
+    st.html(
+        case_head(head_of(plain, []))
+        + answer_html(plain, _NO_HIGHLIGHTS)
+        + case_reference(sample["reference_answer"] or "", unfolded=True)
+        + context_heading(f"Context in rank order: {documents}")
+        + context_html(plain, _NO_HIGHLIGHTS)
+    )
     facts([f"question id {markdown_text(str(sample['question_id']))}", f"repeat {sample['repeat']}"])

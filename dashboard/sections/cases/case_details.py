@@ -1,0 +1,118 @@
+"""What is read of the open case on request: every score with its reason, other runs, facts of the sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from dashboard.shell.components import facts, metric_title, show_table
+from dashboard.shell.session import View
+from dashboard.wording.escaping import markdown_text, shorten
+from dashboard.wording.formatting import NOT_MEASURED, number
+from data.diagnosis.diagnosis import Diagnosis
+from data.scoring.batch_inputs import batch_of
+from metrics.metric_registry import compute, ordered
+from metrics.schema.scores import Status
+from metrics.schema.source import Source
+
+__all__ = ["case_details", "sample_facts"]
+
+HEADLINES = ("context_precision", "context_recall", "faithfulness", "answer_relevancy", "answer_correctness")
+
+
+def case_details(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
+    """Draw what is open on request alone; closed parts compute nothing."""
+    with st.expander("Every score, with source and reason", on_change="rerun", key="case_all_scores") as box:
+        if box.open:
+            _score_tables(view, diagnosis, sample)
+    with st.expander("The same question in the other runs", on_change="rerun", key="case_other_runs") as box:
+        if box.open:
+            _other_runs(view, str(sample["question_id"]))
+    sample_facts(sample)
+
+
+def _score_tables(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
+    """List the scores, the human labels of the file, and on request the metrics without a value."""
+    row = int(sample["row"])
+    reasons = {score["metric"]: score["reason"] for score in sample["scores"] or ()}
+    scored, absent = [], []
+    for name in ordered(diagnosis.scored.metrics):
+        column = diagnosis.scored.column(name)
+        if column is None or ("@" in name and not name.endswith("@5")):
+            continue
+        title, reason, status = metric_title(name), reasons.get(name) or "", Status(int(column.status[row]))
+        if status == Status.SCORED and np.isfinite(column.values[row]):
+            source = Source(int(column.source[row])).label
+            scored.append(
+                {"Metric": title, "Value": number(column.values[row]), "Obtained": source, "Reason": reason}
+            )
+        else:
+            absent.append((name, {"Metric": title, "Status": status.label, "Why": reason}))
+    show_table(scored, "Scores of this case")
+    ratings = [
+        {
+            "Person": rating["annotator"],
+            "Metric": rating["metric"],
+            "Value": number(rating["value"]),
+            "Note": rating["note"],
+        }
+        for rating in sample["human"] or ()
+    ]
+    if ratings:
+        show_table(ratings, "Human labels in the imported file, on their own scale")
+    if absent and st.toggle(f"Show the {len(absent)} without a value, and why", key="absent_scores"):
+        computed = _computed_reasons(sample, view)
+        rows = [{**cells, "Why": cells["Why"] or computed.get(name, "")} for name, cells in absent]
+        show_table(rows, "Metrics without a value for this case")
+
+
+def _computed_reasons(sample: dict[str, Any], view: View) -> dict[str, str]:
+    """Compute the metrics of one sample again for the reasons, which are not stored."""
+    import pyarrow as pa
+
+    from data.store.sample_schema import SCHEMA
+
+    batch = batch_of(pa.Table.from_pylist([sample], schema=SCHEMA), view.options.match)
+    scores_by_name = compute(batch, view.options.ks, view.options.convention)
+    return {name: str(scores.reason[0]) for name, scores in scores_by_name.items()}
+
+
+def _other_runs(view: View, question: str) -> None:
+    rows = []
+    for run in view.runs:
+        scored = view.scored(run)
+        at = int(np.searchsorted(scored.question_ids, question))
+        if at >= len(scored.question_ids) or scored.question_ids[at] != question:
+            continue
+        samples = scored.question == at
+        diagnosis = view.diagnosis(run)
+        bad = f"{int(diagnosis.bad.bad[samples].sum())} of {int(samples.sum())} bad"
+        means = {
+            metric_title(name): _mean(scored.values(name)[samples])
+            for name in HEADLINES
+            if name in scored.sources
+        }
+        measured = diagnosis.measured[samples].any()
+        rows.append({"Run": view.labels[run.run_id], "Cases": bad if measured else NOT_MEASURED, **means})
+    show_table(rows, "The same question in every run of the project")
+
+
+def _mean(values: Any) -> str:
+    finite = values[np.isfinite(values)]
+    return number(float(finite.mean())) if len(finite) else NOT_MEASURED
+
+
+def sample_facts(sample: dict[str, Any]) -> None:
+    """Draw id, repeat, latency, cost and tags of a sample in small print."""
+    parts = [f"question id {markdown_text(str(sample['question_id']))}", f"repeat {sample['repeat']}"]
+    if sample["latency_ms"] is not None:
+        parts.append(f"latency {sample['latency_ms']:,.0f} ms")
+    if sample["cost_usd"] is not None:
+        parts.append(f"cost {sample['cost_usd']:.4f} USD")
+    parts += [
+        f"{markdown_text(tag['key'])}: {markdown_text(shorten(tag['value'], 60))}"
+        for tag in sample["tags"] or ()
+    ]
+    facts(parts)
