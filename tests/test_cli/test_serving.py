@@ -20,6 +20,7 @@ from places import REPOSITORY
 from playwright.sync_api import Browser, expect
 
 from dashboard.cli.serve import FIRST_PORT, LAST_PORT, free_port
+from data.demo import FIRST_PROJECT, FIRST_RUN
 from data.scoring.run_store import RunStore
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -96,8 +97,8 @@ def test_demo_serves_a_run_of_the_samples_on_this_machine_alone(
     address = urlsplit(url)
     query = parse_qs(address.query)
     assert address.hostname == "127.0.0.1"
-    assert query["project"] == ["iris"]
-    assert demo.find(query["run"][0]).name == "colbert"
+    assert query["project"] == [FIRST_PROJECT]
+    assert demo.find(query["run"][0]).name == FIRST_RUN
     deadline = time.monotonic() + 60
     while not _answers(f"http://{address.netloc}/_stcore/health"):
         assert time.monotonic() < deadline, "the dashboard did not start within a minute"
