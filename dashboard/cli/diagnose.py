@@ -22,7 +22,7 @@ from dashboard.wording.diagnosis import (
     stage_title,
     unused_context_metrics,
 )
-from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, percent
+from dashboard.wording.formatting import NOT_MEASURED, count, percent
 from data.api import diagnosis_answer, diagnosis_of, open_store
 from data.cases.refusal_cohorts import refusal_counts
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
@@ -174,7 +174,7 @@ def _headline(diagnosis: Diagnosis, findings: Sequence[Finding]) -> str:
     context_metric = f"Context metric: {context_metric_text(diagnosis)}."
     if not rate.n_scored:
         return f"{bad}; pass rate {NOT_MEASURED}. {context_metric}"
-    interval = interval_text(rate.low, rate.high)
+    interval = f"(95 % interval {percent(rate.low)} to {percent(rate.high)})"
     over = f"over {count(rate.n_scored, 'question')}{f', {clause}' if clause else ''}"
     return f"{bad}; pass rate {percent(rate.mean)} {interval} {over}. {context_metric}"
 

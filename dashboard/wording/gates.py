@@ -99,10 +99,10 @@ def newly_failing_text(report: GateReport) -> str:
     if report.baseline.run is None:
         return ""
     critical = sum(case.critical for case in report.newly_failing)
-    of = f" of {report.n_compared:,} measured in both"
-    tagged = f", {critical:,} of them critical" if critical else ""
+    n = len(report.newly_failing)
+    tagged = f" ({critical:,} critical)" if critical else ""
     return (
-        f"{count(len(report.newly_failing), 'question')}{of} passed in the baseline and "
-        f"{'fails' if len(report.newly_failing) == 1 else 'fail'} now{tagged}; "
-        f"{report.n_repaired:,} the other way."
+        f"Of {count(report.n_compared, 'question')} measured in both runs, {n:,} newly "
+        f"{'fails' if n == 1 else 'fail'}{tagged} and {report.n_repaired:,} newly "
+        f"{'passes' if report.n_repaired == 1 else 'pass'}."
     )

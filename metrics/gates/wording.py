@@ -114,7 +114,7 @@ def _regression(result: GateResult, change: float) -> str:
         conclusion = result.why
     else:
         beyond = f"worse by more than {drop}"
-        conclusion = _conclusion(result, f"is not {beyond}", f"is {beyond}", f"getting worse by {drop}")
+        conclusion = _conclusion(result, f"is not {beyond}", f"is {beyond}", f"a worsening of {drop}")
     return f"{name}: {moved} {over}; {distance_text(result, digits)}: {conclusion}."
 
 
@@ -145,7 +145,7 @@ def _critical(result: GateResult) -> str:
     gate, n = result.gate, result.n_total
     if result.mean is None:
         also = f" ({_count(n, 'case')})" if n else ""
-        return f"{subject_of(gate)}{also}: not judged; {result.why}."
+        return f"{subject_of(gate)}{also}: not evaluated; {result.why}."
     failing = round(result.mean * n)
     also = f"; {result.why}" if result.why else ""
     name = f"cases tagged {gate.metric} that passed in the baseline"

@@ -228,7 +228,7 @@ BRANCHES: dict[str, Row] = {
         CRITICAL,
         "UNMEASURED",
         base=_tagged(_fall(GOOD, 2), 2),
-        says=("Cases tagged critical (2 cases): not judged; none of them passed in the baseline",),
+        says=("Cases tagged critical (2 cases): not evaluated; none of them passed in the baseline",),
     ),
     "by the mean: fails": Row(
         records(0.80, spread=10.0), BY_MEAN, "FAIL", 1, says=("short: the mean alone decides",)

@@ -156,8 +156,8 @@ def test_by_the_mean_the_interval_does_not_decide(
         ((0, 0, 8, 9), "PASS", "0 fail now"),
         ((0, 2, 8, 9), "UNMEASURED", "2 of them not measured in this run"),
         ((1, 2, 8, 9), "FAIL", "1 fails now; 2 of them not measured in this run"),
-        ((0, 0, 0, 9), "UNMEASURED", "(9 cases): not judged; none of them passed in the baseline"),
-        ((0, 0, 0, 0), "UNMEASURED", "not judged; no case has the tag"),
+        ((0, 0, 0, 9), "UNMEASURED", "(9 cases): not evaluated; none of them passed in the baseline"),
+        ((0, 0, 0, 0), "UNMEASURED", "not evaluated; no case has the tag"),
     ],
 )
 def test_a_critical_case_fails_the_gate_alone(
@@ -249,7 +249,7 @@ def test_a_required_gate_is_never_excused() -> None:
             _regression(replace(DROP, rule="mean"), _change(-0.10, -0.25, 0.05), before=0.90),
             "Faithfulness: a change of −0.10 [−0.25, +0.05] from 0.90 to 0.80 over 40 shared questions; 0.05 "
             "over: the change alone decides, and it is worse by more than 0.05; its interval includes "
-            "getting worse by 0.05.",
+            "a worsening of 0.05.",
         ),
         (
             judge_gate(EVERY, 0.99, 0.95, 1.0, 100, 100),
