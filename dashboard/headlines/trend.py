@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dashboard.headlines.headline import Headline, State
-from dashboard.wording.escaping import in_sentence, shorten
+from dashboard.wording.escaping import capital, in_sentence, shorten
 from dashboard.wording.formatting import count, interval_text, signed
 from data.comparison.compare import Comparison, MetricDifference
 from metrics.metric_registry import title_of
@@ -31,6 +31,7 @@ class TrendFacts:
         comparison: newest against baseline over the headline metrics; None where nothing was compared.
         drawn: metrics that the page draws: the statement names no others.
         doubts: what makes the comparison unsafe.
+        others_moved: whether another version than the newest differs from the baseline beyond chance.
     """
 
     versions: int
@@ -41,6 +42,7 @@ class TrendFacts:
     comparison: Comparison | None = None
     drawn: frozenset[str] = frozenset()
     doubts: tuple[str, ...] = ()
+    others_moved: bool = False
 
 
 def trend_headline(facts: TrendFacts) -> Headline:
@@ -57,8 +59,8 @@ def trend_headline(facts: TrendFacts) -> Headline:
         statement = f"One of {facts.versions:,} runs has this metric"
         return Headline("not measured", statement, f"{metric}: a trend needs two", doubt)
     if facts.comparison is None:
-        detail = "Only means are known of the versions, or none comes after the baseline"
-        return Headline("not measured", "No later version can be compared", detail, doubt)
+        detail = "A test needs samples of the baseline and of a version after it; means alone give none"
+        return Headline("not measured", "No later version can be tested", detail, doubt)
     return _compared(facts, facts.comparison, doubt)
 
 
@@ -77,7 +79,11 @@ def _compared(facts: TrendFacts, comparison: Comparison, doubt: str) -> Headline
     if not better and not worse:
         first = tested[0]
         detail = f"{newest} against {base}: {_text(first)}. {basis}"
-        statement = f"No change beyond chance in {count(facts.versions, 'run')}"
+        statement = (
+            f"{newest} does not differ from {base} beyond chance"
+            if facts.others_moved
+            else f"No change beyond chance in {count(facts.measured, 'run')}"
+        )
         if all(row.verdict == "unchanged" for row in tested):
             statement = f"{newest} scores the same as {base}"
         if all(row.verdict == "no direction" for row in tested):
@@ -90,9 +96,8 @@ def _compared(facts: TrendFacts, comparison: Comparison, doubt: str) -> Headline
         )
     moved, verb = (better, "beats") if better else (worse, "is worse than")
     state: State = "doubted" if doubt else "good" if better else "bad"
-    detail = f"{_list(moved, intervals=True)}. {basis}; the others: cannot tell"
-    if len(moved) == len(tested):
-        detail = f"{_list(moved, intervals=True)}. {basis}"
+    rest = "; the others: cannot tell" if len(moved) < len(tested) else ""
+    detail = f"{capital(_list(moved, intervals=True))}. {capital(basis)}{rest}"
     return Headline(state, _statement(newest, verb, base, moved, facts), detail, doubt)
 
 

@@ -4,63 +4,74 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections.trend import (
+from dashboard.headlines.trend import TrendFacts, trend_headline
+from dashboard.sections.trend.headline_metrics import (
+    newest_comparison,
+    show_small_charts,
+    small_metrics,
+    trend_facts,
+)
+from dashboard.sections.trend.versions import (
     comparability_warnings,
     methods_of,
     metrics_of,
-    newest_sentence,
     show_chart,
     show_numbers,
+    show_releases,
     tally,
     trend_of,
     unanswered_text,
     versions_shown,
 )
+from dashboard.shell.blocks import bundled_example, open_page
 from dashboard.shell.components import facts, metric_title
 from dashboard.shell.session import current_view
-from dashboard.shell.widgets import choose, pick
+from dashboard.shell.widgets import choose, chosen_of, pick
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
 from data.comparison.compare import GOOD_SHARE
 from data.comparison.trend import most_drop
 from data.declarations import HOW_TO_DECLARE
+from data.store.versions import releases_of
 from metrics.metric_registry import declared
 
 AXES = {"": "Equal steps", "time": "By time"}
 MOST_WARNINGS = 6
 
 view = current_view()
-st.title("Did it get better or worse over time?")
 versions = versions_shown(view)
 metrics = metrics_of(view, versions)
 if not metrics:
-    st.info("No version of this project has a metric that can be drawn. Load or judge one first.")
+    open_page(trend_headline(TrendFacts(len(versions.runs), 0, "")))
+    bundled_example("iris", "", "shows a trend")
     st.stop()
+trend = trend_of(view, versions, chosen_of("metric", metrics))
+base, versions, metric = trend.baseline, trend.versions, trend.metric
+compared = newest_comparison(view, trend)
+small = small_metrics(metrics, metric, compared)
+family = f"{count(compared[1].n_family + 1, 'headline metric')} tested" if compared else ""
+open_page(
+    trend_headline(trend_facts(view, trend, compared, [metric, *small])),
+    [count(len(versions.runs), "version"), family],
+)
 with st.container(horizontal=True, vertical_alignment="bottom"):
-    metric = choose("Metric", "metric", metrics, metric_title, {}, width=280)
+    choose("Metric", "metric", metrics, metric_title, {}, width=280)
     pick("axis", AXES)
-trend = trend_of(view, versions, metric)
-base = trend.baseline
 
-if len(versions.runs) < 2:
-    st.info("This project has one version; a trend needs two. Load the next one on the Runs page.")
-elif trend.measured < 2:
-    st.info(
-        f"{count(trend.measured, 'version')} of {len(versions.runs):,} has this metric; a trend needs two."
-    )
-if base is not None:
-    reason = "" if trend.chosen else ", the oldest version with this metric; another can be set on Runs"
-    st.caption(f"Baseline: {markdown_text(view.labels[base.run_id])}{reason}")
-st.markdown(tally(trend.changes, most_drop(metric), trend.versions.older))
-versions = trend.versions
-compared = [run for run in versions.runs if run.run_id in trend.changes]
-if compared and trend.changes[compared[-1].run_id].pair.difference.n_pairs:
-    newest = compared[-1]
-    st.markdown(newest_sentence(markdown_text(view.labels[newest.run_id]), trend.changes[newest.run_id]))
+left, right = st.columns([5, 3] if small else [1, 0.001], gap="medium")
+with left:
+    if base is not None:
+        reason = "" if trend.chosen else ", the oldest version with this metric; another can be set on Runs"
+        st.caption(f"Baseline: {markdown_text(view.labels[base.run_id])}{reason}")
+    show_chart(view, trend, metric_title(metric))
+with right:
+    if small:
+        st.caption("What moved with it: ▲ better, ▼ worse than the baseline; hollow: cannot tell")
+        show_small_charts(view, versions, small, compared)
 
+st.markdown(tally(trend.changes, most_drop(metric), versions.older))
 if metric != GOOD_SHARE and declared(metric) is None:
     st.info(f"{markdown_text(metric_title(metric))} has no direction: {markdown_text(HOW_TO_DECLARE)}.")
-show_chart(view, trend, metric_title(metric))
 missing = len(versions.runs) - trend.measured
 reported = sum(level.reported for level in trend.levels.values())
 timestamps = len({run.created_at for run in versions.runs})
@@ -78,6 +89,7 @@ facts(
         f"{len(versions.runs):,} versions share {count(timestamps, 'timestamp')}: equal steps separate them"
         if view.selection.axis == "time" and timestamps < len(versions.runs)
         else "",
+        "a difference is over shared questions, so it need not be that of two points",
     ]
 )
 unanswered = unanswered_text(trend, view.labels)
@@ -97,5 +109,11 @@ if warnings:
         title="Not fully comparable with the baseline (squares in the chart)",
     )
 
-st.subheader("The numbers")
-show_numbers(view, trend)
+n_releases = len(releases_of(view.store.ledger, view.project))
+numbers, releases = st.tabs(["Numbers", f"Releases ({n_releases})"], on_change="rerun", key="trend_tabs")
+if numbers.open:
+    with numbers:
+        show_numbers(view, trend)
+if releases.open:
+    with releases:
+        show_releases(view, trend)

@@ -30,6 +30,7 @@ __all__ = [
 
 NOT_MEASURED = "–"
 MINUS = "\u2212"  # the sign, where a hyphen would be read as one
+LARGEST = 1e12  # values beyond are written as 1.00e+12
 METHODS = {
     "wilson": "Wilson's interval",
     "exact": "exact interval",
@@ -44,6 +45,8 @@ def number(value: float | None, digits: int = 2) -> str:
     """Format a value with fixed digits and a true minus; large values get thousands separators."""
     if value is None or not np.isfinite(value):
         return NOT_MEASURED
+    if abs(value) >= LARGEST:
+        return f"{value:.2e}".replace("-", MINUS)
     if abs(value) >= 1000:
         return f"{value:,.0f}".replace("-", MINUS)
     text = f"{value:.{digits}f}"

@@ -1,4 +1,4 @@
-"""A metric over the versions of a project: the sections of the Trend page."""
+"""A metric over the versions of a project: the large chart of the Trend page, and its numbers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from functools import partial
 
 import streamlit as st
 
+from dashboard.charts.tokens import THEMES
 from dashboard.charts.trend import TrendMark, trend_lines
+from dashboard.shell.blocks import current_theme
 from dashboard.shell.caching import HASH_FUNCS
-from dashboard.shell.components import CHART, export_menu, facts
+from dashboard.shell.components import CHART, export_menu, facts, show_table
 from dashboard.shell.session import View, cached_diagnosis, current_selection, go_to_page, keep
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, p_value, signed
@@ -32,6 +34,7 @@ from data.comparison.trend import (
     with_baseline,
 )
 from data.diagnosis.diagnosis import DiagnosisSettings
+from data.diagnosis.run_checks import uncomputed_metrics
 from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 from data.store.versions import releases_of
@@ -41,11 +44,12 @@ __all__ = [
     "VERDICTS",
     "Trend",
     "comparability_warnings",
+    "levels_of",
     "methods_of",
     "metrics_of",
-    "newest_sentence",
     "show_chart",
     "show_numbers",
+    "show_releases",
     "status_of",
     "tally",
     "trend_of",
@@ -93,16 +97,6 @@ def tally(changes: Mapping[str, Change], most: float | None, left_out: int = 0) 
     newest = f"the {len(outcomes):,} newest versions" if left_out else count(len(outcomes), "version")
     rest = f" ({count(left_out, 'version')} before them not compared)" if left_out else ""
     return f"Of {newest} after the baseline{rest}: {counts}."
-
-
-def newest_sentence(name: str, change: Change) -> str:
-    """Return the newest version's difference to the baseline, with its interval and outcome."""
-    difference = change.pair.difference
-    interval = interval_text(change.low, change.high, 3)
-    return (
-        f"The newest, {name}: {signed(difference.difference, 3)} {interval} "
-        f"over {count(difference.n_pairs, 'shared question')}, {VERDICTS[change.verdict].split(' ', 1)[1]}."
-    )
 
 
 def comparability_warnings(changes: Mapping[str, Change], labels: Mapping[str, str]) -> list[str]:
@@ -190,7 +184,7 @@ def trend_of(view: View, versions: Versions, metric: str) -> Trend:
     chosen = next((by_id[run_id] for run_id in _wanted_baselines(view) if run_id in by_id), None)
     base = chosen or _oldest_measured(view, metric)
     versions = versions if base is None else with_baseline(versions, base)
-    levels = _levels(view, versions, metric)
+    levels = levels_of(view, versions, metric)
     later: list[Run] = []
     if base is not None and levels[base.run_id].mean is not None:
         later = [run for run in later_than(versions.runs, base) if levels[run.run_id].mean is not None]
@@ -220,21 +214,27 @@ def _oldest_measured(view: View, metric: str) -> Run | None:
     """Return the oldest version of the project with the metric, drawn or not: new ones do not move it."""
     for run in view.sampled:
         if not run.config.get("generated_from"):
-            level = _levels(view, Versions((run,), 0, 0), metric)[run.run_id]
+            level = levels_of(view, Versions((run,), 0, 0), metric)[run.run_id]
             if level.mean is not None:
                 return run
     return None
 
 
-def _levels(view: View, versions: Versions, metric: str) -> dict[str, Level]:
+def levels_of(view: View, versions: Versions, metric: str) -> dict[str, Level]:
+    """Return a metric in each version by run id."""
     if metric != GOOD_SHARE:
-        return {
-            run.run_id: level_of_mean(view.summary(run).get(metric), bool(run.means)) for run in versions.runs
-        }
+        return {run.run_id: _level(view, run, metric) for run in versions.runs}
     sampled = [run for run in versions.runs if not run.means]
     rates = _pass_rates([view.scored(run) for run in sampled], view.selection.settings(), view.store.ledger)
     levels = {run.run_id: rate for run, rate in zip(sampled, rates, strict=True)}
     return {run.run_id: levels.get(run.run_id, Level(None)) for run in versions.runs}
+
+
+def _level(view: View, run: Run, metric: str) -> Level:
+    """Return a metric in a run; a reported 0 that looks uncomputed is not measured."""
+    if run.means and metric in uncomputed_metrics(view.scored(run)):
+        return Level(None)
+    return level_of_mean(view.summary(run).get(metric), bool(run.means))
 
 
 def _pairs(view: View, base: Run, later: Sequence[Run], metric: str) -> dict[str, Pair]:
@@ -256,11 +256,12 @@ def show_chart(view: View, trend: Trend, title: str) -> None:
     """Draw the chart; a click on a point shows its run."""
     by_time = current_selection().axis == "time"
     base = None if trend.baseline is None else trend.levels[trend.baseline.run_id].mean
-    figure = trend_lines(_marks(view, trend), title, base, by_time)
+    figure = trend_lines(_marks(view, trend), title, base, THEMES[current_theme()], by_time)
     st.plotly_chart(
         figure,
         key=CHART_KEY,
         config=CHART,
+        theme=None,
         alt=f"{title} over the versions with 95 % intervals; the numbers are in the table below",
         on_select=_take_point,
         selection_mode="points",
@@ -365,6 +366,23 @@ def show_numbers(view: View, trend: Trend) -> None:
         ]
     )
     _links(view, trend)
+
+
+def show_releases(view: View, trend: Trend) -> None:
+    """List the releases among the versions, the newest first, with the metric in each."""
+    releases = releases_of(view.store.ledger, view.project)
+    runs = [run for run in reversed(trend.versions.runs) if run.run_id in releases]
+    if not runs:
+        st.caption(
+            "No version is marked as a release. Mark one on the Runs page, or with `ragtriage release`."
+        )
+        return
+    rows = []
+    for run in runs:
+        release, row = releases[run.run_id], _row(view, trend, run)
+        marked = f"{release.at[:10]}{f' by {release.who}' if release.who else ''}"
+        rows.append({"Release": release.name, "Marked": marked} | {name: row[name] for name in row if name})
+    show_table(rows, "Releases with their numbers")
 
 
 def _row(view: View, trend: Trend, run: Run) -> dict[str, str]:
