@@ -10,7 +10,7 @@ from dashboard.stories.story import RenderedSection, Story
 __all__ = ["FORMATS", "export_report"]
 
 FORMATS = {
-    "html": ("HTML", "text/html"),
+    "html": ("Page", "text/html"),
     "pptx": ("Slides", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
     "pdf": ("PDF", "application/pdf"),
     "zip": ("Data and pictures", "application/zip"),

@@ -14,8 +14,19 @@ from dashboard.page_html.blocks import LOOKS, Tile
 from dashboard.stories.slide import BigNumber, Remark, SideAnswer, SlideContent, Step
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.export_text import one_line, printable
+from dashboard.wording.formatting import count
 
-__all__ = ["SLIDE_HEIGHT", "SLIDE_WIDTH", "Area", "Paragraph", "Picture", "SlidePlan", "Words", "plan_slide"]
+__all__ = [
+    "SLIDE_HEIGHT",
+    "SLIDE_WIDTH",
+    "Area",
+    "Paragraph",
+    "Picture",
+    "SlidePlan",
+    "Words",
+    "plan_slide",
+    "sketch_slide",
+]
 
 SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN, EDGE = 13.333, 7.5, 0.7, 0.18
 WIDTH = SLIDE_WIDTH - 2 * MARGIN
@@ -200,6 +211,30 @@ def plan_slide(section: RenderedSection, content: SlideContent) -> SlidePlan:
         top += 0.2
     _LAYOUTS[content.layout](plan, section, content, top)
     return SlidePlan(edge, tuple(plan.parts), content.foot, plan.whole)
+
+
+def sketch_slide(section: RenderedSection, foot: str) -> SlidePlan:
+    """Return a sketch of a section that PowerPoint gets on slides of tables, charts or cases."""
+    plan = _Plan()
+    plan.words(
+        (MARGIN, 0.4, WIDTH, 0.9),
+        Paragraph(one_line(section.heading), 30, LIGHT.text, True),
+        anchor="middle",
+        name="title",
+    )
+    holds = [
+        "a chart" if section.chart is not None else "",
+        f"a table of {count(len(section.rows), 'row')}" if section.rows else "",
+        f"{count(len(section.cases), 'case')} in full" if section.cases else "",
+    ]
+    listed = ", ".join(filter(None, holds))
+    plan.words(
+        (MARGIN, 1.5, WIDTH, 4.6),
+        Paragraph(section.sentence, 20),
+        Paragraph(section.note, 18, LIGHT.muted),
+        Paragraph(f"\nOn its slides: {listed}." if listed else "", 18, LIGHT.muted),
+    )
+    return SlidePlan(LIGHT.primary, tuple(plan.parts), foot, plan.whole)
 
 
 def _verdict(plan: _Plan, section: RenderedSection, content: SlideContent, top: float) -> None:

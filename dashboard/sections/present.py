@@ -6,12 +6,15 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import streamlit as st
 from markupsafe import Markup
 
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.export.formats import FORMATS, export_report
+from dashboard.export.slide_html import slide_html, slide_style
+from dashboard.export.slide_layout import plan_slide, sketch_slide
 from dashboard.headlines.headline import Headline
 from dashboard.headlines.present import present_headline
 from dashboard.shell.caching import declarations_key
@@ -35,17 +38,31 @@ from data.store.ledger import Ledger
 from data.store.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
 
 __all__ = [
-    "compose",
     "conclusion",
+    "edit_slide",
     "export_bar",
     "presentation",
+    "preview",
     "rendered_sections",
     "show_rendered",
     "story_bar",
     "story_on_display",
+    "thumbnails",
 ]
 
 CASES_SHOWN = 3
+EXPORTS = ("pptx", "html", "pdf", "zip")
+AUDIENCE_WIDTH, NARROWEST_THUMB, FEWEST_COLUMNS = 200, 104, 5
+SLIDE_NAMES = {
+    "verdict": "Verdict",
+    "why": "Why",
+    "change": "What changed",
+    "example": "One example",
+    "next": "Next",
+    "headline": "Metrics",
+    "losses": "Oracle gap",
+}  # below the thumbnails; the others are called by their kind
+UNSEEN = "position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);"
 
 
 def story_on_display(view: View) -> tuple[StoredStory, Story] | None:
@@ -74,33 +91,33 @@ def conclusion(
     )
     if verdict is None or verdict.slide is None:
         return present_headline(len(ready), None, "", skipped)
-    return present_headline(len(ready), verdict.slide.state, verdict.heading, skipped)
+    return present_headline(len(ready), verdict.slide.state, verdict.slide.subtitle, skipped)
 
 
 def story_bar(view: View, shown: tuple[StoredStory, Story] | None) -> None:
     """Draw the controls to choose, create and remove stories."""
     ledger = view.store.ledger
     listed = {stored.story_id: stored for stored in stories(ledger, view.project)}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        if listed and shown is not None:
-            titles = {story_id: f"{stored.title} ({story_id})" for story_id, stored in listed.items()}
-            key = f"story_picker_{shown[0].story_id}"
-            st.selectbox(
-                "Story",
-                list(listed),
-                index=list(listed).index(shown[0].story_id),
-                format_func=titles.__getitem__,
-                key=key,
-                on_change=lambda: keep(story=st.session_state[key], slide=0),
-                width=320,
-            )
-        if not may_write():
-            only_reads("Changes of stories")
-            return
-        audience = st.selectbox("For", AUDIENCES, index=2, key="story_audience", width=170)
-        st.button("New story about this run", key="story_new", on_click=_new, args=(view, audience))
+    if listed and shown is not None:
+        titles = {story_id: f"{stored.title} ({story_id})" for story_id, stored in listed.items()}
+        key = f"story_picker_{shown[0].story_id}"
+        st.selectbox(
+            "Deck",
+            list(listed),
+            index=list(listed).index(shown[0].story_id),
+            format_func=titles.__getitem__,
+            key=key,
+            on_change=lambda: keep(story=st.session_state[key], slide=0),
+        )
+    if not may_write():
+        only_reads("Changes of decks")
+        return
+    audience = st.selectbox("Audience", AUDIENCES, index=2, key="story_audience", width=AUDIENCE_WIDTH)
+    with st.container(horizontal=True):
+        st.button("New deck of this run", key="story_new", on_click=_new, args=(view, audience))
         if shown is not None:
-            st.button("Remove", key="story_remove", on_click=_remove, args=(ledger, shown[0].story_id))
+            remove = (ledger, shown[0].story_id)
+            st.button("Remove", key="story_remove", type="tertiary", on_click=_remove, args=remove)
 
 
 def _new(view: View, audience: str) -> None:
@@ -150,30 +167,77 @@ def rendered_sections(view: View, story: Story) -> tuple[StoryView, tuple[Render
     return story_view, _rendered(story_view, story.to_json())
 
 
-def compose(view: View, stored: StoredStory, story: Story, rendered: tuple[RenderedSection, ...]) -> None:
-    """Draw the editor of a story, which saves every change at once; in read-only mode, its sections."""
+def thumbnails(story_id: int, rendered: Sequence[RenderedSection]) -> int:
+    """Draw the slides small in a row with a button below each; return the place of the chosen one."""
+    key = f"deck_slide_{story_id}"
+    chosen = min(int(st.session_state.get(key, 0)), len(rendered) - 1)
+    st.html(slide_style())
+    grid = st.grid(max(len(rendered), FEWEST_COLUMNS), min_column_width=NARROWEST_THUMB)
+    for at, section in enumerate(rendered):
+        with grid.container(gap="xsmall"):
+            st.html(_slide(section, rendered, at, at == chosen))
+            mark = "" if section.measured else " (no slide)"
+            st.button(
+                f"{at + 1} {SLIDE_NAMES.get(section.kind, section.kind.capitalize())}{mark}",
+                key=f"deck_thumb_{at}",
+                type="secondary" if at == chosen else "tertiary",
+                width="stretch",
+                on_click=_choose,
+                args=(key, at),
+            )
+    return chosen
+
+
+def _choose(key: str, at: int) -> None:
+    st.session_state[key] = at
+
+
+def _slide(
+    section: RenderedSection, rendered: Sequence[RenderedSection], at: int, chosen: bool = False
+) -> str:
+    """Return a slide as HTML; numbered as in the file, which leaves out what was not measured."""
+    feet = [one.slide.foot for one in rendered if one.slide is not None]
+    foot = feet[0] if feet else ""
+    plan = sketch_slide(section, foot) if section.slide is None else plan_slide(section, section.slide)
+    number = sum(one.measured for one in rendered[: at + 1])
+    total = sum(one.measured for one in rendered)
+    name = f"Slide {number} of {total}: {section.heading}"
+    return str(slide_html(plan, number, total, name, chosen))
+
+
+def preview(rendered: Sequence[RenderedSection], at: int, story_id: int) -> None:
+    """Draw the chosen slide large; below it what else the report has of it."""
+    section = rendered[at]
+    if not section.measured:
+        with st.container(border=True):
+            st.markdown(f"**{markdown_text(section.heading)}**")
+            st.caption(f"{markdown_text(section.sentence)} So it gets no slide.")
+        return
+    st.html(_slide(section, rendered, at))
+    if section.slide is None:
+        show_rendered(replace(section, sentence="", note=""), f"{story_id}_{at}", heading=False)
+
+
+def edit_slide(
+    view: View, stored: StoredStory, story: Story, rendered: Sequence[RenderedSection], at: int
+) -> None:
+    """Draw the editor of the chosen slide and of the deck, which saves every change at once."""
     if not may_write():
-        for at, section in enumerate(rendered):
-            show_rendered(section, f"{stored.story_id}_{at}")
         return
     save = _saver(view.store.ledger, stored.story_id)
+    if story.sections:
+        _controls(story, at, rendered[at].heading, save)
     key = f"story_title_{stored.story_id}"
     st.text_input(
-        "Title",
+        "Title of the file",
         story.title,
         key=key,
         max_chars=LONGEST_HEADING,
         on_change=lambda: save(replace(story, title=st.session_state[key])),
     )
-    for at, section in enumerate(rendered):
-        with st.container(border=True):
-            _controls(story, at, section.heading, save)
-            show_rendered(section, f"{stored.story_id}_{at}", heading=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         titles = {key: kind.title for key, kind in SECTION_KINDS.items()}
-        st.selectbox(
-            "Add a section", list(titles), format_func=titles.__getitem__, key="story_kind", width=320
-        )
+        st.selectbox("Add a slide", list(titles), format_func=titles.__getitem__, key="story_kind", width=200)
         st.button(
             "Add",
             key="story_add",
@@ -193,39 +257,49 @@ def _saver(ledger: Ledger, story_id: int) -> Callable[[Story], None]:
 
 
 def _controls(story: Story, at: int, placeholder: str, save: Callable[[Story], None]) -> None:
-    """Draw heading, note, order and removal of a section."""
+    """Draw heading, note, example, order and removal of a section."""
     section = story.sections[at]
 
-    def change(**fields: str) -> None:
-        changed = replace(section, **fields)  # type: ignore[arg-type] # heading or note
+    def change(**fields: Any) -> None:
+        changed = replace(section, **fields)
         save(replace(story, sections=(*story.sections[:at], changed, *story.sections[at + 1 :])))
 
     heading, note = f"piece_heading_{at}_{section.kind}", f"piece_note_{at}_{section.kind}"
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.text_input(
-            SECTION_KINDS[section.kind].title if section.kind in SECTION_KINDS else section.kind,
-            section.heading,
-            key=heading,
-            placeholder=placeholder or "Heading",
-            max_chars=LONGEST_HEADING,
-            width=520,
-            on_change=lambda: change(heading=st.session_state[heading]),
-        )
-        st.button("Up", key=f"piece_up_{at}", disabled=at == 0, on_click=lambda: save(story.moved(at, -1)))
-        last = at == len(story.sections) - 1
-        st.button("Down", key=f"piece_down_{at}", disabled=last, on_click=lambda: save(story.moved(at, 1)))
-        rest = (*story.sections[:at], *story.sections[at + 1 :])
-        st.button("Take out", key=f"piece_out_{at}", on_click=lambda: save(replace(story, sections=rest)))
+    st.text_input(
+        f"Title of slide {at + 1}",
+        section.heading,
+        key=heading,
+        placeholder=placeholder or "Title",
+        max_chars=LONGEST_HEADING,
+        on_change=lambda: change(heading=st.session_state[heading]),
+    )
     st.text_area(
-        "Note",
+        "Note on the slide",
         section.note,
         key=note,
         placeholder="What should the reader take from this?",
         max_chars=LONGEST_NOTE,
         height=68,
-        label_visibility="collapsed",
         on_change=lambda: change(note=st.session_state[note]),
     )
+    if section.kind == "example":
+        case = f"piece_case_{at}"
+        st.text_input(
+            "Case of the example",
+            section.chosen.get("case", ""),
+            key=case,
+            placeholder="chosen by rule; or question~repeat",
+            on_change=lambda: change(chosen={**section.chosen, "case": st.session_state[case].strip()}),
+        )
+    with st.container(horizontal=True):
+        st.button(
+            "Move left", key=f"piece_up_{at}", disabled=at == 0, on_click=lambda: save(story.moved(at, -1))
+        )
+        last = at == len(story.sections) - 1
+        right = {"disabled": last, "on_click": lambda: save(story.moved(at, 1))}
+        st.button("Move right", key=f"piece_down_{at}", **right)  # type: ignore[arg-type] # of a button
+        rest = (*story.sections[:at], *story.sections[at + 1 :])
+        st.button("Remove slide", key=f"piece_out_{at}", on_click=lambda: save(replace(story, sections=rest)))
 
 
 def show_rendered(section: RenderedSection, key: str, heading: bool = True) -> None:
@@ -253,7 +327,8 @@ def show_rendered(section: RenderedSection, key: str, heading: bool = True) -> N
 def export_bar(view: StoryView, story: Story, rendered: Sequence[RenderedSection]) -> None:
     """Draw the download buttons; a file is written when its button is pressed."""
     name = re.sub(r"[^\w.-]+", "-", story.title).strip("-.")[:60] or "story"
-    for format_name, (title, mime) in FORMATS.items():
+    for format_name in EXPORTS:
+        title, mime = FORMATS[format_name]
         st.download_button(
             title,
             partial(export_report, view, story, rendered, format_name),
@@ -286,11 +361,11 @@ def presentation(story: Story, rendered: Sequence[RenderedSection], facts: Seque
         st.title(markdown_text(story.title))
         _large(facts)
     else:
-        _section_slide(shown[at - title - 1], at)
+        _section_slide(shown, at - title - 1, at)
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         st.caption(f"{at} of {total}")
         _step("Back", "Left", at - 1 if at > 1 else 1)
-        _step("On", "Right", min(at + 1, total))
+        _step("Next", "Right", min(at + 1, total))
         _step("End", "Escape", 0)
 
 
@@ -310,14 +385,20 @@ def _large(lines: Sequence[str]) -> None:
     st.html(Markup('<div style="{}">{}</div>').format(LARGE, paragraphs))
 
 
-def _section_slide(section: RenderedSection, at: int) -> None:
+def _section_slide(rendered: Sequence[RenderedSection], at: int, number: int) -> None:
+    section = rendered[at]
+    if section.slide is not None:
+        st.html(slide_style())
+        st.html(Markup("<h1 style='{}'>{}</h1>").format(UNSEEN, section.heading))
+        st.html(_slide(section, rendered, at))
+        return
     st.title(markdown_text(section.heading))
     _large([section.sentence, section.note])
     if section.chart is not None:
         enlarged = plotly_figure(section.chart).update_layout(
             height=CHART_HEIGHT, font={"size": CHART_FONT_SIZE}
         )
-        draw(enlarged, f"slide_figure_{at}", section.alt)
+        draw(enlarged, f"slide_figure_{number}", section.alt)
     elif section.rows:
         show_table(section.rows[:ROWS_SHOWN], section.alt or section.heading)
         if len(section.rows) > ROWS_SHOWN:

@@ -127,8 +127,10 @@ def _remarks(view: StoryView, paired: Sequence[MetricDifference], base: str) -> 
     unclear = sum(row.verdict == "cannot tell" for row in paired)
     if unclear:
         which = "The metric" if len(paired) == 1 else f"{unclear:,} of {count(len(paired), 'metric')}"
-        tested = f", tested together on {count(paired[0].difference.n_pairs, 'pair')}" if unclear > 1 else ""
-        remarks.append(Remark("Cannot tell", f"{which}: the interval holds 0{tested}.", "not measured"))
+        pairs = count(max(row.difference.n_pairs for row in paired), "pair")
+        remarks.append(
+            Remark("Cannot tell", f"{which}: the interval includes 0 (up to {pairs}).", "not measured")
+        )
     if view.baseline_diagnosis is not None:
         flips = newly_failing(view.baseline_diagnosis, view.diagnosis)
         if flips.compared:

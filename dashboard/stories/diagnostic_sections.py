@@ -34,7 +34,10 @@ def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSec
     lists = ranked_lists(view.scored)
     if lists is None:
         return RenderedSection(
-            "retrieval", heading, "The run names no gold documents, so retrieval was not measured."
+            "retrieval",
+            heading,
+            "The run names no gold documents, so retrieval was not measured.",
+            measured=False,
         )
     k = whole_number(chosen.get("k", "")) or USUAL_K
     metric_curves = curves(view.scored, lists, k=k)
@@ -71,7 +74,9 @@ def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
     use = context_use_of(view.scored)
     sources = [] if use is None else sources_of_use(use)
     if use is None or not sources:
-        return RenderedSection("alignment", heading, "Which documents the answers use was not recorded.")
+        return RenderedSection(
+            "alignment", heading, "Which documents the answers use was not recorded.", measured=False
+        )
     source = sources[0]
     rate = rate_of(view.scored, use, source).value
     return RenderedSection(
@@ -95,12 +100,13 @@ def oracle_gap_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
             heading,
             "Not measured: add a run answered from gold documents to separate retrieval from generation "
             "errors.",
+            measured=False,
         )
     oracle_run = partners.oracle[0]
     oracle = diagnose(view.store.scored(oracle_run), view.settings, [])
     metrics = outcome_metrics_of([view.diagnosis, oracle])
     if not metrics:
-        return RenderedSection("losses", heading, "The two runs share no outcome metric.")
+        return RenderedSection("losses", heading, "The two runs share no outcome metric.", measured=False)
     gap = oracle_gap(view.diagnosis, oracle, metrics[0])
     return RenderedSection(
         "losses",
@@ -125,14 +131,17 @@ def grid_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     heading = "Which chunking is best?"
     grids = grids_of(view.store.runs(view.run.project))
     if not grids:
-        return RenderedSection("chunking", heading, "The project has no chunking grid.")
+        return RenderedSection("chunking", heading, "The project has no chunking grid.", measured=False)
     grid = grids[0]
     scored = [view.store.scored(trial.run) for trial in grid.trials]
     metrics = grid_metrics(scored)
     metric = chosen.get("metric") or next((name for name in metrics if name.endswith("@5")), "")
     if metric not in metrics:
         return RenderedSection(
-            "chunking", heading, "The configurations of the grid have no such metric in common."
+            "chunking",
+            heading,
+            "The configurations of the grid have no such metric in common.",
+            measured=False,
         )
     ranking = rank_trials(grid, scored, metric)
     return RenderedSection(

@@ -78,6 +78,7 @@ def chosen_cases(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
         "cases",
         heading,
         "" if rows else "This run has no such case.",
+        measured=bool(rows),
         cases=[
             native_record({key: value for key, value in sample.items() if key != "judged"})
             for sample in samples
@@ -119,7 +120,7 @@ def trend_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
     title = capital(title_of(metric)) if metric else "Metric"
     heading = f"{title} over versions"
     if not measured:
-        return RenderedSection("trend", heading, "No version has this metric.")
+        return RenderedSection("trend", heading, "No version has this metric.", measured=False)
     baseline = _trend_point(view, view.baseline, metric).mean if view.baseline else None
     return RenderedSection(
         "trend",
@@ -205,7 +206,7 @@ def _headline(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading = "How good is it?"
     metrics = [name for name in HEADLINE if name in view.summary and view.summary[name].n_scored]
     if not metrics:
-        return RenderedSection("headline", heading, "This run has no headline metric.")
+        return RenderedSection("headline", heading, "This run has no headline metric.", measured=False)
     said = interpretations(
         view.scored, {name: view.summary[name] for name in metrics}, band_scale(view.store.workspace)
     )
@@ -262,7 +263,9 @@ def _patterns(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
 def _slices(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
     heading, slices = "Where does it do worst?", view.diagnosis.worst_slices
     if not slices:
-        return RenderedSection("slices", heading, "No slice with enough questions does worse than the rest.")
+        return RenderedSection(
+            "slices", heading, "No slice with enough questions does worse than the rest.", measured=False
+        )
     n_worse = sum(piece.adjusted_p < 0.05 for piece in slices)
     return RenderedSection(
         "slices",

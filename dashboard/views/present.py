@@ -1,17 +1,19 @@
-"""Present: what should others know of this run?"""
+"""Present: the verdict on this run for others, as slides, a page and a PDF."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from dashboard.sections.present import (
-    compose,
     conclusion,
+    edit_slide,
     export_bar,
     presentation,
+    preview,
     rendered_sections,
     story_bar,
     story_on_display,
+    thumbnails,
 )
 from dashboard.shell.blocks import open_page, run_facts
 from dashboard.shell.session import current_selection, current_view, keep
@@ -27,14 +29,17 @@ if shown is not None and rendered is not None and slide:
     st.stop()
 
 open_page(conclusion(shown, None if rendered is None else rendered[1]), meta=run_facts(view))
-story_bar(view, shown)
-if shown is None:
-    st.caption(
-        "A deck is made from the numbers of this run. It can be changed, presented here, and saved as "
-        "slides, as one HTML page and as PDF."
-    )
-elif rendered is not None:
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+if shown is None or rendered is None or not rendered[1]:
+    story_bar(view, shown)
+    st.stop()
+
+chosen = thumbnails(shown[0].story_id, rendered[1])
+left, right = st.columns([3, 1], gap="medium")
+with left:
+    preview(rendered[1], chosen, shown[0].story_id)
+with right:
+    with st.container(horizontal=True):
         st.button("Present", key="story_present", on_click=keep, kwargs={"slide": 1})
         export_bar(rendered[0], shown[1], rendered[1])
-    compose(view, shown[0], shown[1], rendered[1])
+    story_bar(view, shown)
+    edit_slide(view, shown[0], shown[1], rendered[1], chosen)

@@ -49,9 +49,12 @@ def test_a_story_is_made_changed_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
         "example",
         "next",
     ]
+    assert headline(app) == "2 slides are ready, without a verdict", "nothing else was measured"
     press(app, "piece_down_0")
     assert [one.kind for one in kept(store, run).sections][:2] == ["why", "verdict"]
+    press(app, "deck_thumb_4")
     press(app, "piece_out_4")
+    press(app, "deck_thumb_0")
     heading = next(one for one in app.text_input if one.key == "piece_heading_0_why")
     heading.set_value("How we stand <b>").run()
     note = next(one for one in app.text_area if one.key == "piece_note_0_why")
@@ -83,11 +86,11 @@ def test_a_presentation_goes_point_by_point_and_lives_in_the_address(
     app = opened(store, monkeypatch, run, story=number, slide=1)
     assert [one.value for one in app.title] == ["A story"]
     assert not app.selectbox  # no controls beside the three steps
-    press(app, "slide_On")
+    press(app, "slide_Next")
     assert [one.value for one in app.title] == ["First point"]
-    press(app, "slide_On")
+    press(app, "slide_Next")
     assert [one.value for one in app.title] == ["Second point"]
-    press(app, "slide_On")
+    press(app, "slide_Next")
     assert [one.value for one in app.title] == ["Second point"]
     press(app, "slide_Back")
     press(app, "slide_End")

@@ -1,0 +1,109 @@
+"""What the Present page and the slides of a deck conclude, in every state."""
+
+from __future__ import annotations
+
+import pytest
+
+from dashboard.headlines.deck import change_title, example_title, next_title, why_title
+from dashboard.headlines.headline import State
+from dashboard.headlines.present import present_headline
+from metrics.diagnosis.stages import Owner
+
+LONG = "a very long name of a run that nobody would ever want to read on a slide"
+
+
+@pytest.mark.parametrize(
+    ("state", "statement", "shown"),
+    [
+        ("good", "5 slides are ready", "good"),
+        ("bad", "5 slides are ready: do not ship", "bad"),
+        ("cannot tell", "5 slides are ready: cannot tell yet", "cannot tell"),
+        ("doubted", "5 slides are ready: cannot tell yet", "doubted"),
+        ("not measured", "5 slides are ready, without a verdict", "not measured"),
+        (None, "5 slides are ready, without a verdict", "not measured"),
+    ],
+)
+def test_the_page_says_what_the_deck_says(state: State | None, statement: str, shown: str) -> None:
+    headline = present_headline(5, state, "2 gates fail", ("One example",))
+    assert (headline.statement, headline.state) == (statement, shown)
+    assert headline.detail == "2 gates fail. Not measured, so without a slide: One example."
+
+
+def test_without_a_deck_the_page_says_what_to_do() -> None:
+    assert present_headline(0, None).state == "empty"
+    assert "Choose an audience" in present_headline(0, None).detail
+    assert present_headline(0, None, gone=True).statement == "The run of this story is gone"
+    assert present_headline(1, "good").statement == "1 slide is ready"
+
+
+@pytest.mark.parametrize(
+    ("title", "said"),
+    [
+        (why_title(29, 30, "wrongly refused", 17), "29 of 30 answers are bad, 17 of them wrongly refused"),
+        (why_title(3, 30, "unfaithful", 3), "3 of 30 answers are bad, all unfaithful"),
+        (why_title(3, 30), "3 of 30 answers are bad"),
+        (why_title(0, 48), "All 48 measured answers are good"),
+        (change_title([], ["context precision"], "basic"), "Only context precision got worse beyond chance"),
+        (change_title(["recall@5"], [], "basic"), "Only recall@5 improved beyond chance"),
+        (change_title(["a", "b"], [], "basic"), "2 metrics improved beyond chance, none got worse"),
+        (change_title([], ["a", "b"], "basic"), "2 metrics got worse beyond chance, none improved"),
+        (change_title(["a"], ["b", "c"], "basic"), "1 improved beyond chance, 2 got worse"),
+        (change_title([], [], "basic"), "No metric changed beyond chance since basic"),
+    ],
+)
+def test_titles_are_made_from_the_numbers(title: str, said: str) -> None:
+    assert title == said
+
+
+@pytest.mark.parametrize(
+    ("refused", "passes", "base_passes", "same", "said"),
+    [
+        (True, False, True, "the same 10 documents", "colbert gives every question the same 10 documents"),
+        (True, False, True, "", "colbert refuses what basic answers"),
+        (False, False, True, "", "colbert gets wrong what basic got right"),
+        (False, True, False, "", "colbert answers what basic got wrong"),
+        (False, True, None, "", "colbert: a good answer"),
+        (False, False, None, "", "One bad case of colbert: unfaithful"),
+        (False, False, False, "", "One bad case of colbert: unfaithful"),
+    ],
+)
+def test_the_example_says_what_it_shows(
+    refused: bool, passes: bool, base_passes: bool | None, same: str, said: str
+) -> None:
+    title = example_title(
+        "colbert",
+        "basic",
+        refused=refused,
+        passes=passes,
+        base_passes=base_passes,
+        stage="Unfaithful",
+        same=same,
+    )
+    assert title == said
+
+
+@pytest.mark.parametrize(
+    ("state", "owner", "check", "said"),
+    [
+        ("bad", "refusal", "the retriever", "Next: check the retriever, then judge again"),
+        ("bad", "retrieval", "", "Next: repair retrieval, then judge again"),
+        ("bad", None, "", "Next: read the bad cases"),
+        ("bad", "unexplained", "", "Next: read the bad cases"),
+        ("cannot tell", "retrieval", "", "Next: ask more questions, then decide"),
+        ("not measured", None, "", "Next: measure what the gates need"),
+        ("good", None, "", "Next: release colbert and keep measuring"),
+    ],
+)
+def test_the_last_slide_says_what_comes_next(
+    state: State, owner: Owner | None, check: str, said: str
+) -> None:
+    assert next_title(state, owner, "colbert", check) == said
+
+
+def test_long_names_leave_titles_short() -> None:
+    titles = [
+        change_title([], [], LONG),
+        next_title("good", None, LONG),
+        example_title(LONG, LONG, refused=False, passes=False, base_passes=True, stage="", same=""),
+    ]
+    assert all(len(title) <= 76 for title in titles)
