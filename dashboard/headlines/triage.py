@@ -198,6 +198,8 @@ def _without_verdict(name: str, results: Sequence[GateResult]) -> str:
         return f"{name}: no verdict, too few questions"
     if not results:
         return f"{name}: no verdict, nothing to judge by"
+    if len(results) == 1:
+        return shorten(f"{name}: no verdict, {_lower(subject_of(results[0].gate))} not measured", 70)
     return f"{name}: no verdict, {count(len(results), 'blocking gate')} not measured"
 
 

@@ -15,7 +15,7 @@ from dashboard.wording.formatting import count
 
 __all__ = ["bundled_example", "current_theme", "draw_tiles", "open_page", "run_facts"]
 
-TILE_HEIGHT, NARROWEST_TILE = 112, 190
+TILE_HEIGHT, NARROWEST_TILE = 112, 240
 
 
 def current_theme() -> Theme:

@@ -1,71 +1,64 @@
-"""Triage: does this version hold up, and what should be fixed first?"""
+"""Triage: may this version ship, where are its cases lost, and what has changed?"""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from dashboard.headlines.triage import gates_unreadable, report_headline
-from dashboard.sections.triage.gates import gate_report, gate_section, verdict_card
+from dashboard.page_html.triage import triage_style
+from dashboard.sections.triage.gates import gate_report, gate_section
+from dashboard.sections.triage.lists import change_list, fix_list, gate_list
 from dashboard.sections.triage.overview import (
-    baseline_card,
-    change_section,
     compared_with_baseline,
-    fix_first_section,
     metric_table,
-    pass_rate_cards,
-    since_text,
     slice_section,
     trend_section,
-    warnings_box,
 )
-from dashboard.shell.blocks import open_page, run_facts
-from dashboard.shell.components import facts, finding_list
+from dashboard.sections.triage.pipeline import pipeline_section
+from dashboard.sections.triage.tiles import triage_tiles
+from dashboard.shell.blocks import draw_tiles, open_page, run_facts
+from dashboard.shell.components import finding_list
 from dashboard.shell.session import current_view
-from dashboard.wording.diagnosis import doubted_by
-from dashboard.wording.escaping import markdown_text
-from data.diagnosis.doubts import pass_rate_doubts
 from data.errors import DataError
 
 view = current_view()
 diagnosis = view.diagnosis(view.run)
 summaries = view.summary(view.run)
 findings = view.findings(view.run)
-
-report = gate_report(view)
-if isinstance(report, DataError):
-    headline = gates_unreadable(view.run.name, str(report))
-else:
-    headline = report_headline(report)
+found = gate_report(view)
+report = None if isinstance(found, DataError) else found
+headline = report_headline(report) if report else gates_unreadable(view.run.name, str(found))
 open_page(headline, meta=run_facts(view))
-warnings_box(findings)
+st.html(triage_style())
 
 comparison = compared_with_baseline(view)
-with st.container(horizontal=True):
-    verdict_card(report)
-    pass_rate_cards(diagnosis)
-    baseline_card(view, comparison)
-coverage = diagnosis.coverage.clause()
-doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
-told = "; ".join(filter(None, [coverage, doubts]))
-facts([f"Pass rate: {markdown_text(told)}" if told else ""])
+base = view.baseline
+base_name = "" if base is None else base.name if base.name != view.run.name else view.labels[base.run_id]
+draw_tiles(triage_tiles(diagnosis, summaries, findings, report, comparison, base_name))
+pipeline_section(view, diagnosis, base_name)
 
-st.subheader("What to fix first")
-fix_first_section(view, diagnosis)
+lists = st.grid(3, min_column_width=310, gap="medium")
+with lists.container(gap=None):
+    fix_list(view, diagnosis)
+with lists.container(gap=None):
+    gate_list(report, base_name)
+with lists.container(gap="xsmall"):
+    change_list(view, comparison, report, base_name)
 
-st.subheader("Gates")
-gate_section(view, report)
-
-st.subheader(f"What changed {since_text(view)}")
-change_section(view, comparison)
-
-st.subheader("Where it does worst")
-slice_section(diagnosis)
-
-st.subheader("All metrics")
-metric_table(view, summaries, comparison)
-
-with st.expander(f"Sanity checks ({len(findings)})"):
-    finding_list(findings)
-
-st.subheader("Trend over the runs of the project")
-trend_section(view, summaries)
+TABS = ["All gates", "All metrics", "Worst slices", "Trend", "Findings"]
+gates, metrics, slices, trend, numbers = st.tabs(TABS, key="triage_tabs", on_change="rerun")
+if gates.open:
+    with gates:
+        gate_section(view, found)
+if metrics.open:
+    with metrics:
+        metric_table(view, summaries, comparison)
+if slices.open:
+    with slices:
+        slice_section(diagnosis)
+if trend.open:
+    with trend:
+        trend_section(view, summaries)
+if numbers.open:
+    with numbers:
+        finding_list(findings)

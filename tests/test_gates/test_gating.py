@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from page_text import headline, page_text
 from places import APP, DOCS
 from streamlit.testing.v1 import AppTest
 
+from dashboard.headlines.triage import report_headline
 from dashboard.shell.selection import Selection
 from data.api import add_run, gate
 from data.comparison.compare import compare
@@ -580,7 +582,7 @@ def test_triage_gives_the_verdict_of_the_gate(demo: RunStore, monkeypatch: pytes
         assert not app.exception
         table = next(one.value for one in app.dataframe if "Verdict" in one.value.columns)
         assert list(table["Verdict"]) == [one.verdict for one in report.results]
-        assert f"-badge[{report.verdict}]" in _said(app)
+        assert headline(app) == report_headline(report).statement
         assert "judged at the usual" in _said(app), "a moved cut-off does not move the gates"
 
 
@@ -605,11 +607,12 @@ def test_triage_without_a_baseline_or_with_broken_gates(
     app = _triage(workspace.workspace.root, Selection(), monkeypatch)
     assert not app.exception
     assert "no baseline" in _said(app)
-    assert "-badge[UNMEASURED]" in _said(app)
+    assert headline(app) == "only: no verdict, answer relevancy not measured"
     (workspace.workspace.root / "gates.toml").write_text(MEAN.replace("0.85", "9"), encoding="utf-8")
     app = _triage(workspace.workspace.root, Selection(), monkeypatch)
     assert not app.exception
     assert "at_least" in _said(app).replace("\\", "")
-    assert len(app.metric) == 3, "the rest of the page is there"
+    assert headline(app) == "only: no verdict, the gates cannot be read"
+    assert "Fix first" in page_text(app), "the rest of the page is there"
     (workspace.workspace.root / "gates.toml").write_text(MEAN, encoding="utf-8")
-    assert "-badge[PASS]" in _said(_triage(workspace.workspace.root, Selection(), monkeypatch))
+    assert headline(_triage(workspace.workspace.root, Selection(), monkeypatch)) == "only: ready to ship"

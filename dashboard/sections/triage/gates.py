@@ -6,23 +6,19 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.charts.style import VERDICT_BADGES
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import facts, show_table
-from dashboard.shell.session import View, open_cases
+from dashboard.shell.session import View
 from dashboard.wording.escaping import markdown_text, shorten
-from dashboard.wording.formatting import count
-from dashboard.wording.gates import EXPLAINED, gate_row, newly_failing_text, rule_texts
-from data.cases.comparison_cohorts import newly_failing_cohort_key
+from dashboard.wording.gates import gate_row, newly_failing_text, rule_texts
 from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
 from data.gates.baseline import Baseline
 from data.gates.config import GateConfig, load_gates
 from data.gates.report import GateReport, gate_run
 from data.scoring.run_store import RunStore
-from metrics.gates.wording import judged_title
 
-__all__ = ["gate_report", "gate_section", "verdict_card"]
+__all__ = ["gate_report", "gate_section"]
 
 LISTED = 8  # newly failing questions that the page lists; the button opens all of them
 
@@ -43,25 +39,6 @@ def _gate_report(
 ) -> GateReport:
     diagnoses = {side.scored.run.run_id: side for side in (diagnosis, compared) if side is not None}
     return gate_run(store, diagnosis.scored.run, baseline, config, lambda run: diagnoses[run.run_id])
-
-
-def verdict_card(report: GateReport | DataError) -> None:
-    """Show the verdict of the gates, and the first gates that led to it."""
-    with st.container(border=True, height="stretch"):
-        st.caption("Gates")
-        if isinstance(report, DataError):
-            st.badge("not read", color="gray")
-            return
-        st.badge(report.verdict, color=VERDICT_BADGES[report.verdict])
-        passed = sum(result.verdict == "PASS" for result in report.results)
-        decisive = [
-            judged_title(result)
-            for result in report.results
-            if result.blocks and result.verdict == report.verdict != "PASS" and not result.excused
-        ]
-        more = f" and {len(decisive) - 2} more" if len(decisive) > 2 else ""
-        titles = markdown_text("; ".join(decisive[:2]))
-        st.caption(f"{passed} of {len(report.results)} pass; {EXPLAINED[report.verdict]}. {titles}{more}")
 
 
 def gate_section(view: View, report: GateReport | DataError) -> None:
@@ -91,10 +68,10 @@ def gate_section(view: View, report: GateReport | DataError) -> None:
     for warning in report.warnings:
         st.caption(f"⚠ {markdown_text(warning)}")
     if report.baseline.run is not None:
-        _newly_failing(report, report.baseline.run.run_id)
+        _newly_failing(report)
 
 
-def _newly_failing(report: GateReport, baseline: str) -> None:
+def _newly_failing(report: GateReport) -> None:
     st.markdown(markdown_text(newly_failing_text(report)))
     if not report.newly_failing:
         return
@@ -107,5 +84,3 @@ def _newly_failing(report: GateReport, baseline: str) -> None:
         for case in report.newly_failing[:LISTED]
     ]
     show_table(rows, "Questions that newly fail, critical first")
-    if st.button(f"Open the {count(report.n_newly_failing, 'case')} that newly fail", key="open_broken"):
-        open_cases(cohort=newly_failing_cohort_key(baseline))

@@ -1,21 +1,20 @@
-"""The Triage page without its gates: pass rate, what to fix first, changes, slices, metrics and trend."""
+"""The second layer of the Triage page: every metric, the worst slices and the trend."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
 import numpy as np
 import streamlit as st
 
-from dashboard.charts.overview import Point, fix_first_bars, trend
+from dashboard.charts.overview import Point, trend
 from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.style import VERDICT_BADGES, VERDICT_LABELS
-from dashboard.shell.components import draw, facts, metric_title, read_first_box, show_table
-from dashboard.shell.session import View, go_to_page, open_cases
+from dashboard.charts.style import VERDICT_LABELS
+from dashboard.shell.components import draw, facts, metric_title, show_table
+from dashboard.shell.session import View, open_cases
 from dashboard.shell.widgets import choose
-from dashboard.wording.comparisons import correction_text, not_compared_text, tested_text
-from dashboard.wording.diagnosis import doubted_by, fix_first_sentence, no_bad_case, rate_title, stage_title
+from dashboard.wording.comparisons import tested_text
+from dashboard.wording.diagnosis import doubted_by
 from dashboard.wording.escaping import capital, markdown_text
 from dashboard.wording.formatting import (
     NOT_MEASURED,
@@ -27,7 +26,6 @@ from dashboard.wording.formatting import (
     signed,
     source_text,
 )
-from dashboard.wording.runs import baseline_text
 from data.comparison.band_scales import SCALE_TITLES, band_scale, interpretations
 from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
 from data.comparison.metric_families import shared_metrics
@@ -36,86 +34,11 @@ from data.diagnosis.diagnosis import Diagnosis
 from data.diagnosis.doubts import metric_doubts
 from data.scoring.summaries import MetricSummary
 from data.store.workspace import Run
-from metrics.diagnosis.fix_first import UNEXPLAINED
 from metrics.metric_registry import declared, imported_declarations, title_of
-from metrics.sanity.documents import read_first
-from metrics.sanity.run import Finding
 
-__all__ = [
-    "baseline_card",
-    "change_section",
-    "compared_with_baseline",
-    "fix_first_section",
-    "metric_table",
-    "pass_rate_cards",
-    "run_facts",
-    "since_text",
-    "slice_section",
-    "trend_section",
-    "warnings_box",
-]
+__all__ = ["compared_with_baseline", "metric_table", "slice_section", "trend_section"]
 
-MOST_WARNINGS = 4
 MOST_SLICES = 6
-
-
-def run_facts(view: View) -> list[str]:
-    """List the size, date, dataset and baseline of the run on display."""
-    run = view.run
-    repeats = f" × {run.n / run.n_questions:.0f} repeats" if run.n > run.n_questions else ""
-    dataset = f"dataset {markdown_text(f'{run.dataset} {run.dataset_version}')}" if run.dataset else ""
-    baseline = f"baseline: {markdown_text(baseline_text(view.found, view.previous, view.labels))}"
-    return [
-        f"{count(run.n_questions, 'question')}{repeats} = {count(run.n, 'case')}",
-        f"made {run.created_at:%Y-%m-%d %H:%M} UTC",
-        dataset,
-        baseline,
-    ]
-
-
-def warnings_box(findings: Sequence[Finding]) -> None:
-    """Show what must be read first in full, and the titles of the other errors and warnings."""
-    read_first_box(findings)
-    first = read_first(findings)
-    serious = [
-        finding for finding in findings if finding.severity in ("error", "warning") and finding not in first
-    ]
-    if not serious:
-        return
-    lines = [markdown_text(finding.title) for finding in serious[:MOST_WARNINGS]]
-    if len(serious) > MOST_WARNINGS:
-        lines.append(f"and {len(serious) - MOST_WARNINGS} more")
-    st.warning(
-        "\n".join(f"- {line}" for line in lines),
-        title="Read before trusting these numbers (details under “Sanity checks” below)",
-    )
-
-
-def pass_rate_cards(diagnosis: Diagnosis) -> None:
-    """Show the pass rate with its interval, and the number of bad cases."""
-    rate, bad = diagnosis.pass_rate, int(diagnosis.bad.bad.sum())
-    st.metric(
-        markdown_text(rate_title(diagnosis)),
-        percent(rate.mean),
-        border=True,
-        height="stretch",
-        delta=f"{interval_text(rate.low, rate.high)}, "
-        f"n = {rate.n_scored:,} of {count(rate.n_applicable, 'question')}",
-        delta_color="off",
-        delta_arrow="off",
-        help="Share of measured cases that fall below no threshold, fail no check, do not refuse a question "
-        "that has an answer, and were not labelled bad. Repeats are averaged first; 95 % interval.",
-    )
-    incomplete = int((~diagnosis.coverage.fully).sum())
-    st.metric(
-        "Bad cases",
-        f"{bad:,} of {diagnosis.scored.n:,}" if diagnosis.measured.any() else NOT_MEASURED,
-        border=True,
-        height="stretch",
-        delta=f"{incomplete:,} not fully measured" if incomplete else "every case measured",
-        delta_color="off",
-        delta_arrow="off",
-    )
 
 
 def compared_with_baseline(view: View) -> Comparison | None:
@@ -124,100 +47,6 @@ def compared_with_baseline(view: View) -> Comparison | None:
         return None
     metrics = shared_metrics([view.scored(view.baseline), view.scored(view.run)])
     return view.comparison(view.baseline, view.run, metrics)
-
-
-def since_text(view: View) -> str:
-    """Return what changes are counted from."""
-    return "since the run before" if view.found.run is None and view.previous else "since the baseline"
-
-
-def baseline_card(view: View, comparison: Comparison | None) -> None:
-    """Show the change of the pass rate since the baseline, or since the run before."""
-    if comparison is None:
-        st.metric(
-            "Since the baseline",
-            NOT_MEASURED,
-            border=True,
-            height="stretch",
-            delta="this run is the baseline" if view.found.itself else "no other run",
-            delta_color="off",
-            delta_arrow="off",
-        )
-        return
-    change = next(row for row in comparison.differences if row.metric == GOOD_SHARE)
-    difference = change.difference
-    st.metric(
-        f"Pass rate {since_text(view)}",
-        f"{signed(100 * difference.difference, 0)} points" if difference.n_pairs else NOT_MEASURED,
-        border=True,
-        height="stretch",
-        delta=f"{VERDICT_LABELS[change.verdict]}, n = {count(difference.n_pairs, 'shared question')}",
-        delta_color="off",
-        delta_arrow="off",
-        help=f"Paired by question; interval of the verdict {interval_text(change.low, change.high)}, "
-        f"{correction_text(comparison, change)}, p {p_value(change.adjusted_p)}; "
-        f"the pass rate's interval by itself {interval_text(difference.low, difference.high)}.",
-    )
-
-
-def fix_first_section(view: View, diagnosis: Diagnosis) -> None:
-    """Draw the failure stages by their bad cases, explain the first one, and link to the cases."""
-    entries = diagnosis.fix_first
-    if not entries:
-        message = markdown_text(no_bad_case(diagnosis))
-        if diagnosis.measured.any():
-            st.success(message, title="Nothing to fix at these thresholds")
-        else:
-            st.info(message, title="Nothing measured yet")
-        return
-    findings = view.findings(view.run)
-    entries = [replace(entry, title=stage_title(diagnosis, entry.key, findings)) for entry in entries]
-    draw(plotly_figure(fix_first_bars(entries)), "fix_first", "Failure stages by number of bad cases")
-    bound = (
-        "Read some of them; gold documents, claims or judge results would explain more."
-        if entries[0].key == UNEXPLAINED
-        else "If that stage were perfect, the pass rate would be at most "
-        f"{percent(entries[0].pass_rate_if_perfect)} (now {percent(diagnosis.pass_rate.mean)}): an upper "
-        "bound, since a repaired case may still fail at a later stage."
-    )
-    st.markdown(markdown_text(fix_first_sentence(diagnosis, findings, bound)))
-    titles = {entry.key: f"{entry.title}: {entry.n_bad:,}" for entry in entries}
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        stage = st.selectbox(
-            "Failure stage", list(titles), format_func=titles.__getitem__, key="triage_stage"
-        )
-        if st.button("Open these cases", type="primary", key="open_stage"):
-            open_cases(stage=stage)
-
-
-def change_section(view: View, comparison: Comparison | None) -> None:
-    """List the metrics that moved since the baseline, and link to the full comparison."""
-    if comparison is None:
-        none = "There is no other run in this project to compare with."
-        itself = "This run is the baseline and compared with nothing; *Compare* shows the others beside it."
-        st.info(itself if view.found.itself else none)
-        return
-    for warning in comparison.warnings:
-        st.caption(f"⚠ {markdown_text(warning)}")
-    nothing = not_compared_text(comparison)
-    if nothing:
-        st.write(f"{capital(nothing)}.")
-        return
-    moved = [change for change in comparison.differences if change.verdict in ("better", "worse")]
-    if not moved:
-        st.write("No metric moved more than chance explains.")
-    for change in moved:
-        difference = change.difference
-        st.markdown(
-            f":{VERDICT_BADGES[change.verdict]}-badge[{VERDICT_LABELS[change.verdict]}] "
-            f"{markdown_text(metric_title(change.metric))}: {number(change.base)} → {number(change.other)} "
-            f"({signed(difference.difference)}, {interval_text(change.low, change.high)}, "
-            f"{correction_text(comparison, change)}, n = {count(difference.n_pairs, 'pair')})",
-            help=f"By itself, 95 %: {interval_text(difference.low, difference.high)}.",
-        )
-    st.caption(tested_text(comparison))
-    if st.button("Compare in full", key="to_compare"):
-        go_to_page("compare")
 
 
 def slice_section(diagnosis: Diagnosis) -> None:
@@ -290,6 +119,10 @@ def metric_table(view: View, summaries: Mapping[str, MetricSummary], comparison:
             }
         )
     show_table(rows, "Every metric with mean, interval, number of questions and source")
+    if comparison is not None:
+        facts([markdown_text(tested_text(comparison))])
+        for warning in comparison.warnings:
+            st.caption(f"⚠ {markdown_text(warning)}")
     missing = view.scored(view.run).missing
     if missing:
         with st.expander(f"Not computable from what this run records ({len(missing)})"):

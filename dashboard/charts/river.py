@@ -1,0 +1,293 @@
+"""The picture of the pipeline: bars for what survives each step, and what each failure stage loses below."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from dashboard.charts.tokens import FONT, Tokens
+from dashboard.wording.escaping import chart_text, shorten
+from dashboard.wording.formatting import MINUS, count, percent
+from data.diagnosis.pipeline import NOT_JUDGED, Loss, Pipeline, PipelineStep
+from metrics.diagnosis.stages import STAGES, stage_code
+
+__all__ = ["RIVER_HEIGHT", "river", "river_alt"]
+
+RIVER_HEIGHT = 226
+TOP, BOTTOM = 42, 14  # pixels for the titles of the steps, and below the last label
+HALF = 0.15  # of the width of a bar, in steps
+ROOM = 1.2  # steps to the right of the last bar, for its labels
+LINE = 17  # pixels of a label
+LETTER, STEP = 6.6, 100.0  # pixels of a letter and of a step, about: for labels that must not overlap
+PALE = 0.38  # opacity of what flows into a loss
+LEAST_TURNED = 84  # pixels that "not recorded" needs when written upwards
+INFERRED = " (inferred)"  # the end of a short name, drawn small
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """The size of the picture: cases from top to bottom, and pixels for them."""
+
+    n: int
+
+    @property
+    def pixels(self) -> float:
+        return RIVER_HEIGHT - TOP - BOTTOM
+
+    def cases(self, pixels: float) -> float:
+        return pixels * self.n / self.pixels
+
+    def place(self, cases: float) -> float:
+        return cases * self.pixels / self.n
+
+
+def river(
+    pipeline: Pipeline,
+    tokens: Tokens,
+    base: Pipeline | None = None,
+    base_name: str = "",
+    doubted: Collection[str] = (),
+) -> go.Figure:
+    """Draw the steps of a pipeline; a loss carries the key of its failure stage.
+
+    Args:
+        pipeline: of the run.
+        tokens: colours.
+        base: of the baseline, whose survivors are dashed lines; None for none.
+        base_name: what the baseline is called.
+        doubted: keys of stages that rest on what the checks doubt.
+    """
+    frame, figure = _Frame(max(pipeline.n, 1)), go.Figure()
+    _add_flows(figure, pipeline, tokens)
+    _add_survivors(figure, pipeline, frame, tokens)
+    _add_losses(figure, pipeline, tokens)
+    labels = _Labels(frame)
+    if base is not None:
+        _add_baseline(figure, pipeline, base, base_name, labels, tokens)
+    _add_labels(figure, pipeline, labels, doubted, tokens)
+    last = len(pipeline.steps) - 1
+    figure.update_xaxes(visible=False, range=[-HALF - 0.05, last + ROOM], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[frame.n + frame.cases(BOTTOM), 0], fixedrange=True)
+    return figure.update_layout(
+        height=RIVER_HEIGHT,
+        margin={"l": 0, "r": 0, "t": TOP, "b": 0},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": FONT, "size": 13, "color": tokens.text},
+        hoverlabel={"font": {"family": FONT, "size": 13}},
+        barmode="overlay",
+        bargap=0,
+        showlegend=False,
+        dragmode=False,
+        hovermode="closest",
+        clickmode="event+select",
+    )
+
+
+def river_alt(pipeline: Pipeline) -> str:
+    """Return the picture in words, for people who cannot see it."""
+    steps = ", ".join(f"{step.title.lower()} {step.survivors:,}" for step in pipeline.steps[1:])
+    lost = "; ".join(f"{loss.n:,} {_name(loss).lower()}" for loss in pipeline.losses())
+    return f"{count(pipeline.n, 'case')} through the pipeline: {steps}. Lost: {lost or 'none'}."
+
+
+def _colour(loss: Loss, tokens: Tokens) -> str:
+    if loss.key == NOT_JUDGED:
+        return tokens.track
+    return tokens.stages[STAGES[stage_code(loss.key)].owner]
+
+
+def _name(loss: Loss) -> str:
+    return "Not judged" if loss.key == NOT_JUDGED else STAGES[stage_code(loss.key)].short
+
+
+def _add_flows(figure: go.Figure, pipeline: Pipeline, tokens: Tokens) -> None:
+    """Draw what flows from each step to the next: survivors on top, each loss below in its colour."""
+    for at, step in enumerate(pipeline.steps[1:], 1):
+        bands = [(0.0, float(step.survivors), tokens.flow, 1.0)]
+        top = float(step.survivors)
+        for loss in step.losses:
+            bands.append((top, top + loss.n, _colour(loss, tokens), PALE))
+            top += loss.n
+        for start, end, colour, opacity in bands:
+            if end > start:
+                figure.add_shape(
+                    type="rect", x0=at - 1 + HALF, x1=at - HALF, y0=start, y1=end, layer="below",
+                    fillcolor=colour, opacity=opacity, line_width=0,
+                )  # fmt: skip
+
+
+def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens: Tokens) -> None:
+    steps, last = pipeline.steps, len(pipeline.steps) - 1
+    unknown = [step.basis == "not recorded" for step in steps]
+    figure.add_bar(
+        x=list(range(len(steps))),
+        y=[step.survivors for step in steps],
+        width=2 * HALF,
+        marker={
+            "color": [
+                tokens.good_mark if at == last else tokens.background if unknown[at] else tokens.alive
+                for at in range(len(steps))
+            ],
+            "line": {"width": 0},
+            "pattern": {
+                "shape": ["/" if missing else "" for missing in unknown],
+                "fgcolor": tokens.alive,
+                "fillmode": "overlay",
+                "size": 6,
+            },
+        },
+        hovertext=[_hover(step) for step in steps],
+        hovertemplate="%{hovertext}<extra></extra>",
+        unselected={"marker": {"opacity": 1}},
+    )
+    for at, step in enumerate(steps):
+        number = f"{step.survivors:,} cases" if at == 0 else f"{step.survivors:,}"
+        colour = tokens.good.text if at == last and step.survivors else tokens.text
+        figure.add_annotation(
+            x=at if at else -HALF, y=1, yref="paper", xanchor="center" if at else "left", yanchor="bottom",
+            showarrow=False, yshift=2, align="center" if at else "left",
+            text=f"<span style='color:{tokens.muted}'>{step.title}</span><br><b>{number}</b>",
+            font={"size": 13, "color": colour},
+        )  # fmt: skip
+        if unknown[at] and frame.place(step.survivors) >= LEAST_TURNED:
+            figure.add_annotation(
+                x=at, y=step.survivors / 2, text="not recorded", textangle=-90, showarrow=False,
+                font={"size": 12, "color": tokens.muted}, bgcolor=tokens.background, borderpad=1,
+            )  # fmt: skip
+
+
+def _hover(step: PipelineStep) -> str:
+    """Return what a step rests on, for the pointer."""
+    basis = {
+        "measured": "",
+        "inferred": "<br>inferred: no gold is recorded, the context metric stands in for it",
+        "not recorded": "<br>not recorded: no case can be lost here",
+    }[step.basis]
+    return f"{step.title}: {count(step.survivors, 'case')} left{basis}"
+
+
+def _add_losses(figure: go.Figure, pipeline: Pipeline, tokens: Tokens) -> None:
+    """Draw each loss under the survivors of its step; a click on it gives the key of its stage."""
+    x, heights, tops, colours, patterns, keys, hover = [], [], [], [], [], [], []
+    for at, step in enumerate(pipeline.steps):
+        top = step.survivors
+        for loss in step.losses:
+            if loss.key == NOT_JUDGED:
+                figure.add_shape(
+                    type="rect", x0=at - HALF, x1=at + HALF, y0=top, y1=top + loss.n,
+                    line={"width": 1, "dash": "dash", "color": tokens.muted},
+                )  # fmt: skip
+            else:
+                x.append(at)
+                heights.append(loss.n)
+                tops.append(top)
+                colours.append(_colour(loss, tokens))
+                patterns.append("/" if loss.n_inferred else "")
+                keys.append([loss.key])
+                hover.append(f"{count(loss.n, 'case')}: {STAGES[stage_code(loss.key)].title}<br>click: open")
+            top += loss.n
+    figure.add_bar(
+        x=x,
+        y=heights,
+        base=tops,
+        width=2 * HALF,
+        marker={
+            "color": colours,
+            "line": {"width": 1, "color": tokens.background},
+            "pattern": {"shape": patterns, "fgcolor": tokens.background, "fillmode": "overlay", "size": 6},
+        },
+        customdata=keys,
+        hovertext=hover,
+        hovertemplate="%{hovertext}<extra></extra>",
+        unselected={"marker": {"opacity": 1}},
+    )
+
+
+class _Labels:
+    """Places for labels to the right of their bars, pushed down where they would overlap."""
+
+    def __init__(self, frame: _Frame) -> None:
+        self.frame = frame
+        self._taken: list[tuple[float, float, float]] = []
+
+    def place(self, step: int, cases: float, text: str) -> float:
+        """Return at how many cases from the top the middle of a label stands."""
+        start = step * STEP
+        end, middle = start + LETTER * len(text) + 24, max(self.frame.place(cases), LINE / 2)
+        beside = sorted(y for left, right, y in self._taken if left < end and start < right)
+        for y in beside:
+            if abs(y - middle) < LINE:
+                middle = y + LINE
+        lowest = self.frame.pixels + BOTTOM - LINE / 2
+        if middle > lowest:  # then above the others
+            middle = lowest
+            for y in reversed(beside):
+                if abs(y - middle) < LINE:
+                    middle = y - LINE
+        self._taken.append((start, end, middle))
+        return self.frame.cases(middle)
+
+
+def _add_labels(
+    figure: go.Figure, pipeline: Pipeline, labels: _Labels, doubted: Collection[str], tokens: Tokens
+) -> None:
+    """Name each loss beside its bar; the name can be clicked as well."""
+    frame, x, y, keys = labels.frame, [], [], []
+    for at, step in enumerate(pipeline.steps):
+        top = step.survivors
+        for loss in step.losses:
+            below = step.survivors + frame.cases(LINE / 2 + 1)  # clear of what flows on
+            name = _name(loss)
+            small = " inferred" if name.endswith(INFERRED) else ""
+            name = name.removesuffix(INFERRED)
+            doubt = " doubted" if loss.key in doubted else ""
+            text = f"{MINUS}{loss.n:,} {name}{small}{doubt}"
+            middle = labels.place(at, max(top + loss.n / 2, below), text)
+            marks = f"<span style='font-size:12px;color:{tokens.muted}'>{small}</span>"
+            marks += f"<span style='font-size:12px;color:{tokens.unclear.text}'>{doubt}</span>"
+            figure.add_annotation(
+                x=at + HALF, y=middle, xanchor="left", xshift=5, showarrow=False, align="left",
+                text=f"<b>{MINUS}{loss.n:,}</b> {chart_text(name)}{marks}", font={"size": 13},
+                captureevents=False,
+            )  # fmt: skip
+            if loss.key != NOT_JUDGED:
+                marked = [at + HALF + 0.1 + 0.16 * place for place in range(5)]
+                x += marked
+                y += [middle] * len(marked)
+                keys += [[loss.key]] * len(marked)
+            top += loss.n
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="markers",
+        marker={"size": LINE, "symbol": "square", "opacity": 0},
+        customdata=keys,
+        hovertemplate="click: open these cases<extra></extra>",
+        selected={"marker": {"opacity": 0}},
+        unselected={"marker": {"opacity": 0}},
+    )
+
+
+def _add_baseline(
+    figure: go.Figure, pipeline: Pipeline, base: Pipeline, name: str, labels: _Labels, tokens: Tokens
+) -> None:
+    """Mark the baseline's survivors as dashed lines, as shares where it has another number of cases."""
+    for at, step in enumerate(pipeline.steps[1:], 1):
+        share = base.share(step.key)
+        if share is not None:
+            figure.add_shape(
+                type="line", x0=at - HALF - 0.05, x1=at + HALF + 0.05, y0=share * pipeline.n,
+                y1=share * pipeline.n, line={"width": 2, "dash": "dot", "color": tokens.text},
+            )  # fmt: skip
+    good = base.share("good") or 0.0
+    value = f"{base.good:,}" if base.n == pipeline.n else percent(good)
+    named = shorten(name, 18)
+    last = len(pipeline.steps) - 1
+    middle = labels.place(last, good * pipeline.n, f"{value} in {named}")
+    figure.add_annotation(
+        x=last + HALF, y=middle, xanchor="left", xshift=9, showarrow=False, align="left",
+        text=f"<b>{value}</b> in {chart_text(named)}", font={"size": 12.5, "color": tokens.muted},
+    )  # fmt: skip

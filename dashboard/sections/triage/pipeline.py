@@ -1,0 +1,53 @@
+"""The picture of the pipeline on the Triage page; a click on a loss opens its cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from dashboard.charts.river import river, river_alt
+from dashboard.charts.tokens import THEMES
+from dashboard.headlines.triage import loss_statement
+from dashboard.page_html.triage import section_title
+from dashboard.shell.blocks import current_theme
+from dashboard.shell.caching import HASH_FUNCS
+from dashboard.shell.session import View, open_cases
+from data.diagnosis.diagnosis import Diagnosis
+from data.diagnosis.doubts import stage_doubt
+from data.diagnosis.pipeline import Pipeline, pipeline_of
+
+__all__ = ["pipeline_section"]
+
+FIXED = {"displayModeBar": False, "showSendToCloud": False, "displaylogo": False}
+
+
+def pipeline_section(view: View, diagnosis: Diagnosis, base_name: str) -> None:
+    """Draw how many cases survive each step of the pipeline, beside what the run is compared with."""
+    findings = view.findings(view.run)
+    doubts = {entry.key: stage_doubt(diagnosis, findings, entry.key) for entry in diagnosis.fix_first}
+    doubted = {key: doubt for key, doubt in doubts.items() if doubt is not None}
+    n, lost = sum(doubt.n for doubt in doubted.values()), int(diagnosis.bad.bad.sum())
+    chip = f"{n:,} of {lost:,} losses rest on doubted numbers" if n else ""
+    st.html(section_title(loss_statement(diagnosis), chip))
+    pipeline = _pipeline(diagnosis)
+    base = None if view.baseline is None else _pipeline(view.diagnosis(view.baseline))
+    some = () if n == lost else tuple(doubted)  # the chip says it of all
+    figure = river(pipeline, THEMES[current_theme()], base, base_name, some)
+    event: Any = st.plotly_chart(
+        figure,
+        key="pipeline",
+        theme=None,
+        config=FIXED,
+        alt=river_alt(pipeline),
+        on_select="rerun",
+        selection_mode="points",
+    )
+    stages = [point["customdata"] for point in event["selection"]["points"] if point.get("customdata")]
+    if stages:
+        open_cases(stage=str(next(iter(stages[0]))))
+
+
+@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+def _pipeline(diagnosis: Diagnosis) -> Pipeline:
+    return pipeline_of(diagnosis)

@@ -1,0 +1,204 @@
+"""The four tiles of the Triage page: the pass rate, and the gated metrics nearest to failing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+
+from dashboard.headlines.headline import State
+from dashboard.page_html.blocks import Strip, Tile
+from dashboard.wording.diagnosis import doubted_by, rate_title
+from dashboard.wording.escaping import capital, shorten
+from dashboard.wording.formatting import NOT_MEASURED, count, number, percent, signed, source_text
+from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
+from data.comparison.metric_families import in_family
+from data.diagnosis.diagnosis import Diagnosis
+from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
+from data.gates.report import GateReport
+from data.scoring.summaries import MetricSummary
+from metrics.gates.gates import GateResult, GateVerdict
+from metrics.metric_registry import declared, is_share, title_of
+from metrics.sanity.rule import Finding
+from metrics.statistics.intervals import Interval
+
+__all__ = ["STATES", "gate_need", "triage_tiles"]
+
+STATES: Mapping[GateVerdict, State] = {
+    "PASS": "good",
+    "FAIL": "bad",
+    "INCONCLUSIVE": "cannot tell",
+    "UNMEASURED": "not measured",
+}
+METRIC_TILES = 3
+LONGEST_BASE = 16
+_NEAREST: tuple[GateVerdict, ...] = ("FAIL", "INCONCLUSIVE", "PASS", "UNMEASURED")
+
+
+def triage_tiles(
+    diagnosis: Diagnosis,
+    summaries: Mapping[str, MetricSummary],
+    findings: Sequence[Finding],
+    report: GateReport | None,
+    comparison: Comparison | None,
+    base_name: str,
+) -> list[Tile]:
+    """Return the tiles.
+
+    Args:
+        diagnosis: of the run.
+        summaries: of its metrics.
+        findings: of its sanity checks.
+        report: of its gates; None where they cannot be read.
+        comparison: with what it is compared with; None for nothing.
+        base_name: what that is called.
+    """
+    changes = {change.metric: change for change in comparison.differences} if comparison else {}
+    results = [] if report is None else _nearest(report.results, summaries)
+    gated = {result.gate.metric: result for result in results}
+    others = [
+        name
+        for name, summary in summaries.items()
+        if name not in gated and summary.n_scored and in_family(name, "headline") and is_share(name)
+        if "@" not in name or name.endswith("@5")
+    ]
+    measured = [name for name in gated if _is_measured(summaries.get(name))]
+    names = [*measured, *others, *(name for name in gated if name not in measured)][:METRIC_TILES]
+    base = shorten(base_name, LONGEST_BASE)
+    return [
+        _rate_tile(diagnosis, findings, report, changes.get(GOOD_SHARE), base),
+        *(
+            _metric_tile(
+                diagnosis, findings, name, summaries.get(name), gated.get(name), changes.get(name), base
+            )
+            for name in names
+        ),
+    ]
+
+
+def _is_measured(summary: MetricSummary | None) -> bool:
+    return summary is not None and summary.n_scored > 0
+
+
+def _nearest(results: Sequence[GateResult], summaries: Mapping[str, MetricSummary]) -> list[GateResult]:
+    """Return the gates on means, those that fail or are nearest to it first."""
+    means = [result for result in results if result.gate.kind == "mean" and not result.gate.slice]
+    return sorted(
+        means,
+        key=lambda result: (
+            not _is_measured(summaries.get(result.gate.metric)),
+            not result.blocks,
+            _NEAREST.index(result.verdict),
+            result.margin if result.margin is not None else 0.0,
+        ),
+    )
+
+
+def _rate_tile(
+    diagnosis: Diagnosis,
+    findings: Sequence[Finding],
+    report: GateReport | None,
+    change: MetricDifference | None,
+    base: str,
+) -> Tile:
+    rate = diagnosis.pass_rate
+    gate = None if report is None else _rate_gate(report)
+    state: State = "not measured" if gate is None else STATES[gate.verdict]
+    word = "no gate" if gate is None else _word(gate)
+    doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
+    told = "; ".join(filter(None, [diagnosis.coverage.clause(), doubts]))
+    compared = change is not None and change.difference.n_pairs > 0
+    return Tile(
+        rate_title(diagnosis),
+        percent(rate.mean),
+        state if rate.n_scored else "not measured",
+        word if rate.n_scored else "not measured",
+        f"{_points(change.difference.difference)} vs {base}" if change and compared else "",
+        _foot(rate, percent, ""),
+        Strip(
+            rate.mean if rate.n_scored else None,
+            rate.low,
+            rate.high,
+            base=change.base if change and compared else None,
+            state=state,
+            label=f"Pass rate {percent(rate.mean)}",
+        ),
+        "Share of measured cases that fall below no threshold, fail no check, do not refuse what has an "
+        f"answer, and were not labelled bad; repeats are averaged first. {capital(told)}",
+    )
+
+
+def _points(difference: float) -> str:
+    text = signed(100 * difference, 0)
+    return f"{text} point{'' if text[1:] == '1' else 's'}"
+
+
+def _rate_gate(report: GateReport) -> GateResult | None:
+    gates = [result for result in report.results if result.gate.metric == GOOD_SHARE]
+    measured = [result for result in gates if result.mean is not None]
+    return measured[0] if measured else None
+
+
+def _metric_tile(
+    diagnosis: Diagnosis,
+    findings: Sequence[Finding],
+    name: str,
+    summary: MetricSummary | None,
+    gate: GateResult | None,
+    change: MetricDifference | None,
+    base: str,
+) -> Tile:
+    title = capital(title_of(name))
+    need = "" if gate is None else f"gate {gate_need(gate)}"
+    if summary is None or not summary.n_scored:
+        why = "" if gate is None else gate.sentence
+        foot = " · ".join(filter(None, ["no value in this run", need]))
+        return Tile(title, NOT_MEASURED, "not measured", "not measured", "", foot, Strip(None), why)
+    state: State = "not measured" if gate is None else STATES[gate.verdict]
+    word = "no gate" if gate is None else _word(gate)
+    if gate is not None and gate.verdict == "UNMEASURED":
+        state, word = "cannot tell", "too few questions"
+    doubts = doubted_by(metric_doubts(diagnosis.scored, findings, name))
+    metric = declared(name)
+    compared = change is not None and change.difference.n_pairs > 0
+    return Tile(
+        title,
+        number(summary.mean),
+        state,
+        word,
+        f"{signed(change.difference.difference)} vs {base}" if change and compared else "",
+        _foot(summary, number, need),
+        Strip(
+            summary.mean,
+            summary.low,
+            summary.high,
+            gate=None if gate is None else gate.gate.threshold,
+            base=change.base if change and compared else None,
+            state=state,
+            label=f"{title} {number(summary.mean)}, {need or 'no gate'}",
+            higher_is_better=None if metric is None else metric.higher_is_better,
+        ),
+        f"Mean over questions, {source_text(summary)}. {capital(doubts)}",
+    )
+
+
+def _word(gate: GateResult) -> str:
+    """Return the verdict on a tile in two words."""
+    if gate.verdict == "FAIL":
+        return (
+            "worse" if gate.gate.kind == "regression" else "above gate" if gate.gate.at_most else "below gate"
+        )
+    return {"PASS": "holds", "INCONCLUSIVE": "cannot tell"}.get(gate.verdict, "not measured")
+
+
+def gate_need(result: GateResult) -> str:
+    """Return what a gate asks of a mean, such as "≥ 0.85"."""
+    return f"{'≤' if result.gate.at_most else '≥'} {number(result.gate.threshold)}"
+
+
+def _foot(value: Interval | MetricSummary, text: object, need: str) -> str:
+    """Return interval, n and gate of a tile."""
+    written = percent if text is percent else number
+    low, high = value.low, value.high
+    known = low is not None and high is not None and isfinite(low) and isfinite(high)
+    interval = f"95 % {written(low).removesuffix(' %')} to {written(high)}" if known else "no interval"
+    return " · ".join(filter(None, [interval, count(value.n_scored, "question"), need]))

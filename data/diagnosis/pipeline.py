@@ -1,0 +1,157 @@
+"""The steps of a pipeline: how many cases of a run survive each, and where the others are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from data.diagnosis.diagnosis import Diagnosis
+from metrics.diagnosis.stages import STAGES
+from metrics.schema.scores import BoolArray, FloatArray
+
+__all__ = ["NOT_JUDGED", "Basis", "Loss", "Pipeline", "PipelineStep", "pipeline_of"]
+
+Basis = Literal["measured", "inferred", "not recorded"]
+NOT_JUDGED = ""  # the key of the cases of which nothing says whether they are good
+STEPS = {
+    "asked": "Asked",
+    "routed": "Routed",
+    "found": "Found",
+    "ranked": "Ranked in",
+    "answered": "Answered rightly",
+    "faithful": "Faithful",
+    "complete": "On the question",
+    "good": "Good",
+}
+_BY_STAGE = {"left_out": "complete", "off_question": "complete"}
+_BY_OWNER = {
+    "orchestration": "routed",
+    "retrieval": "found",
+    "reranking": "ranked",
+    "refusal": "answered",
+    "generation": "faithful",
+}  # every other stage is found last: a format, a safety check, a wrong answer, what nothing explains
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The bad cases of one failure stage.
+
+    Attributes:
+        key: of the stage; NOT_JUDGED for cases that nothing measures.
+        n: number of these cases.
+        n_inferred: of them, those attributed by the context metric, since no gold is recorded.
+    """
+
+    key: str
+    n: int
+    n_inferred: int = 0
+
+
+@dataclass(frozen=True)
+class PipelineStep:
+    """One step.
+
+    Attributes:
+        key: of the step.
+        title: what a case that survives it has.
+        survivors: cases that are left after it.
+        losses: the cases that it loses, by failure stage, most first.
+        basis: whether the run records what decides this step.
+    """
+
+    key: str
+    title: str
+    survivors: int
+    losses: tuple[Loss, ...]
+    basis: Basis
+
+    @property
+    def lost(self) -> int:
+        """Cases that it loses."""
+        return sum(loss.n for loss in self.losses)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The steps of one run in order, from all its cases to the good ones.
+
+    Attributes:
+        n: cases of the run.
+        steps: in order; the survivors of one and the losses of the next add up.
+    """
+
+    n: int
+    steps: tuple[PipelineStep, ...]
+
+    @property
+    def good(self) -> int:
+        """Cases that survive every step."""
+        return self.steps[-1].survivors
+
+    def share(self, key: str) -> float | None:
+        """Return the share of cases that survive a step; None where the run has none, or not that step."""
+        left = [step.survivors for step in self.steps if step.key == key]
+        return left[0] / self.n if left and self.n else None
+
+    def losses(self) -> tuple[Loss, ...]:
+        """The losses of all steps, in the order of the steps."""
+        return tuple(loss for step in self.steps for loss in step.losses)
+
+
+def pipeline_of(diagnosis: Diagnosis) -> Pipeline:
+    """Count the cases of a run that survive each step of its pipeline.
+
+    A bad case is lost at the step of its failure stage. What cannot be called good or bad is lost at the last
+    step, so survivors and losses add up to all cases.
+    """
+    lost = _losses(diagnosis)
+    left, steps = diagnosis.scored.n, []
+    for key, title in STEPS.items():
+        losses = tuple(sorted(lost.get(key, ()), key=lambda loss: (loss.key == NOT_JUDGED, -loss.n)))
+        if key == "routed" and not losses:
+            continue  # most pipelines have no router
+        left -= sum(loss.n for loss in losses)
+        steps.append(PipelineStep(key, title, left, losses, _basis(diagnosis, key, losses)))
+    return Pipeline(diagnosis.scored.n, tuple(steps))
+
+
+def _losses(diagnosis: Diagnosis) -> dict[str, list[Loss]]:
+    stage, inferred = diagnosis.stages.stage, diagnosis.stages.inferred
+    lost: dict[str, list[Loss]] = {}
+    for code, entry in enumerate(STAGES):
+        mine: BoolArray = stage == code
+        if mine.any():
+            step = _BY_STAGE.get(entry.key, _BY_OWNER.get(entry.owner, "good"))
+            lost.setdefault(step, []).append(Loss(entry.key, int(mine.sum()), int((mine & inferred).sum())))
+    unknown = int((~diagnosis.measured & (stage < 0)).sum())
+    if unknown:
+        lost.setdefault("good", []).append(Loss(NOT_JUDGED, unknown))
+    return lost
+
+
+def _basis(diagnosis: Diagnosis, key: str, losses: Sequence[Loss]) -> Basis:
+    """Return whether the run has what decides a step, by gold or only by the context metric."""
+    features = diagnosis.features
+    gold, answered = features.gold_in_context, _any([features.refused])
+    if losses and all(loss.n_inferred == loss.n for loss in losses):
+        return "inferred"
+    decides = {
+        "found": (gold, features.gold_in_candidates),
+        "ranked": (features.gold_in_candidates,),
+        "answered": (gold, features.answerable) if answered else (),
+        "faithful": (features.faithfulness, features.contradicts_context),
+        "complete": (features.answer_relevancy, features.context_utilization, features.omission),
+    }
+    if losses or key not in decides or _any(decides[key]):
+        return "measured"
+    if _any([features.context]) and (key == "found" or (key == "answered" and answered)):
+        return "inferred"
+    return "not recorded"
+
+
+def _any(columns: Sequence[FloatArray | None]) -> bool:
+    return any(column is not None and bool(np.isfinite(column).any()) for column in columns)

@@ -1,0 +1,96 @@
+"""The steps of a pipeline: what survives and what is lost adds up, and each step says what it rests on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from data.api import add_run
+from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
+from data.diagnosis.pipeline import NOT_JUDGED, Pipeline, pipeline_of
+from data.scoring.run_store import RunStore
+
+GOLD = [{"id": "g", "text": "Gold."}]
+OTHER = [{"id": "x", "text": "Other."}]
+
+
+def _diagnosed(store: RunStore, records: list[dict[str, Any]]) -> Diagnosis:
+    named = [{"question_id": f"q{at}", "question": f"{at}?", **record} for at, record in enumerate(records)]
+    run = add_run(named, "V1", "shop", str(store.workspace.root))
+    return diagnose(RunStore(store.workspace).scored(run), DiagnosisSettings())
+
+
+def _answer(retrieved: list[dict[str, str]], faithfulness: float, **more: Any) -> dict[str, Any]:
+    return {
+        "answer": "An answer.",
+        "retrieved": retrieved,
+        "relevant": ["g"],
+        "scores": {"faithfulness": faithfulness, "answer_relevancy": 0.9},
+        **more,
+    }
+
+
+def _survivors(pipeline: Pipeline) -> dict[str, int]:
+    return {step.key: step.survivors for step in pipeline.steps}
+
+
+def test_each_case_is_lost_at_the_step_of_its_stage(workspace: RunStore) -> None:
+    records = [
+        *[_answer(GOLD, 1.0)] * 4,
+        *[_answer(OTHER, 0.1)] * 3,
+        *[_answer(GOLD, 0.1)] * 2,
+        _answer(GOLD, 1.0, answer="I don't know.", refused=True, scores={}),
+    ]
+    pipeline = pipeline_of(_diagnosed(workspace, records))
+    assert _survivors(pipeline) == {
+        "asked": 10, "found": 7, "ranked": 7, "answered": 6, "faithful": 4, "complete": 4, "good": 4,
+    }  # fmt: skip
+    assert [(loss.key, loss.n) for loss in pipeline.losses()] == [
+        ("retrieval_miss", 3),
+        ("refused_with_context", 1),
+        ("unfaithful", 2),
+    ]
+    basis = {step.key: step.basis for step in pipeline.steps}
+    assert (basis["found"], basis["ranked"], basis["faithful"]) == ("measured", "not recorded", "measured")
+
+
+def test_a_wrong_route_is_a_step_only_where_it_loses_cases(workspace: RunStore) -> None:
+    check = {"name": "route", "kind": "router", "passed": False}
+    records = [_answer(GOLD, 1.0), _answer(GOLD, 1.0, checks=[check])]
+    pipeline = pipeline_of(_diagnosed(workspace, records))
+    assert _survivors(pipeline)["routed"] == 1
+    assert pipeline.good == 1
+
+
+def test_what_nothing_measures_is_neither_good_nor_lost_at_a_stage(workspace: RunStore) -> None:
+    bare = {"answer": "An answer.", "retrieved": OTHER}
+    pipeline = pipeline_of(_diagnosed(workspace, [bare, bare, bare]))
+    assert [(loss.key, loss.n) for loss in pipeline.losses()] == [(NOT_JUDGED, 3)]
+    assert pipeline.good == 0
+    assert {step.basis for step in pipeline.steps if step.key in ("found", "ranked", "faithful")} == {
+        "not recorded"
+    }
+
+
+def test_without_answers_nothing_is_said_of_answering(demo: RunStore) -> None:
+    run = next(run for run in demo.runs("musique") if run.name == "BM25")
+    pipeline = pipeline_of(diagnose(demo.scored(run), DiagnosisSettings()))
+    assert {step.key for step in pipeline.steps if step.basis == "not recorded"} >= {"answered", "faithful"}
+
+
+@pytest.mark.parametrize("project", ["clapnq", "iris", "mtrag", "musique", "ragchecker"])
+def test_survivors_and_losses_add_up_in_every_bundled_run(demo: RunStore, project: str) -> None:
+    for run in demo.runs(project):
+        if run.means:
+            continue
+        found = diagnose(demo.scored(run), DiagnosisSettings())
+        pipeline = pipeline_of(found)
+        left = found.scored.n
+        for step in pipeline.steps:
+            left -= step.lost
+            assert step.survivors == left, step
+        lost = {loss.key: (loss.n, loss.n_inferred) for loss in pipeline.losses() if loss.key != NOT_JUDGED}
+        assert lost == {entry.key: (entry.n_bad, entry.n_inferred) for entry in found.fix_first}
+        assert pipeline.good == int((found.measured & ~found.bad.bad).sum())
+        assert pipeline.share("good") == pipeline.good / found.scored.n
