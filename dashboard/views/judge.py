@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.headlines.judge import judge_headline
 from dashboard.sections.judge.calibration import calibration_section
 from dashboard.sections.judge.error_analysis import error_analysis_section
 from dashboard.sections.judge.progress import judge_jobs
 from dashboard.sections.judge.results import current_result, verdict_section
 from dashboard.sections.judge.start import judge_form
+from dashboard.sections.judge.trust import judged_agreements, judged_cases, rated_cases, trust_section
+from dashboard.shell.blocks import bundled_example, open_page, run_facts
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import pick
-from dashboard.wording.escaping import markdown_text
 from data.labels.reviewed_cases import reviewed_cases
 
-PARTS = {"": "The judge", "people": "Compare with human labels", "errors": "Error analysis"}
+PARTS = {"": "Judge", "people": "Against people", "errors": "What people found"}
 
 view = current_view()
-st.title("What does the judge say, and is it right?")
 reviewed = reviewed_cases(view.store.ledger, [view.run.run_id])
-st.caption(
-    f"{reviewed.cases:,} of {view.run.n:,} answers of {markdown_text(view.labels[view.run.run_id])} "
-    "have been reviewed by annotators. Review 50 to 100 before trusting a judge on the rest."
+agreements = judged_agreements(view)
+open_page(
+    judge_headline(agreements, judged_cases(view), max(reviewed.cases, rated_cases(view))),
+    [*run_facts(view)[:1], f"{reviewed.cases:,} reviewed here"],
 )
 part = pick("part", PARTS)
 if part == "people":
+    trust_section(agreements)
     calibration_section(view)
 elif part == "errors":
     error_analysis_section(view)
@@ -32,11 +35,8 @@ else:
     judge_result = current_result(view)
     running = judge_jobs(view)
     if judge_result is None:
-        st.info(
-            "No judge has evaluated this run. Claude can: one evaluation per answer gives faithfulness, "
-            "answer relevancy, context recall and precision, correctness, refusals and the used documents. "
-            "It needs an API key; everything else here works without one."
-        )
+        if not agreements:
+            bundled_example("mtrag, judged", "", "has judge scores beside human labels")
     else:
         verdict_section(view, judge_result)
     if not running:

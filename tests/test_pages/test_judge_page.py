@@ -14,6 +14,7 @@ import pytest
 from command_line import run as command
 from judge_server import JudgeServer, Script, plain_reply
 from judged_runs import judged, made, records
+from page_text import headline
 from places import APP
 from streamlit.testing.v1 import AppTest
 
@@ -63,7 +64,7 @@ def test_without_a_reading_and_without_a_key_the_page_says_what_to_do(
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     store, run = made(tmp_path, 3)
     app = opened(store, monkeypatch, run)
-    assert "No judge has evaluated this run" in said(app)
+    assert headline(app) == "No judge scores yet"
     assert "0 of 3 answers" in said(app)
     next(one for one in app.button if one.label == "Show the plan").click().run()
     assert not app.exception

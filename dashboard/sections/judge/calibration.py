@@ -20,6 +20,7 @@ from data.labels.agreement import CELLS, Alpha, Calibration, Thresholds, alpha_o
 from data.labels.evaluated_metric import EvaluatedMetric, evaluated_metrics
 from data.labels.human_ratings import (
     DEGREES,
+    UNANSWERABLE,
     HumanRatings,
     answer_words,
     dimension_title,
@@ -131,6 +132,8 @@ def _no_labels() -> None:
 
 
 def _offered(key: str) -> str:
+    if key == UNANSWERABLE:
+        return f"{dimension_title(key)} (declared by the test set)"
     return f"{dimension_title(key)} ({'from the file' if key.startswith('imported:') else 'labelled here'})"
 
 
@@ -209,7 +212,7 @@ def _case_buttons(
     differing = len(calibration.rows)
     with st.container(horizontal=True, vertical_alignment="center"):
         title = f"Open the {count(differing, 'case')} where they disagree"
-        if differing and st.button(title, key="calibration_disagree", type="primary"):
+        if differing and st.button(title, key="calibration_disagree"):
             open_cases(cohort=disagreement_cohort(ratings.key, metric, thresholds))
         if not differing:
             st.caption("They disagree on no case.")

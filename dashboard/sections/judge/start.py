@@ -49,7 +49,7 @@ def job_options(chosen: Mapping[str, Any]) -> list[str]:
 
 
 EVERY, FIRST, DRAWN = "all", "the first", "drawn at random"
-EVALUATE = "the whole evaluation"
+EVALUATE = "all"
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def judge_form(view: View) -> None:
             models = list(prices.models)
             at = models.index(prices.model().name) if prices.model().name in models else 0
             model = st.selectbox("Model", models, at, key="judge_model", accept_new_options=True, width=220)
-            asked = st.selectbox("Asked for", [EVALUATE, *names], key="judge_asked", width=220)
+            asked = st.selectbox("Metrics", [EVALUATE, *names], key="judge_asked", width=220)
             which = st.selectbox("Samples", [EVERY, FIRST, DRAWN], key="judge_which", width=170)
             number = st.number_input("How many", 1, value=50, key="judge_number", width=120)
             budget = st.number_input(
@@ -134,7 +134,7 @@ def judge_form(view: View) -> None:
                 "answer in view.",
             )
             again = st.multiselect(
-                "Ask anew", AGAIN, key="judge_again", placeholder="what failed for good", width=260
+                "Ask again for", AGAIN, key="judge_again", placeholder="answers that failed", width=260
             )
         planned = st.form_submit_button("Show the plan")
     chosen = Chosen(

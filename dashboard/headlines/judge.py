@@ -1,0 +1,115 @@
+"""What the Judge page concludes: whether the judge can be trusted, measured against people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+
+from dashboard.headlines.headline import Headline
+from dashboard.wording.formatting import count, interval_text, number
+from data.labels.agreement_report import MetricAgreement
+from data.labels.human_ratings import dimension_title
+from metrics.statistics.annotator_ceiling import Ceiling
+
+__all__ = ["ADVISED", "FEW_LABELS", "judge_headline", "rank_correlation"]
+
+FEW_LABELS, ADVISED = 30, 50
+MOST_NAMED = 2
+
+
+def judge_headline(agreements: Sequence[MetricAgreement], n_judged: int, n_labelled: int) -> Headline:
+    """Return the conclusion about the judge of a run.
+
+    A judge is trusted on a quantity where its rank correlation with people is above 0 beyond chance and not
+    below that of one annotator with the others; distrusted where it is below one annotator beyond chance.
+
+    Args:
+        agreements: of judged metrics with the human labels of the same quantity.
+        n_judged: cases with a judged score.
+        n_labelled: cases that annotators labelled or rated.
+    """
+    labelled = f"People rated {count(n_labelled, 'case')}." if n_labelled else "Nobody has labelled a case."
+    if not n_judged:
+        return Headline(
+            "not measured",
+            "No judge scores yet",
+            f"{labelled} One evaluation an answer gives faithfulness, relevancy, correctness and refusals; "
+            "it needs an API key.",
+        )
+    if not n_labelled:
+        return Headline(
+            "not measured",
+            f"Label {ADVISED} answers to check the judge",
+            f"The judge scored {count(n_judged, 'case')}; no human label says whether it is right.",
+        )
+    if n_labelled < FEW_LABELS:
+        return Headline(
+            "cannot tell",
+            f"{count(n_labelled, 'label')} are too few to trust the judge"
+            if n_labelled > 1
+            else "One label is too few to trust the judge",
+            f"{ADVISED} to 100 cases drawn at random settle it.",
+        )
+    ranked = [agreement for agreement in agreements if rank_correlation(agreement) is not None]
+    if not ranked:
+        return Headline(
+            "cannot tell",
+            "Nothing that people rated can be compared with the judge",
+            f"{labelled} A judged metric of the same quantity, with values that differ, is missing.",
+        )
+    worse = [agreement for agreement in ranked if _below_one_person(agreement)]
+    trusted = [agreement for agreement in ranked if _beyond_chance(agreement) and agreement not in worse]
+    open_ = [agreement for agreement in ranked if agreement not in worse and agreement not in trusted]
+    detail = " ".join(_sentence(agreement) for agreement in (*trusted, *open_, *worse)[: MOST_NAMED + 1])
+    if worse:
+        return Headline("bad", f"The judge is worse than one person on {_names(worse)}", detail)
+    if trusted and open_:
+        return Headline(
+            "cannot tell", f"Trust the judge on {_names(trusted)}, not on {_names(open_)}", detail
+        )
+    if trusted:
+        return Headline("good", f"The judge agrees with people on {_names(trusted)}", detail)
+    return Headline("cannot tell", f"The judge is not shown to agree with people on {_names(open_)}", detail)
+
+
+def rank_correlation(agreement: MetricAgreement) -> tuple[float, float, float] | None:
+    """Return Spearman's correlation with its interval, or None where it is undefined."""
+    found = next((each for each in agreement.statistics if each.name == "spearman"), None)
+    return None if found is None or not isfinite(found.value) else (found.value, found.low, found.high)
+
+
+def _beyond_chance(agreement: MetricAgreement) -> bool:
+    correlation = rank_correlation(agreement)
+    return correlation is not None and isfinite(correlation[1]) and correlation[1] > 0
+
+
+def _below_one_person(agreement: MetricAgreement) -> bool:
+    ceiling = agreement.ceilings.get("spearman")
+    return ceiling is not None and isfinite(ceiling.high) and ceiling.high < 0
+
+
+def _names(agreements: Sequence[MetricAgreement]) -> str:
+    names = list(dict.fromkeys(dimension_title(each.dimension).lower() for each in agreements))
+    return " and ".join(names[:MOST_NAMED]) + (f" and {len(names) - MOST_NAMED} more" if names[2:] else "")
+
+
+def _sentence(agreement: MetricAgreement) -> str:
+    """Return the correlation with people in numbers, and how one person does on the same ratings."""
+    value, low, high = rank_correlation(agreement) or (float("nan"),) * 3
+    text = (
+        f"{dimension_title(agreement.dimension)}: rank correlation with people {number(value)} "
+        f"{interval_text(low, high)}, n = {agreement.n:,}"
+    )
+    ceiling = agreement.ceilings.get("spearman")
+    if ceiling is None or not isfinite(ceiling.difference) or not isfinite(ceiling.low):
+        return f"{text}."
+    if ceiling.low > 0 or ceiling.high < 0:
+        side = "better" if ceiling.low > 0 else "worse"
+        difference = f"{number(abs(ceiling.difference))} {_bounds(ceiling)}"
+        return f"{text}; on the same ratings {difference} {side} than one person."
+    return f"{text}; no different from one person beyond chance."
+
+
+def _bounds(ceiling: Ceiling) -> str:
+    low, high = sorted((abs(ceiling.low), abs(ceiling.high)))
+    return interval_text(low, high)
