@@ -7,15 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.style import (
-    BLUE,
-    FRAME,
-    GREY,
-    LEGEND,
-    VERDICT_MARKERS,
-    error_bars,
-    with_layout,
-)
+from dashboard.charts.style import FRAME, LEGEND, error_bars, with_tokens
+from dashboard.charts.tokens import Tokens
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text
 from data.comparison.ablation import Effect
@@ -24,16 +17,26 @@ from data.comparison.cost import CostPoint
 __all__ = ["cost_map", "effect_forest", "effect_label"]
 
 
+MARGIN = {"l": 8, "r": 16, "t": 40, "b": 44}
+
+
 def effect_label(effect: Effect) -> str:
     """Return what an effect changed."""
     return f"{shorten(effect.factor, 30)}: {shorten(effect.before, 22)} → {shorten(effect.after, 22)}"
 
 
-def effect_forest(effects: Sequence[Effect], title: str) -> go.Figure:
+def effect_forest(effects: Sequence[Effect], title: str, tokens: Tokens) -> go.Figure:
     """Draw each change with the interval that its verdict rests on; its plain interval is on hover."""
     figure = go.Figure()
     labels = [chart_text(effect_label(effect)) for effect in effects]
-    for name, (colour, symbol) in VERDICT_MARKERS.items():
+    looks = {
+        "better": (tokens.good.text, "triangle-up"),
+        "worse": (tokens.bad.text, "triangle-down"),
+        "cannot tell": (tokens.muted, "circle-open"),
+        "unchanged": (tokens.muted, "line-ew-open"),
+        "no direction": (tokens.primary, "circle-open"),
+    }
+    for name, (colour, symbol) in looks.items():
         rows = [
             (label, effect) for label, effect in zip(labels, effects, strict=True) if effect.verdict == name
         ]
@@ -57,16 +60,23 @@ def effect_forest(effects: Sequence[Effect], title: str) -> go.Figure:
                 hovertemplate="%{y}: %{x:+.3f}, unadjusted %{customdata[2]}, %{customdata[0]:,} questions, "
                 "%{customdata[1]} pairs of runs<extra></extra>",
             )
-    figure.add_vline(x=0, line_dash="dash", line_color=GREY)
-    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], automargin=True, ticksuffix="  ")
+    figure.add_vline(x=0, line_dash="dot", line_color=tokens.text)
+    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], ticksuffix="  ", showgrid=False)
     figure.update_xaxes(
-        title=f"change of {chart_text(title)}, interval that the verdict uses", automargin=True
+        title=f"change of {chart_text(title)}, interval that the verdict uses",
+        gridcolor=tokens.border,
+        zeroline=False,
     )
-    return with_layout(figure, FRAME + 30 * max(len(labels), 2), legend=LEGEND)
+    height = FRAME + 30 * max(len(labels), 2)
+    return with_tokens(figure, tokens, height, legend=LEGEND, showlegend=True, margin=MARGIN)
 
 
 def cost_map(
-    points: Sequence[CostPoint], names: Sequence[str], axes: tuple[str, str], higher: bool | None
+    points: Sequence[CostPoint],
+    names: Sequence[str],
+    axes: tuple[str, str],
+    higher: bool | None,
+    tokens: Tokens,
 ) -> go.Figure:
     """Draw quality against cost with both intervals; the front is a stepped line, its versions are diamonds.
 
@@ -75,6 +85,7 @@ def cost_map(
         names: their names, in the same order.
         axes: titles of cost and quality.
         higher: direction of the quality metric.
+        tokens: colours of the theme.
     """
     known = [
         (point, name)
@@ -82,19 +93,21 @@ def cost_map(
         if point.cost is not None and point.quality is not None and point.quality.mean is not None
     ]
     figure = go.Figure()
-    _front(figure, [point for point, _ in known if point.front])
+    _front(figure, [point for point, _ in known if point.front], tokens)
     for front, colour, symbol, title in (
-        (True, BLUE, "diamond", "on the Pareto front"),
-        (False, GREY, "circle-open", "beaten on both"),
+        (True, tokens.primary, "diamond", "on the Pareto front"),
+        (False, tokens.muted, "circle-open", "beaten on both"),
     ):
         mine = [(point, name) for point, name in known if point.front == front]
         if mine:
             _versions(figure, mine, colour, symbol, title)
     if higher is False:
         figure.update_yaxes(autorange="reversed")
-    figure.update_xaxes(title=chart_text(axes[0]), rangemode="tozero", automargin=True)
-    figure.update_yaxes(title=chart_text(axes[1]), automargin=True)
-    return with_layout(figure, 430, legend=LEGEND)
+    figure.update_xaxes(
+        title=chart_text(axes[0]), rangemode="tozero", gridcolor=tokens.border, zeroline=False
+    )
+    figure.update_yaxes(title=chart_text(axes[1]), gridcolor=tokens.border, zeroline=False)
+    return with_tokens(figure, tokens, 430, legend=LEGEND, showlegend=True, margin=MARGIN)
 
 
 def _versions(
@@ -116,14 +129,14 @@ def _versions(
             [cost.low for cost in costs],
             [cost.high for cost in costs],
             thickness=0.8,
-            color=GREY,
+            color=colour,
         ),
         error_y=error_bars(
             [value.mean for value in quality],
             [value.low for value in quality],
             [value.high for value in quality],
             thickness=0.8,
-            color=GREY,
+            color=colour,
         ),
         customdata=[[cost.n_scored, value.n_scored] for cost, value in zip(costs, quality, strict=True)],
         hovertemplate="%{text}: %{x:,.4g} (n = %{customdata[0]:,}), %{y:.3f} (n = %{customdata[1]:,})"
@@ -140,7 +153,7 @@ def _positions(x: np.ndarray, y: np.ndarray) -> list[str]:
     return places
 
 
-def _front(figure: go.Figure, points: Sequence[CostPoint]) -> None:
+def _front(figure: go.Figure, points: Sequence[CostPoint], tokens: Tokens) -> None:
     """Draw the front as steps from the cheapest to the best."""
     spots = sorted(
         (point.cost.mean, point.quality.mean)
@@ -152,7 +165,7 @@ def _front(figure: go.Figure, points: Sequence[CostPoint]) -> None:
             x=[cost for cost, _ in spots],
             y=[quality for _, quality in spots],
             mode="lines",
-            line={"color": BLUE, "dash": "dot", "shape": "hv"},
+            line={"color": tokens.primary, "dash": "dot", "shape": "hv"},
             hoverinfo="skip",
             showlegend=False,
             name="front",

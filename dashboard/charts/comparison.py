@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.tokens import FONT, Tokens
+from dashboard.charts.style import with_tokens
+from dashboard.charts.tokens import Tokens
 from dashboard.wording.directions import drawable, gain, gain_bounds, gain_title
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number, p_value, signed
@@ -33,26 +34,17 @@ SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "hexag
 GLYPHS = ("●", "■", "◆", "▲", "▼", "⬢")  # the same in a legend
 AXIS, STEP, LEAST_BAND = 52, 8, 34  # pixels: below the rows; of a version; of a metric
 BOARD_ROW = 22
-LEAST_PART = 0.03  # of the longest bar, for a number to fit into a part
+LEAST_PART = 0.06  # of the longest bar, for a number to fit into a part
 LEAST_CONTRAST = 4.5  # of text on its ground
 
 
 def _base(figure: go.Figure, tokens: Tokens, height: int) -> go.Figure:
-    """Return the figure with transparent ground, the font of the page and fixed axes."""
-    figure.update_layout(
-        height=height, paper_bgcolor="rgba(0,0,0,0)", plot_bgcolor="rgba(0,0,0,0)", dragmode=False,
-        font={"family": FONT, "size": 13, "color": tokens.text}, showlegend=False,
-        margin={"l": 8, "r": 12, "t": 6, "b": 8},
-        hoverlabel={
-            "bgcolor": tokens.panel, "bordercolor": tokens.border,
-            "font": {"color": tokens.text, "family": FONT, "size": 13},
-        },
-    )  # fmt: skip
+    """Return the figure in the colours of a theme, with lines across the plot and little margin."""
+    with_tokens(figure, tokens, height, margin={"l": 8, "r": 12, "t": 6, "b": 8})
     figure.update_xaxes(
-        fixedrange=True, zeroline=False, gridcolor=tokens.border, tickfont={"size": 12, "color": tokens.muted}
+        zeroline=False, showline=False, gridcolor=tokens.border, tickfont={"size": 12, "color": tokens.muted}
     )
-    figure.update_yaxes(fixedrange=True, zeroline=False, showgrid=False, automargin=True)
-    return figure
+    return figure.update_yaxes(zeroline=False, showgrid=False, showline=False)
 
 
 def forest_height(metrics: int, versions: int) -> int:

@@ -21,13 +21,12 @@ from dashboard.charts.style import (
 )
 from dashboard.wording.escaping import capital, chart_text, shorten
 from dashboard.wording.formatting import interval_text, number, signed
-from data.comparison.compare import GOOD, MetricDifference
+from data.comparison.compare import MetricDifference
 from metrics.diagnosis.fix_first import FixFirst
-from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import title_of
 from metrics.schema.scores import FloatArray
 
-__all__ = ["Point", "case_map", "difference_forest", "fix_first_bars", "stage_transition_map", "trend"]
+__all__ = ["Point", "case_map", "difference_forest", "fix_first_bars", "trend"]
 
 
 def fix_first_bars(entries: Sequence[FixFirst]) -> Chart:
@@ -199,43 +198,3 @@ def difference_forest(differences: Sequence[MetricDifference], higher: Mapping[s
 def _directed(metric: str, higher: bool | None) -> str:
     arrow = {True: "", False: " (lower is better)", None: " (no direction)"}[higher]
     return f"{capital(title_of(metric))}{arrow}"
-
-
-def stage_transition_map(flow: Mapping[tuple[str, str], int], base: str, other: str) -> go.Figure:
-    """Draw how questions moved between failure stages: rows in the baseline, columns in the other run."""
-    titles = {GOOD: "Good", **{stage.key: stage.title for stage in STAGES}}
-    rows = [key for key in titles if any(stage == key for stage, _ in flow)]
-    columns = [key for key in titles if any(stage == key for _, stage in flow)]
-    counts = [[flow.get((row, column), 0) for column in columns] for row in rows]
-    figure = go.Figure(
-        go.Heatmap(
-            x=[_wrapped(titles[key]) for key in columns],
-            y=[titles[key] for key in rows],
-            z=[[cell or None for cell in line] for line in counts],
-            text=[[f"{cell:,}" if cell else "" for cell in line] for line in counts],
-            texttemplate="%{text}",
-            showscale=False,
-            xgap=2,
-            ygap=2,
-            colorscale=[[0, "#cfe3f1"], [1, "#0b5e94"]],
-            hovertemplate="%{y} → %{x}: %{z:,} questions<extra></extra>",
-        )
-    )
-    figure.update_xaxes(
-        title=f"in {chart_text(shorten(other, 40))}", side="bottom", showgrid=False, automargin=True
-    )
-    figure.update_yaxes(
-        title=f"in {chart_text(shorten(base, 40))}", autorange="reversed", showgrid=False, automargin=True
-    )
-    return with_layout(figure, 150 + 42 * len(rows))
-
-
-def _wrapped(title: str) -> str:
-    """Break a title in lines of about 14 characters, so that columns need little room."""
-    lines = [""]
-    for word in title.split(" "):
-        if lines[-1] and len(lines[-1]) + len(word) > 13:
-            lines.append(word)
-        else:
-            lines[-1] = f"{lines[-1]} {word}".strip()
-    return "<br>".join(lines)

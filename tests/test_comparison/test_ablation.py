@@ -15,6 +15,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.ablation import cost_map, effect_forest
+from dashboard.charts.tokens import LIGHT
 from dashboard.sections.compare.ablation import _effect_row
 from dashboard.shell.selection import Selection
 from dashboard.wording.comparisons import correction_text
@@ -181,7 +182,9 @@ def test_costs_come_from_the_samples(workspace: RunStore) -> None:
     total = cost_points(scored_runs, quality, "total_tokens", True)[0].cost
     assert total is not None
     assert total.mean == 15.0
-    figure = cost_map(points, ["cheap <b>", "dear", "worse", "bare"], ("latency", "faithfulness"), True)
+    figure = cost_map(
+        points, ["cheap <b>", "dear", "worse", "bare"], ("latency", "faithfulness"), True, LIGHT
+    )
     line, front, beaten = figure.data
     assert line.line.shape == "hv"
     assert list(line.x) == [200.0, 900.0]
@@ -192,7 +195,7 @@ def test_costs_come_from_the_samples(workspace: RunStore) -> None:
 
 def test_effects_are_drawn_by_verdict(workspace: RunStore) -> None:
     runs = [_run(workspace, {"x": 1}), _run(workspace, {"x": 2}, 0.1), _run(workspace, {"x": 3})]
-    figure = effect_forest(_found(workspace, runs).effects, "faithfulness")
+    figure = effect_forest(_found(workspace, runs).effects, "faithfulness", LIGHT)
     assert {one.name: len(one.x) for one in figure.data} == {"better": 1, "worse": 1, "unchanged": 1}
     assert figure.layout.shapes[0].x0 == 0
 
@@ -219,7 +222,7 @@ def test_interval_and_verdict_on_a_factor_agree(workspace: RunStore) -> None:
     for one in effects:
         decided = one.verdict in ("better", "worse")
         assert (not one.low <= 0 <= one.high) == decided == (one.adjusted_p < 0.05)
-    drawn = [reach for trace in effect_forest(effects, "x").data for reach in trace.error_x.array]
+    drawn = [reach for trace in effect_forest(effects, "x", LIGHT).data for reach in trace.error_x.array]
     assert sorted(drawn) == pytest.approx(sorted(one.high - one.difference.difference for one in effects))
     assert {row["Interval"] == row["By itself, 95 %"] for row in map(_effect_row, effects)} == {False}
 

@@ -11,15 +11,16 @@ from hypothesis import strategies as st
 
 from dashboard.case_html.case import answer_html, context_html, conversation_html, highlights_of
 from dashboard.case_html.word_diff import diff_html
+from dashboard.charts.comparison import contrast, stage_flow
 from dashboard.charts.overview import (
     Point,
     case_map,
     difference_forest,
     fix_first_bars,
-    stage_transition_map,
     trend,
 )
 from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.charts.tokens import DARK, LIGHT, Tokens
 from dashboard.shell.selection import Selection
 from dashboard.wording.escaping import chart_text, markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
@@ -248,12 +249,16 @@ def test_differences_are_signed_and_marked_by_verdict() -> None:
     assert "Hallucination (lower is better), n = 12" in figure.layout.yaxis.categoryarray
 
 
-def test_the_flow_map_counts_every_pair() -> None:
-    figure = stage_transition_map({("missed", "good"): 4, ("good", "good"): 6}, "a", "<b>")
+@pytest.mark.parametrize("tokens", [LIGHT, DARK])
+def test_the_flow_map_counts_every_pair_and_its_numbers_are_legible(tokens: Tokens) -> None:
+    figure = stage_flow({("missed", "good"): 4, ("good", "good"): 6}, "a", "<b>", tokens)
     cells = np.array(figure.data[0].z, dtype=float)
     assert cells.shape == (2, 1)
     assert np.nansum(cells) == 10
     assert "&lt;b&gt;" in figure.layout.xaxis.title.text
+    for note in figure.layout.annotations:
+        colour = tokens.sequential[round(9 * int(note.text) / 6)]
+        assert contrast(note.font.color, colour) >= 4.5
 
 
 def test_gold_text_is_marked_inside_the_chunks_it_falls_into() -> None:

@@ -8,6 +8,8 @@ import streamlit as st
 
 from dashboard.charts.ablation import cost_map, effect_forest, effect_label
 from dashboard.charts.style import VERDICT_LABELS
+from dashboard.charts.tokens import THEMES
+from dashboard.shell.blocks import current_theme
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import draw, export_menu, facts, metric_title, show_table
 from dashboard.shell.session import View, keep
@@ -52,7 +54,6 @@ def _cost_points(
 
 def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
     """Show in which settings the runs differ, and the effect of each on one metric."""
-    st.subheader("Which factor made the difference")
     if not metrics:
         st.caption("The chosen runs share no metric.")
         return
@@ -80,7 +81,8 @@ def factor_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> N
         )
     if result.effects:
         title = metric_title(metric)
-        draw(effect_forest(result.effects, title), "effects", f"Effects of single changes on {title}")
+        figure = effect_forest(result.effects, title, THEMES[current_theme()])
+        draw(figure, "effects", f"Effects of single changes on {title}", theme=None)
         _effect_table(view, result.effects)
     with st.expander("Runs by factor, with their metrics", expanded=not result.effects):
         _factor_table(view, runs, result, metrics)
@@ -155,7 +157,6 @@ def _factor_table(view: View, runs: Sequence[Run], result: Ablation, metrics: Se
 
 def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> None:
     """Plot an outcome metric against latency, tokens or cost."""
-    st.subheader("Quality against cost")
     scored_runs = [view.scored(run) for run in runs]
     costs = measured_costs(scored_runs)
     outcome_metrics = [name for name in metrics if name not in COSTS]
@@ -171,12 +172,14 @@ def cost_section(view: View, runs: Sequence[Run], metrics: Sequence[str]) -> Non
     declaration = declared(metric)
     higher_is_better = None if declaration is None else declaration.higher_is_better
     outcomes = [view.summary(run).get(metric) for run in runs]
+    tokens = THEMES[current_theme()]
     points = _cost_points(scored_runs, outcomes, cost, higher_is_better)
     names = [view.labels[run.run_id] for run in runs]
     draw(
-        cost_map(points, names, (COSTS[cost], metric_title(metric)), higher_is_better),
+        cost_map(points, names, (COSTS[cost], metric_title(metric)), higher_is_better, tokens),
         "cost_map",
         f"{metric_title(metric)} against {COSTS[cost]}; the numbers are in the table below",
+        theme=None,
     )
     front = [name for point, name in zip(points, names, strict=True) if point.front]
     missing = [
