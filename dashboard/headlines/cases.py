@@ -107,17 +107,16 @@ def _detail(counts: CaseCounts) -> str:
     return ". ".join(part for part in parts if part)
 
 
-def blind_headline(dimension: str, rated: int, total: int) -> Headline:
+def blind_headline(dimension: str, remaining: int) -> Headline:
     """Return the headline while cases are labelled blind: it shows nothing of what the diagnosis says.
 
     Args:
         dimension: what is labelled.
-        rated: cases labelled so far.
-        total: cases drawn.
+        remaining: cases that are still to be labelled.
     """
     return Headline(
         "empty",
         f"Labelling blind: {dimension}",
-        f"{rated:,} of {total:,} labelled. State, scores and the labels of others stay hidden, and the "
-        "order is random, so that the labels are an unbiased sample",
+        f"{count(remaining, 'case')} to go. Scores are hidden while you label, and so are the state and the "
+        "labels of others; the order is random",
     )

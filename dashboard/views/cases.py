@@ -10,7 +10,7 @@ from dashboard.sections.cases.case_list import case_list, case_name, export_menu
 from dashboard.sections.cases.counts import case_counts, count_doubts
 from dashboard.sections.cases.filters import filter_bar, listed_rows, order_text
 from dashboard.sections.cases.labelling import label_buttons, label_list, step_buttons
-from dashboard.sections.cases.labelling_queue import labelling_queue, queue_or_form
+from dashboard.sections.cases.labelling_queue import labelling_queue, queue_form, queue_reminder
 from dashboard.sections.cases.open_case import open_case
 from dashboard.shell.blocks import current_theme, open_page, run_facts
 from dashboard.shell.session import current_view
@@ -31,6 +31,7 @@ if labelling_queue(view, diagnosis):
 candidates, rows = listed_rows(view, diagnosis)
 at = position_of(diagnosis, rows)
 open_page(cases_headline(case_counts(view, diagnosis, rows), count_doubts(view, diagnosis)), run_facts(view))
+queue_reminder(view, diagnosis)
 listing, detail = st.columns([LIST, CASE], gap="medium")
 
 with listing:
@@ -45,7 +46,7 @@ with listing:
             pager(page, rows, scored, SIZE)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         export_menu(diagnosis, rows)
-        queue_or_form(view, diagnosis)
+        queue_form(view, diagnosis)
 
 if at is not None:
     row = int(rows[at])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_text import headline, html_text
 from places import REPOSITORY
 from streamlit.testing.v1 import AppTest
 
@@ -225,7 +226,12 @@ def test_the_queue_starts_shows_a_blind_case_and_marks_what_is_labelled(
     order = queue.order(9).tolist()
     words = _words(app)
     assert "**0 of 9** labelled at random for **Pass or fail** by Ann" in words
-    assert "Scores of this case" not in "".join(str(one.label) for one in app.expander)
+    assert headline(app) == "Labelling blind: Pass or fail"
+    assert not app.expander, "no scores"
+    assert not app.dataframe, "no list with states"
+    shown = html_text(app)
+    assert "Scores are hidden" in shown
+    assert not [word for word in ("Unfaithful", "Good", "Evidence", "faithfulness", "0.") if word in shown]
     assert f"question id {_case(scored, order[0])[1]}" in words
     app.button(key="label_Fail").click().run()
     assert "**1 of 9**" in _words(app)
@@ -256,7 +262,7 @@ def test_a_case_that_was_not_drawn_is_labelled_unmarked(
     (label,) = workspace.ledger.labels(scored.run.run_id)
     assert (label.question_id, label.queue_id) == (last[1], None)
     app.button(key="queue_back").click().run()
-    assert "Scores are hidden" in _words(app)
+    assert headline(app).startswith("Labelling blind: ")
 
 
 def test_a_queue_of_somebody_else_marks_nothing_until_one_goes_on_as_them(
@@ -267,7 +273,7 @@ def test_a_queue_of_somebody_else_marks_nothing_until_one_goes_on_as_them(
     app = _open(script, workspace, monkeypatch, queue=queue.queue_id).switch_page("views/cases.py").run()
     assert "another name" in _words(app)
     app.button(key="queue_own").click().run()
-    assert "Scores are hidden" in _words(app)
+    assert headline(app).startswith("Labelling blind: ")
     app.button(key="queue_leave").click().run()
     assert app.session_state["selection"].queue == 0
     assert "labelled at random for" not in _words(app)

@@ -65,7 +65,7 @@ def test_a_long_name_is_shortened() -> None:
 
 
 def test_the_blind_headline_shows_nothing_of_the_diagnosis() -> None:
-    headline = blind_headline("Faithfulness", 3, 50)
+    headline = blind_headline("Faithfulness", 47)
     assert headline.statement == "Labelling blind: Faithfulness"
-    assert "3 of 50 labelled" in headline.detail
+    assert "47 cases to go" in headline.detail
     assert headline.state == "empty"

@@ -49,7 +49,7 @@ def case_chips(diagnosis: Diagnosis, findings: Sequence[Finding], row: int) -> l
     if doubts:
         chips.append(Chip("! doubted", "unclear", help=capital(doubted_by(doubts))))
     features = diagnosis.scored.stage_features
-    if features["refused"][row] == 1:
+    if features["refused"][row] == 1 and (stage < 0 or STAGES[stage].owner != "refusal"):
         chips.append(Chip(f"refusal, {Source(int(features['refused_source'][row])).label}"))
     return chips
 

@@ -33,7 +33,7 @@ from data.labels.reviewed_cases import mark_reviewed
 from data.scoring.scored_run import ScoredRun
 from metrics.schema.whole_number import whole_number
 
-__all__ = ["labelling_queue", "queue_or_form"]
+__all__ = ["labelling_queue", "queue_form", "queue_reminder"]
 
 _NO_HIGHLIGHTS = CaseHighlights(frozenset(), "", None, frozenset(), {})
 _HIDDEN_FIELDS = ("claims", "reference_claims", "used", "human")  # the judgement of others would bias a label
@@ -81,21 +81,23 @@ def labelling_queue(view: View, diagnosis: Diagnosis) -> bool:
     if queue_view is None or row is None:
         return False
     state = queue_view.state
-    open_page(blind_headline(queue_view.dimension.title, len(state.rated), state.total), run_facts(view))
+    open_page(blind_headline(queue_view.dimension.title, state.total - len(state.rated)), run_facts(view))
     _queue_bar(queue_view, row)
     _drawn_case(queue_view, diagnosis, row)
     return True
 
 
-def queue_or_form(view: View, diagnosis: Diagnosis) -> None:
-    """Draw the way back to the queue in use while another case is open, else the form that starts one."""
-    if not may_write():
-        return
-    queue_view = _in_use(view, diagnosis.scored)
-    if queue_view is None:
-        _start_form(view, diagnosis.scored)
-    else:
+def queue_reminder(view: View, diagnosis: Diagnosis) -> None:
+    """Draw the way back to the queue in use while a case is open that it did not draw."""
+    queue_view = _in_use(view, diagnosis.scored) if may_write() else None
+    if queue_view is not None:
         _queue_bar(queue_view, None)
+
+
+def queue_form(view: View, diagnosis: Diagnosis) -> None:
+    """Draw the form that starts a queue, unless one is in use."""
+    if may_write() and _in_use(view, diagnosis.scored) is None:
+        _start_form(view, diagnosis.scored)
 
 
 def _in_use(view: View, scored: ScoredRun) -> _QueueView | None:
@@ -142,24 +144,26 @@ def _start(view: View) -> None:
 
 def _queue_bar(queue_view: _QueueView, row: int | None) -> None:
     queue, done = queue_view.state.queue, len(queue_view.state.rated)
-    with st.container(border=True):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(
-                f"**{done:,} of {queue_view.state.total:,}** labelled at random for "
-                f"**{markdown_text(queue_view.dimension.title)}** by {markdown_text(queue.who)}"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            f"**{done:,} of {queue_view.state.total:,}** labelled at random for "
+            f"**{markdown_text(queue_view.dimension.title)}** by {markdown_text(queue.who)}"
+        )
+        st.space("stretch")
+        if current_user() != queue.who:
+            st.button(
+                f"Continue as {markdown_text(queue.who)}",
+                key="queue_own",
+                on_click=_continue_as,
+                args=(queue.who,),
             )
-            if current_user() != queue.who:
-                st.button(
-                    f"Continue as {markdown_text(queue.who)}",
-                    key="queue_own",
-                    on_click=_continue_as,
-                    args=(queue.who,),
-                )
-            elif row is None and queue_view.state.remaining:
-                st.button("Back to the queue", key="queue_back", on_click=keep, kwargs={"case": ""})
-            st.button("Leave the queue", key="queue_leave", on_click=keep, kwargs={"queue": 0})
-        st.progress(done / queue_view.state.total)
-        st.caption(_hint(queue_view, row))
+        elif row is None and queue_view.state.remaining:
+            st.button("Back to the queue", key="queue_back", on_click=keep, kwargs={"case": ""})
+        st.button("Leave the queue", key="queue_leave", on_click=keep, kwargs={"queue": 0})
+    st.progress(done / queue_view.state.total)
+    hint = _hint(queue_view, row)
+    if hint:
+        st.caption(hint)
 
 
 def _hint(queue_view: _QueueView, row: int | None) -> str:
@@ -168,8 +172,7 @@ def _hint(queue_view: _QueueView, row: int | None) -> str:
             "This queue belongs to another name than yours: labels given now do not count as drawn at random."
         )
     if row is not None:
-        labelled = "you labelled this case before; " if row in queue_view.state.rated else ""
-        return f"Scores are hidden while you label; {labelled}the order is random."
+        return "You labelled this case before." if row in queue_view.state.rated else ""
     if not queue_view.state.remaining:
         return "Every case is labelled. The Judge page compares the labels with the metrics."
     return "This case was not drawn by the queue: a label given here does not count as drawn at random."
