@@ -16,6 +16,7 @@ from data.judge.progress import JobSpec, Progress
 from data.judge.requests import JudgeTask
 from data.judge.run_job import JobResult, run_task
 from data.scoring.run_store import RunStore
+from data.store.judge_replies import EVALUATION
 from data.store.workspace import Run
 
 __all__ = ["agreed", "plan_text", "with_bar"]
@@ -30,10 +31,11 @@ def plan_text(plan: JudgePlan) -> str:
     follow_ups = f", {plan.follow_ups:,} of them follow-up calls" if plan.follow_ups else ""
     nothing = f", {plan.nothing:,} with nothing to judge" if plan.nothing else ""
     alike = f", {plan.alike:,} identical and asked once" if plan.alike else ""
+    kind = "evaluation" if plan.kind == EVALUATION else plan.kind
     other = [] if plan.other_way is None else [f"or       {other_way_text(plan.other_way)}"]
     return "\n".join(
         [
-            f"{plan.kind} by {plan.model}, prompt {plan.prompt}",
+            f"{kind} by {plan.model}, prompt {plan.prompt}",
             f"samples  {plan.samples:,}, {plan.cached:,} of them done already{alike}{nothing}",
             f"calls    {plan.calls:,}{follow_ups}",
             f"tokens   {plan.input_tokens:,} in, {plan.output_tokens:,} out ({plan.method})",

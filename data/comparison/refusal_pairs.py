@@ -122,8 +122,8 @@ def refusal_sentence(pairs: RefusalPairs, base_name: str = "the baseline") -> st
     title = title_of(pairs.metric)
     return (
         f"{title[:1].upper()}{title[1:]} is measured on answers only: {pairs.n_one_side:,} shared {are} "
-        "refused in one "
-        f"run only{rightly}, which leaves {pairs.n_pairs:,} pairs. With wrong refusals "
+        "refused in just "
+        f"one run{rightly}, which leaves {pairs.n_pairs:,} pairs. With wrong refusals "
         f"counted as 0: {pairs.base:.3f} in {base_name}, {pairs.other:.3f} in the other run, "
         f"{_signed(change.difference)} [{_signed(change.low)}, {_signed(change.high)}] (unadjusted) over "
         f"{change.n_pairs:,} questions."

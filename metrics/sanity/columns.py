@@ -97,7 +97,10 @@ def _scale_finding(
 ) -> Finding:
     least, most = float(np.nanmin(column)), float(np.nanmax(column))
     n = int(np.isfinite(column).sum())
-    outside = f"Of {n} {source} values of {name}, {int(off.sum())} outside {bounds[0]:g} to {bounds[1]:g}"
+    outside = (
+        f"{int(off.sum())} of {n} {source} values of {name} lie outside {bounds[0]:g} to {bounds[1]:g} "
+        f"(min {least:.3f}, max {most:.3f})."
+    ).replace("-0", "−0")
     percent = bounds == (0.0, 1.0) and 1.5 < most <= 100 and least >= 0
     advice = (
         "They look like percentages: divide by 100 before comparing them with anything."
@@ -110,7 +113,7 @@ def _scale_finding(
         "scale",
         severity,
         f"{name} is outside its bounds",
-        f"{outside} (min {least:.3f}, max {most:.3f}). {advice}",
+        f"{outside} {advice}",
         (("least", least), ("greatest", most)),
         int(off.sum()),
         rows_of(off),

@@ -76,7 +76,7 @@ def test_pairs_lost_to_refusals_are_told_with_both_sides_in_full(
     assert relevancy.difference.n_pairs == 12
     sentence = refusal_sentence(relevancy)
     assert (
-        "6 shared questions are refused in one run only (4 of them rightly), which leaves 10 pairs"
+        "6 shared questions are refused in just one run (4 of them rightly), which leaves 10 pairs"
         in sentence
     )
     assert "counted as 0: 0.900 in the baseline, 0.750 in the other run, −0.150" in sentence

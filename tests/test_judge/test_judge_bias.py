@@ -121,7 +121,7 @@ def test_a_share_is_drawn_alike_each_time_and_nothing_to_shuffle_is_no_failure(
     assert share_of_rows([3], 0.01) == [3]
     _, run = five_documents(tmp_path, 10)
     plan = command(capsys, tmp_path, "judge", run.run_id, "--dry-run", "--shuffle", "0.3").out
-    assert "reading by claude-haiku-5-5" in plan
+    assert "evaluation by claude-haiku-5-5" in plan
     assert "shuffled by claude-haiku-5-5" in plan
     assert "samples  3, " in plan
     plans = command(capsys, tmp_path, "judge", run.run_id, "--dry-run", "--shuffle", "0.3", "--json").json
