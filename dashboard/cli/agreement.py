@@ -215,7 +215,7 @@ def _dimension(dimension: str, rows: Sequence[Mapping[str, Any]], answer: Mappin
     cuts = {
         row["classes"]: f"{row['classes']} classes: equal parts of each scale"
         if row["classes"] > 2
-        else f"a label counts as high from {high['human']:.2f} of its scale, a metric from {high['metric']:.2f}"
+        else f"labels count as high from {high['human']:.2f} of the scale, metrics from {high['metric']:.2f}"
         for row in rows
         if row["classes"]
     }

@@ -83,8 +83,8 @@ def _undirected(scored: ScoredRun) -> list[Finding]:
         return []
     more = f" and {len(metrics) - MOST_NAMED:,} more" if len(metrics) > MOST_NAMED else ""
     message = (
-        f"No direction is declared for {', '.join(metrics[:MOST_NAMED])}{more}, so a change is neither better "
-        f"nor worse, and it cannot win, gate or regress. To change that, {HOW_TO_DECLARE}."
+        f"No direction is declared for {', '.join(metrics[:MOST_NAMED])}{more}, so it is neither better nor "
+        f"worse, and cannot win, gate or regress. To change that, {HOW_TO_DECLARE}."
     )
     return [Finding("undirected", "note", "No direction declared", message, metrics=tuple(metrics))]
 

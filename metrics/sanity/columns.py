@@ -97,10 +97,9 @@ def _scale_finding(
 ) -> Finding:
     least, most = float(np.nanmin(column)), float(np.nanmax(column))
     n = int(np.isfinite(column).sum())
-    outside = (
-        f"{int(off.sum())} of {n} {source} values of {name} lie outside {bounds[0]:g} to {bounds[1]:g} "
-        f"(min {least:.3f}, max {most:.3f})."
-    ).replace("-0", "−0")
+    reach = f"min {least:.3f}, max {most:.3f}".replace("-", "−")
+    limits = f"{bounds[0]:g} to {bounds[1]:g}".replace("-", "−")
+    outside = f"{int(off.sum())} of {n} {source} values of {name} lie outside {limits} ({reach})."
     percent = bounds == (0.0, 1.0) and 1.5 < most <= 100 and least >= 0
     advice = (
         "They look like percentages: divide by 100 before comparing them with anything."
