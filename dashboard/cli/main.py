@@ -106,6 +106,8 @@ class LazyGroup(click.Group):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
+            if error.possibilities:  # mistyped
+                raise
             name = error.option_name
             raise click.UsageError(
                 f"No such option before the command: {name}. Accepted: ragtriage COMMAND {name}", ctx

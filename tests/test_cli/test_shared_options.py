@@ -73,6 +73,9 @@ def test_an_option_of_a_command_before_its_name_says_where_it_belongs(capsys: Ca
     answer = called(capsys, "--port", "8600", "demo")
     assert answer.code == 2
     assert "ragtriage COMMAND --port" in answer.err
+    mistyped = called(capsys, "--workspce", "x", "runs")
+    assert mistyped.code == 2
+    assert "--workspace" in mistyped.err
 
 
 def test_the_demo_takes_workspace_port_and_no_browser_after_its_name(

@@ -220,6 +220,19 @@ def test_a_release_that_was_taken_away_stays_away(own_demo: RunStore) -> None:
     assert run.run_id not in releases_of(own_demo.ledger, "handbook")
 
 
+def test_what_an_interrupted_load_left_out_comes_with_the_next(own_demo: RunStore) -> None:
+    (grid,) = grids_of(own_demo.runs("handbook"))
+    gone = [run_of(own_demo, "V3").run_id, grid.trials[2].run.run_id]
+    for run_id in gone:
+        own_demo.workspace.delete_run(run_id)
+    again = load_samples(own_demo)
+    assert {entry.run.run_id for entry in again if entry.run.run_id in own_demo.workspace.run_ids()} >= set(
+        gone
+    )
+    assert len(own_demo.runs("handbook")) == 11
+    assert load_samples(own_demo) == []
+
+
 def test_its_stories_are_stored_once_and_say_who_wrote_the_data(own_demo: RunStore) -> None:
     add_sample_stories(own_demo)
     stored = stories(own_demo.ledger, "handbook")
