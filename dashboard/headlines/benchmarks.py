@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dashboard.headlines.headline import Headline
-from dashboard.wording.escaping import in_sentence, shorten
+from dashboard.wording.escaping import capital, in_sentence, shorten
 from dashboard.wording.formatting import number
 from data.scoring.summaries import MetricSummary
 from metrics.analysis.bands import Bands
@@ -102,12 +102,13 @@ def benchmark_headline(name: str, standings: Sequence[BandStanding], doubts: Seq
         doubted = all(standing.doubted for standing in below)
         of = f"{len(below)} of {total} targets"
         lowest = below[0].bands.names[0]
-        where = "below the minimum" if below[0].bands.names[1] == "minimum" else f"{lowest}:"
+        where = "below the minimum" if below[0].bands.names[1] == "minimum" else lowest
         detail = f"Furthest off: {_distance(below[0])}. {basis}"
         return Headline("doubted" if doubted else "bad", f"{name} is {where} on {of}", detail, doubt)
     if unclear:
-        statement = f"{name}: cannot tell the band on {len(unclear)} of {total} targets"
-        detail = f"{_named(unclear)}: the interval spans several bands. {basis}"
+        on = targets if len(unclear) == total else f"{len(unclear)} of {total} targets"
+        statement = f"{name}: cannot tell the band on {on}"
+        detail = f"{capital(_named(unclear))}: the interval spans several bands. {basis}"
         return Headline("doubted" if doubt else "cannot tell", statement, detail, doubt)
     if len(good) == total:
         statement = f"{name} is in the good band on {targets}"

@@ -4,25 +4,62 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.sections.benchmarks import (
+from dashboard.headlines.benchmarks import benchmark_headline
+from dashboard.sections.benchmarks.tables import (
     against_section,
     band_section,
     finding_section,
     progress_section,
     published_in,
+    sources_section,
     table_picker,
 )
+from dashboard.sections.benchmarks.targets import (
+    claims_section,
+    errors_of,
+    missing_section,
+    standings_on,
+    tracks_section,
+)
+from dashboard.shell.blocks import open_page, run_facts
 from dashboard.shell.session import current_view
+from dashboard.shell.widgets import choose, chosen_of
+from data.comparison.band_scales import SCALE_TITLES, band_scale
+
+TABS = ("Published rows", "Target bands", "Progress", "Figures that do not add up", "Sources")
 
 view = current_view()
-st.title("How does this run compare with published results and targets?")
-published = published_in(view)
-table, against = table_picker(published.tables)
-against_section(view, table, against)
-band_section(view, against)
-progress_section(view, published)
-finding_section(view, published.tables)
-st.caption(
-    "To add your own results, put JSON files in the folder `benchmarks` of the workspace; "
-    "docs/benchmarks.md describes the format."
+scale = band_scale(view.store.workspace, chosen_of("bands", list(SCALE_TITLES)))
+standings, errors = standings_on(view, scale), errors_of(view)
+open_page(
+    benchmark_headline(view.labels[view.run.run_id], standings, [finding.clause for finding in errors]),
+    run_facts(view) if view.run.n else ["means without samples", f"{view.run.created_at:%Y-%m-%d}"],
 )
+published = published_in(view)
+with st.container(horizontal=True, vertical_alignment="bottom"):
+    table, against = table_picker(published.tables)
+    choose("Target bands", "bands", list(SCALE_TITLES), SCALE_TITLES, width=260)
+if standings:
+    left, right = st.columns([5, 3], gap="medium")
+    with left:
+        tracks_section(view, standings, published.tables, against)
+    with right:
+        claims_section(view)
+        missing_section(standings, errors)
+
+rows, bands, progress, findings, sources = st.tabs(TABS, on_change="rerun", key="benchmark_tabs")
+if rows.open:
+    with rows:
+        against_section(view, table, against)
+if bands.open:
+    with bands:
+        band_section(view, scale, against)
+if progress.open:
+    with progress:
+        progress_section(view, published)
+if findings.open:
+    with findings:
+        finding_section(view, published.tables)
+if sources.open:
+    with sources:
+        sources_section(published)

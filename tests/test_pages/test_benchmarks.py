@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from command_line import run as command
-from page_text import headline
+from page_text import headline, page_text
 from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.benchmarks import VersionPoint, dot_plot, progress
-from dashboard.sections.benchmarks import step_rows
+from dashboard.charts.benchmarks import Track, TrackPoint, VersionPoint, band_tracks, dot_plot, progress
+from dashboard.charts.tokens import DARK, LIGHT
+from dashboard.sections.benchmarks.tables import step_rows
 from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.comparison.published_results import read_published
@@ -276,6 +277,12 @@ def _open(store: RunStore, page: str, monkeypatch: pytest.MonkeyPatch, **chosen:
     return app if page == "triage" else app.switch_page(f"views/{page}.py").run()
 
 
+def _tab(app: AppTest, title: str) -> AppTest:
+    """Open a tab of the Benchmarks page."""
+    app.session_state["benchmark_tabs"] = title
+    return app.run()
+
+
 def _words(app: AppTest) -> str:
     parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info, *app.warning]
     return "\n".join(str(one.value) for one in parts)
@@ -312,6 +319,7 @@ def test_means_beside_a_run_with_samples(workspace: RunStore, monkeypatch: pytes
         assert not app.exception, page
         assert not app.error, page
     app = _open(workspace, "benchmarks", monkeypatch, project="mixed", shown_metric="faithfulness")
+    app = _tab(app, "Progress")
     line, *crosses = json.loads(app.get("plotly_chart")[-1].proto.spec)["data"]
     assert len(line["x"]) == 3
     assert len(crosses) == 0 or crosses[0]["x"]
@@ -370,7 +378,7 @@ def _f1_runs(*means: float) -> list[Run]:
 def test_steps_are_to_the_first_the_previous_and_the_best_published(
     demo: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = _open(demo, "benchmarks", monkeypatch, project="version history")
+    app = _tab(_open(demo, "benchmarks", monkeypatch, project="version history"), "Progress")
     frame = next(table.value for table in app.dataframe if "vs first" in table.value.columns)
     rows = frame.set_index("Version")
     assert list(rows["Answer F1"]) == ["26.26", "28.34", "33.33"]
@@ -392,3 +400,69 @@ def test_steps_skip_versions_without_the_metric_and_know_the_direction() -> None
     rows = step_rows(points, [0.0, 0.0, 0.01, 0.01], "hallucination", None)
     assert [row["vs previous"] for row in rows] == ["–", "–", "–", "−10 ▲"]
     assert [row["Hallucination (lower is better)"] for row in rows] == ["30.00", "–", "not computed?", "20"]
+
+
+def test_the_page_opens_with_the_bands_and_what_is_doubted(
+    demo: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = next(run for run in demo.runs("version history") if run.name == "V3")
+    app = _open(demo, "benchmarks", monkeypatch, project="version history", run=run.run_id)
+    assert not app.exception
+    assert headline(app) == "V3 is below the minimum on 4 of 5 targets"
+    text = page_text(app)
+    for fact in ("faithfulness 33 %, minimum from 70 %", "more self-knowledge than precision allows"):
+        assert fact in text
+    assert "The claims of V3 do not add up" in text
+    assert "unaccounted for 17.7 %" in text
+    assert "+37.4" in text
+    (spec, *_) = (json.loads(one.proto.spec) for one in app.get("plotly_chart"))
+    notes = [note["text"] for note in spec["layout"]["annotations"]]
+    assert sum("not measured, written as 0.00" in note for note in notes) == 2
+    assert any("V3 32.6 % !" in note for note in notes), "the doubt is drawn on the figure"
+
+
+def test_closed_tabs_hold_nothing_and_each_opens(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = _open(demo, "benchmarks", monkeypatch, project="version history")
+    assert "vs first" not in page_text(app)
+    for title, text in (
+        ("Target bands", "an edge belongs to the better band"),
+        ("Progress", "vs first"),
+        ("Figures that do not add up", "add up to 99.7"),
+        ("Sources", "2408.08067"),
+    ):
+        app = _tab(app, title)
+        assert not app.exception
+        assert text in page_text(app).replace("\\", "")
+
+
+def test_tracks_turn_what_is_better_lower_and_keep_odd_values_inside(demo: RunStore) -> None:
+    bands = read_published(demo.workspace).bands
+    for tokens in (LIGHT, DARK):
+        tracks = [
+            Track(
+                "hallucination",
+                TrackPoint("<b>ours</b>", 0.1, "r"),
+                0.05,
+                0.2,
+                "good",
+                bands["hallucination"].as_bands(),
+                (TrackPoint("old", 1e308, "o"),),
+                (TrackPoint("A", 0.25), TrackPoint("B", -1e308)),
+            )
+        ]
+        published, versions, ours = band_tracks(tracks, "A", tokens).data
+        assert list(published.x) == [75.0, 100.0]
+        assert list(versions.x) == [0.0, 90.0]
+        assert [list(data) for data in versions.customdata] == [
+            ["hallucination", "o"],
+            ["hallucination", "r"],
+        ]
+        assert list(ours.x) == [90.0]
+        assert (ours.error_x.arrayminus[0], ours.error_x.array[0]) == (
+            pytest.approx(10.0),
+            pytest.approx(5.0),
+        )
+        notes = [note.text for note in band_tracks(tracks, "A", tokens).layout.annotations]
+        assert any("&lt;b&gt;ours" in note for note in notes)
+        assert any(note.startswith("A 75.0") for note in notes), "the chosen system is named"
+    assert band_tracks([], "A", LIGHT).data == ()

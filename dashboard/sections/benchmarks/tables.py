@@ -1,4 +1,4 @@
-"""This run against published results and target bands: the sections of the Benchmarks page."""
+"""This run against published results and target bands in numbers: the tabs of the Benchmarks page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from dashboard.wording.formatting import (
     signed,
     source_text,
 )
-from data.comparison.band_scales import SCALE_TITLES, band_scale
 from data.comparison.progress import Difference, VersionMean, best_published, version_steps
 from data.comparison.published_results import (
     Published,
@@ -43,8 +42,10 @@ __all__ = [
     "difference_rows",
     "finding_section",
     "matrix_rows",
+    "measured",
     "progress_section",
     "published_in",
+    "sources_section",
     "step_rows",
     "table_picker",
 ]
@@ -241,17 +242,15 @@ def _sample_sizes(ours: Mapping[str, MetricSummary], shared: Sequence[str]) -> s
     return f"ours: n = {span} questions"
 
 
-def band_section(view: View, against: PublishedRow) -> None:
+def band_section(view: View, scale: BandScale, against: PublishedRow) -> None:
     """Show in which bands of a scale our means and the chosen row are."""
-    st.subheader("Target bands")
-    scale = band_scale(view.store.workspace, choose("Scale", "bands", list(SCALE_TITLES), SCALE_TITLES))
     rows = band_rows(measured(view, view.run), scale, against)
     show_table(rows, "Target bands with ours and the published row")
     facts(
         [
             "an edge belongs to the better band",
             "shares in percent",
-            "the band is that of the mean, whatever its interval",
+            "the band is that of the mean, whatever its interval; the headline goes by the interval",
         ]
     )
 
@@ -260,8 +259,8 @@ def progress_section(view: View, published: Published) -> None:
     """Draw one metric over the versions of the project, runs with only reported means included."""
     names = _history_metrics(view)
     if len(view.runs) < 2 or not names:
+        st.caption("Progress needs two versions with a shared metric.")
         return
-    st.subheader("Progress over versions")
     metric = choose(
         "Metric", "shown_metric", names, {name: metric_label(name) for name in names}, {}, width=320
     )
@@ -387,7 +386,6 @@ def _history_metrics(view: View) -> list[str]:
 
 def finding_section(view: View, tables: Sequence[PublishedTable]) -> None:
     """List what the sanity checks find in reported means and in published rows."""
-    st.subheader("Sanity checks of these means")
     findings = [
         (markdown_text(view.labels[run.run_id]), view.findings(run)) for run in view.runs if run.means
     ]
@@ -402,3 +400,27 @@ def finding_section(view: View, tables: Sequence[PublishedTable]) -> None:
             finding_list(of_means)
     if not any(of_means for _, of_means in findings):
         st.write("The means agree with each other.")
+
+
+def sources_section(published: Published) -> None:
+    """List where published results and targets come from, and how to add others."""
+    rows = [
+        {
+            "What": table.title,
+            "Questions": table.dataset,
+            "Source": table.source,
+            "Date": table.date,
+            "Rows": f"{len(table.rows):,}",
+        }
+        for table in published.tables
+    ]
+    titles = {(band.title, band.source) for band in published.bands.values()}
+    rows += [
+        {"What": title, "Questions": NOT_MEASURED, "Source": source, "Date": NOT_MEASURED, "Rows": "targets"}
+        for title, source in sorted(titles)
+    ]
+    show_table(rows, "Sources of published results and targets")
+    st.caption(
+        "To add your own results, put JSON files in the folder `benchmarks` of the workspace; "
+        "docs/benchmarks.md describes the format."
+    )
