@@ -181,20 +181,23 @@ def listed_rows(view: View, diagnosis: Diagnosis) -> tuple[IntArray, IntArray]:
     sort = view.selection.sort
     rows = _filtered_rows(view, diagnosis, replace(chosen, sort="") if sort in ("", AS_IMPORTED) else chosen)
     if not sort:
-        rows = rows[np.argsort(fix_first_ranks(diagnosis)[rows], kind="stable")]
+        kept = np.zeros(diagnosis.scored.n, dtype=np.bool_)
+        kept[rows] = True
+        order = fix_first_order(diagnosis)
+        rows = order[kept[order]]
     of_state = keep_mask(diagnosis, CaseFilter(stage=view.selection.stage, bad=view.selection.filter().bad))
     return rows, rows[of_state[rows]]
 
 
-def fix_first_ranks(diagnosis: Diagnosis) -> IntArray:
-    """(n,) place of each case in the usual order: by stages as they are to be fixed, the worst first.
+def fix_first_order(diagnosis: Diagnosis) -> IntArray:
+    """(n,) the rows in the usual order: by stages as they are to be fixed, the worst first.
 
     Labels count for nothing in it, so that a case keeps its place when it is labelled.
     """
     unlabelled = diagnosis
     if diagnosis.human_labels.labels:
         unlabelled = _without_labels(diagnosis.scored, diagnosis.settings)
-    return _fix_first_ranks(unlabelled)
+    return _fix_first_order(unlabelled)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=HASH_FUNCS)
@@ -203,17 +206,14 @@ def _without_labels(scored: ScoredRun, settings: DiagnosisSettings) -> Diagnosis
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=HASH_FUNCS)
-def _fix_first_ranks(diagnosis: Diagnosis) -> IntArray:
+def _fix_first_order(diagnosis: Diagnosis) -> IntArray:
     places = np.full(len(STAGES) + 1, len(STAGES), dtype=np.int64)
     for place, entry in enumerate(diagnosis.fix_first):
         places[stage_code(entry.key)] = place
     stage = np.where(diagnosis.stages.stage >= 0, diagnosis.stages.stage, len(STAGES))
     reasons = np.sum(list(diagnosis.bad.reasons.values()), axis=0, dtype=np.int64)
     good = (diagnosis.measured & ~diagnosis.bad.bad).astype(np.int64)  # after those of which nothing is known
-    order = np.lexsort((-reasons * diagnosis.bad.bad, good, places[stage]))
-    ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks
+    return np.lexsort((-reasons * diagnosis.bad.bad, good, places[stage])).astype(np.int64)
 
 
 def _filtered_rows(view: View, diagnosis: Diagnosis, chosen: CaseFilter) -> IntArray:
