@@ -1,11 +1,10 @@
-"""The charts of the Triage, Diagnosis and Compare pages as pure functions."""
+"""The charts of the Triage and Compare pages as pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, count_step, finite
@@ -16,7 +15,6 @@ from dashboard.charts.style import (
     OWNER_COLOURS,
     ROW,
     VERDICT_MARKERS,
-    VERMILION,
     with_layout,
 )
 from dashboard.wording.escaping import capital, chart_text, shorten
@@ -24,9 +22,8 @@ from dashboard.wording.formatting import interval_text, number, signed
 from data.comparison.compare import MetricDifference
 from metrics.diagnosis.fix_first import FixFirst
 from metrics.metric_registry import title_of
-from metrics.schema.scores import FloatArray
 
-__all__ = ["Point", "case_map", "difference_forest", "fix_first_bars", "trend"]
+__all__ = ["Point", "difference_forest", "fix_first_bars", "trend"]
 
 
 def fix_first_bars(entries: Sequence[FixFirst]) -> Chart:
@@ -116,40 +113,6 @@ def trend(points: Sequence[Point], title: str, baseline: float | None) -> Chart:
         lines=() if baseline is None else (ReferenceLine(baseline, False, GREY, name="baseline"),),
         legend=False,
     )
-
-
-def case_map(
-    context: FloatArray, faithfulness: FloatArray, thresholds: tuple[float, float], context_metric: str
-) -> go.Figure:
-    """Draw where the cases lie: context against faithfulness in cells of 0.1, thresholds as dashed lines."""
-    edges = np.linspace(0, 1, 11)
-    measured = np.isfinite(context) & np.isfinite(faithfulness)
-    x, y = np.clip(context[measured], 0, 1), np.clip(faithfulness[measured], 0, 1)
-    counts, _, _ = np.histogram2d(y, x, bins=(edges, edges))
-    middles = (edges[:-1] + edges[1:]) / 2
-    cells = np.where(counts > 0, counts, np.nan)
-    labels = [[f"{int(cell):,}" if cell else "" for cell in row] for row in counts]
-    figure = go.Figure(
-        go.Heatmap(
-            x=middles,
-            y=middles,
-            z=cells,
-            text=labels,
-            texttemplate="%{text}",
-            showscale=False,
-            xgap=1,
-            ygap=1,
-            colorscale=[[0, "#cfe3f1"], [1, "#0b5e94"]],
-            hovertemplate="context %{x:.2f}, faithfulness %{y:.2f}: %{z:,} cases<extra></extra>",
-        )
-    )
-    figure.add_vline(x=thresholds[0], line_dash="dash", line_color=VERMILION)
-    figure.add_hline(y=thresholds[1], line_dash="dash", line_color=VERMILION)
-    figure.update_xaxes(
-        title=f"context: {chart_text(context_metric)}", range=[0, 1], constrain="domain", showgrid=False
-    )
-    figure.update_yaxes(title="faithfulness", range=[0, 1], showgrid=False)
-    return with_layout(figure, 360)
 
 
 def difference_forest(differences: Sequence[MetricDifference], higher: Mapping[str, bool | None]) -> Chart:

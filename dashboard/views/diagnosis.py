@@ -1,12 +1,12 @@
-"""Diagnosis: where do the cases go wrong, and what does the pattern of metrics say?"""
+"""Diagnosis: what the pattern of metrics says of the cases, and at which stage the bad ones fail."""
 
 from __future__ import annotations
 
-import numpy as np
 import streamlit as st
 
-from dashboard.charts.overview import case_map
 from dashboard.headlines.diagnosis import diagnosis_headline
+from dashboard.page_html.diagnosis import diagnosis_style
+from dashboard.sections.diagnosis.case_map import map_section, threshold_controls
 from dashboard.sections.diagnosis.failures import (
     pattern_table,
     refusal_table,
@@ -17,92 +17,52 @@ from dashboard.sections.diagnosis.failures import (
     symptom_list,
 )
 from dashboard.sections.diagnosis.oracle_gap import oracle_gap_section
-from dashboard.shell.blocks import open_page, run_facts
-from dashboard.shell.components import draw, facts, metric_title
+from dashboard.shell.blocks import current_theme, open_page, run_facts
+from dashboard.shell.components import facts
 from dashboard.shell.session import current_view
-from dashboard.shell.widgets import choose, slide
-from dashboard.wording.diagnosis import (
-    context_metric_text,
-    doubted_metrics,
-    unused_context_metrics,
-)
-from dashboard.wording.escaping import markdown_text
-from dashboard.wording.formatting import count
-from data.diagnosis.context import context_choice, context_metrics_of
 
 view = current_view()
-selection = view.selection
-
 findings = view.findings(view.run)
 diagnosis = view.diagnosis(view.run)
 open_page(
     diagnosis_headline(view.store.names()[view.run.run_id], diagnosis, findings, "answer" in view.run.fields),
     meta=run_facts(view),
 )
-context_metrics = context_metrics_of(view.scored(view.run))
-with st.container(border=True):
-    metric_column, context_column, faithfulness_column, relevancy_column = st.columns(4, gap="medium")
-    with metric_column:
-        if context_metrics:
-            titles = {name: metric_title(name) for name in context_metrics}
-            options = context_metrics
-            if len(context_choice(view.scored(view.run)).metrics) == 1:
-                titles[context_metrics[0]] += " (default)"
-            else:
-                titles[""], options = "by what each question has (default)", ["", *context_metrics]
-            choose("Context metric", "context_metric", options, titles, shown=options[0])
-        else:
-            st.caption("Context metric")
-            st.write("none recorded")
-    with context_column:
-        slide("Context threshold", "context", "Below this, the context lacks what the question needs.")
-    with faithfulness_column:
-        slide(
-            "Faithfulness threshold",
-            "faithfulness",
-            "Below this, the answer makes claims that its context does not support.",
-        )
-    with relevancy_column:
-        slide(
-            "Answer relevancy threshold", "relevancy", "Below this, the answer does not address the question."
-        )
+st.html(diagnosis_style(current_theme()))
 
-facts(source_facts(diagnosis))
-for sentence in unused_context_metrics(diagnosis):
-    st.caption(f"⚠ {markdown_text(sentence)}")
+table, chart = st.columns([1.9, 1.1], gap="medium")
+with table:
+    st.markdown("### What the metrics of each case look like")
+    pattern_table(diagnosis, findings)
+with chart:
+    st.markdown("### Where the cases lie")
+    map_section(diagnosis)
+    threshold_controls(view, diagnosis)
 
-st.subheader("Metric pattern")
-for sentence in doubted_metrics(diagnosis, findings):
-    st.caption(f"⚠ {markdown_text(sentence)}")
-pattern_table(diagnosis, findings)
-
-st.subheader("Failure stage of the bad cases")
-st.caption("The first rule that matches wins; the order can be changed below.")
+st.markdown("### At which stage the bad cases fail")
+st.caption(
+    "Each case has one pattern above; each bad case also has one stage, the first whose rule it meets. The "
+    "colours of a pattern's bar are the stages of its bad cases, grey are cases that are not bad."
+)
 stage_table(diagnosis, findings)
+facts(source_facts(diagnosis))
 
-st.subheader("Refusals")
-refusal_table(diagnosis)
-
-oracle_gap_section(view)
-
-st.subheader("Cases by context metric and faithfulness")
-context, faithfulness = (diagnosis.features.known(name) for name in ("context", "faithfulness"))
-n = int((np.isfinite(context) & np.isfinite(faithfulness)).sum())
-if diagnosis.context_metric and n:
-    thresholds = (selection.context, selection.faithfulness)
-    draw(
-        case_map(context, faithfulness, thresholds, context_metric_text(diagnosis)),
-        "case_map",
-        "Number of cases by context metric and faithfulness, with the thresholds",
-    )
-    facts([f"n = {n:,} of {count(view.run.n, 'case')} with both values", "dashed: thresholds"])
-else:
-    st.info("This map needs a context metric and faithfulness; the run does not have both.")
-
-st.subheader("Symptoms in the means")
-symptom_list(diagnosis)
-with st.expander("Edges of the symptoms"):
-    symptom_edges()
-
-with st.expander("Order of the failure stages"):
-    stage_order(selection.order)
+gap, refusals, symptoms, order = st.tabs(
+    ["Retrieval or generation", "Refusals", "Symptoms", "Order of the stages"],
+    key="diagnosis_tab",
+    on_change="rerun",
+)
+if gap.open:
+    with gap:
+        oracle_gap_section(view)
+if refusals.open:
+    with refusals:
+        refusal_table(diagnosis)
+if symptoms.open:
+    with symptoms:
+        symptom_list(diagnosis)
+        with st.expander("Edges of the symptoms"):
+            symptom_edges()
+if order.open:
+    with order:
+        stage_order(view.selection.order)

@@ -8,6 +8,7 @@ from data.cases.agreement_cohorts import AGREEMENT_COHORTS
 from data.cases.alignment_cohorts import ALIGNMENT_COHORTS
 from data.cases.cohort import Cohort
 from data.cases.comparison_cohorts import COMPARISON_COHORTS
+from data.cases.diagnosis_cohorts import DIAGNOSIS_COHORTS
 from data.cases.judge_cohorts import JUDGE_COHORTS
 from data.cases.refusal_cohorts import REFUSAL_COHORTS
 from data.cases.retrieval_cohorts import RETRIEVAL_COHORTS
@@ -24,6 +25,7 @@ COHORTS: Mapping[str, Cohort] = {
     **AGREEMENT_COHORTS,
     **JUDGE_COHORTS,
     **REFUSAL_COHORTS,
+    **DIAGNOSIS_COHORTS,
 }
 
 

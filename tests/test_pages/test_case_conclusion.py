@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from page_text import html_text
+from page_text import html_text, page_text
 from places import APP
 from pptx import Presentation
 from streamlit.testing.v1 import AppTest
@@ -24,6 +25,7 @@ from data.cases.export import native_record
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.scoring.run_store import RunStore
 from data.store.ledger import Label
+from metrics.diagnosis.patterns import PATTERNS, pattern_code
 
 GOOD = {"faithfulness": 1.0, "answer_relevancy": 1.0, "context_recall": 1.0}
 ROUTER = {"name": "route", "kind": "router", "expected": "billing", "actual": "sales"}
@@ -119,13 +121,18 @@ def test_the_pattern_table_gives_the_advice_of_the_stage(
     assert counts == {"retrieval": 2, "healthy": 1, "bad_otherwise": 1}
     assert pattern_stages(found, "healthy", []) == ""
     assert pattern_stages(found, "bad_otherwise", []).startswith(f"Bad: Wrong route: 1. {ADVICE}")
-    text = _read(_open(store.workspace.root, "diagnosis", Selection(project="shop"), monkeypatch))
-    (row,) = (line for line in text.splitlines() if line.startswith("All three are at or above"))
-    assert ADVICE in row
-    assert "Nothing to fix" not in text
-    (row,) = (line for line in text.splitlines() if line.startswith("The context did not contain"))
-    assert "Wrong route: 1" in row
-    assert "Retrieval miss, inferred from the context metric: 1" in row
+    app = _open(store.workspace.root, "diagnosis", Selection(project="shop"), monkeypatch)
+    bodies = [str(block.proto.body) for block in app.get("html")]
+    rows = {key: next(body for body in bodies if _title(key) in body) for key in counts}
+    assert ADVICE in html.unescape(rows["bad_otherwise"])
+    assert "Wrong route: 1" in rows["retrieval"]
+    assert "Retrieval miss, inferred from the context metric: 1" in rows["retrieval"]
+    assert "Nothing to fix" not in page_text(app)
+    assert app.button(key="open_healthy").label.endswith("**1**")
+
+
+def _title(pattern: str) -> str:
+    return f"<b>{PATTERNS[pattern_code(pattern)].title}</b>"
 
 
 def test_a_label_that_overrules_is_the_conclusion(store: RunStore) -> None:

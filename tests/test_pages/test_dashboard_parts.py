@@ -14,7 +14,6 @@ from dashboard.case_html.word_diff import diff_html
 from dashboard.charts.comparison import contrast, stage_flow
 from dashboard.charts.overview import (
     Point,
-    case_map,
     difference_forest,
     fix_first_bars,
     trend,
@@ -229,14 +228,6 @@ def test_a_trend_leaves_out_what_was_not_measured() -> None:
     assert figure.layout.xaxis.ticktext[1] == "&lt;b&gt;"
     assert figure.data[0].error_y.array[0] == pytest.approx(0.2)
     assert len(figure.layout.shapes) == 1, "the baseline is a dashed line"
-
-
-def test_the_map_counts_the_cases_with_both_values() -> None:
-    figure = case_map(
-        np.array([0.05, 0.95, 0.95, np.nan]), np.array([0.05, 0.95, 0.95, 0.5]), (0.5, 0.8), "<s>"
-    )
-    assert np.nansum(np.array(figure.data[0].z, dtype=float)) == 3
-    assert "&lt;s&gt;" in figure.layout.xaxis.title.text
 
 
 def test_differences_are_signed_and_marked_by_verdict() -> None:

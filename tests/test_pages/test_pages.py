@@ -133,4 +133,4 @@ def test_triage_says_what_its_pass_rate_and_its_priority_rest_on(
     assert "All 10 questions (30 cases) got the same 10 documents" in _read(app.run())
     app = _open(demo.workspace.root, "diagnosis", Selection(project="iris", run=colbert.run_id), monkeypatch)
     assert "every question got the same 10 documents" in page_text(app)
-    assert "Refused although the context looked sufficient (doubted)** :gray-badge[refusal]" in _texts(app)
+    assert "Wrongly refused (inferred) refusal · inferred · doubted" in page_text(app)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
+from dashboard.charts.tokens import THEMES
+from dashboard.page_html.diagnosis import bar_image, pattern_head, pattern_row, stage_row
+from dashboard.shell.blocks import current_theme
 from dashboard.shell.components import facts, metric_title
 from dashboard.shell.session import current_selection, keep, open_cases
 from dashboard.shell.widgets import slide
 from dashboard.wording.diagnosis import (
     context_metric_text,
+    doubted_by,
     no_bad_case,
     pattern_meaning,
     pattern_stages,
@@ -20,18 +24,19 @@ from dashboard.wording.diagnosis import (
     stage_title,
 )
 from dashboard.wording.escaping import capital, markdown_text
-from dashboard.wording.formatting import count, interval_text, percent, source_text
+from dashboard.wording.formatting import count, interval_text, number, percent, source_text
 from data.cases.refusal_cohorts import REFUSAL_CELLS, refusal_counts
 from data.diagnosis.diagnosis import Diagnosis
+from data.diagnosis.doubts import metric_doubts, stage_doubt
 from data.diagnosis.partial_gold import part_title
 from data.scoring.summaries import summarise
-from metrics.diagnosis.patterns import PATTERNS, Pattern
-from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
+from metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
+from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES, stage_code
 from metrics.diagnosis.symptoms import SYMPTOMS
 from metrics.sanity.rule import Finding
+from metrics.schema.scores import BoolArray
 
-LEVEL_LABELS = {"high": "▲ high", "low": "▼ low", "any": "any"}
-BAR_BLOCKS = 8  # length of a full bar of text
+ROW_WIDTHS = (2.9, 1.3)  # of words and levels, and of the bar
 
 
 def source_facts(diagnosis: Diagnosis) -> list[str]:
@@ -54,52 +59,117 @@ def source_facts(diagnosis: Diagnosis) -> list[str]:
 
 
 def pattern_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
-    """Draw the pattern table: levels, meaning, stages of the bad cases, count, and a button to the cases."""
+    """Draw the pattern table: diagnosis, what to try, levels, and a bar of its cases that opens them.
+
+    The bar has the colours of the stages at which the bad cases of the pattern fail.
+    """
     counts = diagnosis.pattern_counts()
-    widths = (1.0, 1.0, 1.05, 3.2, 1.3, 1.35)
-    titles = ("Context", "Faithful", "Relevant", "Diagnosis", "Cases", "")
-    for column, title in zip(st.columns(widths, vertical_alignment="bottom"), titles, strict=True):
-        column.caption(f"**{title}**" if title else "")
-    for pattern in PATTERNS:
-        stages = pattern_stages(diagnosis, pattern.key, findings)
-        meaning = pattern_meaning(diagnosis, pattern)
-        _pattern_row(
-            replace(pattern, meaning=meaning), stages, counts[pattern.key], diagnosis.scored.n, widths
+    with st.container(gap=None):
+        row, bars = st.columns(ROW_WIDTHS, vertical_alignment="bottom")
+        row.html(pattern_head(_conditions(diagnosis, findings)))
+        bars.caption(f"Cases of {diagnosis.scored.n:,}")
+        for pattern in PATTERNS:
+            _pattern_row(diagnosis, pattern, counts[pattern.key], findings)
+
+
+def _conditions(diagnosis: Diagnosis, findings: Sequence[Finding]) -> list[tuple[str, str, str]]:
+    """Return the titles of the three metrics, below what each is low, and what the checks doubt about it."""
+    thresholds = diagnosis.settings.thresholds
+    metrics = (
+        ("Context", thresholds.context, diagnosis.context.metrics),
+        ("Faithful", thresholds.faithfulness, ("faithfulness",)),
+        ("Relevant", thresholds.answer_relevancy, ("answer_relevancy",)),
+    )
+    return [
+        (
+            title,
+            f"low < {number(threshold)}",
+            doubted_by(
+                [doubt for name in names for doubt in metric_doubts(diagnosis.scored, findings, name)]
+            ),
         )
+        for title, threshold, names in metrics
+    ]
 
 
-def _pattern_row(pattern: Pattern, stages: str, n: int, total: int, widths: tuple[float, ...]) -> None:
-    has_levels = pattern.key not in ("refusal", "not_measured")
-    bar = "█" * max(round(BAR_BLOCKS * n / total), 1 if n else 0)
-    with st.container(border=True, key=f"pattern_{pattern.key}"):
-        *levels, meaning, number, button = st.columns(widths, vertical_alignment="center")
-        for column, level in zip(levels, pattern.levels, strict=True):
-            column.markdown(LEVEL_LABELS[level] if has_levels else "–")
-        bad = f" :gray[{markdown_text(stages)}]" if stages else ""
-        meaning.markdown(f"**{pattern.title}**  \n{pattern.meaning}{bad}")
-        number.markdown(f"**{n:,}** :gray[{n / total:.0%}]  \n:blue[{bar}]")
-        if button.button("Open", key=f"open_{pattern.key}", disabled=n == 0, width="stretch"):
+def _pattern_row(diagnosis: Diagnosis, pattern: Pattern, n: int, findings: Sequence[Finding]) -> None:
+    cases, meaning = diagnosis.pattern == pattern_code(pattern.key), pattern_meaning(diagnosis, pattern)
+    in_full = f"{meaning} {pattern_stages(diagnosis, pattern.key, findings)}"
+    with st.container(key=f"pattern_{pattern.key}", gap=None):
+        row, bar = st.columns(ROW_WIDTHS, vertical_alignment="center")
+        text = _stages_and_advice(diagnosis, cases, findings) or meaning
+        row.html(pattern_row(pattern, text, in_full, empty=n == 0))
+        if _bar_button(bar, diagnosis, cases, f"open_{pattern.key}"):
             open_cases(pattern=pattern.key)
 
 
+def _stages_and_advice(diagnosis: Diagnosis, cases: BoolArray, findings: Sequence[Finding]) -> str:
+    """Return at which stages the bad cases fail, and what to try for the first unless that is doubted."""
+    counts = diagnosis.stage_counts(cases)
+    top = sorted((key for key in counts if counts[key]), key=lambda key: -counts[key])
+    if not top:
+        return ""
+    stages = ", ".join(STAGES[stage_code(key)].count(counts[key]) for key in top)
+    doubt = stage_doubt(diagnosis, findings, top[0])
+    advice = STAGES[stage_code(top[0])].advice
+    return f"{stages}: doubted" if doubt is not None and doubt.whole else f"{stages}. {advice}"
+
+
+def _bar_button(
+    column: DeltaGenerator, diagnosis: Diagnosis, cases: BoolArray, key: str, total: int = 0
+) -> bool:
+    """Draw a bar with its number of cases as one button, stacked by the stages of the bad cases.
+
+    Args:
+        column: where it is drawn.
+        diagnosis: of the run.
+        cases: (n,) True for the cases of the bar.
+        key: of the button.
+        total: cases of a full bar; all cases where left out.
+    """
+    n, theme = int(cases.sum()), current_theme()
+    if not n:
+        column.button("0", key=key, disabled=True, type="tertiary")
+        return False
+    colours = THEMES[theme].stages
+    counts = diagnosis.stage_counts(cases)
+    by_owner = {
+        owner: sum(counts[stage.key] for stage in STAGES if stage.owner == owner) for owner in colours
+    }
+    parts = [(bad, colours[owner]) for owner, bad in by_owner.items() if bad]
+    parts.append((n - sum(counts.values()), THEMES[theme].alive))
+    total = total or diagnosis.scored.n
+    image = bar_image([part for part in parts if part[0]], total, theme)
+    return column.button(f"![{percent(n / total)}]({image}) **{n:,}**", key=key, type="tertiary")
+
+
 def stage_table(diagnosis: Diagnosis, findings: Sequence[Finding]) -> None:
-    """List the stages to which bad cases are attributed, in the order in which their rules are tried."""
-    counts = diagnosis.stage_counts()
-    by_key = {stage.key: stage for stage in STAGES}
-    shown = [by_key[key] for key in current_selection().order if counts[key]]
-    if not shown:
+    """List the stages to which bad cases are attributed, most first, with what fixing each could bring."""
+    if not diagnosis.fix_first:
         (st.success if diagnosis.measured.any() else st.info)(markdown_text(no_bad_case(diagnosis)))
-    for stage in shown:
-        n = counts[stage.key]
-        title = stage_title(diagnosis, stage.key, findings)
+    bad, colours = int(diagnosis.bad.bad.sum()), THEMES[current_theme()].stages
+    for entry in diagnosis.fix_first:
+        stage = STAGES[stage_code(entry.key)]
+        doubt = stage_doubt(diagnosis, findings, stage.key)
+        whole = doubt is not None and doubt.whole
         advice = stage_advice(diagnosis, stage.key, findings)
-        with st.container(border=True):
-            text, number, button = st.columns((4.2, 1.0, 1.2), vertical_alignment="center")
-            text.markdown(
-                f"**{title}** :gray-badge[{stage.owner}]  \n{stage.meaning} :gray[{markdown_text(advice)}]"
+        bound = f"{entry.bound} {percent(entry.pass_rate_if_perfect)} pass if fixed"
+        owner = [stage.owner, *(["inferred"] if stage.inferred else []), *(["doubted"] if doubt else [])]
+        title = stage_title(diagnosis, stage.key, findings)
+        with st.container(key=f"stage_{stage.key}", gap=None):
+            row, bar = st.columns(ROW_WIDTHS, vertical_alignment="center")
+            row.html(
+                stage_row(
+                    colours[stage.owner],
+                    stage.short,
+                    f"{title}. {stage.meaning} {advice}",
+                    " · ".join(owner),
+                    "" if whole else bound,
+                    stage.meaning if whole else advice,
+                )
             )
-            number.markdown(f"**{n:,}** :gray[{n / sum(counts.values()):.0%}]")
-            if button.button("Open", key=f"open_stage_{stage.key}", width="stretch"):
+            cases = diagnosis.stages.stage == stage_code(stage.key)
+            if _bar_button(bar, diagnosis, cases, f"open_stage_{stage.key}", bad):
                 open_cases(stage=stage.key)
         if stage.key == "partial_gold":
             _gold_part_buttons(diagnosis)
@@ -129,8 +199,8 @@ def symptom_list(diagnosis: Diagnosis) -> None:
 def symptom_edges() -> None:
     """Draw the sliders for where a mean counts as low or high."""
     columns = st.columns(3)
-    for number, (name, (title, help_text)) in enumerate(_EDGES.items()):
-        with columns[number % 3]:
+    for place, (name, (title, help_text)) in enumerate(_EDGES.items()):
+        with columns[place % 3]:
             slide(title, name, help_text)
     st.caption("The defaults are the edges of RAGChecker's guide.")
 
@@ -156,8 +226,8 @@ def refusal_table(diagnosis: Diagnosis) -> None:
         st.info("This table needs answers, and whether the context held what the question needs.")
         return
     columns = st.columns(2)
-    for number, (cell, (_, _, title)) in enumerate(REFUSAL_CELLS.items()):
-        with columns[number % 2]:
+    for place, (cell, (_, _, title)) in enumerate(REFUSAL_CELLS.items()):
+        with columns[place % 2]:
             label = f"{counts[cell]:,} · {capital(title)}"
             if st.button(label, key=f"refusal_{cell}", disabled=not counts[cell], width="stretch"):
                 open_cases(cohort=f"refusal:{cell}")

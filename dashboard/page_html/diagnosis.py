@@ -1,0 +1,87 @@
+"""The rows of the Diagnosis page: a diagnosis with its levels, a failure stage, and bars as images."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from functools import cache
+
+from markupsafe import Markup
+
+from dashboard.case_html.templating import render
+from dashboard.charts.tokens import THEMES, Theme
+from metrics.diagnosis.patterns import Level, Pattern
+
+__all__ = ["bar_image", "diagnosis_style", "pattern_head", "pattern_row", "stage_row"]
+
+_PACKAGE = "dashboard.page_html"
+BAR_WIDTH, BAR_HEIGHT = 84, 14  # pixels
+
+
+@cache
+def diagnosis_style(theme: Theme) -> Markup:
+    """Return the style sheet of the rows."""
+    return render(_PACKAGE, "style_diagnosis.html", t=THEMES[theme])
+
+
+def pattern_head(conditions: Sequence[tuple[str, str, str]]) -> Markup:
+    """Return the head of the pattern table.
+
+    Args:
+        conditions: title of each of the three metrics, below what it is low, and a doubt about it or "".
+    """
+    return render(_PACKAGE, "pattern_head.html", conditions=list(conditions))
+
+
+def pattern_row(pattern: Pattern, text: str, help_text: str, empty: bool) -> Markup:
+    """Return one diagnosis with its three levels.
+
+    Args:
+        pattern: the diagnosis.
+        text: below its title: where its bad cases fail and what to try.
+        help_text: shown when the pointer rests on it: what it means, and the same in full.
+        empty: whether no case has it, which makes it pale.
+    """
+    levels: tuple[Level | None, ...] = pattern.levels
+    if pattern.key == "not_measured":
+        levels = (None, None, None)
+    return render(
+        _PACKAGE, "pattern_row.html", title=pattern.title, text=text, help_text=help_text,
+        levels=levels, empty=empty,
+    )  # fmt: skip
+
+
+def stage_row(colour: str, title: str, help_text: str, owner: str, bound: str, advice: str) -> Markup:
+    """Return one failure stage.
+
+    Args:
+        colour: of the part of the pipeline that owns it.
+        title: its short name.
+        help_text: what happened, shown when the pointer rests on it.
+        owner: that part, and whether the stage is inferred.
+        bound: how many cases pass at most if it is fixed.
+        advice: what to try.
+    """
+    return render(
+        _PACKAGE, "stage_row.html", colour=colour, title=title, help_text=help_text,
+        owner=owner, bound=bound, advice=advice,
+    )  # fmt: skip
+
+
+def bar_image(parts: Sequence[tuple[int, str]], total: int, theme: Theme) -> str:
+    """Return a stacked bar as an image for a Markdown label, so that the bar itself can be a button.
+
+    Args:
+        parts: number of cases and colour of each part, from the left.
+        total: number of cases of a full bar.
+        theme: of the track.
+    """
+    drawn, at = [], 0.0
+    for n, colour in parts:
+        width = BAR_WIDTH * n / max(total, 1)
+        drawn.append((round(at, 2), round(max(width, 1.5), 2), colour))
+        at += width
+    picture = render(
+        _PACKAGE, "bar.svg", parts=drawn, track=THEMES[theme].track, width=BAR_WIDTH, height=BAR_HEIGHT
+    )
+    return f"data:image/svg+xml;base64,{base64.b64encode(str(picture).encode()).decode()}"

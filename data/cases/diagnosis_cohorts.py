@@ -1,0 +1,59 @@
+"""Cohorts of the Diagnosis page: the cases of one bubble of its map, by context metric and faithfulness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from data.cases.cohort import Cohort
+from data.diagnosis.context import context_choice, context_metrics_of
+from data.scoring.scored_run import ScoredRun
+from metrics.schema.scores import BoolArray, FloatArray, IntArray
+
+__all__ = ["DIAGNOSIS_COHORTS", "MAP_CELLS", "map_cell_key", "map_cells"]
+
+MAP_CELLS = 10  # along each side: cells of 0.1
+
+
+def map_cells(values: FloatArray) -> IntArray:
+    """(n,) cell of each value between 0 and 1, -1 where there is none."""
+    known = np.clip(np.nan_to_num(values), 0, 1)
+    cells = np.minimum((known * MAP_CELLS + 1e-9).astype(np.int64), MAP_CELLS - 1)
+    return np.where(np.isfinite(values), cells, -1)
+
+
+def map_cell_key(metric: str, x: int, y: int) -> str:
+    """Return the key of the cohort of one cell.
+
+    Args:
+        metric: the context metric that was chosen; "" for what each question has.
+        x: cell along the context metric, from 0.
+        y: cell along faithfulness.
+    """
+    return f"map_cell:{metric}:{x}:{y}"
+
+
+def _parts(text: str) -> tuple[str, int, int]:
+    metric, *cells = text.rsplit(":", 2)
+    if len(cells) != 2 or not all(cell in {str(at) for at in range(MAP_CELLS)} for cell in cells):
+        raise ValueError(f"{text[:20]!r}; accepted: METRIC:X:Y with X and Y from 0 to {MAP_CELLS - 1}")
+    return metric, int(cells[0]), int(cells[1])
+
+
+def _title(text: str) -> str:
+    metric, x, y = _parts(text)
+    sides = (((metric or "context metric"), x), ("faithfulness", y))
+    return ", ".join(f"{name} {at / MAP_CELLS:.1f} to {(at + 1) / MAP_CELLS:.1f}" for name, at in sides)
+
+
+def _rows(scored: ScoredRun, text: str) -> BoolArray:
+    metric, x, y = _parts(text)
+    if metric and metric not in context_metrics_of(scored):
+        raise ValueError(f"the run has no context metric {metric[:30]!r}")
+    context = context_choice(scored, metric or None).values
+    in_cell = (map_cells(context) == x) & (map_cells(scored.values("faithfulness")) == y)
+    return np.asarray(in_cell, dtype=np.bool_)
+
+
+DIAGNOSIS_COHORTS: Mapping[str, Cohort] = {"map_cell": Cohort(_title, _rows)}
