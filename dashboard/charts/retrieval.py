@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import plotly.graph_objects as go
@@ -16,7 +16,7 @@ from data.analysis.question_types import TypeCurve
 from data.analysis.retrieval_curves import HOPS, Curve
 from metrics.metric_registry import title_of
 
-__all__ = ["first_gold_bars", "hop_bars", "hop_lines", "k_curves", "move_bars", "type_lines"]
+__all__ = ["hop_bars", "hop_lines", "k_curves", "move_bars", "type_lines"]
 
 MARKERS = (
     (BLUE, "circle"),
@@ -154,29 +154,6 @@ def hop_lines(curves: Sequence[Curve], k: int) -> Chart:
 
 def _title(metric: str) -> str:
     return "MRR" if metric == "mrr" else title_of(f"{metric}@5").removesuffix("@5")
-
-
-def first_gold_bars(counts: Mapping[str, int]) -> go.Figure:
-    """Draw the rank of the first gold document; the last bar is for cases without any."""
-    cohorts = {rank: f"gold_at:{rank}" for rank in counts if rank.isdecimal()}
-    deepest = max((int(rank) for rank in cohorts), default=0)
-    cohorts |= {"deeper": f"gold_below:{deepest}", "not found": "gold_missed"}
-    figure = go.Figure(
-        go.Bar(
-            x=list(counts),
-            y=list(counts.values()),
-            marker_color=[VERMILION if rank == "not found" else BLUE for rank in counts],
-            marker_pattern_shape=["/" if rank == "not found" else "" for rank in counts],
-            text=[f"{n:,}" if n else "" for n in counts.values()],
-            textposition="outside",
-            cliponaxis=False,
-            customdata=[[cohorts[rank]] for rank in counts],
-            hovertemplate="%{x}: %{y:,} cases<extra></extra>",
-        )
-    )
-    figure.update_xaxes(title="rank of the first gold document", type="category", automargin=True)
-    figure.update_yaxes(title="cases", rangemode="tozero", automargin=True, **_count_ticks(counts.values()))
-    return with_layout(figure, 300, showlegend=False, clickmode="event+select", bargap=0.3)
 
 
 def move_bars(bars: Sequence[Bar]) -> go.Figure:

@@ -1,8 +1,7 @@
-"""The rows of the Diagnosis page: a diagnosis with its levels, a failure stage, and bars as images."""
+"""The rows of the Diagnosis page: a diagnosis with its levels, and a failure stage."""
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from functools import cache
 
@@ -12,10 +11,9 @@ from dashboard.case_html.templating import render
 from dashboard.charts.tokens import THEMES, Theme
 from metrics.diagnosis.patterns import Level, Pattern
 
-__all__ = ["bar_image", "diagnosis_style", "pattern_head", "pattern_row", "stage_row"]
+__all__ = ["diagnosis_style", "pattern_head", "pattern_row", "stage_row"]
 
 _PACKAGE = "dashboard.page_html"
-BAR_WIDTH, BAR_HEIGHT = 84, 14  # pixels
 
 
 @cache
@@ -66,22 +64,3 @@ def stage_row(colour: str, title: str, help_text: str, owner: str, bound: str, a
         _PACKAGE, "stage_row.html", colour=colour, title=title, help_text=help_text,
         owner=owner, bound=bound, advice=advice,
     )  # fmt: skip
-
-
-def bar_image(parts: Sequence[tuple[int, str]], total: int, theme: Theme) -> str:
-    """Return a stacked bar as an image for a Markdown label, so that the bar itself can be a button.
-
-    Args:
-        parts: number of cases and colour of each part, from the left.
-        total: number of cases of a full bar.
-        theme: of the track.
-    """
-    drawn, at = [], 0.0
-    for n, colour in parts:
-        width = BAR_WIDTH * n / max(total, 1)
-        drawn.append((round(at, 2), round(max(width, 1.5), 2), colour))
-        at += width
-    picture = render(
-        _PACKAGE, "bar.svg", parts=drawn, track=THEMES[theme].track, width=BAR_WIDTH, height=BAR_HEIGHT
-    )
-    return f"data:image/svg+xml;base64,{base64.b64encode(str(picture).encode()).decode()}"

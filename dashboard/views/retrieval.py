@@ -5,12 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.headlines.retrieval import no_gold_headline, retrieval_headline
-from dashboard.sections.retrieval.curves import (
-    curve_section,
-    first_gold_section,
-    lists_of,
-    top_gold,
-)
+from dashboard.sections.retrieval.curves import curve_section, lists_of
+from dashboard.sections.retrieval.gold_ranks import gold_section, step_section, tile_section, top_gold
 from dashboard.sections.retrieval.question_types import type_section
 from dashboard.sections.retrieval.reranking import hop_section, rerank_section
 from dashboard.shell.blocks import bundled_example, open_page, run_facts
@@ -32,8 +28,27 @@ band = st.container()
 k = k_picker(view.run)
 with band:
     open_page(retrieval_headline(name, top_gold(view, k), findings), meta=run_facts(view))
-curve_section(view, lists, k)
-first_gold_section(lists)
-type_section(view, lists, k)
-rerank_section(view, lists, k)
-hop_section(view, lists, k)
+tile_section(view, k)
+
+hero, steps = st.columns([2.3, 1], gap="medium")
+with hero:
+    st.markdown("### Where the gold stands")
+    gold_section(view, lists, k)
+with steps:
+    step_section(view.run, view, k)
+
+types, reranking, hops, metrics = st.tabs(
+    ["By question type", "Reranking", "Hops", "All metrics"], key="retrieval_tab", on_change="rerun"
+)
+if types.open:
+    with types:
+        type_section(view, lists, k)
+if reranking.open:
+    with reranking:
+        rerank_section(view, lists, k)
+if hops.open:
+    with hops:
+        hop_section(view, lists, k)
+if metrics.open:
+    with metrics:
+        curve_section(view, lists, k)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from data.analysis.retrieval_curves import first_ranks, longest_list
+from data.analysis.retrieval_curves import LONGEST_K, Curve, curve_of, first_ranks, longest_list
 from data.scoring.gold_join import hop_order
 from data.scoring.ranked_lists import RankedLists
 from data.scoring.scored_run import ScoredRun
@@ -17,7 +17,7 @@ from metrics.schema.scores import BoolArray, FloatArray, Status
 from metrics.statistics.intervals import Interval, interval
 from metrics.statistics.question_means import question_means
 
-__all__ = ["STEPS", "GoldReach", "Need", "Step", "gold_reach", "hop_ranks", "reach_rows"]
+__all__ = ["STEPS", "GoldReach", "Need", "Step", "gold_reach", "hop_ranks", "reach_curve", "reach_rows"]
 
 Need = Literal["hops", "gold", "any gold"]
 Step = Literal["top", "list", "candidates", "nowhere"]
@@ -113,6 +113,19 @@ def _one_each(lists: RankedLists) -> bool:
     if lists.documents is None:
         return False
     return bool(((~np.isnan(lists.documents.unit_rank)).sum(axis=1) <= 1).all())
+
+
+def reach_curve(scored: ScoredRun, reach: GoldReach, k: int) -> Curve:
+    """Return the share of questions whose top documents hold what is needed, over k.
+
+    Args:
+        scored: the run.
+        reach: of its lists.
+        k: a value that must be there even where every list is shorter.
+    """
+    most = min(LONGEST_K, max(reach.longest, k, 1))
+    held = np.where(reach.asked[:, None], reach.rank[:, None] <= np.arange(1, most + 1), np.nan)
+    return curve_of(scored, reach.need, question_means(held, scored.question)[0], reach.longest)
 
 
 def reach_rows(lists: RankedLists, step: Step, k: int) -> BoolArray:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from data.analysis.gold_reach import STEPS, Step, hop_ranks, reach_rows
 from data.analysis.reranking import misranked, nowhere
 from data.analysis.retrieval_curves import first_ranks
 from data.cases.cohort import Cohort, parse_rank
@@ -63,6 +64,55 @@ def _gold_part(scored: ScoredRun, value: str) -> BoolArray:
     return np.asarray(gold_parts(scored) == value)
 
 
+def _step(text: str) -> tuple[Step, int]:
+    name, _, k = text.partition(":")
+    step = next((step for step in STEPS if step == name), None)
+    if step is None:
+        raise ValueError(f"{text[:20]!r}; accepted: {', '.join(STEPS)}, and a rank after a colon")
+    return step, parse_rank(k)
+
+
+def _step_title(text: str) -> str:
+    step, k = _step(text)
+    return STEPS[step].format(k=k)
+
+
+def _step_rows(scored: ScoredRun, text: str) -> BoolArray:
+    return reach_rows(_lists(scored), *_step(text))
+
+
+def _hop_place(text: str) -> tuple[str, str]:
+    hop, _, place = text.rpartition(":")
+    if not hop:
+        raise ValueError(f"{text[:20]!r}; accepted: HOP:RANK, HOP:below-RANK, HOP:candidates or HOP:nowhere")
+    if place not in ("candidates", "nowhere"):
+        parse_rank(place.removeprefix("below-"))
+    return hop, place
+
+
+def _hop_title(text: str) -> str:
+    hop, place = _hop_place(text)
+    if place == "candidates":
+        return f"hop {hop} is only among the candidates"
+    if place == "nowhere":
+        return f"hop {hop} is in no list"
+    below = place.startswith("below-")
+    return f"hop {hop} is {'below' if below else 'at'} rank {place.removeprefix('below-')}"
+
+
+def _hop_rows(scored: ScoredRun, text: str) -> BoolArray:
+    hop, place = _hop_place(text)
+    hops = hop_ranks(_lists(scored))
+    if hop not in hops:
+        raise ValueError(f"the run has no hop {hop[:30]!r}")
+    rank, found = hops[hop]
+    if place in ("candidates", "nowhere"):
+        return np.asarray(np.isinf(rank) & (found == (place == "candidates")), dtype=np.bool_)
+    at = parse_rank(place.removeprefix("below-"))
+    chosen = np.isfinite(rank) & (rank > at) if place.startswith("below-") else rank == at
+    return np.asarray(chosen, dtype=np.bool_)
+
+
 RETRIEVAL_COHORTS: Mapping[str, Cohort] = {
     "gold_part": Cohort(lambda part: f"part of the gold in the context: {part_title(part)}", _gold_part),
     "gold_at": Cohort(
@@ -82,6 +132,8 @@ RETRIEVAL_COHORTS: Mapping[str, Cohort] = {
         lambda _: "gold is neither in the list nor among the candidates",
         lambda scored, _: nowhere(_lists(scored)),
     ),
+    "reach": Cohort(_step_title, _step_rows),
+    "hop_at": Cohort(_hop_title, _hop_rows),
     "kept": Cohort(lambda k: f"gold stays in the top {k}", _moved("kept")),
     "lifted": Cohort(lambda k: f"the reranker lifted gold into the top {k}", _moved("lifted")),
     "pushed_out": Cohort(lambda k: f"the reranker pushed gold out of the top {k}", _moved("pushed_out")),

@@ -13,6 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("browser")]
 
 def test_a_missed_hop_opens_its_cases_without_a_pointer_on_the_chart(site: Site) -> None:
     site.open("retrieval?project=musique&k=3")
+    site.page.get_by_role("tab", name="Hops").click()
     site.page.locator(".st-key-hops_open button").first.click()
     button = site.page.get_by_role("button", name=re.compile(r"Hop 2 missed \(\d+\)"))
     expect(button).to_be_visible(timeout=30_000)

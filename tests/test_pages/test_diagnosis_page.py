@@ -13,7 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.diagnosis import Bubble, case_bubbles
 from dashboard.charts.tokens import DARK, LIGHT
-from dashboard.page_html.diagnosis import bar_image, pattern_head, stage_row
+from dashboard.page_html.bars import bar_image
+from dashboard.page_html.diagnosis import pattern_head, stage_row
 from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.cases.cohorts import cohort_rows, cohort_title

@@ -10,13 +10,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from page_text import page_text
+from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.retrieval import first_gold_bars, hop_bars, k_curves
+from dashboard.charts.retrieval import hop_bars, k_curves
 from dashboard.shell.selection import Selection
+from data.analysis.gold_reach import STEPS, gold_reach, reach_curve
 from data.analysis.multi_hop import hop_tallies
 from data.analysis.question_types import kind_of, type_curves
 from data.analysis.reranking import reranking_effect
@@ -230,15 +231,13 @@ def test_marks_filter_cases_and_live_in_the_address(workspace: RunStore) -> None
     }
     oracle_gap = {key: f"{key}:abc:correctness" for key in ("lost_retrieval", "lost_generation")}
     worded |= {"gold_part": "gold_part:hop 1", "refusal": "refusal:answered", "map_cell": "map_cell::9:0"}
+    worded |= {"reach": "reach:top:3", "hop_at": "hop_at:1:nowhere"}
     for key in COHORTS:
         assert cohort_title({**oracle_gap, **worded}.get(key, f"{key}:1"))
 
 
 def test_charts_carry_the_marks_their_bars_lead_to(workspace: RunStore) -> None:
     scored, lists = _loaded(workspace, TWO_HOP)
-    bars = first_gold_bars({"1": 3, "2": 0, "deeper": 1, "not found": 2}).data[0]
-    assert [one[0] for one in bars.customdata] == ["gold_at:1", "gold_at:2", "gold_below:2", "gold_missed"]
-    assert list(bars.y) == [3, 0, 1, 2]
     hops = hop_bars(hop_tallies(lists, 3)).data[0]
     assert sum(hops.x) == 7
     lines = plotly_figure(k_curves(curves(scored, lists), curves(scored, lists), 3, "base <b>"))
@@ -247,10 +246,12 @@ def test_charts_carry_the_marks_their_bars_lead_to(workspace: RunStore) -> None:
     assert list(lines.data[0].x) == [1, 2, 3, 4]
 
 
-def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str = "", **chosen: Any) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
+    if tab:
+        app.session_state["retrieval_tab"] = tab
     app.run()
     return app.switch_page("views/retrieval.py").run()
 
@@ -269,20 +270,82 @@ def test_one_question_two_and_many(
     app = _open(workspace, monkeypatch, project="p")
     assert not app.exception
     assert not app.error
-    assert f"n = {len(records)} of {len(records)} question" in page_text(app)
+    assert f"n = {len(records)} case" in page_text(app)
+    metrics = _open(workspace, monkeypatch, "All metrics", project="p")
+    assert f"n = {len(records)} of {len(records)} question" in page_text(metrics)
 
 
 def test_the_two_hop_samples_show_every_section(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(demo, monkeypatch, project="musique", k=3)
     assert not app.exception
-    words = page_text(app)
-    for title in ("first gold document", "By type", "First pass", "Multi-hop"):
-        assert title in words
     assert app.number_input(key="pick_k").value == 3
-    lines = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
-    assert len(lines) == 8
-    app.button(key="hops_hop_missed:2").click().run()
-    assert app.session_state["selection"].cohort == "hop_missed:2"
+    assert "both hops" in headline(app)
+    for title in ("By type", "what each step could win"):
+        assert title in page_text(app)
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)["data"]
+    bars = [trace for trace in figure if trace["type"] == "bar"]
+    assert len(bars) == 2
+    (run, scored) = _opened(app, demo)
+    for bar in bars:
+        for (key,), n in zip(bar["customdata"], bar["y"], strict=True):
+            assert cohort_rows(scored, key).sum() == n, key
+    for step in STEPS:
+        app = _open(demo, monkeypatch, project="musique", run=run, k=3)
+        if not app.button(key=f"step_{step}").disabled:
+            app.button(key=f"step_{step}").click().run()
+            assert app.session_state["selection"].cohort == f"reach:{step}:3"
+    assert "First pass" in page_text(_open(demo, monkeypatch, "Reranking", project="musique", k=3))
+    metrics = _open(demo, monkeypatch, "All metrics", project="musique", k=3)
+    assert len(json.loads(metrics.get("plotly_chart")[1].proto.spec)["data"]) == 8
+    hops = _open(demo, monkeypatch, "Hops", project="musique", k=3)
+    assert "Multi-hop" in page_text(hops)
+    hops.button(key="hops_hop_missed:2").click().run()
+    assert hops.session_state["selection"].cohort == "hop_missed:2"
+
+
+def _opened(app: AppTest, store: RunStore) -> tuple[str, ScoredRun]:
+    run_id = app.query_params["run"]
+    (run,) = [run for run in store.runs("musique") if run.run_id in run_id]
+    return run.run_id, store.scored(run)
+
+
+def test_the_steps_part_the_cases_that_need_gold(workspace: RunStore) -> None:
+    scored, lists = _loaded(workspace, TWO_HOP)
+    reach = gold_reach(lists)
+    assert (reach.need, reach.hops, reach.has_candidates) == ("hops", 2, True)
+    assert reach.rank.tolist()[:6] == [3, np.inf, np.inf, np.inf, 4, np.inf]
+    counts = {step: int(cases.sum()) for step, cases in reach.step(3).items()}
+    assert counts == {"top": 2, "list": 1, "candidates": 1, "nowhere": 3}
+    assert sum(counts.values()) == int(reach.asked.sum()) == 7
+    for step, cases in reach.step(3).items():
+        assert (cohort_rows(scored, f"reach:{step}:3") == cases).all()
+    share = reach.share(scored, 3)
+    assert (share.n_scored, round(share.mean, 3)) == (7, round(2 / 7, 3))
+    assert reach_curve(scored, reach, 6).at(3).mean == pytest.approx(share.mean)
+
+
+def test_without_hops_the_first_gold_counts(workspace: RunStore) -> None:
+    _, lists = _loaded(workspace, RERANKED)
+    reach = gold_reach(lists)
+    assert (reach.need, reach.longest) == ("gold", 4)
+    counts = {step: int(cases.sum()) for step, cases in reach.step(2).items()}  # "below" has g at rank 4
+    assert counts == {"top": 3, "list": 2, "candidates": 0, "nowhere": 1}
+
+
+def test_hops_by_rank_are_cohorts(workspace: RunStore) -> None:
+    scored, _ = _loaded(workspace, TWO_HOP)
+    names = [record["question_id"] for record in TWO_HOP]
+    for key, expected in {
+        "hop_at:2:3": ["all", "alternatives"],
+        "hop_at:2:below-3": ["low"],
+        "hop_at:2:candidates": ["spare"],
+        "hop_at:2:nowhere": ["second", "both"],
+    }.items():
+        rows = np.flatnonzero(cohort_rows(scored, key))
+        assert [names[row] for row in rows] == expected, key
+    for wrong in ("hop_at:2:x", "hop_at:3:1", "hop_at:1", "reach:top", "reach:no_step:1"):
+        with pytest.raises(DataError):
+            cohort_rows(scored, wrong)
 
 
 @settings(max_examples=80, deadline=None)

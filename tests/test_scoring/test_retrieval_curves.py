@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from metric_batches import WIDTH, Row, rankings, span_rankings
+from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
@@ -336,19 +337,14 @@ def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> Ap
     return app.switch_page("views/retrieval.py").run()
 
 
-def _words(app: AppTest) -> str:
-    parts = [*app.title, *app.subheader, *app.markdown, *app.caption, *app.info]
-    return "\n".join(str(one.value) for one in parts)
-
-
 def test_lists_that_are_all_empty_are_zero_and_say_so(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_run([_record("q", "", relevant=["g"])], "run", "p", str(workspace.workspace.root))
     app = _open(workspace, monkeypatch, project="p")
     assert not app.exception
-    assert "0 documents" in _words(app)
-    assert "n = 1 of 1 question" in _words(app)
+    assert "0 documents" in page_text(app)
+    assert "n = 1 case with gold" in page_text(app)
 
 
 def test_a_context_that_was_given_is_not_judged(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,7 +352,7 @@ def test_a_context_that_was_given_is_not_judged(workspace: RunStore, monkeypatch
     add_run(given, "run", "p", str(workspace.workspace.root))
     app = _open(workspace, monkeypatch, project="p")
     assert not app.exception
-    assert "with a given context" in _words(app)
+    assert "given context" in page_text(app)
     assert not app.get("plotly_chart")
 
 
@@ -364,8 +360,8 @@ def test_short_lists_are_told(workspace: RunStore, monkeypatch: pytest.MonkeyPat
     records = [_record("a", "g x y", relevant=["g"]), _record("b", "x", relevant=["g"])]
     scored, lists = _loaded(workspace, records)
     app = _open(workspace, monkeypatch, project="p", k=2)
-    assert "1 to 3 documents" in _words(app)
-    assert "1 of 2 lists shorter than 2" in _words(app)
+    assert "1 to 3 documents" in page_text(app)
+    assert "1 of 2 lists shorter than 2" in page_text(app)
     bars = curves(scored, lists)[0]
     recall = plotly_figure(k_curves([bars], [], 2, "")).data[0]
     assert [arm is None for arm in recall.error_y.array] == [True, False, True], "the interval stands at k"
@@ -392,5 +388,5 @@ def test_every_bundled_project_shows_or_says_why_not(
     app = _open(demo, monkeypatch, project=project)
     assert not app.exception
     assert not app.error
-    assert bool(app.get("plotly_chart")) or "gold" in app.info[0].value
-    assert "nan" not in _words(app).lower().split()
+    assert bool(app.get("plotly_chart")) or "gold" in headline(app)
+    assert "nan" not in page_text(app).lower().split()

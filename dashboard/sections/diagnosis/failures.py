@@ -9,7 +9,8 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from dashboard.charts.tokens import THEMES
-from dashboard.page_html.diagnosis import bar_image, pattern_head, pattern_row, stage_row
+from dashboard.page_html.bars import bar_image
+from dashboard.page_html.diagnosis import pattern_head, pattern_row, stage_row
 from dashboard.shell.blocks import current_theme
 from dashboard.shell.components import facts, metric_title
 from dashboard.shell.session import current_selection, keep, open_cases

@@ -39,6 +39,10 @@ def rerank_section(view: View, lists: RankedLists, k: int) -> None:
     """Show which gold the reranker moved into the top k and which it pushed out."""
     effect = _reranking_effect(view.scored(view.run), k)
     if effect is None:
+        st.caption(
+            "No first pass is recorded, so what reranking moved is not known: record the longer list before "
+            "reranking as `candidates`."
+        )
         return
     st.subheader("First pass compared with the reranked list")
     moves = effect.moves
@@ -102,6 +106,7 @@ def hop_section(view: View, lists: RankedLists, k: int) -> None:
     """Show which hop of the multi-hop questions was missed, or ranked too low."""
     tallies = hop_tallies(lists, k)
     if not tallies:
+        st.caption("The gold names no hops (`relevant[].hop`), so multi-hop questions are not told apart.")
         return
     curves = _hop_curves(view.scored(view.run), k_beyond(lists, k))
     st.subheader("Multi-hop questions")
