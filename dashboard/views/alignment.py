@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.headlines.alignment import alignment_headline, no_use_headline
-from dashboard.sections.alignment import (
+from dashboard.sections.alignment.context_use import (
     advice,
     by_relevance,
     context_use_in,
@@ -19,6 +19,7 @@ from dashboard.sections.alignment import (
     split_section,
     version_section,
 )
+from dashboard.sections.alignment.grid import grid_section
 from dashboard.shell.blocks import bundled_example, open_page, run_facts
 from dashboard.shell.session import current_view
 from dashboard.shell.widgets import k_picker
@@ -34,20 +35,36 @@ if context_use is None:
     st.stop()
 
 band = st.container()
-with st.container(horizontal=True, vertical_alignment="bottom"):
-    source = source_picker(context_use)
-    k = k_picker(view.run)
+source = source_picker(context_use)
 rates = {rate.source: rate for rate in rates_of(scored)}
 with band:
     open_page(
         alignment_headline(name, rates[source], by_relevance(scored, source), findings), meta=run_facts(view)
     )
+st.markdown("### Which ranks the answers use")
+grid_section(scored, context_use, source)
 advice(context_use, rates[source])
 
-st.subheader("Every version")
-version_section(view)
-split_section(scored, context_use, source)
-rank_section(scored, context_use, source)
-k_section(scored, context_use, source, k)
-gap_section(scored, context_use, source)
-gold_rank_section(scored, context_use)
+versions, splits, ranks, over_k, order, places = st.tabs(
+    ["Versions", "By document and type", "By rank", "Over k", "Order of use", "Gold in the middle"],
+    key="alignment_tab",
+    on_change="rerun",
+)
+if versions.open:
+    with versions:
+        version_section(view)
+if splits.open:
+    with splits:
+        split_section(scored, context_use, source)
+if ranks.open:
+    with ranks:
+        rank_section(scored, context_use, source)
+if over_k.open:
+    with over_k:
+        k_section(scored, context_use, source, k_picker(view.run))
+if order.open:
+    with order:
+        gap_section(scored, context_use, source)
+if places.open:
+    with places:
+        gold_rank_section(scored, context_use)

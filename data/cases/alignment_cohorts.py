@@ -19,6 +19,7 @@ from data.analysis.alignment import (
     ignored,
     length_band,
 )
+from data.analysis.use_grid import GOLD_GROUPS, gold_group
 from data.cases.cohort import Cohort, parse_rank
 from data.scoring.context_use import ORIGINS, RunContextUse, context_use_of
 from data.scoring.scored_run import ScoredRun
@@ -75,6 +76,18 @@ def _used_rank(wanted: bool) -> UseRows:
     return rows
 
 
+def _used_by_gold(context_use: RunContextUse, value: str) -> BoolArray:
+    name, _, rank = value.partition(":")
+    mine = gold_group(context_use) == _index(name, tuple(GOLD_GROUPS))
+    return np.asarray(mine & _used_rank(True)(context_use, rank))
+
+
+def _used_by_gold_title(value: str) -> str:
+    name, _, rank = value.partition(":")
+    group = GOLD_GROUPS[tuple(GOLD_GROUPS)[_index(name, tuple(GOLD_GROUPS))]]
+    return f"the answer uses rank {parse_rank(rank)}; {group[:1].lower()}{group[1:]}"
+
+
 def _wasted(context_use: RunContextUse, value: str) -> BoolArray:
     k = parse_rank(value)
     retrieved = np.minimum(context_use.use.documents, k)
@@ -120,6 +133,7 @@ ALIGNMENT_COHORTS: Mapping[str, Cohort] = {
     ),
     "used_rank": _cohort(lambda rank: f"the answer uses rank {rank}", _used_rank(True)),
     "unused_rank": _cohort(lambda rank: f"the answer does not use rank {rank}", _used_rank(False)),
+    "used_by_gold": _cohort(_used_by_gold_title, _used_by_gold),
     "wasted": _cohort(lambda k: f"the answer leaves documents of the top {k} unused", _wasted),
     "deep": _cohort(lambda k: f"the answer uses documents below rank {k}", _deep),
     "ignored_relevant": _cohort(

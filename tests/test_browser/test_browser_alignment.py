@@ -65,6 +65,7 @@ def test_a_mark_opens_the_cases_of_its_origin_alone(site: Site) -> None:
 def test_a_point_over_k_opens_its_cases(site: Site) -> None:
     _load(site)
     site.open("alignment?project=two%20origins&source=imported&k=1")
+    site.page.get_by_role("tab", name="Over k").click()
     _click_point(site, "k_lines", 1, 0)  # deep reliance at 1
     expect(site.page).to_have_url(re.compile("/cases.*cohort=deep%3A1%3Aimported"), timeout=30_000)
     expect(site.page.locator("[data-testid=stMain]")).to_contain_text("4 cases of 12", timeout=30_000)
@@ -77,6 +78,7 @@ def test_the_address_gives_origin_and_k_back_in_a_new_window(site: Site) -> None
     other.goto(site.page.url)
     for page in (site.page, other):
         main = page.locator("[data-testid=stMain]")
+        page.get_by_role("tab", name="Over k").click(timeout=30_000)
         expect(main).to_contain_text("67 % of the answers ignore the top-ranked document", timeout=30_000)
         expect(main).to_contain_text("wasted context@2: 50 %", timeout=30_000)
     other.close()

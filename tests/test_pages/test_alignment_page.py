@@ -13,6 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.alignment import VersionRate, group_bars, k_lines, rank_bars, version_rates
 from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.charts.tokens import DARK, LIGHT
+from dashboard.charts.use_grid import use_columns, use_heat
 from dashboard.shell.selection import Selection
 from data.analysis.alignment import (
     GOLD_POSITIONS,
@@ -28,6 +30,7 @@ from data.analysis.alignment import (
     sources_of_use,
     split,
 )
+from data.analysis.use_grid import GOLD_GROUPS, use_grid
 from data.api import add_run
 from data.cases.cohorts import cohort_rows
 from data.errors import DataError
@@ -35,6 +38,7 @@ from data.scoring.context_use import RunContextUse, context_use_of
 from data.scoring.run_store import RunStore
 from data.scoring.scored_run import ScoredRun
 
+SPLITS = "By document and type"
 LONG = "many words " * 100  # 1,100 characters
 
 
@@ -246,10 +250,12 @@ def test_bars_carry_the_marks_they_lead_to(workspace: RunStore) -> None:
     assert list(lines.data[0].x) == [1, 2, 3]
 
 
-def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str = "", **chosen: Any) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
+    if tab:
+        app.session_state["alignment_tab"] = tab
     app.run()
     return app.switch_page("views/alignment.py").run()
 
@@ -274,7 +280,7 @@ def test_one_run_two_and_many(workspace: RunStore, monkeypatch: pytest.MonkeyPat
         add_run(records, f"v{at}", "p", str(workspace.workspace.root))
     app = _open(workspace, monkeypatch, project="p")
     assert not app.exception
-    versions = json.loads(app.get("plotly_chart")[0].proto.spec)["data"][0]
+    versions = json.loads(app.get("plotly_chart")[1].proto.spec)["data"][0]
     assert len(versions["y"]) == n
 
 
@@ -287,8 +293,49 @@ def test_a_run_of_refusals_says_so(workspace: RunStore, monkeypatch: pytest.Monk
 
 def test_a_bar_opens_its_cases(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _loaded(workspace, RECORDS)
-    app = _open(workspace, monkeypatch, project="p", split="query_type")
+    app = _open(workspace, monkeypatch, SPLITS, project="p", split="query_type")
     app.button(key="split_query_type_ignored_top:list").click().run()
     chosen = app.session_state["selection"]
     assert (chosen.cohort, chosen.slices) == ("ignored_top", {"query_type": "list"})
     assert "1 case" in page_text(app)
+
+
+def test_the_grid_has_a_mark_for_every_document_of_every_answer(workspace: RunStore) -> None:
+    scored, found = _loaded(workspace, RECORDS)
+    grid = use_grid(scored, found, "judge")
+    names = [str(scored.question_ids[scored.question[row]]) for row in grid.rows]
+    groups = [tuple(GOLD_GROUPS)[code] for code in grid.group]
+    assert list(zip(names, groups, strict=True)) == [
+        ("q1", "top"),
+        ("q2", "top"),
+        ("q3", "lower"),
+        ("q4", "missing"),
+    ]
+    assert grid.used.sum(axis=1).tolist() == [1, 2, 2, 0]
+    assert grid.gold.tolist()[0] == [True, False, False]
+    for tokens in (LIGHT, DARK):
+        traces = use_columns(
+            grid, by_rank(scored, found, "judge"), names, lambda column, rank: [f"{column}:{rank}"], tokens
+        ).data
+        counts = {trace.name: len(trace.x) for trace in traces if trace.name}
+        assert counts == {
+            "used, gold": 2,
+            "used, not gold": 3,
+            "gold, not used": 1,
+            "not used": 6,
+            "ignores the top document": 2,
+        }
+        assert list(traces[-1].x) == [0.5, 0.5, 0.25]
+
+
+def test_many_answers_are_drawn_by_group(workspace: RunStore) -> None:
+    scored, found = _loaded(workspace, RECORDS)
+    grid = use_grid(scored, found, "judge")
+    figure = use_heat(grid, by_rank(scored, found, "judge"), lambda group, rank: [f"{group}:{rank}"], LIGHT)
+    assert figure.data[0].text[0] == "50 % · 1 of 2"
+    for code, key in enumerate(GOLD_GROUPS):
+        for rank in (1, 2, 3):
+            cases = cohort_rows(scored, f"used_by_gold:{key}:{rank}:judge").sum()
+            assert cases == grid.used[grid.group == code, rank - 1].sum()
+    with pytest.raises(DataError, match="accepted"):
+        cohort_rows(scored, "used_by_gold:nobody:1")

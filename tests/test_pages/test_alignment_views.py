@@ -22,6 +22,8 @@ from data.scoring.run_store import RunStore
 from data.scoring.scored_run import ScoredRun
 from metrics.statistics.intervals import Interval
 
+SPLITS, OVER_K, BY_RANK, PLACES = "By document and type", "Over k", "By rank", "Gold in the middle"
+ORDER = "Order of use"
 Used = list[tuple[int, float | None]]
 
 
@@ -177,7 +179,7 @@ def test_a_cut_deeper_than_what_is_drawn_has_its_own_value(
     assert at_30 == {"wasted_context": pytest.approx(29 / 30), "deep_reliance": 0.0}
     assert lines["deep_reliance"][23].value.mean == 1.0
     assert len(by_k(scored, found, "judge", 50)["deep_reliance"]) == 40, "no list is longer"
-    words = page_text(_open(workspace, monkeypatch, project="deep", k=30))
+    words = page_text(_open(workspace, monkeypatch, OVER_K, project="deep", k=30))
     assert "wasted context@30: 97 %" in words
     assert "deep reliance@30: 0 %" in words
 
@@ -190,8 +192,8 @@ def test_the_places_of_gold_are_found_once(workspace: RunStore, monkeypatch: pyt
         asked.append(metric)
         return outcome_by_gold_position(scored, found, metric)
 
-    monkeypatch.setattr("dashboard.sections.alignment.outcome_by_gold_position", counted)
-    app = _open(workspace, monkeypatch, project="p")
+    monkeypatch.setattr("dashboard.sections.alignment.context_use.outcome_by_gold_position", counted)
+    app = _open(workspace, monkeypatch, PLACES, project="p")
     app.run()
     assert not app.exception
     assert asked == ["correctness"]
@@ -206,30 +208,32 @@ def test_no_gold_stands_apart_from_the_ranks(workspace: RunStore) -> None:
     assert without.customdata[0][:2] == ["gold_position:none", 1]
 
 
-def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str = "", **chosen: Any) -> AppTest:
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
     app = AppTest.from_file(str(APP), default_timeout=60)
     app.session_state["selection"] = Selection(**chosen)
+    if tab:
+        app.session_state["alignment_tab"] = tab
     app.run()
     return app.switch_page("views/alignment.py").run()
 
 
 @pytest.mark.parametrize(
-    ("key", "mark", "cases"),
+    ("tab", "key", "mark", "cases"),
     [
-        ("cases_ignored", "ignored_top:imported", 1),
-        ("by_rank_used_rank:3", "used_rank:3:imported", 1),
-        ("not_by_rank_unused_rank:3", "unused_rank:3:imported", 1),
-        ("k_lines_wasted:2", "wasted:2:imported", 2),
-        ("k_lines_deep:2", "deep:2:imported", 1),
-        ("places_gold_position:first", "gold_position:first", 2),
+        ("", "cases_ignored", "ignored_top:imported", 1),
+        (BY_RANK, "by_rank_used_rank:3", "used_rank:3:imported", 1),
+        (BY_RANK, "not_by_rank_unused_rank:3", "unused_rank:3:imported", 1),
+        (OVER_K, "k_lines_wasted:2", "wasted:2:imported", 2),
+        (OVER_K, "k_lines_deep:2", "deep:2:imported", 1),
+        (PLACES, "places_gold_position:first", "gold_position:first", 2),
     ],
 )
 def test_buttons_open_the_cases_behind_the_numbers(
-    workspace: RunStore, monkeypatch: pytest.MonkeyPatch, key: str, mark: str, cases: int
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch, tab: str, key: str, mark: str, cases: int
 ) -> None:
     _loaded(workspace)
-    app = _open(workspace, monkeypatch, project="p", source="imported")
+    app = _open(workspace, monkeypatch, tab, project="p", source="imported")
     assert not app.exception
     app.button(key=key).click().run()
     assert app.session_state["selection"].cohort == mark
@@ -238,7 +242,7 @@ def test_buttons_open_the_cases_behind_the_numbers(
 
 def test_a_type_of_question_keeps_to_the_origin(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _loaded(workspace)
-    app = _open(workspace, monkeypatch, project="p", source="imported", split="query_type")
+    app = _open(workspace, monkeypatch, SPLITS, project="p", source="imported", split="query_type")
     app.button(key="split_query_type_ignored_top:fact").click().run()
     chosen = app.session_state["selection"]
     assert (chosen.cohort, chosen.slices) == ("ignored_top:imported", {"query_type": "fact"})
@@ -249,9 +253,9 @@ def test_the_gap_follows_the_origin_and_sorts_its_cases(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _loaded(workspace)
-    app = _open(workspace, monkeypatch, project="p", source="imported")
+    app = _open(workspace, monkeypatch, ORDER, project="p", source="imported")
     assert "Rank-use gap: not measured" in page_text(app)
-    app = _open(workspace, monkeypatch, project="p", source="judge")
+    app = _open(workspace, monkeypatch, ORDER, project="p", source="judge")
     assert "Rank-use gap **0.50**" in page_text(app)
     app.button(key="cases_gap").click().run()
     chosen = app.session_state["selection"]

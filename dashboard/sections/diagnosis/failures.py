@@ -38,6 +38,7 @@ from metrics.sanity.rule import Finding
 from metrics.schema.scores import BoolArray
 
 ROW_WIDTHS = (2.9, 1.3)  # of words and levels, and of the bar
+WIDE_BAR = 180  # pixels, where a bar has the width of the page
 
 
 def source_facts(diagnosis: Diagnosis) -> list[str]:
@@ -139,8 +140,9 @@ def _bar_button(
     }
     parts = [(bad, colours[owner]) for owner, bad in by_owner.items() if bad]
     parts.append((n - sum(counts.values()), THEMES[theme].alive))
+    shown = [part for part in parts if part[0]]
+    image = bar_image(shown, total, theme, WIDE_BAR) if total else bar_image(shown, diagnosis.scored.n, theme)
     total = total or diagnosis.scored.n
-    image = bar_image([part for part in parts if part[0]], total, theme)
     return column.button(f"![{percent(n / total)}]({image}) **{n:,}**", key=key, type="tertiary")
 
 

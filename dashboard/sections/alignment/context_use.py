@@ -54,16 +54,19 @@ from metrics.statistics.intervals import Interval
 __all__ = [
     "advice",
     "by_relevance",
+    "cohort_source",
     "context_use_in",
     "gap_section",
     "gold_rank_section",
     "has_own_answers",
     "k_section",
     "rank_section",
+    "ranks_used",
     "rates_of",
     "source_picker",
     "split_section",
     "version_section",
+    "with_source",
 ]
 
 OUTCOME_METRICS = (
@@ -103,7 +106,8 @@ def _splits(scored: ScoredRun, source: str) -> dict[str, list[Group]]:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
-def _by_rank(scored: ScoredRun, source: str) -> list[Group]:
+def ranks_used(scored: ScoredRun, source: str) -> list[Group]:
+    """Return for each rank the share of answers that use it."""
     context_use = context_use_in(scored)
     return [] if context_use is None else by_rank(scored, context_use, source)
 
@@ -150,11 +154,11 @@ def split_section(scored: ScoredRun, context_use: RunContextUse, source: str) ->
     figure = plotly_figure(group_bars(groups, cohort, titles[by]))
     point = clicked(figure, f"split_{by}", f"Rate by {titles[by]}")
     facts([ORIGINS[source], _interval_methods(groups), "click a bar for the cases that ignore it"])
-    cohort_source = _cohort_source(context_use, source)
+    narrowed = cohort_source(context_use, source)
     entries = [(group.label, f"{cohort}:{group.key}") for group in groups]
-    _case_buttons(f"split_{by}", "Open cases", entries, cohort_source)
+    _case_buttons(f"split_{by}", "Open cases", entries, narrowed)
     if point is not None:
-        _open_cohort(str(point[0]), cohort_source)
+        _open_cohort(str(point[0]), narrowed)
 
 
 def _interval_methods(groups: Sequence[Group]) -> str:
@@ -173,7 +177,7 @@ def _case_buttons(
 
 def rank_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> None:
     """Draw how often the document at each rank is used."""
-    groups = _by_rank(scored, source)
+    groups = ranks_used(scored, source)
     st.subheader("Which ranks the answers use")
     point = clicked(plotly_figure(rank_bars(groups)), "by_rank", "Share of answers that use each rank")
     sizes = ", ".join(f"{group.value.n_scored:,}" for group in groups)
@@ -186,16 +190,16 @@ def rank_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> 
             "click a bar for the cases that use it",
         ]
     )
-    cohort_source = _cohort_source(context_use, source)
+    narrowed = cohort_source(context_use, source)
     with st.container(horizontal=True):
         for key, label, cohort in (
             ("by_rank", "Open cases that use a rank", "used_rank"),
             ("not_by_rank", "Open cases that do not", "unused_rank"),
         ):
             entries = [(f"rank {group.label}", f"{cohort}:{group.key}") for group in groups]
-            _case_buttons(key, label, entries, cohort_source)
+            _case_buttons(key, label, entries, narrowed)
     if point is not None:
-        _open_cohort(str(point[0]), cohort_source)
+        _open_cohort(str(point[0]), narrowed)
 
 
 def k_section(scored: ScoredRun, context_use: RunContextUse, source: str, k: int) -> None:
@@ -218,14 +222,14 @@ def k_section(scored: ScoredRun, context_use: RunContextUse, source: str, k: int
             "click a point for its cases",
         ]
     )
-    cohort_source = _cohort_source(context_use, source)
+    narrowed = cohort_source(context_use, source)
     entries = [
         (f"leaves documents of the top {k} unused", f"wasted:{k}"),
         (f"uses documents below rank {k}", f"deep:{k}"),
     ]
-    _case_buttons("k_lines", "Open cases", entries, cohort_source)
+    _case_buttons("k_lines", "Open cases", entries, narrowed)
     if point is not None:
-        _open_cohort(f"{K_COHORTS[str(point[0])]}:{point[1]}", cohort_source)
+        _open_cohort(f"{K_COHORTS[str(point[0])]}:{point[1]}", narrowed)
 
 
 def gap_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> None:
@@ -249,7 +253,7 @@ def gap_section(scored: ScoredRun, context_use: RunContextUse, source: str) -> N
         ]
     )
     if st.button("Cases, the widest gap first", key="cases_gap"):
-        _open_cohort("known_use", _cohort_source(context_use, source), sort="rank_use_gap", descending=True)
+        _open_cohort("known_use", cohort_source(context_use, source), sort="rank_use_gap", descending=True)
 
 
 def gold_rank_section(scored: ScoredRun, context_use: RunContextUse) -> None:
@@ -344,7 +348,7 @@ def version_section(view: View) -> None:
 def _open_version(rates: Sequence[VersionRate], run_id: str, source: str) -> None:
     n_rates = sum(version.run_id == run_id for version in rates)
     if n_rates:
-        open_cases(run=run_id, cohort=_with_source("ignored_top", source if n_rates > 1 else ""))
+        open_cases(run=run_id, cohort=with_source("ignored_top", source if n_rates > 1 else ""))
 
 
 def _rate_row(version: VersionRate) -> dict[str, str]:
@@ -369,21 +373,21 @@ def advice(context_use: RunContextUse, rate: Rate) -> None:
             + "; ".join(f"**{cause}**, {reason}" for cause, reason in POSSIBLE_CAUSES)
             + "."
         )
-    cohort_source = _cohort_source(context_use, rate.source)
+    narrowed = cohort_source(context_use, rate.source)
     with st.container(horizontal=True):
         if value.mean > 0 and st.button("Cases that ignore it", key="cases_ignored"):
-            _open_cohort("ignored_top", cohort_source)
+            _open_cohort("ignored_top", narrowed)
         nothing = f"Cases that use no document ({rate.used_nothing:,})"
         if rate.used_nothing and st.button(nothing, key="cases_nothing"):
-            _open_cohort("used_nothing", cohort_source)
+            _open_cohort("used_nothing", narrowed)
 
 
-def _cohort_source(context_use: RunContextUse, source: str) -> str:
+def cohort_source(context_use: RunContextUse, source: str) -> str:
     """Return the source that cohort keys have to name: "" where the run has only one."""
     return source if len(sources_of_use(context_use)) > 1 else ""
 
 
-def _with_source(cohort: str, source: str) -> str:
+def with_source(cohort: str, source: str) -> str:
     """Return the key of a cohort limited to one source of context use; "" for any source."""
     return f"{cohort}:{source}" if source else cohort
 
@@ -392,5 +396,5 @@ def _open_cohort(key: str, source: str = "", **order: object) -> None:
     """Open the cases of a cohort; a query type is a slice of the cohort."""
     name, _, value = key.partition(":")
     if name == "ignored_top" and value:
-        open_cases(cohort=_with_source(name, source), slices={"query_type": value}, **order)
-    open_cases(cohort=_with_source(key, source), **order)
+        open_cases(cohort=with_source(name, source), slices={"query_type": value}, **order)
+    open_cases(cohort=with_source(key, source), **order)
