@@ -13,7 +13,7 @@ from dashboard.headlines.headline import State
 from dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
 from dashboard.page_html.bars import bar_image
 from dashboard.page_html.blocks import Strip, Tile
-from dashboard.sections.retrieval.curves import baseline_curves, case_buttons, run_curves
+from dashboard.sections.retrieval.curves import baseline_curves, case_buttons, list_facts, run_curves
 from dashboard.shell.blocks import current_theme, draw_tiles
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import CHART, facts
@@ -218,7 +218,14 @@ def gold_section(view: View, lists: RankedLists, k: int) -> None:
     asked = int((~np.isnan(first_ranks(lists))).sum())
     dotted = f"dotted: {markdown_text(view.labels[view.baseline.run_id])}" if base and view.baseline else ""
     facts(
-        [f"green: the top {k}", dotted, f"n = {count(asked, 'case')} with gold", "click a bar for its cases"]
+        [
+            f"green: the top {k}",
+            dotted,
+            f"n = {count(asked, 'case')} with gold",
+            "computed",
+            *list_facts(lists, k),
+            "click a bar for its cases",
+        ]
     )
     entries = []
     for row in rows:
