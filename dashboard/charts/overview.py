@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import plotly.graph_objects as go
-
 from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, count_step, finite
 from dashboard.charts.style import (
     BLUE,
@@ -15,9 +13,8 @@ from dashboard.charts.style import (
     OWNER_COLOURS,
     ROW,
     VERDICT_MARKERS,
-    with_layout,
 )
-from dashboard.wording.escaping import capital, chart_text, shorten
+from dashboard.wording.escaping import capital, shorten
 from dashboard.wording.formatting import interval_text, number, signed
 from data.comparison.compare import MetricDifference
 from metrics.diagnosis.fix_first import FixFirst

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.charts.alignment import VersionRate, group_bars, k_lines, rank_bars, version_rates
 from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.charts.stages.use_grid import use_columns, use_heat
 from dashboard.charts.tokens import DARK, LIGHT
-from dashboard.charts.use_grid import use_columns, use_heat
 from dashboard.shell.selection import Selection
 from data.analysis.alignment import (
     GOLD_POSITIONS,

@@ -11,7 +11,7 @@ from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.diagnosis import Bubble, case_bubbles
+from dashboard.charts.stages.diagnosis import Bubble, case_bubbles
 from dashboard.charts.tokens import DARK, LIGHT
 from dashboard.page_html.bars import bar_image
 from dashboard.page_html.diagnosis import pattern_head, stage_row

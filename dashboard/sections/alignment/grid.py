@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from dashboard.charts.stages.use_grid import MOST_COLUMNS, use_columns, use_heat
 from dashboard.charts.tokens import THEMES
-from dashboard.charts.use_grid import MOST_COLUMNS, use_columns, use_heat
 from dashboard.sections.alignment.context_use import (
     cohort_source,
     context_use_in,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from dashboard.charts.diagnosis import MAP_HEIGHT, Bubble, case_bubbles
+from dashboard.charts.stages.diagnosis import MAP_HEIGHT, Bubble, case_bubbles
 from dashboard.charts.tokens import THEMES
 from dashboard.shell.blocks import current_theme
 from dashboard.shell.caching import HASH_FUNCS

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import streamlit as st
 
-from dashboard.charts.gold_ranks import GoldRow, gold_figure
+from dashboard.charts.stages.gold_ranks import GoldRow, gold_figure
 from dashboard.charts.tokens import THEMES
 from dashboard.headlines.headline import State
 from dashboard.headlines.retrieval import ENOUGH, TopGold, needed_text
