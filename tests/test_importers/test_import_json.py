@@ -183,7 +183,7 @@ def test_keys_that_stand_twice_are_told(
     file.write_text("\n".join(lines) if name == "t.jsonl" else f"[{', '.join(lines)}]", encoding="utf-8")
     where = "first on line 2; " if name == "t.jsonl" else ""
     expected = [
-        f"the key {key!r} stands more than once in one object: the last value is read ({where}2 in all)"
+        f"the key {key!r} occurs more than once in one object: the last value is read ({where}2 in all)"
         for key in ("id", "answer")
     ]
     dry = run(capsys, tmp_path / "ws", "import", str(file), "--dry-run", "--json").json["files"][0]
@@ -195,7 +195,7 @@ def test_documents_of_a_run_in_json_that_stand_twice_are_told() -> None:
     errors = ValidationErrors("run.json")
     source = InputFile.from_bytes("run.json", b'{"q1": {"d1": 1.0, "d1": 0.5}, "q2": {"d2": 1.0}}')
     read_runs(source, Options(), errors)
-    assert "the key 'd1' stands more than once" in errors.notes[0]
+    assert "the key 'd1' occurs more than once" in errors.notes[0]
 
 
 @pytest.mark.parametrize(
