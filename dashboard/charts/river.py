@@ -15,8 +15,9 @@ from metrics.diagnosis.stages import STAGES, stage_code
 
 __all__ = ["RIVER_HEIGHT", "river", "river_alt"]
 
-RIVER_HEIGHT = 226
-TOP, BOTTOM = 42, 14  # pixels for the titles of the steps, and below the last label
+RIVER_HEIGHT = 218
+TOP = 38  # pixels for the titles of the steps
+BOTTOMS = (14, 31, 48)  # pixels below the bars: as many as their labels need
 HALF = 0.15  # of the width of a bar, in steps
 ROOM = 1.2  # steps to the right of the last bar, for its labels
 LINE = 17  # pixels of a label
@@ -28,13 +29,14 @@ INFERRED = " (inferred)"  # the end of a short name, drawn small
 
 @dataclass(frozen=True)
 class _Frame:
-    """The size of the picture: cases from top to bottom, and pixels for them."""
+    """The size of the picture: cases from top to bottom, and pixels below them."""
 
     n: int
+    bottom: int
 
     @property
     def pixels(self) -> float:
-        return RIVER_HEIGHT - TOP - BOTTOM
+        return RIVER_HEIGHT - TOP - self.bottom
 
     def cases(self, pixels: float) -> float:
         return pixels * self.n / self.pixels
@@ -59,7 +61,8 @@ def river(
         base_name: what the baseline is called.
         doubted: keys of stages that rest on what the checks doubt.
     """
-    frame, figure = _Frame(max(pipeline.n, 1)), go.Figure()
+    frames = [_Frame(max(pipeline.n, 1), bottom) for bottom in BOTTOMS]
+    frame, figure = next((frame for frame in frames if _fits(pipeline, frame)), frames[-1]), go.Figure()
     _add_flows(figure, pipeline, tokens)
     _add_survivors(figure, pipeline, frame, tokens)
     _add_losses(figure, pipeline, tokens)
@@ -68,8 +71,8 @@ def river(
         _add_baseline(figure, pipeline, base, base_name, labels, tokens)
     _add_labels(figure, pipeline, labels, doubted, tokens)
     last = len(pipeline.steps) - 1
-    figure.update_xaxes(visible=False, range=[-HALF - 0.05, last + ROOM], fixedrange=True)
-    figure.update_yaxes(visible=False, range=[frame.n + frame.cases(BOTTOM), 0], fixedrange=True)
+    figure.update_xaxes(visible=False, range=[-HALF, last + ROOM], fixedrange=True)
+    figure.update_yaxes(visible=False, range=[frame.n + frame.cases(frame.bottom), 0], fixedrange=True)
     return figure.update_layout(
         height=RIVER_HEIGHT,
         margin={"l": 0, "r": 0, "t": TOP, "b": 0},
@@ -127,16 +130,13 @@ def _add_survivors(figure: go.Figure, pipeline: Pipeline, frame: _Frame, tokens:
         y=[step.survivors for step in steps],
         width=2 * HALF,
         marker={
-            "color": [
-                tokens.good_mark if at == last else tokens.background if unknown[at] else tokens.alive
-                for at in range(len(steps))
-            ],
+            "color": [tokens.good_mark if at == last else tokens.alive for at in range(len(steps))],
             "line": {"width": 0},
             "pattern": {
                 "shape": ["/" if missing else "" for missing in unknown],
-                "fgcolor": tokens.alive,
-                "fillmode": "overlay",
+                "fillmode": "replace",  # lines in the colour of the bar
                 "size": 6,
+                "solidity": 0.4,
             },
         },
         hovertext=[_hover(step) for step in steps],
@@ -221,44 +221,60 @@ class _Labels:
         for y in beside:
             if abs(y - middle) < LINE:
                 middle = y + LINE
-        lowest = self.frame.pixels + BOTTOM - LINE / 2
-        if middle > lowest:  # then above the others
-            middle = lowest
-            for y in reversed(beside):
-                if abs(y - middle) < LINE:
-                    middle = y - LINE
         self._taken.append((start, end, middle))
         return self.frame.cases(middle)
+
+    @property
+    def lowest(self) -> float:
+        """Pixels from the top to the end of the lowest label."""
+        return max((middle + LINE / 2 for _, _, middle in self._taken), default=0.0)
+
+
+def _fits(pipeline: Pipeline, frame: _Frame) -> bool:
+    """Tell whether the labels of all losses end above the lower edge."""
+    labels = _Labels(frame)
+    for at, step in enumerate(pipeline.steps):
+        for loss, middle in _middles(step, frame):
+            labels.place(at, middle, _text(loss))
+    return labels.lowest <= frame.pixels + frame.bottom
+
+
+def _middles(step: PipelineStep, frame: _Frame) -> list[tuple[Loss, float]]:
+    """Return each loss of a step with the place of its label: beside its bar, clear of what flows on."""
+    top, below, middles = step.survivors, step.survivors + frame.cases(LINE / 2 + 1), []
+    for loss in step.losses:
+        middles.append((loss, max(top + loss.n / 2, below)))
+        top += loss.n
+    return middles
+
+
+def _text(loss: Loss, doubt: str = "") -> str:
+    return f"{MINUS}{loss.n:,} {_name(loss).replace(INFERRED, ' inferred')}{doubt}"
 
 
 def _add_labels(
     figure: go.Figure, pipeline: Pipeline, labels: _Labels, doubted: Collection[str], tokens: Tokens
 ) -> None:
     """Name each loss beside its bar; the name can be clicked as well."""
-    frame, x, y, keys = labels.frame, [], [], []
+    x, y, keys = [], [], []
     for at, step in enumerate(pipeline.steps):
-        top = step.survivors
-        for loss in step.losses:
-            below = step.survivors + frame.cases(LINE / 2 + 1)  # clear of what flows on
+        for loss, beside in _middles(step, labels.frame):
             name = _name(loss)
             small = " inferred" if name.endswith(INFERRED) else ""
-            name = name.removesuffix(INFERRED)
             doubt = " doubted" if loss.key in doubted else ""
-            text = f"{MINUS}{loss.n:,} {name}{small}{doubt}"
-            middle = labels.place(at, max(top + loss.n / 2, below), text)
+            middle = labels.place(at, beside, _text(loss, doubt))
             marks = f"<span style='font-size:12px;color:{tokens.muted}'>{small}</span>"
             marks += f"<span style='font-size:12px;color:{tokens.unclear.text}'>{doubt}</span>"
             figure.add_annotation(
                 x=at + HALF, y=middle, xanchor="left", xshift=5, showarrow=False, align="left",
-                text=f"<b>{MINUS}{loss.n:,}</b> {chart_text(name)}{marks}", font={"size": 13},
-                captureevents=False,
+                text=f"<b>{MINUS}{loss.n:,}</b> {chart_text(name.removesuffix(INFERRED))}{marks}",
+                font={"size": 13}, captureevents=False,
             )  # fmt: skip
             if loss.key != NOT_JUDGED:
                 marked = [at + HALF + 0.1 + 0.16 * place for place in range(5)]
                 x += marked
                 y += [middle] * len(marked)
                 keys += [[loss.key]] * len(marked)
-            top += loss.n
     figure.add_scatter(
         x=x,
         y=y,
@@ -284,10 +300,10 @@ def _add_baseline(
             )  # fmt: skip
     good = base.share("good") or 0.0
     value = f"{base.good:,}" if base.n == pipeline.n else percent(good)
-    named = shorten(name, 18)
+    named = shorten(name, 15)
     last = len(pipeline.steps) - 1
     middle = labels.place(last, good * pipeline.n, f"{value} in {named}")
     figure.add_annotation(
         x=last + HALF, y=middle, xanchor="left", xshift=9, showarrow=False, align="left",
-        text=f"<b>{value}</b> in {chart_text(named)}", font={"size": 12.5, "color": tokens.muted},
+        text=f"<b>{value}</b> good in<br>{chart_text(named)}", font={"size": 12.5, "color": tokens.muted},
     )  # fmt: skip

@@ -206,7 +206,7 @@ def _without_verdict(name: str, results: Sequence[GateResult]) -> str:
 def _what_to_record(results: Sequence[GateResult]) -> str:
     """Return what each gate without a value lacks."""
     if not results:
-        return "No blocking gate has anything to judge by; import scores, or run `ragtriage judge`"
+        return "No blocking gate has anything to judge by; import scores, or run ragtriage judge"
     needs = []
     for result in results[:MOST_QUOTED]:
         title = _lower(subject_of(result.gate))
@@ -214,7 +214,7 @@ def _what_to_record(results: Sequence[GateResult]) -> str:
         why = few if result.why == "too few" else result.why or "this run has no value of it"
         needs.append(f"{title} {why[3:]}" if why.startswith("it needs") else f"{title}: {why}")
     more = f"; and {len(results) - MOST_QUOTED} more" if len(results) > MOST_QUOTED else ""
-    return f"{capital('; '.join(needs))}{more}"
+    return f"{capital('; '.join(needs))}{more}".replace("`", "")
 
 
 def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagnosis | None) -> str:

@@ -44,7 +44,7 @@ __all__ = ["change_list", "fix_list", "gate_list"]
 
 MOST_GATES, MOST_CHANGES, MOST_STAGES = 7, 6, 3
 LEAST_SCALE = 0.2  # of the strips of changes, to both sides
-LONGEST_NAME, LONGEST_WARNING = 24, 110
+LONGEST_NAME, LONGEST_WARNING = 24, 76
 FIRST = {"ids": "First: match the ids", "same_list": "First: check the retriever"}
 
 
@@ -115,7 +115,8 @@ def gate_list(report: GateReport | None, base_name: str) -> None:
     counts = {"fail": sum(failing), "warn": len(failing) - sum(failing), "cannot tell": undecided}
     held = sum(result.verdict == "PASS" for result in report.results)
     unmeasured = sum(result.verdict == "UNMEASURED" for result in report.results)
-    title = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n) or f"{held:,} hold"
+    title = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n)
+    title = title or (f"{held:,} hold" if held else "none measured")
     scale = _scale(shown)
     foot = f"{held:,} hold · {unmeasured:,} not measured · all {len(report.results):,} below"
     st.html(gate_rows(f"Gates: {title}", [_gate_row(result, base_name, scale) for result in shown], foot))
@@ -245,5 +246,5 @@ def _unequal(comparison: Comparison) -> str:
     """Return the first sentence on what makes the runs unequal; "" where nothing does."""
     if not comparison.warnings:
         return ""
-    more = f" (and {len(comparison.warnings) - 1} more: All metrics)" if len(comparison.warnings) > 1 else ""
+    more = f" +{len(comparison.warnings) - 1} more" if len(comparison.warnings) > 1 else ""
     return f"! {shorten(comparison.warnings[0].split('. ')[0], LONGEST_WARNING)}{more}"
