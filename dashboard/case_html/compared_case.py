@@ -72,11 +72,16 @@ def _answers(
 def _moves(
     documents: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], missing: str
 ) -> list[dict[str, object]]:
-    """List documents with their move; a document that the other side has twice counts at its first rank."""
-    ranks = {document["id"]: rank for rank, document in reversed(list(enumerate(others, 1)))}
+    """List documents with their move; a document that the other side has twice counts at its first rank.
+
+    A document is the same by its id, or by its text where each run gives ids of its own.
+    """
+    by_rank = list(reversed(list(enumerate(others, 1))))
+    ranks = {document["id"]: rank for rank, document in by_rank}
+    ranks_of_text = {document["text"]: rank for rank, document in by_rank if document["text"]}
     rows: list[dict[str, object]] = []
     for rank, document in enumerate(documents, 1):
-        other = ranks.get(document["id"])
+        other = ranks.get(document["id"]) or ranks_of_text.get(document["text"])
         if other is None:
             move = missing
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -52,11 +52,13 @@ class Leaderboard:
         metric: full name, or GOOD_SHARE.
         rows: the versions with a value.
         unmeasured: ids of those without one.
+        apart: ids of those whose pass rate rests on other metrics.
     """
 
     metric: str
     rows: tuple[LeaderboardRow, ...]
     unmeasured: tuple[str, ...]
+    apart: tuple[str, ...] = ()
 
     @property
     def best(self) -> LeaderboardRow | None:
@@ -77,13 +79,20 @@ def leaderboard(scored_runs: Sequence[ScoredRun], metric: str) -> Leaderboard:
     return _ranked(scored_runs, means, metric)
 
 
-def rate_leaderboard(diagnoses: Sequence[Diagnosis]) -> Leaderboard:
-    """Rank versions by their pass rate, see `_ranked`."""
+def rate_leaderboard(diagnoses: Sequence[Diagnosis], like: Diagnosis) -> Leaderboard:
+    """Rank versions by their pass rate, see `_ranked`.
+
+    Args:
+        diagnoses: of the versions.
+        like: a pass rate that rests on other metrics than this one's is another quantity and is left out.
+    """
+    wanted = set(like.coverage.names)
+    kept = [each for each in diagnoses if set(each.coverage.names) == wanted]
     means = {
-        each.scored.run.run_id: question_means(passing_of(each), each.scored.question)[0]
-        for each in diagnoses
+        each.scored.run.run_id: question_means(passing_of(each), each.scored.question)[0] for each in kept
     }
-    return _ranked([each.scored for each in diagnoses], means, GOOD_SHARE)
+    apart = tuple(each.scored.run.run_id for each in diagnoses if set(each.coverage.names) != wanted)
+    return replace(_ranked([each.scored for each in kept], means, GOOD_SHARE), apart=apart)
 
 
 def _ranked(scored_runs: Sequence[ScoredRun], means: Mapping[str, FloatArray], metric: str) -> Leaderboard:

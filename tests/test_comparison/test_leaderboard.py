@@ -93,9 +93,24 @@ def test_pass_rates_are_ranked_over_all_versions_together(workspace: RunStore) -
             for at in range(12)
         ]
         scored.append(workspace.scored(add_run(records, f"v{version}", "p", str(workspace.workspace.root))))
-    board = rate_leaderboard([diagnose(one, DiagnosisSettings(), []) for one in scored])
+    diagnoses = [diagnose(one, DiagnosisSettings(), []) for one in scored]
+    board = rate_leaderboard(diagnoses, diagnoses[0])
     assert len(board.rows) == 167
     assert board.best is not None
     assert board.not_told_apart >= 160
     means = [row.value.mean for row in board.rows]
     assert means == sorted(means, reverse=True)
+
+
+def test_a_pass_rate_that_rests_on_other_metrics_is_left_out(workspace: RunStore) -> None:
+    diagnoses = []
+    for name, metric in (("a", "faithfulness"), ("b", "faithfulness"), ("c", "context_recall")):
+        records = [
+            {"question_id": f"q{at}", "question": "?", "answer": "a", "scores": {metric: at / 10}}
+            for at in range(10)
+        ]
+        run = add_run(records, name, "p", str(workspace.workspace.root))
+        diagnoses.append(diagnose(workspace.scored(run), DiagnosisSettings(), []))
+    board = rate_leaderboard(diagnoses, diagnoses[0])
+    assert len(board.rows) == 2
+    assert board.apart == (diagnoses[2].scored.run.run_id,)

@@ -228,6 +228,20 @@ def test_answers_are_marked_only_where_they_share_a_quarter_of_their_words() -> 
     assert "&lt;i&gt;Why?" in near
 
 
+def test_documents_are_the_same_by_id_or_by_text() -> None:
+    left = [{"id": "a1", "text": "one"}, {"id": "a2", "text": "two"}, {"id": "a3", "text": "three"}]
+    right = [{"id": "b2", "text": "two"}, {"id": "a1", "text": "one, cut anew"}]
+    sides = [
+        ComparedSide(name, "–", {"answer": "x", "retrieved": documents, "repeat": 0})
+        for name, documents in (("V1", left), ("V2", right))
+    ]
+    found = compared_cases_html("Why?", *sides)
+    assert found.count("rank 2 on the other side") == 2
+    assert found.count("rank 1 on the other side") == 2
+    assert found.count("dropped") == 1
+    assert "new</span>" not in found
+
+
 def test_a_run_without_the_question_says_so() -> None:
     here = ComparedSide("V1", "0.50", {"answer": "<b>", "retrieved": None, "repeat": 0})
     found = compared_cases_html("Why?", here, ComparedSide("V2", "–", None))

@@ -13,13 +13,13 @@ from dashboard.sections.compare.choices import MOST_VERSIONS, Compared, version_
 from dashboard.shell.blocks import current_theme
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import CHART, export_menu, facts, metric_title
-from dashboard.shell.session import View, keep
+from dashboard.shell.session import keep
 from dashboard.wording.directions import is_flipped, on_share_scale
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, p_value, signed
 from data.comparison.compare import GOOD_SHARE
 from data.comparison.leaderboard import Leaderboard, LeaderboardRow, leaderboard, rate_leaderboard
-from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.scoring.scored_run import ScoredRun
 from data.store.ledger import Ledger
 
@@ -42,17 +42,16 @@ def _leaderboard(scored_runs: list[ScoredRun], metric: str) -> Leaderboard:
 
 @st.cache_resource(max_entries=8, show_spinner="Ranking all versions", hash_funcs=HASH_FUNCS)
 def _rate_leaderboard(
-    scored_runs: list[ScoredRun], settings: DiagnosisSettings, ledger: Ledger
+    scored_runs: list[ScoredRun], base: Diagnosis, settings: DiagnosisSettings, ledger: Ledger
 ) -> Leaderboard:
-    return rate_leaderboard(
-        [diagnose(scored, settings, ledger.labels(scored.run.run_id)) for scored in scored_runs]
-    )
+    diagnoses = [diagnose(scored, settings, ledger.labels(scored.run.run_id)) for scored in scored_runs]
+    return rate_leaderboard(diagnoses, base)
 
 
 def draw_leaderboard(compared: Compared) -> None:
     """Draw all versions of the project under the metric on display, the best on top."""
     view, metric = compared.view, compared.metric
-    board = _board(view, metric)
+    board = _board(compared)
     names = version_names(view, view.sampled)
     st.markdown(f"**{markdown_text(_conclusion(board, names))}**")
     if not board.rows:
@@ -71,16 +70,21 @@ def draw_leaderboard(compared: Compared) -> None:
             f"{count(len(board.rows), 'version')} tested together by step-down max-T over shared questions",
             "intervals: 95 %, of each version by itself; two that overlap can still differ",
             f"not measured in {count(len(board.unmeasured), 'version')}" if board.unmeasured else "",
+            f"left out, as their pass rate rests on other metrics: {count(len(board.apart), 'version')}"
+            if board.apart
+            else "",
             "the best is the best on these questions: its mean is a little too good",
             "click a version to compare it",
         ]
     )
 
 
-def _board(view: View, metric: str) -> Leaderboard:
+def _board(compared: Compared) -> Leaderboard:
+    view, metric = compared.view, compared.metric
     scored_runs = [view.scored(run) for run in view.sampled]
     if metric == GOOD_SHARE:
-        return _rate_leaderboard(scored_runs, view.selection.settings(), view.store.ledger)
+        base = view.diagnosis(compared.base)
+        return _rate_leaderboard(scored_runs, base, view.selection.settings(), view.store.ledger)
     return _leaderboard(scored_runs, metric)
 
 
