@@ -17,6 +17,9 @@ from dashboard.case_html.templating import render
 from dashboard.charts.chart import Chart, Heatmap
 from dashboard.charts.chart_rows import chart_rows
 from dashboard.charts.plotly_figure import figure_json
+from dashboard.charts.tokens import Theme
+from dashboard.headlines.headline import GLYPHS, Headline
+from dashboard.page_html.blocks import LOOKS, band, style_sheet, tile
 from dashboard.stories.report import OBTAINED, Report
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.export_text import cell_text, columns_of
@@ -30,6 +33,7 @@ SHOWN_ROWS = 200  # of the data behind a chart; the CSV has all
 SHORT_TABLE = 12  # rows that paper keeps on one page
 WIDE_TABLE = 8  # columns above which the paper is turned
 LONGEST_WORD = 28  # characters that are kept on one line
+THEME_NAMES: tuple[Theme, Theme] = ("light", "dark")
 PAPER_STYLE = """
 body.paper :is(header, nav, section) { width: 680px; max-width: none; margin: 0; padding: 0; }
 body.paper main { max-width: none; margin: 0; padding: 0; }
@@ -53,7 +57,8 @@ def paper_report(report: Report) -> str:
 
 def _page(report: Report, paper: bool) -> str:
     collapse: CollapseLevel = "screen" if not paper else "open" if report.audience == "engineer" else "paper"
-    charts = [(number, section.chart) for number, section in enumerate(report.sections, 1) if section.chart]
+    shown = [(number, section) for number, section in enumerate(report.sections, 1) if section.measured]
+    charts = [(number, section.chart) for number, section in shown if section.chart]
     scripts = [_plotly(), _script()] if charts else []
     style = (FOLDER / "report_page.css").read_text(encoding="utf-8") + CASE_STYLE
     return render(
@@ -62,8 +67,17 @@ def _page(report: Report, paper: bool) -> str:
         report=report,
         paper=paper,
         obtained=OBTAINED,
-        headings=[_heading(section, number) for number, section in enumerate(report.sections, 1)],
-        sections=[_section(section, number, collapse) for number, section in enumerate(report.sections, 1)],
+        headings=[(number, _heading(section, number)) for number, section in shown],
+        sections=[_section(section, number, collapse) for number, section in shown],
+        skipped=[section.heading for section in report.sections if not section.measured],
+        blocks=_block_styles(),
+        rules=[
+            fact
+            for _, section in shown
+            if section.slide is not None and section.slide.layout == "verdict"
+            for fact in section.facts
+        ],
+        opens=any(section.slide is not None for _, section in shown),
         figures=[{"number": number, "json": _figure_json(chart)} for number, chart in charts],
         # Markup: style sheets, scripts and the policy over their digests are our own files, with no text
         # from outside
@@ -86,7 +100,7 @@ def _section(section: RenderedSection, number: int, collapse: CollapseLevel) -> 
         section=section,
         number=number,
         heading=_heading(section, number),
-        wide=len(columns_of(section.rows)) > WIDE_TABLE,
+        wide=section.slide is None and len(columns_of(section.rows)) > WIDE_TABLE,
         chart_data={
             "count": f"{len(data):,} rows",
             "file": _csv(data, f"section-{number}-chart"),
@@ -100,7 +114,39 @@ def _section(section: RenderedSection, number: int, collapse: CollapseLevel) -> 
         else None,
         cases=[case_html(case, f"case-{number}-{at}", collapse) for at, case in enumerate(section.cases, 1)],
         facts=[fact for fact in section.facts if fact],
+        slide=section.slide,
+        opening=_opening(section),
     )
+
+
+def _opening(section: RenderedSection) -> Markup:
+    """Return what stands on the slide of a section besides its chart: the same blocks as on the pages."""
+    content = section.slide
+    if content is None:
+        return Markup("")
+    headline = None
+    if content.layout == "verdict" and content.state is not None:
+        headline = band(
+            Headline(content.state, section.heading, content.subtitle, content.doubt), [content.foot]
+        )
+    return render(
+        PACKAGE,
+        "opening.html",
+        content=content,
+        headline=headline,
+        tiles=[tile(shown) for shown in content.tiles],
+        answers=[(answer, LOOKS[answer.state], GLYPHS[answer.state]) for answer in content.answers],
+        remarks=[(remark, LOOKS[remark.state] if remark.state else "") for remark in content.remarks],
+    )
+
+
+def _block_styles() -> Markup:
+    """Return the style sheets of the blocks, in the colours of the dark theme where a reader prefers that."""
+    light, dark = (
+        style_sheet(theme).strip().removeprefix("<style>").removesuffix("</style>") for theme in THEME_NAMES
+    )
+    # Markup: both are our own templates
+    return Markup(f"{light}\n@media screen and (prefers-color-scheme: dark) {{ {dark} }}")  # noqa: S704
 
 
 def _csv(rows: Rows, name: str) -> dict[str, str]:

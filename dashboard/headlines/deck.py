@@ -38,9 +38,11 @@ def why_title(n_bad: int, n_measured: int, top: str = "", n_top: int = 0) -> str
     """
     if not n_bad:
         return f"All {n_measured:,} measured answers are good" if n_measured > 1 else "The answer is good"
-    lost = f"{n_bad:,} of {n_measured:,} answers are bad"
+    lost = f"{n_bad:,} of {n_measured:,} answers {'is' if n_bad == 1 else 'are'} bad"
     if not top:
         return lost
+    if n_bad == 1:
+        return f"{lost}: {top}"
     return f"{lost}, all {top}" if n_top == n_bad else f"{lost}, {n_top:,} of them {top}"
 
 

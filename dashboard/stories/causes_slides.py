@@ -20,7 +20,7 @@ from data.diagnosis.doubts import stage_doubt
 from data.errors import DataError
 from metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from metrics.diagnosis.stages import STAGES, FailureStage, Owner, stage_code
-from metrics.gates.gates import GateResult
+from metrics.gates.gates import FEWEST_QUESTIONS, GateResult
 from metrics.metric_registry import title_of
 from metrics.sanity.documents import read_first
 from metrics.sanity.rule import Finding
@@ -185,7 +185,7 @@ def _steps(view: StoryView, first: Sequence[Finding]) -> list[Step]:
     steps += repairs[1:]
     steps.append(
         Step(
-            "Label 50 answers by hand",
+            f"Label {count(min(50, view.run.n), 'answer')} by hand",
             "Human labels show whether the scores can be trusted, and correct the pass rate.",
             "trust in the scores",
         )
@@ -259,7 +259,12 @@ def _more_questions(view: StoryView, undecided: Sequence[GateResult]) -> Step:
 def _measure(lacking: Sequence[GateResult]) -> list[Step]:
     if not lacking:
         return []
-    titles = dict.fromkeys(in_sentence(title_of(result.gate.metric)) for result in lacking)
+    if all(result.why == "too few" for result in lacking):
+        least = f"A gate needs at least {FEWEST_QUESTIONS} questions with a value to decide anything."
+        return [Step("Ask more questions", least, count(len(lacking), "gate"))]
+    titles = dict.fromkeys(
+        in_sentence(title_of(result.gate.metric)) for result in lacking if result.why != "too few"
+    )
     listed = ", ".join(list(titles)[:4])
     return [
         Step(

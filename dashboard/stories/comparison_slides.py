@@ -32,7 +32,7 @@ from metrics.sanity.documents import read_first
 __all__ = ["change_section", "example_section"]
 
 MOST_BARS, MOST_NAMED, MOST_DOCUMENTS = 7, 4, 4
-LONGEST_NAME, LONGEST_DOCUMENT = 26, 300
+LONGEST_NAME, LONGEST_ANSWERER, LONGEST_DOCUMENT = 26, 20, 300
 _RANKS = {"worse": 0, "better": 1, "cannot tell": 2, "no direction": 3, "unchanged": 4}
 FASTER = 0.2  # a median latency that differs by less is not worth a remark
 
@@ -295,7 +295,7 @@ def _answer(name: str, record: Mapping[str, Any], diagnosis: Diagnosis, row: int
         how = "rightly refused" if known else "refused"
     said = [how, "refuses" if refused and "refused" not in how else ""]
     return SideAnswer(
-        shorten(name, LONGEST_NAME),
+        shorten(name, LONGEST_ANSWERER),
         " · ".join(filter(None, said)),
         str(record.get("answer") or "no answer recorded"),
         state,

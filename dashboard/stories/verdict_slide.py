@@ -18,6 +18,7 @@ from dashboard.wording.gates import rule_texts
 from data.comparison.compare import GOOD_SHARE
 from data.errors import DataError
 from metrics.gates.gates import GateResult
+from metrics.gates.wording import subject_of
 from metrics.metric_registry import bounds_of, declared, title_of
 
 __all__ = ["EDGES", "HEADLINE", "foot_of", "verdict_section"]
@@ -210,7 +211,7 @@ def _remarks(view: StoryView, base: str) -> list[Remark]:
 
 def _requirement(result: GateResult) -> str:
     gate = result.gate
-    title = in_sentence(title_of(gate.metric))
+    title = in_sentence(subject_of(gate))
     if gate.kind == "regression":
         return f"{title} not more than {number(gate.threshold)} worse"
     return f"{title} at {'most' if gate.at_most else 'least'} {number(gate.threshold)}"
