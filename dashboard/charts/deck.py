@@ -120,7 +120,7 @@ def step_columns(steps: Sequence[Loss], total: int) -> Chart:
         (alive, *lost),
         Axis(names=tuple(f"{step.step}\n{step.left:,}" for step in steps), unique=False),
         Axis(low=0, high=float(total), step=count_step([total]), format=",d"),
-        340,
+        280,
         stacked=True,
         legend=False,
     )
