@@ -17,7 +17,6 @@ from dashboard.wording.formatting import NOT_MEASURED
 from data.store.run_config import flat_settings, setting_text
 from data.store.workspace import Run
 from metrics.metric_registry import title_of
-from metrics.sanity.documents import read_first
 from metrics.sanity.run import Finding
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "draw",
     "export_menu",
     "facts",
-    "read_first_box",
     "show_table",
 ]
 
@@ -116,12 +114,6 @@ def _file(rows: Sequence[Mapping[str, Any]], form: str) -> bytes:
 def facts(parts: Sequence[str]) -> None:
     """Draw facts as a line of small print; parts are Markdown, outside text escaped by the caller."""
     st.caption(" · ".join(part for part in parts if part))
-
-
-def read_first_box(findings: Sequence[Finding]) -> None:
-    """Show in full the findings without which no stage and no gate of the run should be read."""
-    for finding in read_first(findings):
-        st.warning(markdown_text(finding.message), title=markdown_text(finding.title))
 
 
 def finding_list(findings: Sequence[Finding]) -> None:

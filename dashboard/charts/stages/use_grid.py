@@ -45,7 +45,7 @@ def use_columns(
     figure = go.Figure()
     m, ranks = grid.used.shape
     places = np.arange(m) + 1.6 * np.searchsorted(np.unique(grid.group), grid.group)  # gaps between groups
-    size = float(np.clip(520 / max(m, 1), 4, 13))
+    size = float(np.clip(400 / max(m, 1), 4, 13))
     looks: tuple[tuple[str, BoolArray, dict[str, object]], ...] = (
         (
             "not used",
@@ -85,14 +85,16 @@ def use_columns(
         ],
         hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
-    for code, (start, _) in _spans(grid.group, places).items():
+    spans = _spans(grid.group, places)
+    for code, (start, end) in spans.items():
+        last = code == max(spans) and len(spans) > 1
         mine = grid.group == code
         using, n = int(grid.used[mine, 0].sum()), int(mine.sum())
         title = _broken(list(GOLD_GROUPS.values())[code], narrow=n < 0.2 * m)
         figure.add_annotation(
-            x=start - 0.4, y=1, yref="paper", yshift=TOP - 4,
-            text=f"<b>{title}</b><br>{using:,} of {n:,} use it",
-            showarrow=False, xanchor="left", yanchor="top", align="left",
+            x=end + 0.5 if last else start - 0.4, y=1, yref="paper", yshift=TOP - 4,
+            text=f"<b>{title}</b><br>{using:,} of {n:,} use it", showarrow=False, yanchor="top",
+            xanchor="right" if last else "left", align="right" if last else "left",
             font={"size": 12, "color": tokens.text},
         )  # fmt: skip
     _add_strips(figure, by_rank[:ranks], keys, tokens)
