@@ -87,9 +87,9 @@ def use_columns(
     )  # fmt: skip
     spans = _spans(grid.group, places)
     for code, (start, end) in spans.items():
-        last = code == max(spans) and len(spans) > 1
         mine = grid.group == code
         using, n = int(grid.used[mine, 0].sum()), int(mine.sum())
+        last = code == max(spans) and n < 0.2 * m
         title = _broken(list(GOLD_GROUPS.values())[code], narrow=n < 0.2 * m)
         figure.add_annotation(
             x=end + 0.5 if last else start - 0.4, y=1, yref="paper", yshift=TOP - 4,
