@@ -271,7 +271,8 @@ def _context_counts(sample: Mapping[str, Any], highlights: CaseHighlights) -> st
             f" of {len(highlights.gold)}" if gold < len(highlights.gold) else ""
         )
     if sample["relevant_spans"]:
-        return f"Context: {of}, gold text in {len(highlights.gold_text)}"
+        found = len(highlights.gold_text)
+        return f"Context: {of}, {f'gold text in {found}' if found else 'no gold text'}"
     return f"Context: {of}, no gold named"
 
 

@@ -39,12 +39,11 @@ with listing:
     if at is not None:
         page = page_of(scored, rows, at // SIZE + 1, SIZE)
         case_list(page, diagnosis, int(rows[at]))
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        st.markdown(f"**{count(len(rows), 'case')}** of {run.n:,}, {order_text()}", width="content")
-        st.space("stretch")
-        if at is not None and page.pages > 1:
+        if page.pages > 1:
             pager(page, rows, scored, SIZE)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{count(len(rows), 'case')}** of {run.n:,}, {order_text()}", width="content")
+        st.space("stretch")
         export_menu(diagnosis, rows)
         queue_form(view, diagnosis)
 
