@@ -27,7 +27,7 @@ def test_from_fail_to_a_report_that_opens_without_the_tool(site: Site, tmp_path:
     site.open(f"compare?project=iris&run={run}&baseline={base}")
     expect(shown).to_contain_text("shared questions", timeout=PATIENCE)
     site.open(f"present?project=iris&run={run}&baseline={base}")
-    page.get_by_role("button", name="New story about this run").click()
+    page.get_by_role("button", name="New deck of this run").click()
     expect(page).to_have_url(re.compile("story="), timeout=PATIENCE)
     expect(page.locator("h1")).to_contain_text("5 slides are ready: do not ship", timeout=PATIENCE)
     files = {form: _downloaded(site, form, tmp_path) for form in ("html", "pptx", "pdf")}
@@ -65,7 +65,7 @@ def test_a_presentation_follows_the_arrow_keys(site: Site) -> None:
     run = site.run_id("mtrag", "GPT-4.0")
     site.open(f"present?project=mtrag&run={run}")
     page = site.page
-    page.get_by_role("button", name="New story about this run").click()
+    page.get_by_role("button", name="New deck of this run").click()
     expect(page).to_have_url(re.compile("story="), timeout=PATIENCE)
     page.locator(".st-key-story_present button").click()
     expect(page).to_have_url(re.compile("slide=1"), timeout=PATIENCE)

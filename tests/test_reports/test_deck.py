@@ -1,0 +1,138 @@
+"""The deck of a run: five slides from the numbers, whole on the page, editable, the same as the preview."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from pptx import Presentation
+
+from dashboard.charts.chart import Chart
+from dashboard.export.formats import export_report
+from dashboard.export.pptx.chart_model import editable_chart
+from dashboard.export.pptx.text_fit import height_of
+from dashboard.export.slide_html import slide_html
+from dashboard.export.slide_layout import SLIDE_HEIGHT, SLIDE_WIDTH, Words, plan_slide
+from dashboard.stories.context import StoryView
+from dashboard.stories.sections import default_sections, render_section
+from dashboard.stories.story import RenderedSection, Story, StorySection, story_from_json
+from data.scoring.run_store import RunStore
+
+RUNS = [("iris", "colbert", "basic"), ("musique", "BM25 + expansion", "BM25"), ("mtrag", "GPT-4.0", "")]
+
+
+def _view(demo: RunStore, project: str, name: str, base: str) -> StoryView:
+    def newest(wanted: str) -> Any:
+        return max((run for run in demo.runs(project) if run.name == wanted), key=lambda run: run.n)
+
+    return StoryView(demo, newest(name), newest(base) if base else None)
+
+
+def _sections(view: StoryView) -> list[RenderedSection]:
+    return [render_section(view, section) for section in default_sections("stakeholder")]
+
+
+def _slides(view: StoryView, sections: list[RenderedSection]) -> list[Any]:
+    content = export_report(view, Story("T", view.run.run_id), sections, "pptx")
+    return list(Presentation(io.BytesIO(content)).slides)
+
+
+@pytest.mark.parametrize(("project", "name", "base"), RUNS)
+def test_a_deck_has_a_slide_for_all_that_was_measured_and_no_other(
+    demo: RunStore, project: str, name: str, base: str
+) -> None:
+    view = _view(demo, project, name, base)
+    sections = _sections(view)
+    slides = _slides(view, sections)
+    assert [slide.shapes.title.text_frame.text for slide in slides] == [
+        section.heading for section in sections if section.measured
+    ]
+    assert len(slides) == (5 if view.comparison is not None else 4)
+    assert not any(shape.has_table for slide in slides for shape in slide.shapes)
+    for slide in slides:
+        notes = slide.notes_slide.notes_text_frame.text
+        assert "How these numbers were obtained" in notes
+        assert "ragtriage gate" in notes
+
+
+@pytest.mark.parametrize(("project", "name", "base"), RUNS)
+def test_the_charts_stay_editable_and_hold_the_numbers_of_the_page(
+    demo: RunStore, project: str, name: str, base: str
+) -> None:
+    view = _view(demo, project, name, base)
+    sections = _sections(view)
+    drawn = [shape.chart for slide in _slides(view, sections) for shape in slide.shapes if shape.has_chart]
+    charts = [section.chart for section in sections if section.measured and isinstance(section.chart, Chart)]
+    assert len(drawn) == len(charts) > 0
+    for chart, specification in zip(drawn, charts, strict=True):
+        model = editable_chart(specification)
+        assert model is not None
+        for written, series in zip(chart.plots[0].series, model.series, strict=True):
+            assert list(written.values) == pytest.approx(list(series.y), nan_ok=True)
+    why = next(section.chart for section in sections if section.kind == "why")
+    assert isinstance(why, Chart)
+    bad = sum(sum(value or 0 for value in series.y) for series in why.series[1:])
+    assert bad == view.diagnosis.bad.bad.sum()
+
+
+def _apart(one: Words, other: Words) -> bool:
+    left, top, width, height = one.box
+    x, y, wide, high = other.box
+    slack = 0.001
+    return (
+        left + width <= x + slack
+        or x + wide <= left + slack
+        or top + height <= y + slack
+        or y + high <= top + slack
+    )
+
+
+@pytest.mark.parametrize("name", ["", "这是一个非常长的运行名称" * 8, "a very long name of a run " * 6])
+def test_texts_stand_on_the_slide_apart_and_in_their_boxes(demo: RunStore, name: str) -> None:
+    view = _view(demo, "iris", "colbert", "basic")
+    if name:
+        view.__dict__["short_names"] = (name, name)
+    for section in _sections(view):
+        assert section.slide is not None
+        texts = [part for part in plan_slide(section, section.slide).parts if isinstance(part, Words)]
+        for at, words in enumerate(texts):
+            left, top, width, height = words.box
+            assert left >= 0, section.kind
+            assert left + width <= SLIDE_WIDTH, section.kind
+            assert top + height <= SLIDE_HEIGHT, section.kind
+            whole = [(f"{line.lead} {line.text}".strip(), line.size) for line in words.paragraphs]
+            needed = sum(height_of(text, size, width) for text, size in whole)
+            assert needed <= height + 0.05, (section.kind, whole)
+            covered = [other for other in texts[at + 1 :] if not _apart(words, other)]
+            assert not covered, (section.kind, words, covered)
+
+
+def test_the_preview_shows_what_the_slide_says_and_escapes_it(demo: RunStore) -> None:
+    view = _view(demo, "iris", "colbert", "basic")
+    view.__dict__["short_names"] = ("<img src=x>", "basic")
+    for section in _sections(view):
+        assert section.slide is not None
+        drawn = str(slide_html(plan_slide(section, section.slide), 1, 5, section.heading))
+        assert "<img src=x" not in drawn
+    assert "&lt;img src=x&gt;" in drawn
+
+
+def test_a_list_that_is_the_same_for_all_is_the_first_thing_to_repair(demo: RunStore) -> None:
+    view = _view(demo, "iris", "colbert", "basic")
+    by_kind = {section.kind: section for section in _sections(view)}
+    assert by_kind["example"].heading == "colbert gives every question the same 10 documents"
+    assert by_kind["next"].heading == "Next: check the retriever, then judge again"
+    assert by_kind["next"].slide is not None
+    assert by_kind["next"].slide.steps[0].title == "Check the retriever"
+    assert by_kind["why"].slide is not None
+    assert "every question got the same 10 documents" in by_kind["why"].slide.doubt
+
+
+def test_a_story_of_an_earlier_version_opens_with_the_kinds_of_today(demo: RunStore) -> None:
+    view = _view(demo, "iris", "colbert", "basic")
+    kinds = ("verdict", "headline", "change", "fix_first")
+    stored = Story("Old", view.run.run_id, sections=tuple(StorySection(kind) for kind in kinds)).to_json()
+    story = story_from_json(stored)
+    assert [section.kind for section in story.sections] == ["verdict", "headline", "change", "why"]
+    assert all(render_section(view, section).heading != "Unknown section" for section in story.sections)
