@@ -107,8 +107,9 @@ def grid_map(grid: Grid, ranking: GridRanking, cheapest: str, tokens: Tokens) ->
     with_tokens(
         figure, tokens, HERO_HEIGHT, clickmode="event+select", margin={"l": 8, "r": 8, "t": 8, "b": 8}
     )
-    figure.layout.xaxis.update(title=chart_text(f"chunk size{unit}"), domain=[0, MAP_END])
-    figure.layout.yaxis.update(title=chart_text(f"overlap{unit}"), domain=[0, MAP_END])
+    for axis, title in ((figure.layout.xaxis, "chunk size"), (figure.layout.yaxis, "overlap")):
+        named = {"text": chart_text(f"{title}{unit}"), "font": {"size": 13}}
+        axis.update(title=named, domain=[0, MAP_END])
     return figure
 
 

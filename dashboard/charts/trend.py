@@ -113,7 +113,8 @@ def trend_lines(
     _set_x_axis(figure, runs, by_time, len(measured) <= MOST_VALUES)
     scale = "" if unit == 1.0 else f" (× {unit:.0e})"
     grid = {"showgrid": True, "gridcolor": tokens.border, "zeroline": False}
-    figure.update_yaxes(title=chart_text(f"{title}{scale}"), automargin=True, **grid)
+    named = {"text": chart_text(f"{title}{scale}"), "font": {"size": 13}}
+    figure.update_yaxes(title=named, automargin=True, **grid)
     return figure.update_xaxes(showgrid=False, zeroline=False)
 
 
@@ -243,6 +244,7 @@ def _set_x_axis(figure: go.Figure, runs: Sequence[TrendMark], by_time: bool, wit
         figure.update_xaxes(type="date", title="made, UTC", automargin=True)
         return
     set_places(figure, [run.label for run in runs])
+    figure.update_xaxes(tickangle=None)  # turned only where names would overlap
     if with_values:  # room for the last of them
         start, end = figure.layout.xaxis.range
         figure.update_xaxes(range=[start, end + len(runs) / 20])

@@ -72,7 +72,7 @@ def tracks_section(
     left_out = len(view.runs) - 1 - len(others)
     facts(
         [
-            "white: below the first edge; the darker the band, the better",
+            "framed: below the first edge; the more filled the band, the better",
             "◇ published, on other questions",
             "○ other versions" if others else "",
             f"{count(left_out, 'older version')} not drawn" if left_out > 0 else "",
