@@ -115,7 +115,11 @@ def chunking_headline(
         else f"{_name(pick)} is as good as {_name(best)} and cheaper"
     )
     if len(statement) > LONGEST_STATEMENT:
-        statement = f"{_name(pick)} is as good as the best"
+        statement = (
+            f"{_name(best)} has the best {metric}"
+            if pick is best
+            else f"{_name(pick)} is as good as the best"
+        )
     detail = f"{chosen}. A paired test cannot tell {len(same):,} of {len(measured) - 1:,} others from it"
     return Headline("good", statement, detail, doubt)
 

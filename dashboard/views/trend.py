@@ -58,7 +58,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     choose("Metric", "metric", metrics, metric_title, {}, width=280)
     pick("axis", AXES)
 
-left, right = st.columns([5, 3] if small else [1, 0.001], gap="medium")
+left, right = st.columns([1, 1] if small else [1, 0.001], gap="medium")
 with left:
     if base is not None:
         reason = "" if trend.chosen else ", the oldest version with this metric; another can be set on Runs"

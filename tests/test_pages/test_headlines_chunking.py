@@ -61,6 +61,15 @@ def test_a_grid_without_any_metric_is_not_measured() -> None:
         ([_entry(128, "equal"), _entry(256, "equal")], "good", "All 2 chunkings do equally well"),
         ([_entry(128, "best"), _entry(256, "not measured", None)], "cannot tell", "Only 128 / 0 has a value"),
         (
+            [
+                _entry(1, "worse", name="a"),
+                _entry(1, "same", name="b"),
+                _entry(2, "best", name="heading up to 256 tokens, with headings"),
+            ],
+            "good",
+            "heading up to 256 tokens, wit… has the best span recall@5",
+        ),
+        (
             [_entry(128, "no direction"), _entry(256, "no direction")],
             "cannot tell",
             "Span recall@5 has no direction: none is best",

@@ -80,7 +80,7 @@ def show_small_charts(
     """Draw metrics over the versions, small; a click on one draws it large."""
     verdicts = {} if compared is None else {row.metric: row.verdict for row in compared[1].differences}
     labels = [view.labels[run.run_id] for run in versions.runs]
-    grid = st.grid(2, min_column_width=100)
+    grid = st.grid(2, min_column_width=150)
     for metric in metrics:
         title = metric_title(metric) or "(unnamed)"
         levels = levels_of(view, versions, metric)
