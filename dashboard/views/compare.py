@@ -7,7 +7,7 @@ import streamlit as st
 from dashboard.headlines.compare import NO_SECOND_RUN
 from dashboard.page_html.compare import compare_style
 from dashboard.sections.compare.ablation import cost_section, factor_section
-from dashboard.sections.compare.choices import choose_versions
+from dashboard.sections.compare.choices import compared_versions, draw_choices
 from dashboard.sections.compare.hero import draw_hero, page_headline
 from dashboard.sections.compare.leaderboard import draw_leaderboard
 from dashboard.sections.compare.numbers import draw_flow, draw_numbers
@@ -26,11 +26,10 @@ if view.comparison_base is None or len(view.sampled) < 2:
     bundled_example("iris", "colbert", "compares six versions with a baseline")
     st.stop()
 base = view.comparison_base
-band = st.container()
-compared = choose_versions(view, base)
-with band:
-    open_page(page_headline(compared), run_facts(view))
-    st.html(compare_style())
+compared = compared_versions(view, base)
+open_page(page_headline(compared), run_facts(view))
+st.html(compare_style())
+draw_choices(compared)
 draw_hero(compared)
 draw_questions(compared)
 

@@ -19,7 +19,7 @@ from data.comparison.metric_families import FAMILIES, in_family, shared_metrics
 from data.store.workspace import Run
 from metrics.metric_registry import declared
 
-__all__ = ["Compared", "choose_versions", "direction", "metric_switch", "version_names"]
+__all__ = ["Compared", "compared_versions", "direction", "draw_choices", "metric_switch", "version_names"]
 
 FIRST_VERSIONS, MOST_VERSIONS = 6, 20
 MOST_SEGMENTS = 8  # more metrics than this are chosen from a list
@@ -87,16 +87,41 @@ class Compared:
         return leading if leading in self.options else GOOD_SHARE
 
 
-def choose_versions(view: View, base: Run) -> Compared:
-    """Draw the choice of versions, metrics and warnings in one row; return the comparisons."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        versions = _versions_picker(view, base)
-        metrics = _family(view, base, versions)
-        comparisons = {run.run_id: view.comparison(base, run, metrics) for run in versions}
-        names = version_names(view, [base, *versions])
-        _warnings(comparisons, names)
+def compared_versions(view: View, base: Run) -> Compared:
+    """Return the chosen versions with their comparisons; they follow from the selection alone."""
+    versions = _chosen_versions(view, base)
+    shared = shared_metrics([view.scored(run) for run in (base, *versions)])
+    family = _families(shared)[1]
+    metrics = [name for name in shared if in_family(name, family)]
+    comparisons = {run.run_id: view.comparison(base, run, metrics) for run in versions}
+    names = version_names(view, [base, *versions])
     by_id = {run.run_id: run for run in versions}
     return Compared(view, base, by_id, tuple(metrics), comparisons, names)
+
+
+def draw_choices(compared: Compared) -> None:
+    """Draw the choice of versions and metrics, and the warnings, in one row."""
+    view, base = compared.view, compared.base
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        _versions_picker(view, base, list(compared.versions))
+        shared = shared_metrics([view.scored(run) for run in (base, *compared.versions.values())])
+        choose(
+            "Family of metrics",
+            "family",
+            _families(shared)[0],
+            FAMILIES,
+            {"metric": ""},
+            width=220,
+            label_visibility="collapsed",
+        )
+        _warnings(compared.comparisons, compared.names)
+
+
+def _families(shared: Sequence[str]) -> tuple[list[str], str]:
+    """Return the families that some shared metric belongs to, and the chosen one."""
+    offered = [key for key in FAMILIES if any(in_family(name, key) for name in shared)] or ["all"]
+    chosen = current_selection().family
+    return offered, chosen if chosen in offered else offered[0]
 
 
 def version_names(view: View, runs: Sequence[Run]) -> dict[str, str]:
@@ -111,9 +136,9 @@ def direction(metric: str) -> bool | None:
     return True if metric == GOOD_SHARE else None if declaration is None else declaration.higher_is_better
 
 
-def _versions_picker(view: View, base: Run) -> list[Run]:
-    """Return the versions to compare: by default the run on display and its batch, else the newest run."""
-    by_id = {run.run_id: run for run in reversed(view.sampled) if run.run_id != base.run_id}
+def _chosen_versions(view: View, base: Run) -> list[Run]:
+    """Return the versions to compare: by default the run on display and its batch, else those like it."""
+    by_id = _others(view, base)
     chosen = [run_id for run_id in view.selection.versions if run_id in by_id]
     if not chosen:
         same_batch = [run.run_id for run in view.sampled if run.created_at == view.run.created_at]
@@ -121,14 +146,24 @@ def _versions_picker(view: View, base: Run) -> list[Run]:
         chosen = [run_id for run_id in candidates if run_id in by_id][:FIRST_VERSIONS] or list(by_id)[:1]
         if len(chosen) == 1:
             chosen += _alike(view, base, by_id[chosen[0]], list(by_id.values()))
-    show_in("pick_versions", chosen)
-    title = f"{len(chosen)} of {count(len(by_id), 'version')}"
+    return [by_id[run_id] for run_id in chosen]
+
+
+def _others(view: View, base: Run) -> dict[str, Run]:
+    """Return run id -> run of all that the baseline can be compared with, the newest first."""
+    return {run.run_id: run for run in reversed(view.sampled) if run.run_id != base.run_id}
+
+
+def _versions_picker(view: View, base: Run, chosen: Sequence[str]) -> None:
+    others = _others(view, base)
+    show_in("pick_versions", list(chosen))
+    title = f"{len(chosen)} of {count(len(others), 'version')}"
     with st.popover(
         title, icon=":material/compare_arrows:", help="Choose the versions to compare", width=200
     ):
         st.multiselect(
             "Versions",
-            list(by_id),
+            list(others),
             format_func=lambda run_id: view.labels[run_id],
             key="pick_versions",
             on_change=lambda: keep(versions=tuple(st.session_state["pick_versions"]), case="", other=""),
@@ -136,7 +171,6 @@ def _versions_picker(view: View, base: Run) -> list[Run]:
             help="One to twenty versions, each compared with the baseline chosen above.",
             width=480,
         )
-    return [by_id[run_id] for run_id in chosen]
 
 
 def _alike(view: View, base: Run, run: Run, others: Sequence[Run]) -> list[str]:
@@ -152,22 +186,6 @@ def _alike(view: View, base: Run, run: Run, others: Sequence[Run]) -> list[str]:
         and wanted <= set(view.scored(other).metrics)
     ]
     return [other.run_id for other in alike[: FIRST_VERSIONS - 1]] if wanted else []
-
-
-def _family(view: View, base: Run, versions: Sequence[Run]) -> list[str]:
-    """Return the metrics of the chosen family that the baseline and all versions have."""
-    shared = shared_metrics([view.scored(run) for run in (base, *versions)])
-    offered = [family_key for family_key in FAMILIES if any(in_family(name, family_key) for name in shared)]
-    chosen = choose(
-        "Family of metrics",
-        "family",
-        offered or ["all"],
-        FAMILIES,
-        {"metric": ""},
-        width=220,
-        label_visibility="collapsed",
-    )
-    return [name for name in shared if in_family(name, chosen)]
 
 
 def _warnings(comparisons: Mapping[str, Comparison], names: Mapping[str, str]) -> None:

@@ -85,6 +85,7 @@ def _forest(compared: Compared) -> None:
     key = "forest"
     st.plotly_chart(
         forest(rows, compared.drawn_metrics, tokens),
+        height=forest_height(len(compared.drawn_metrics), len(compared.drawn)),
         theme=None,
         key=key,
         config=CHART,
@@ -126,6 +127,7 @@ def _question_bars(compared: Compared, height: int) -> None:
     figure = question_bars(counts, THEMES[current_theme()], height, higher is not None)
     event: Any = st.plotly_chart(
         figure,
+        height=height,
         theme=None,
         key="question_bars",
         config=CHART,

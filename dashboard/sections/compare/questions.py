@@ -94,7 +94,7 @@ def _page(
         key=key,
         on_select=lambda: _open_cell(key, ids, dict(zip(columns, runs, strict=True))),
         selection_mode="single-cell",
-        height="content",
+        height=ROW * (len(frame) + 1) + 2,
         row_height=ROW,
         column_config={
             "Question": st.column_config.TextColumn(
