@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from dashboard.charts.river import river, river_alt
-from dashboard.charts.tokens import THEMES
+from dashboard.charts.tokens import THEMES, Theme
 from dashboard.headlines.triage import loss_statement
 from dashboard.page_html.triage import section_title
 from dashboard.shell.blocks import current_theme
@@ -15,7 +16,7 @@ from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.session import View, open_cases
 from data.diagnosis.diagnosis import Diagnosis
 from data.diagnosis.doubts import stage_doubt
-from data.diagnosis.pipeline import Pipeline, pipeline_of
+from data.diagnosis.pipeline import pipeline_of
 
 __all__ = ["pipeline_section"]
 
@@ -30,16 +31,15 @@ def pipeline_section(view: View, diagnosis: Diagnosis, base_name: str) -> None:
     n, lost = sum(doubt.n for doubt in doubted.values()), int(diagnosis.bad.bad.sum())
     chip = f"{n:,} of {lost:,} losses rest on doubted numbers" if n else ""
     st.html(section_title(loss_statement(diagnosis), chip))
-    pipeline = _pipeline(diagnosis)
-    base = None if view.baseline is None else _pipeline(view.diagnosis(view.baseline))
+    base = None if view.baseline is None else view.diagnosis(view.baseline)
     some = () if n == lost else tuple(doubted)  # the chip says it of all
-    figure = river(pipeline, THEMES[current_theme()], base, base_name, some)
+    figure, alt = _picture(diagnosis, base, base_name, some, current_theme())
     event: Any = st.plotly_chart(
         figure,
         key="pipeline",
         theme=None,
         config=FIXED,
-        alt=river_alt(pipeline),
+        alt=alt,
         on_select="rerun",
         selection_mode="points",
     )
@@ -49,5 +49,10 @@ def pipeline_section(view: View, diagnosis: Diagnosis, base_name: str) -> None:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
-def _pipeline(diagnosis: Diagnosis) -> Pipeline:
-    return pipeline_of(diagnosis)
+def _picture(
+    diagnosis: Diagnosis, base: Diagnosis | None, base_name: str, doubted: tuple[str, ...], theme: Theme
+) -> tuple[go.Figure, str]:
+    """Return the picture and what it shows in words."""
+    pipeline = pipeline_of(diagnosis)
+    compared = None if base is None else pipeline_of(base)
+    return river(pipeline, THEMES[theme], compared, base_name, doubted), river_alt(pipeline)
