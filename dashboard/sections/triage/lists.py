@@ -58,12 +58,9 @@ def fix_list(view: View, diagnosis: Diagnosis) -> None:
     for at, entry in enumerate(entries[: MOST_STAGES - bool(notice)]):
         with st.container(horizontal=True, wrap=False, vertical_alignment="center", gap="small"):
             st.html(fix_row(_fix_row(diagnosis, entry, findings)))
+            key = "open_stage" if at == 0 else f"open_stage_{at}"
             if st.button(
-                "",
-                icon=":material/arrow_forward:",
-                type="tertiary",
-                key="open_stage" if at == 0 else f"open_stage_{at}",
-                help=f"Open the {count(entry.n_bad, 'case')}: {STAGES[stage_code(entry.key)].short}",
+                "Open", icon=":material/arrow_forward:", icon_position="right", type="tertiary", key=key
             ):
                 open_cases(stage=entry.key)
 
