@@ -300,7 +300,7 @@ def _add_baseline(
             )  # fmt: skip
     good = base.share("good") or 0.0
     value = f"{base.good:,}" if base.n == pipeline.n else percent(good)
-    named = shorten(name, 15)
+    named = shorten(name, 13)
     last = len(pipeline.steps) - 1
     middle = labels.place(last, good * pipeline.n, f"{value} in {named}")
     figure.add_annotation(

@@ -15,7 +15,7 @@ __all__ = ["reported_means_page"]
 
 def reported_means_page(view: View) -> None:
     """Draw the reported means of the run with the findings on them, and link to the Benchmarks page."""
-    open_page(reported_means_headline(view.run.name), meta=run_facts(view))
+    open_page(reported_means_headline(view.run.name), meta=run_facts(view)[1:])  # it has no questions
     rows = [
         {
             "Metric": metric_label(name),

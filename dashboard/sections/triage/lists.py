@@ -44,7 +44,7 @@ __all__ = ["change_list", "fix_list", "gate_list"]
 
 MOST_GATES, MOST_CHANGES, MOST_STAGES = 7, 6, 3
 LEAST_SCALE = 0.2  # of the strips of changes, to both sides
-LONGEST_NAME, LONGEST_WARNING = 24, 76
+LONGEST_NAME, LONGEST_WARNING = 24, 100
 FIRST = {"ids": "First: match the ids", "same_list": "First: check the retriever"}
 
 
@@ -240,8 +240,10 @@ def _change_foot(comparison: Comparison, report: GateReport | None) -> str:
 
 
 def _unequal(comparison: Comparison) -> str:
-    """Return the first sentence on what makes the runs unequal; "" where nothing does."""
+    """Return what makes the runs unequal, or where it stands if that is long; "" where nothing does."""
     if not comparison.warnings:
         return ""
-    more = f" +{len(comparison.warnings) - 1} more" if len(comparison.warnings) > 1 else ""
-    return f"! {shorten(comparison.warnings[0].split('. ')[0], LONGEST_WARNING)}{more}"
+    first, n = comparison.warnings[0].split(". ")[0], len(comparison.warnings)
+    if len(first) > LONGEST_WARNING:
+        return f"! {count(n, 'note')} on this comparison: see All metrics"
+    return f"! {first}{f' (+{n - 1} more)' if n > 1 else ''}"
