@@ -1,0 +1,69 @@
+"""Every page in both themes: no serious finding of axe-core, and no layout that shifts."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from browser_site import Site
+from playwright.sync_api import Browser
+
+from data.scoring.run_store import RunStore
+
+PAGES = {
+    "triage": "?project=handbook",
+    "compare": "compare?project=handbook",
+    "trend": "trend?project=handbook",
+    "cases": "cases?project=handbook",
+    "diagnosis": "diagnosis?project=iris",
+    "retrieval": "retrieval?project=handbook",
+    "chunking": "chunking?project=state_of_the_union",
+    "alignment": "alignment?project=handbook",
+    "judge": "judge?project=mtrag%2C+judged&part=people",
+    "benchmarks": "benchmarks?project=ragchecker",
+    "present": "present?project=handbook",
+    "runs": "runs?project=iris",
+}
+MOST_SHIFT = 0.1  # cumulative layout shift that counts as good
+SERIOUS = ("serious", "critical")
+# Streamlit's own elements, which no page of ours can change: canvas tables without rows for axe, and the
+# scrollable areas around them.
+NOT_OURS = {"scrollable-region-focusable", "aria-required-children", "nested-interactive"}
+TRIES = 3  # a busy machine draws late what is drawn in one go otherwise
+WATCH_SHIFTS = """
+window.shifts = [];
+new PerformanceObserver(list => list.getEntries().forEach(
+  entry => { if (!entry.hadRecentInput) window.shifts.push(entry.value); }
+)).observe({type: "layout-shift", buffered: true});
+"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_can_be_read_by_everyone(
+    browser: Browser, server: tuple[str, RunStore], name: str, scheme: str
+) -> None:
+    context = browser.new_context(
+        viewport={"width": 1440, "height": 900}, color_scheme="dark" if scheme == "dark" else "light"
+    )
+    page = context.new_page()
+    page.add_init_script(WATCH_SHIFTS)
+    site = Site(page, server[0], server[1])
+    shift = 1.0
+    for _ in range(TRIES):
+        site.open(PAGES[name])
+        page.wait_for_selector("h1", timeout=60_000)
+        site.settle()
+        shift = min(shift, float(page.evaluate("window.shifts.reduce((sum, value) => sum + value, 0)")))
+        if shift < MOST_SHIFT:
+            break
+    assert page.locator("h1").count() == 1
+    assert page.title().endswith("ragtriage")
+    found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"]}).response["violations"]
+    ours = [entry for entry in found if entry["impact"] in SERIOUS and entry["id"] not in NOT_OURS]
+    assert not ours, "\n".join(
+        f"{entry['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
+        for entry in ours
+        for node in entry["nodes"][:4]
+    )
+    assert shift < MOST_SHIFT
+    context.close()
