@@ -175,7 +175,7 @@ def _running(store: RunStore, panel: JobPanel, shown: set[int]) -> None:
                     on_click=ask_to_stop,
                     args=(store.ledger, job.job_id),
                 )
-            st.caption("It goes on when this page or the dashboard is closed.")
+            st.caption("It continues when this page or the dashboard is closed.")
 
 
 def _ended(store: RunStore, panel: JobPanel, job: Job) -> None:
@@ -184,13 +184,13 @@ def _ended(store: RunStore, panel: JobPanel, job: Job) -> None:
         st.markdown(_line(panel, job))
         if unfinished and not panel.in_terminal(job) and may_write():
             st.button(
-                "Go on",
+                "Resume",
                 key=f"{panel.key}_resume_{job.job_id}",
                 on_click=start_or_report,
                 args=(store, panel.words(job), job.spec.get("folder")),
             )
     if unfinished and panel.in_terminal(job):
-        st.caption("It goes on in a terminal, with the options that it was started with:")
+        st.caption("Resume it in a terminal, with the options that it was started with:")
         st.code(shlex.join(["ragtriage", *panel.words(job)]), language="bash")
     if job.state == "died":
         st.caption(f"Its process ended without a message. {panel.kept}")

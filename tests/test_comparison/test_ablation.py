@@ -224,7 +224,7 @@ def test_interval_and_verdict_on_a_factor_agree(workspace: RunStore) -> None:
         assert (not one.low <= 0 <= one.high) == decided == (one.adjusted_p < 0.05)
     drawn = [reach for trace in effect_forest(effects, "x", LIGHT).data for reach in trace.error_x.array]
     assert sorted(drawn) == pytest.approx(sorted(one.high - one.difference.difference for one in effects))
-    assert {row["Interval"] == row["By itself, 95 %"] for row in map(_effect_row, effects)} == {False}
+    assert {row["Interval"] == row["Unadjusted 95 %"] for row in map(_effect_row, effects)} == {False}
 
 
 def test_a_family_holds_its_metrics_alone(demo: RunStore) -> None:

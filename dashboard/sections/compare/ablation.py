@@ -119,7 +119,7 @@ def _effect_row(effect: Effect) -> dict[str, str]:
         "Change": effect_label(effect),
         "Difference": signed(difference.difference, 3),
         "Interval": interval_text(effect.low, effect.high, 3),
-        "By itself, 95 %": interval_text(difference.low, difference.high, 3),
+        "Unadjusted 95 %": interval_text(difference.low, difference.high, 3),
         "p (corrected)": p_value(effect.adjusted_p),
         "Verdict": VERDICT_LABELS[effect.verdict],
         "Questions": f"{difference.n_pairs:,}",

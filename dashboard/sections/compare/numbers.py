@@ -122,7 +122,7 @@ def detail_rows(comparison: Comparison) -> list[dict[str, str]]:
             "Version": number(metric.other),
             "Difference": signed(metric.difference.difference),
             "Interval": interval_text(metric.low, metric.high),
-            "By itself, 95 %": interval_text(metric.difference.low, metric.difference.high),
+            "Unadjusted 95 %": interval_text(metric.difference.low, metric.difference.high),
             "p": p_value(metric.difference.p),
             "p (corrected)": p_value(metric.adjusted_p),
             "Pairs": f"{metric.difference.n_pairs:,}",

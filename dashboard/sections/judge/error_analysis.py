@@ -63,7 +63,7 @@ def _progress_text(here: ReviewedCases, n: int, goal: int) -> str:
     if here.cases >= min(READ_BETTER, n):
         return f"{reviewed}: enough to name what goes wrong."
     if here.cases >= goal:
-        return f"{reviewed}. {READ_BETTER} are better: go on until new cases bring no new kind of failure."
+        return f"{reviewed}. {READ_BETTER} are better: continue until new cases bring no new kind of failure."
     advice = f"Read {READ_AT_LEAST} to {READ_BETTER}" if n >= READ_AT_LEAST else f"Read all {n:,}"
     return f"{reviewed}. {advice} before trusting a judge: {goal - here.cases:,} to go."
 

@@ -220,7 +220,7 @@ def _show_plan(plan: JudgePlan) -> None:
         f"tokens {plan.method}",
         f"prices of {markdown_text(plan.price_date)}" + (", halved for batches" if plan.batch else ""),
         f"{plan.nothing:,} with nothing to judge" if plan.nothing else "",
-        f"{plan.follow_ups:,} calls go on with a sample" if plan.follow_ups else "",
+        f"{plan.follow_ups:,} calls continue a long sample" if plan.follow_ups else "",
     ]
     st.caption(" · ".join(part for part in parts if part))
     if plan.other_way is not None:

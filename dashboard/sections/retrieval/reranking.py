@@ -94,7 +94,7 @@ def _change_row(name: str, change: Change, k: int) -> dict[str, str]:
         "Reranked": number(change.after, 3),
         "Difference": signed(difference.difference, 3),
         "Interval": interval_text(change.low, change.high, 3),
-        "By itself, 95 %": interval_text(difference.low, difference.high, 3),
+        "Unadjusted 95 %": interval_text(difference.low, difference.high, 3),
         "p (corrected)": p_value(change.adjusted_p),
         "Verdict": VERDICT_LABELS[change.verdict],
         "n": f"{difference.n_pairs:,}",

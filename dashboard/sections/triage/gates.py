@@ -56,7 +56,7 @@ def gate_section(view: View, report: GateReport | DataError) -> None:
     facts(
         [
             *rule_texts(report),
-            "*Could show*: the smallest distance that a sample of this size detects 4 times in 5",
+            "*Detectable difference*: the smallest that a sample of this size shows 4 times in 5",
             f"baseline: {name} ({markdown_text(report.baseline.note)})",
             f"gates: {markdown_text(Path(report.source).name)}",
             "judged at the usual thresholds and convention, whatever is selected" if moved else "",
