@@ -263,17 +263,21 @@ def test_runs_asks_for_the_direction_and_compare_follows(root: Path, monkeypatch
     app.switch_page("views/compare.py").run()
     assert "neither better nor worse: helpfulness, toxicity" in _plain(app.info[0])
     app.switch_page("views/runs.py").run()
+    app.session_state["runs_tab"] = "Imported scores"
+    app.run()
     assert "For 2 scores of the imported files nobody declared" in _plain(app.info[0])
     app.number_input("declared_low").set_value(1.0).run()
     app.number_input("declared_high").set_value(5.0).run()
     app.button("declare").click().run()
     assert not app.exception
     assert "For 1 score of the imported files" in _plain(app.info[0])
-    runs, scores = app.dataframe[0].value, app.dataframe[1].value
-    assert "helpfulness" in runs.columns
+    scores = next(one.value for one in app.dataframe if "Score" in one.value)
     assert scores.to_dict("records") == [
         {"Score": "helpfulness", "Title": "helpfulness", "Better": "higher", "Range": "1 to 5"}
     ]
+    app.session_state["runs_tab"] = "Means of p"
+    app.run()
+    assert any("helpfulness" in one.value.columns for one in app.dataframe)
     app.switch_page("views/compare.py").run()
     assert "neither better nor worse: toxicity" in _plain(app.info[0])
     table = next(one.value for one in app.dataframe if "Metric" in one.value).set_index("Metric")
