@@ -64,7 +64,7 @@ def case_list(page: CasePage, diagnosis: Diagnosis, current: int | None) -> None
             "✎": st.column_config.TextColumn(width=34, help="Human labels"),
             "Question": st.column_config.TextColumn(),
         },
-        alt=f"Cases that the filters keep, {page.total:,} in all; J and K open the next and the previous",
+        alt=f"Cases that the filters keep, {page.total:,} in all",
     )
 
 
