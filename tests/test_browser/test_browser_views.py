@@ -115,7 +115,7 @@ def test_a_bar_of_retrieval_opens_its_cases(site: Site) -> None:
     other.goto(site.page.url)
     expect(other.locator("[data-testid=stMain]")).to_contain_text("is at rank 2", timeout=30_000)
     other.close()
-    site.page.get_by_role("button", name="Show all").click()
+    site.page.get_by_role("button", name="Clear filters").click()
     expect(main).to_contain_text("68 cases of 68", timeout=30_000)
 
 
