@@ -248,5 +248,8 @@ def test_the_theme_can_be_switched_by_hand(site: Site) -> None:
 
 def test_colbert_is_flagged_on_screen(site: Site) -> None:
     site.open(f"?project=iris&run={site.run_id('iris', 'colbert')}")
-    assert "context_precision is 0 throughout" in site.text()
-    assert "context_precision and context_recall disagree" in site.text()
+    assert "Doubted: every question got the same 10 documents" in site.text()
+    site.page.get_by_role("tab", name="Findings").click()
+    shown = site.page.get_by_test_id("stMain")
+    expect(shown).to_contain_text("context_precision is 0 throughout", timeout=30_000)
+    expect(shown).to_contain_text("context_precision and context_recall disagree")
