@@ -67,7 +67,7 @@ def _environment(job: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize(("level", "code", "verdict"), [(0.95, 0, "PASS"), (0.60, 1, "FAIL")])
+@pytest.mark.parametrize(("level", "code", "verdict"), [(0.95, 0, "ready to ship"), (0.60, 1, "do not ship")])
 def test_the_workflow_ends_as_the_gate_says(job: Path, level: float, code: int, verdict: str) -> None:
     _write(job / "results.jsonl", level)
     commands = _step("Gate")
@@ -77,7 +77,7 @@ def test_the_workflow_ends_as_the_gate_says(job: Path, level: float, code: int, 
     )
     assert done.returncode == code, done.stdout + done.stderr
     summary = (job / "summary.md").read_text(encoding="utf-8")
-    assert summary.splitlines()[0].endswith(f"{verdict}: candidate (shop)")
+    assert summary.splitlines()[0].endswith(f"candidate: {verdict}")
     suite = ET.parse(job / "gate.xml").getroot()
     assert (int(suite.attrib["failures"]) > 0) == bool(code)
 
