@@ -56,7 +56,7 @@ if at is not None:
         case = (run.run_id, sample["question_id"], sample["repeat"])
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="case_bar"):
             step_buttons(view, case, names.get(-1), names.get(1))
-            st.caption(f"{at + 1:,} of {len(rows):,}", width="content")
+            st.markdown(f"{at + 1:,} of {len(rows):,}", width="content")
             st.space("stretch")
             label_buttons(view, case, names.get(1))
         label_list(diagnosis.human_labels.labels.get(row, ()))

@@ -100,9 +100,9 @@ def test_a_key_labels_no_other_run_than_the_one_that_was_read(
 
 def test_labels_of_a_key_move_on_to_the_next_case(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app = _open(root, "cases", monkeypatch, annotator_name="Ann")
-    before = [caption.value for caption in app.caption if caption.value.endswith(" of 12")]
+    before = [text.value for text in app.markdown if text.value.endswith(" of 12")]
     app.button(key="label_Fail").click().run()
-    after = [caption.value for caption in app.caption if caption.value.endswith(" of 12")]
+    after = [text.value for text in app.markdown if text.value.endswith(" of 12")]
     assert (before, after) == (["1 of 12"], ["2 of 12"])
 
 
