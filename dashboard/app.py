@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from dashboard.headlines.headline import Headline
-from dashboard.shell.blocks import current_theme, open_page
+from dashboard.shell.blocks import current_theme, draw_style_sheet, open_page
 from dashboard.shell.components import begin_page
 from dashboard.shell.header import draw_header
 from dashboard.shell.session import (
@@ -58,6 +58,7 @@ st.set_page_config(
     layout="wide",
     initial_sidebar_state=SIDEBAR_WIDTH,
 )
+draw_style_sheet()
 presenting = bool(current_selection().slide)
 page = st.navigation(PAGES, position="hidden" if presenting else "sidebar", expanded=True)
 st.set_page_config(page_title=f"{page.title} · ragtriage")

@@ -13,7 +13,7 @@ from dashboard.shell.session import View, keep, open_store
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
 
-__all__ = ["bundled_example", "current_theme", "draw_tiles", "open_page", "run_facts"]
+__all__ = ["bundled_example", "current_theme", "draw_style_sheet", "draw_tiles", "open_page", "run_facts"]
 
 TILE_HEIGHT, NARROWEST_TILE = 112, 240
 
@@ -23,6 +23,11 @@ def current_theme() -> Theme:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
+def draw_style_sheet() -> None:
+    """Draw the style of the blocks; first of all, so that the browser has the element when the band comes."""
+    st.html(style_sheet(current_theme()))
+
+
 def open_page(headline: Headline, meta: Sequence[str] = ()) -> None:
     """Draw the conclusion of a page; the first thing that a page draws.
 
@@ -30,7 +35,6 @@ def open_page(headline: Headline, meta: Sequence[str] = ()) -> None:
         headline: what the page concludes.
         meta: facts at the right of the band; usually those of `run_facts`.
     """
-    st.html(style_sheet(current_theme()))
     st.html(band(headline, meta))
 
 
