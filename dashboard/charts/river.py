@@ -268,7 +268,7 @@ def _add_labels(
             figure.add_annotation(
                 x=at + HALF, y=middle, xanchor="left", xshift=5, showarrow=False, align="left",
                 text=f"<b>{MINUS}{loss.n:,}</b> {chart_text(name.removesuffix(INFERRED))}{marks}",
-                font={"size": 13}, captureevents=False,
+                font={"size": 13}, captureevents=False, bgcolor=tokens.background, borderpad=0,
             )  # fmt: skip
             if loss.key != NOT_JUDGED:
                 marked = [at + HALF + 0.1 + 0.16 * place for place in range(5)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 
 import streamlit as st
+from markupsafe import Markup
 
 from dashboard.charts.tokens import Theme
 from dashboard.headlines.headline import Headline
@@ -13,9 +15,19 @@ from dashboard.shell.session import View, keep, open_store
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
 
-__all__ = ["bundled_example", "current_theme", "draw_style_sheet", "draw_tiles", "open_page", "run_facts"]
+__all__ = [
+    "bundled_example",
+    "current_theme",
+    "draw_html",
+    "draw_style_sheet",
+    "draw_tiles",
+    "open_page",
+    "run_facts",
+]
 
 TILE_HEIGHT, NARROWEST_TILE = 112, 240
+BAND_HEIGHT, LINE_HEIGHT, DOUBT_HEIGHT = 68, 20, 26
+LINE_LENGTH = 150  # characters of a line of the band at a width of 1,440 pixels
 
 
 def current_theme() -> Theme:
@@ -35,7 +47,26 @@ def open_page(headline: Headline, meta: Sequence[str] = ()) -> None:
         headline: what the page concludes.
         meta: facts at the right of the band; usually those of `run_facts`.
     """
-    st.html(band(headline, meta))
+    draw_html(band(headline, meta), _least_height(headline))
+
+
+def draw_html(body: Markup, least_height: int) -> None:
+    """Draw HTML in a place that has its least height before the browser has loaded what draws HTML.
+
+    Args:
+        body: rendered by a template.
+        least_height: pixels; more than the HTML needs leaves a gap below it.
+    """
+    with st.container(horizontal=True, gap=None, wrap=False):
+        with st.container(width=1):
+            st.space(least_height)
+        st.html(Markup('<div class="rt-flush">{}</div>').format(body))
+
+
+def _least_height(headline: Headline) -> int:
+    """Return the height of the band in pixels where the window is wide."""
+    lines = max(1, ceil(len(headline.detail) / LINE_LENGTH))
+    return BAND_HEIGHT + LINE_HEIGHT * (lines - 1) + (DOUBT_HEIGHT if headline.doubt else 0)
 
 
 def run_facts(view: View) -> list[str]:

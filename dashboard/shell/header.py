@@ -19,7 +19,7 @@ CONVENTIONS = {
     "refusals_0": "refusals count 0 (as in Ragas)",
 }
 WITHOUT_FINDINGS = ("runs", "present")  # pages about many runs, which score none by themselves
-PROJECT_WIDTH, RUN_WIDTH = 150, 210
+PROJECT_WIDTH, RUN_WIDTH = 124, 168
 
 
 def draw_header(view: View, page: str) -> None:
@@ -103,7 +103,7 @@ def _findings(view: View) -> None:
 
 def _share() -> None:
     with st.popover(
-        "Share", icon=":material/ios_share:", type="tertiary", key="share", on_change="rerun"
+        ":material/ios_share:", type="tertiary", key="share", on_change="rerun", help="Share this view"
     ) as box:
         if box.open:
             st.caption("The address of this page opens the same view, with every choice made on it.")

@@ -29,11 +29,15 @@ SERIOUS = ("serious", "critical")
 # scrollable areas around them.
 NOT_OURS = {"scrollable-region-focusable", "aria-required-children", "nested-interactive"}
 TRIES = 3  # a busy machine draws late what is drawn in one go otherwise
+# Until the first message of the script, Streamlit shows a loading screen without the sidebar; the whole frame
+# moves when the sidebar comes, which no page can change. What moves inside the frame counts.
 WATCH_SHIFTS = """
 window.shifts = [];
-new PerformanceObserver(list => list.getEntries().forEach(
-  entry => { if (!entry.hadRecentInput) window.shifts.push(entry.value); }
-)).observe({type: "layout-shift", buffered: true});
+const frame = node => node && node.nodeType === 1 &&
+  (node.matches("[data-testid=stMainBlockContainer]") || node.querySelector("[data-testid=stMainBlockContainer]"));
+new PerformanceObserver(list => list.getEntries().forEach(entry => {
+  if (!entry.hadRecentInput && !entry.sources.every(source => frame(source.node))) window.shifts.push(entry.value);
+})).observe({type: "layout-shift", buffered: true});
 """
 
 

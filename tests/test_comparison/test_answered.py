@@ -68,6 +68,7 @@ def test_trend_runs_and_compare_say_it(
     assert any("part answered 38 of 99 questions" in str(one.value) for one in app.warning)
     table = app.dataframe[0].value.set_index("Version")
     assert (table.loc["part", "Answered"], table.loc["full", "Answered"]) == ("38 of 99", "99 of 99")
+    app.session_state["runs_tab"] = "Means of challenge"
     app.switch_page("views/runs.py").run()
     assert not app.exception
     runs = next(one.value for one in app.dataframe if "Questions" in one.value.columns).set_index("Run")

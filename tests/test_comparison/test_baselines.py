@@ -154,7 +154,7 @@ def test_the_runs_page_marks_a_release(workspace: RunStore, monkeypatch: pytest.
     at.text_input(key=f"release_{made.run_id}").input("2.4").run()
     at.button(key="mark_release").click().run()
     assert releases_of(workspace.ledger, "p")[made.run_id].name == "2.4"
-    assert at.dataframe[0].value["Tags"].tolist() == ["release 2.4"]
+    assert at.dataframe[0].value["Labels"].tolist() == ["release 2.4"]
     at.button(key="unmark_release").click().run()
     assert releases_of(workspace.ledger, "p") == {}
 

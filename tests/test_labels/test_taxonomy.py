@@ -86,7 +86,7 @@ def test_a_taxonomy_is_a_projects_own_and_keeps_its_history(ledger: Ledger) -> N
     [
         ("", "Ann", "at most 120 characters"),
         ("x" * (LONGEST_LABEL + 1), "Ann", "at most 120"),
-        ("x", " ", "name of who"),
+        ("x", " ", "name of the annotator"),
     ],
 )
 def test_a_label_needs_a_text_and_a_person(ledger: Ledger, label: str, who: str, told: str) -> None:
@@ -186,7 +186,7 @@ def test_traces_read_are_different_cases_by_anybody(ledger: Ledger) -> None:
     assert reviewed_cases(ledger, RUNS).cases == 3
     ledger.undo_label("r1", "Bo")
     assert reviewed_cases(ledger, ["r1"]).by_annotator == {"Ann": 2}
-    with pytest.raises(WorkspaceError, match="name of who"):
+    with pytest.raises(WorkspaceError, match="name of the annotator"):
         mark_reviewed(ledger, ("r1", "q1", 0), "")
 
 

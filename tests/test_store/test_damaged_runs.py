@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command_line import run
+from page_text import headline
 from places import APP
 from streamlit.testing.v1 import AppTest
 
@@ -91,7 +92,7 @@ def test_a_broken_run_is_named_by_commands_and_page(
     assert f"{path}: cannot be read" in shown.err
     monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(root))
     app = AppTest.from_file(str(APP), default_timeout=60).run()
-    assert app.title[0].value == "No run can be read"
+    assert headline(app) == "No run can be read"
     assert "cannot be read" in app.warning[0].value
 
 

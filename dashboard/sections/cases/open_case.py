@@ -12,6 +12,7 @@ from dashboard.case_html.checks import check_rows
 from dashboard.page_html.cases import CaseHead, Chip, case_head, case_reference, case_scores
 from dashboard.sections.cases.case_details import case_details
 from dashboard.sections.cases.case_summary import case_chips, notes, scores_with_thresholds
+from dashboard.shell.blocks import draw_html
 from dashboard.shell.components import facts, show_table
 from dashboard.shell.session import View
 from dashboard.wording.escaping import markdown_text, shorten
@@ -27,9 +28,16 @@ JUDGED_LABELS = {
     "complete": "complete",
     "agrees": "agrees with the reference",
 }
+LINE_LENGTH = 95  # characters of a line of an answer in a wide window
 LONGEST_QUOTE = 300
 MOST_QUOTES = 3
 LONGEST_OPEN_REFERENCE = 320  # characters; a longer one is folded at first, so that the scores stay in view
+
+
+def _least_height(sample: Mapping[str, Any]) -> int:
+    """Return a height in pixels that question and answer fill in a wide window."""
+    answer, question = str(sample.get("answer") or ""), str(sample.get("question") or "")
+    return 90 + 22 * (len(question) // LINE_LENGTH) + 20 * (len(answer) // LINE_LENGTH)
 
 
 def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
@@ -37,7 +45,10 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     row, findings = int(sample["row"]), view.findings(view.run)
     highlights = highlights_of(sample)
     head = head_of(sample, case_chips(diagnosis, findings, row))
-    st.html(case_head(head) + answer_html(sample, highlights) + _reference(sample, highlights))
+    draw_html(
+        case_head(head) + answer_html(sample, highlights) + _reference(sample, highlights),
+        _least_height(sample),
+    )
     _judge_labels(diagnosis, sample)
     checks = check_rows(sample)
     if checks:
