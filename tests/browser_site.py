@@ -46,9 +46,10 @@ class Site:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until the script has run and what it drew stands still."""
+        """Wait until the script has run, the browser has what draws its elements, and all stands still."""
         self.page.wait_for_timeout(250)
         self.page.wait_for_selector(QUIET, timeout=30_000)
+        self.page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=30_000)
         self.page.wait_for_timeout(250)
 
     def text(self) -> str:

@@ -104,7 +104,7 @@ def chunking_headline(
     pick = cheapest(ranking, precision) or best
     chosen = f"{_pick_text(pick, best, precision)}; {rest}"
     losing = _losing_sizes(ranking)
-    if losing[0] and losing[1]:
+    if losing[0] and losing[1] and pick is best:
         return Headline("bad", _losing_statement(*losing, ranking.metric, unit), chosen, doubt)
     if len(same) == len(measured) - 1:
         detail = f"{chosen}. A paired test tells none of {count(len(measured), 'configuration')} from it"
@@ -120,8 +120,9 @@ def chunking_headline(
             if pick is best
             else f"{_name(pick)} is as good as the best"
         )
-    detail = f"{chosen}. A paired test cannot tell {len(same):,} of {len(measured) - 1:,} others from it"
-    return Headline("good", statement, detail, doubt)
+    losers = f" {_losing_statement(*losing, ranking.metric, unit)}." if losing[0] and losing[1] else ""
+    told = f"A paired test cannot tell {len(same):,} of {len(measured) - 1:,} others from the best"
+    return Headline("good", statement, f"{chosen}.{losers} {told}", doubt)
 
 
 def _without_best(

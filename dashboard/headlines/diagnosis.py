@@ -19,7 +19,7 @@ __all__ = ["diagnosis_headline"]
 MOST_STAGES = 3
 LONGEST_NAME = 26
 CONCLUSIONS: Mapping[str, tuple[str, str]] = {  # pattern -> what its bad cases have in common: several, one
-    "refusal": ("are bad refusals", "is a bad refusal"),
+    "refusal": ("are refused", "is refused"),
     "wrong_section": ("use the wrong section", "uses the wrong section"),
     "hallucination": ("go beyond their context", "goes beyond its context"),
     "retrieval": ("lack the context they need", "lacks the context it needs"),
@@ -56,6 +56,10 @@ def diagnosis_headline(
     if not bad[top]:
         return _without_bad(name, diagnosis, doubt)
     statement = f"{name}: {bad[top]:,} of {count(n, 'case')} {_conclusion(diagnosis, top, bad[top])}"
+    n_bad, several_causes = int(diagnosis.bad.bad.sum()), bad[top] < diagnosis.pattern_counts()[top]
+    if 2 * bad[top] <= n_bad or (top == "refusal" and several_causes):
+        common = CONCLUSIONS[top][bad[top] == 1]
+        statement = f"{name}: {n_bad:,} of {count(n, 'case')} are bad; {bad[top]:,} {common}"
     state: State = "doubted" if _all_doubted(diagnosis, findings) else "bad"
     return Headline(state, statement, _detail(diagnosis), doubt)
 

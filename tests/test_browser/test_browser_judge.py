@@ -54,7 +54,7 @@ def test_a_plan_a_run_a_stop_and_going_on_to_the_end(
     run = judge.run_id("mtrag", "Llama 3.1 (405B)")
     judge.open(f"judge?project=mtrag&run={run}")
     main = page.locator("[data-testid=stMain]")
-    expect(main).to_contain_text("No judge has evaluated this run")
+    expect(main).to_contain_text("No judge scores yet")
     page.get_by_role("button", name="Show the plan").click()
     expect(main).to_contain_text("tokens estimated", timeout=PATIENCE)
     expect(page.locator(".st-key-judge_start button")).to_contain_text(re.compile(r"Judge: 3[01]\d calls"))

@@ -44,6 +44,11 @@ def test_a_grid_without_any_metric_is_not_measured() -> None:
     [
         (
             [_entry(128, "worse"), _entry(256, "same", index_tokens=5), _entry(512, "best", index_tokens=9)],
+            "good",
+            "256 / 0 is as good as 512 / 0 and cheaper",
+        ),
+        (
+            [_entry(128, "worse"), _entry(256, "same", index_tokens=9), _entry(512, "best", index_tokens=5)],
             "bad",
             "128-token chunks recall less; 256 and 512 cannot be told apart",
         ),

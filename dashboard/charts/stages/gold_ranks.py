@@ -217,14 +217,14 @@ def _add_bars(
         cliponaxis=False,
         customdata=[[key] for key in row.keys],
         hovertext=[
-            f"{chart_text(row.title)}, {name}: {'not recorded' if n is None else f'{n:,} cases'}"
+            f"{chart_text(row.title)}, {name}: {'not measured' if n is None else f'{n:,} cases'}"
             for name, n in zip(names, counts, strict=True)
         ],
         hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
     if row.candidates is None:
         figure.add_annotation(
-            x=outside[1], y=0, yref=axis, text="not<br>recorded", showarrow=False, yanchor="bottom",
+            x=outside[1], y=0, yref=axis, text="not<br>measured", showarrow=False, yanchor="bottom",
             font={"size": 12, "color": tokens.muted}, bordercolor=tokens.muted, borderpad=2,
         )  # fmt: skip
 

@@ -241,6 +241,13 @@ def gold_section(view: View, lists: RankedLists, k: int) -> None:
             open_cases(cohort=str(point["customdata"][0]))
 
 
+def _no_candidates(scored: ScoredRun) -> str:
+    """Return why the candidates are not counted here."""
+    if (scored.stage_features["has_candidates"] == 1).any():
+        return "the gold is text, and candidates are ranked here by document; Triage counts them by text"
+    return "the run records no candidates"
+
+
 def step_section(run: Run, view: View, k: int) -> None:
     """Draw what each step could win: now, the whole list, the candidates, another search.
 
@@ -273,7 +280,7 @@ def step_section(run: Run, view: View, k: int) -> None:
         if step == "list" and reach.longest <= k:
             continue
         if step == "candidates" and not reach.has_candidates:
-            st.markdown(f"**{titles[step]}**  \n:gray[– the run records no candidates]")
+            st.markdown(f"**{titles[step]}**  \n:gray[– {_no_candidates(view.scored(run))}]")
             continue
         parts.append((n, colours[step]))
         held += n
