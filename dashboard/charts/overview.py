@@ -1,52 +1,19 @@
-"""The charts of the Triage and Compare pages as pure functions."""
+"""The trend of one metric over runs, for pages and reports."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, count_step, finite
+from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
 from dashboard.charts.style import (
     BLUE,
-    FRAME,
     GREY,
-    OWNER_COLOURS,
-    ROW,
-    VERDICT_MARKERS,
 )
-from dashboard.wording.escaping import capital, shorten
-from dashboard.wording.formatting import interval_text, number, signed
-from data.comparison.compare import MetricDifference
-from metrics.diagnosis.fix_first import FixFirst
-from metrics.metric_registry import title_of
+from dashboard.wording.escaping import shorten
+from dashboard.wording.formatting import number
 
-__all__ = ["Point", "difference_forest", "fix_first_bars", "trend"]
-
-
-def fix_first_bars(entries: Sequence[FixFirst]) -> Chart:
-    """Return the bad cases of each stage as bars, the most on top, coloured by the component at fault."""
-    series = []
-    for owner, colour in OWNER_COLOURS.items():
-        owned = [(len(entries) - at, entry) for at, entry in enumerate(entries, 1) if entry.owner == owner]
-        if owned:
-            series.append(
-                Series(
-                    owner,
-                    tuple(entry.n_bad for _, entry in owned),
-                    tuple(place for place, _ in owned),
-                    colour,
-                    text=tuple(f"{entry.n_bad:,}" for _, entry in owned),
-                    details=tuple(f"{entry.title}: {entry.n_bad:,} bad cases" for _, entry in owned),
-                )
-            )
-    return Chart(
-        "bars",
-        tuple(series),
-        Axis("bad cases", step=count_step(entry.n_bad for entry in entries), from_zero=True, format=",d"),
-        Axis(names=tuple(entry.title for entry in entries[::-1])),
-        FRAME + ROW * max(len(entries), 3),
-        horizontal=True,
-    )
+__all__ = ["Point", "trend"]
 
 
 @dataclass(frozen=True)
@@ -110,51 +77,3 @@ def trend(points: Sequence[Point], title: str, baseline: float | None) -> Chart:
         lines=() if baseline is None else (ReferenceLine(baseline, False, GREY, name="baseline"),),
         legend=False,
     )
-
-
-def difference_forest(differences: Sequence[MetricDifference], higher: Mapping[str, bool | None]) -> Chart:
-    """Return signed differences, a dashed line at 0 and the intervals that the verdicts rest on.
-
-    Each verdict has its own marker; the plain interval of a metric stands in its details.
-    """
-    series = []
-    names = [
-        f"{_directed(row.metric, higher.get(row.metric, True))}, n = {row.difference.n_pairs:,}"
-        for row in differences
-    ]
-    for verdict, (colour, symbol) in VERDICT_MARKERS.items():
-        rows = [at for at, row in enumerate(differences) if row.verdict == verdict]
-        shown = [differences[at] for at in rows]
-        if rows:
-            series.append(
-                Series(
-                    verdict,
-                    finite(row.difference.difference for row in shown),
-                    tuple(len(names) - 1 - at for at in rows),  # the first on top
-                    colour,
-                    low=finite(row.low for row in shown),
-                    high=finite(row.high for row in shown),
-                    n=tuple(row.difference.n_pairs for row in shown),
-                    details=tuple(
-                        f"{names[at]}: {signed(row.difference.difference, 3)}, "
-                        f"unadjusted {interval_text(row.difference.low, row.difference.high, 3)}"
-                        for at, row in zip(rows, shown, strict=True)
-                    ),
-                    symbol=symbol,
-                    size=11,
-                )
-            )
-    return Chart(
-        "points",
-        tuple(series),
-        Axis("difference to the baseline, interval that the verdict uses"),
-        Axis(names=tuple(names[::-1])),
-        FRAME + 26 * max(len(names), 3),
-        horizontal=True,
-        lines=(ReferenceLine(0, True, GREY),),
-    )
-
-
-def _directed(metric: str, higher: bool | None) -> str:
-    arrow = {True: "", False: " (lower is better)", None: " (no direction)"}[higher]
-    return f"{capital(title_of(metric))}{arrow}"

@@ -12,7 +12,7 @@ from dashboard.wording.formatting import count, interval_text, percent
 from data.diagnosis.run_digest import RunDigest
 from data.store.workspace import Run
 
-__all__ = ["project_strips", "strips_height"]
+__all__ = ["MANY_QUESTIONS", "project_strips", "strips_height"]
 
 ROW, FRAME = 26, 44  # pixels
 MANY_QUESTIONS = 30

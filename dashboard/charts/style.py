@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Literal
 
 import plotly.graph_objects as go
 
 from dashboard.charts.tokens import FONT, Tokens
 from dashboard.wording.escaping import chart_text, shorten
-from metrics.diagnosis.stages import Owner
 
 __all__ = [
     "FRAME",
     "GREY",
     "LEGEND",
-    "OWNER_COLOURS",
     "ROW",
-    "VERDICT_BADGES",
     "VERDICT_LABELS",
-    "VERDICT_MARKERS",
-    "Badge",
     "error_bars",
     "set_places",
     "with_layout",
@@ -108,7 +102,6 @@ def set_places(figure: go.Figure, labels: Sequence[str]) -> None:
     )
 
 
-Badge = Literal["red", "orange", "green", "blue", "gray"]
 BLUE, ORANGE, GREEN, VERMILION, PURPLE, GREY = (
     "#2b8cc4",
     "#E69F00",
@@ -118,38 +111,10 @@ BLUE, ORANGE, GREEN, VERMILION, PURPLE, GREY = (
     "#8a949e",
 )
 
-OWNER_COLOURS: dict[Owner, str] = {
-    "retrieval": BLUE,
-    "reranking": "#56B4E9",
-    "generation": VERMILION,
-    "refusal": PURPLE,
-    "format": ORANGE,
-    "orchestration": "#F0E442",
-    "safety": "#000000",
-    "unexplained": GREY,
-}
-VERDICT_MARKERS = {
-    "better": (GREEN, "triangle-up"),
-    "worse": (VERMILION, "triangle-down"),
-    "cannot tell": (GREY, "circle"),
-    "unchanged": (GREY, "line-ew-open"),
-    "no direction": (GREY, "circle-open"),
-}
 VERDICT_LABELS = {
     "better": "▲ better",
     "worse": "▼ worse",
     "cannot tell": "· cannot tell",
     "unchanged": "= unchanged",
     "no direction": "? no direction",
-}
-VERDICT_BADGES: dict[str, Badge] = {
-    "PASS": "green",
-    "FAIL": "red",
-    "INCONCLUSIVE": "orange",
-    "UNMEASURED": "gray",
-    "better": "green",
-    "worse": "red",
-    "cannot tell": "gray",
-    "unchanged": "gray",
-    "no direction": "gray",
 }

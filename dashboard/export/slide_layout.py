@@ -30,7 +30,6 @@ __all__ = [
 
 SLIDE_WIDTH, SLIDE_HEIGHT, MARGIN, EDGE = 13.333, 7.5, 0.7, 0.18
 WIDTH = SLIDE_WIDTH - 2 * MARGIN
-FOOT_TOP = 6.98
 BODY_BOTTOM = 6.85
 Box = tuple[float, float, float, float]  # left, top, width, height in inches
 SIDE, SIDE_WIDTH = 9.45, 3.2  # left and width of the column beside a chart

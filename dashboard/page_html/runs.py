@@ -6,6 +6,7 @@ from base64 import b64encode
 from functools import cache
 
 from dashboard.case_html.templating import render
+from dashboard.charts.runs import MANY_QUESTIONS
 from dashboard.charts.tokens import THEMES, Theme
 from data.diagnosis.run_digest import MEASURES, RunDigest
 
@@ -13,7 +14,6 @@ __all__ = ["LETTERS", "measured_image", "pass_strip_image"]
 
 LETTERS = dict(zip(MEASURES, "CFRAP", strict=True))  # context, faithfulness, relevancy, answer, people
 START, LENGTH = 6.0, 92.0  # pixels of the line that stands for 0 to 1
-MANY_QUESTIONS = 30
 _PACKAGE = "dashboard.page_html"
 
 

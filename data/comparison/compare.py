@@ -341,16 +341,6 @@ class Changes:
         positions = np.flatnonzero(self.question_ids == question_id)
         return int(positions[0]) if len(positions) else 0
 
-    @property
-    def rises(self) -> int:
-        """Questions whose value rose."""
-        return int((self.other > self.base).sum())
-
-    @property
-    def falls(self) -> int:
-        """Questions whose value fell."""
-        return int((self.other < self.base).sum())
-
 
 def changes(base: Diagnosis, other: Diagnosis, metric: str) -> Changes:
     """List the shared questions by the size of their change in one metric, or in the share of good cases."""

@@ -99,7 +99,6 @@ _supplied = partial(
     undefined="Never; not run where no judge, human or tool supplied it.",
 )
 _RAGAS = "Ragas (Es et al. 2024)"
-_LEXICAL = "Rewards shared words or vectors, not truth: a wrong number barely lowers it. Never decide by it."
 _MTRAG = "MTRAG (Katsis et al. 2025)"
 _RATED = "Rescaled to 0 to 1 where the rating scale is declared; otherwise on the raters' own scale."
 

@@ -14,8 +14,6 @@ from dashboard.case_html.word_diff import diff_html
 from dashboard.charts.comparison import contrast, stage_flow
 from dashboard.charts.overview import (
     Point,
-    difference_forest,
-    fix_first_bars,
     trend,
 )
 from dashboard.charts.plotly_figure import plotly_figure
@@ -23,12 +21,9 @@ from dashboard.charts.tokens import DARK, LIGHT, Tokens
 from dashboard.shell.selection import Selection
 from dashboard.wording.escaping import chart_text, markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
-from data.comparison.compare import MetricDifference
 from data.errors import ValidationErrors
 from data.store.sample_validation import normalise
-from metrics.diagnosis.fix_first import fix_first
-from metrics.diagnosis.stages import DEFAULT_ORDER, stage_code
-from metrics.statistics.paired import paired
+from metrics.diagnosis.stages import DEFAULT_ORDER
 
 HOSTILE = '<script>x</script><img src=x onerror=y>[a](javascript:b) & "q"'
 
@@ -212,15 +207,6 @@ def test_the_word_diff_marks_what_was_dropped_and_added() -> None:
     assert (before, after) == ("the <del>old</del> answer", "the <ins>new</ins> answer")
 
 
-def test_bars_show_every_stage_with_its_count() -> None:
-    stages = np.array([stage_code("unfaithful")] * 3 + [stage_code("missed"), -1], dtype=np.int8)
-    figure = plotly_figure(fix_first_bars(fix_first(stages, np.arange(5))))
-    bars = {title: int(value) for trace in figure.data for title, value in zip(trace.y, trace.x, strict=True)}
-    assert bars == {"Unfaithful": 3, "Gold not retrieved": 1}
-    assert list(figure.layout.yaxis.categoryarray)[-1] == "Unfaithful", "the largest is on top"
-    assert figure.layout.xaxis.dtick == 1, "so few cases have no ticks between whole numbers"
-
-
 def test_a_trend_leaves_out_what_was_not_measured() -> None:
     points = [Point("a", "d", 0.5, 0.4, 0.7, 10, False), Point("<b>", "d", None, None, None, 0, True)]
     figure = plotly_figure(trend(points, "Faithfulness", 0.5))
@@ -228,16 +214,6 @@ def test_a_trend_leaves_out_what_was_not_measured() -> None:
     assert figure.layout.xaxis.ticktext[1] == "&lt;b&gt;"
     assert figure.data[0].error_y.array[0] == pytest.approx(0.2)
     assert len(figure.layout.shapes) == 1, "the baseline is a dashed line"
-
-
-def test_differences_are_signed_and_marked_by_verdict() -> None:
-    better = paired(np.zeros(12), np.full(12, 0.2) + np.arange(12) / 100, np.arange(12))
-    one = MetricDifference("faithfulness", 0.0, 0.25, better, 0.01, "better", 0.2, 0.3)
-    other = MetricDifference("hallucination", 0.0, 0.25, better, 0.01, "worse", 0.2, 0.3)
-    figure = plotly_figure(difference_forest([one, other], {"faithfulness": True, "hallucination": False}))
-    assert {trace.name for trace in figure.data} == {"better", "worse"}
-    assert {trace.marker.symbol for trace in figure.data} == {"triangle-up", "triangle-down"}
-    assert "Hallucination (lower is better), n = 12" in figure.layout.yaxis.categoryarray
 
 
 @pytest.mark.parametrize("tokens", [LIGHT, DARK])

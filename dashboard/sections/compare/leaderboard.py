@@ -110,7 +110,7 @@ def _chart(
     marked = {compared.base.run_id: "baseline"}
     if compared.view.run != compared.base:
         marked[compared.view.run.run_id] = "shown"
-    event: Any = st.plotly_chart(
+    st.plotly_chart(
         leaderboard_chart(rows, names, marked, _ends(board), THEMES[current_theme()]),
         theme=None,
         key="leaderboard",
@@ -119,7 +119,6 @@ def _chart(
         selection_mode="points",
         alt=f"{metric_title(board.metric)} of every version with its interval; the table is in the export",
     )
-    del event  # clicks are handled by the callback
 
 
 def _ends(board: Leaderboard) -> tuple[float, float]:

@@ -51,7 +51,7 @@ def strip_chart(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest
     """Draw the pass rate of every run; a click chooses it."""
     n_projects = len({run.project for run in runs})
     figure = project_strips(runs, digests, view.store.names(), THEMES[current_theme()])
-    event: Any = st.plotly_chart(
+    st.plotly_chart(
         figure,
         key="run_strips",
         theme=None,
@@ -61,7 +61,6 @@ def strip_chart(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest
         selection_mode="points",
         alt=f"Pass rate of {count(len(runs), 'run')} in {count(n_projects, 'project')}, a row a project",
     )
-    del event
     st.caption(
         "One dot a run: ● 30 questions or more · ○ fewer · amber: a check warns. "
         "Projects ask different questions: do not rank them against each other."
