@@ -84,7 +84,7 @@ def _detail(rate: Rate, by_relevance: Sequence[Group]) -> str:
     parts = [
         f"{percent(value.mean)} of the answers ignore the top-ranked document ({span(value)}, "
         f"n = {count(value.n_scored, 'question')}, {ORIGINS[rate.source]}, {METHODS[value.method]}{few}); "
-        f"at most {percent(ALERT)} should"
+        f"target: at most {percent(ALERT)}"
     ]
     groups = {group.key: group.value for group in by_relevance}
     if len(groups) == 2:

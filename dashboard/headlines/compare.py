@@ -254,7 +254,7 @@ def _doubt(
         if pairs.metric in [row.metric for row in named]:
             title = gain_title(pairs.metric)
             refused = count(pairs.n_one_side, "question")
-            clauses.append(f"{title} leaves out {refused} that one run alone refuses")
+            clauses.append(f"{title} excludes {refused} that only one run refuses")
     unequal = comparison.warnings[: len(comparison.warnings) - len(comparison.refusals)]
     clauses += [warning.rstrip(".") for warning in unequal]
     return "; ".join(dict.fromkeys(clauses))

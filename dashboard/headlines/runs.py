@@ -12,7 +12,7 @@ from data.store.workspace import Run
 
 __all__ = ["runs_headline"]
 
-LONGEST_NAME = 36
+LONGEST_NAME, LONGEST_PROJECT = 30, 24
 
 
 def runs_headline(
@@ -40,23 +40,28 @@ def runs_headline(
         (len(doubted), f"{'carries' if len(doubted) == 1 else 'carry'} a warning"),
         (unmeasured, f"{_have(unmeasured)} no pass rate: nothing says whether an answer is good"),
         (means, f"{_have(means)} summary scores only"),
-        (len(runs) - len(digests), "not read yet"),
+        (len(runs) - len(digests), "not read yet: open this page again"),
     )  # fmt: skip
     if n_unreadable:
         return Headline("bad", f"{count(n_unreadable, 'run')} cannot be opened", detail)
     if broken:
         name = shorten(names[broken[0].run_id], LONGEST_NAME)
-        single = f"{name}: its numbers have errors"
+        project = shorten(
+            next(run.project for run in runs if run.run_id == broken[0].run_id), LONGEST_PROJECT
+        )
+        single = f"{name} ({project}): its numbers have errors"
         several = f"{count(len(broken), 'run')} have errors in their numbers"
         return Headline("bad", several if broken[1:] else single, detail)
     if means == len(runs):
         return Headline("not measured", f"{count(means, 'run')} {_have(means)} summary scores only", detail)
-    if readable == len(runs):
+    need, unread = len(digests) - readable, len(runs) - len(digests)
+    if not need and not unread:
         return Headline("good", f"{count(len(runs), 'run')}, no warnings", "Each has a pass rate.")
-    need = len(runs) - readable
+    if not need:
+        return Headline("cannot tell", f"{readable:,} of {count(len(runs), 'run')} are read so far", detail)
     return Headline(
         "cannot tell",
-        f"{readable:,} of {count(len(runs), 'run')} can be read as they are; "
+        f"{readable:,} of {count(len(digests), 'run')} can be read as they are; "
         f"{need:,} {'needs' if need == 1 else 'need'} a look",
         detail,
     )

@@ -8,6 +8,7 @@ from dashboard.shell.components import finding_list
 from dashboard.shell.session import View
 from dashboard.shell.user import may_write
 from dashboard.shell.widgets import choose
+from dashboard.wording.escaping import markdown_text
 from dashboard.wording.runs import baseline_text
 
 __all__ = ["draw_header"]
@@ -63,7 +64,7 @@ def _pick_run(view: View) -> None:
     )
     others = [run.run_id for run in reversed(view.sampled) if run.run_id != view.run.run_id]
     if others:
-        note = baseline_text(view.found, view.previous, view.labels)
+        note = markdown_text(baseline_text(view.found, view.previous, view.labels))
         st.text("against")
         choose(
             f"Baseline: {note}",

@@ -143,7 +143,7 @@ def test_questions_that_one_run_refuses_are_a_doubt_about_metrics_of_answers() -
         (pairs,),
     )
     found = compare_headline("v", {"v": comparison}, {"v": "V2"}, "V1", ["answer_relevancy"])
-    assert found.doubt == "Answer relevancy leaves out 4 questions that one run alone refuses"
+    assert found.doubt == "Answer relevancy excludes 4 questions that only one run refuses"
 
 
 def test_at_most_seven_metrics_are_drawn_and_only_they_are_named() -> None:

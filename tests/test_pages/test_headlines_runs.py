@@ -11,6 +11,8 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.headlines.runs import runs_headline
+from dashboard.sections.runs import run_list
+from dashboard.sections.runs.run_list import _table_key
 from data.api import add_run
 from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
@@ -48,7 +50,10 @@ def test_every_state(workspace: RunStore) -> None:
     assert of(warned) == ("cannot tell", "2 of 3 runs can be read as they are; 1 needs a look")
     unrated = {second: _digest(runs[1], pass_rate=None), third: _digest(runs[2], pass_rate=None)}
     assert of(clean | unrated) == ("cannot tell", "1 of 3 runs can be read as they are; 2 need a look")
-    assert of(clean | {first: _digest(runs[0], errors=("x",))}) == ("bad", "run 0: its numbers have errors")
+    assert of(clean | {first: _digest(runs[0], errors=("x",))}) == (
+        "bad",
+        "run 0 (p): its numbers have errors",
+    )
     both = {
         run_id: _digest(run, errors=("x",)) for run_id, run in zip((first, second), runs[:2], strict=True)
     }
@@ -59,7 +64,9 @@ def test_every_state(workspace: RunStore) -> None:
     none = {run.run_id: _digest(run, pass_rate=None) for run in runs}
     only = runs_headline(means, none, names)
     assert (only.state, only.statement) == ("not measured", "3 runs have summary scores only")
-    assert "not read yet" in runs_headline(runs, {first: clean[first]}, names).detail
+    part = runs_headline(runs, {first: clean[first]}, names)
+    assert (part.state, part.statement) == ("cannot tell", "1 of 3 runs are read so far")
+    assert "2 not read yet" in part.detail
 
 
 def test_a_digest_is_stored_and_holds_until_a_label_changes(workspace: RunStore) -> None:
@@ -106,3 +113,19 @@ def test_the_whole_demo_is_listed(own_demo: RunStore, monkeypatch: pytest.Monkey
     assert len(app.dataframe[0].value) == len(own_demo.runs())
     unmeasured = [run for run in own_demo.runs() if run.means]
     assert f"{len(unmeasured)} have summary scores only" in page_text(app)
+
+
+def test_rows_that_change_take_no_ticks_with_them(workspace: RunStore) -> None:
+    """Ticks are numbers of rows: the table of other rows is another table."""
+    runs = _runs(workspace)
+    assert _table_key(runs) == _table_key(list(runs))
+    assert len({_table_key(listed) for listed in (runs, runs[1:], runs[:-1], runs[::-1])}) == 4
+
+
+def test_runs_that_no_visit_has_read_are_read_by_the_next(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_list, "MOST_READ", 2)
+    runs = tuple(_runs(workspace))
+    assert len(run_list.all_digests(workspace, runs)) == 2
+    assert len(run_list.all_digests(workspace, runs)) == 3

@@ -227,7 +227,7 @@ def _add_strips(figure: go.Figure, by_rank: Sequence[Group], keys: Keys, tokens:
     )  # fmt: skip
     figure.add_annotation(
         x=0, xref="x2", y=1, yref="paper", yshift=TOP - 4, showarrow=False, xanchor="left", yanchor="top",
-        text=f"<b>Share that uses it</b><br>tick: {percent(1 - ALERT)} should", align="left",
+        text=f"<b>Share that uses it</b><br>target: {percent(1 - ALERT)}", align="left",
         font={"size": 12, "color": tokens.text},
     )  # fmt: skip
 

@@ -72,7 +72,7 @@ def tracks_section(
     left_out = len(view.runs) - 1 - len(others)
     facts(
         [
-            "framed: below the first edge; the more filled the band, the better",
+            "outlined: below the first threshold; darker bands are better",
             "◇ published, on other questions",
             "○ other versions" if others else "",
             f"{count(left_out, 'older version')} not drawn" if left_out > 0 else "",
@@ -163,7 +163,7 @@ def missing_section(standings: Sequence[BandStanding], errors: Sequence[Finding]
     """Draw what to clear up first, and how far each mean is from its next band."""
     for finding in errors:
         st.warning(markdown_text(finding.message), title=f"First: {markdown_text(finding.clause)}")
-    st.markdown("##### To the next band: points missing")
+    st.markdown("##### Points to the next band")
     st.html(missing_rows([_missing(standing) for standing in standings]))
 
 

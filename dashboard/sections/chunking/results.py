@@ -343,7 +343,7 @@ def trial_table(
             "95 % interval": st.column_config.TextColumn(
                 help="of the mean by itself; two may overlap although one configuration is worse"
             ),
-            "its interval": st.column_config.TextColumn(
+            "Corrected interval": st.column_config.TextColumn(
                 help="of the difference to the best, which the outcome rests on"
             ),
             "Chunks": st.column_config.NumberColumn(format="localized"),
@@ -369,9 +369,9 @@ def _row(entry: TrialValue) -> dict[str, object]:
         "Mean": None if value is None else value.mean,
         "95 % interval": "–" if value is None else interval_text(value.low, value.high, 3),
         "To the best": "–" if difference is None else signed(difference.difference, 3),
-        "its n": None if difference is None else difference.n_pairs,
-        "its interval": "–" if test is None else interval_text(test.low, test.high, 3),
-        "by itself, 95 %": "–" if difference is None else interval_text(difference.low, difference.high, 3),
+        "Paired n": None if difference is None else difference.n_pairs,
+        "Corrected interval": "–" if test is None else interval_text(test.low, test.high, 3),
+        "Unadjusted 95 %": "–" if difference is None else interval_text(difference.low, difference.high, 3),
         "p (corrected)": "–" if test is None else p_value(test.p),
         "n": None if value is None else value.n_scored,
         "Strategy": f"{trial.strategy} + headings" if trial.headings else trial.strategy,

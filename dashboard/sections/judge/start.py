@@ -125,16 +125,16 @@ def judge_form(view: View) -> None:
                 placeholder="none",
                 width=140,
             )
-            repeats = st.number_input("Evaluations a sample", 1, 20, key="judge_repeats", width=150)
+            repeats = st.number_input("Evaluations per sample", 1, 20, key="judge_repeats", width=150)
             batch = st.toggle("In batches, at half the price", key="judge_batch")
             along = st.toggle(
-                "Reference answer along with the rest",
+                "Judge against the reference in the same call",
                 key="judge_along",
                 help="Cheaper by a request a sample, but support and relevance are judged with the right "
                 "answer in view.",
             )
             again = st.multiselect(
-                "Ask again for", AGAIN, key="judge_again", placeholder="answers that failed", width=260
+                "Judge again", AGAIN, key="judge_again", placeholder="answers that failed", width=260
             )
         planned = st.form_submit_button("Show the plan")
     chosen = Chosen(

@@ -102,7 +102,9 @@ def _row(curve: Curve, base: Sequence[Curve], k: int) -> dict[str, str]:
         "Interval by": point.method,
         "n": f"{point.n_scored:,}",
         "Baseline": NOT_MEASURED if baseline is None else number(baseline.mean, 3),
-        "its interval": NOT_MEASURED if baseline is None else interval_text(baseline.low, baseline.high, 3),
+        "Baseline interval": NOT_MEASURED
+        if baseline is None
+        else interval_text(baseline.low, baseline.high, 3),
     }
 
 

@@ -40,8 +40,8 @@ def rerank_section(view: View, lists: RankedLists, k: int) -> None:
     effect = _reranking_effect(view.scored(view.run), k)
     if effect is None:
         st.caption(
-            "No first pass is recorded, so what reranking moved is not known: record the longer list before "
-            "reranking as `candidates`."
+            "No first pass with gold documents is recorded, so what reranking moved is not known: record the "
+            "longer list before reranking as `candidates`, and the gold as `relevant`."
         )
         return
     st.subheader("First pass compared with the reranked list")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,21 +31,25 @@ MOST_READ = 200  # runs that one visit diagnoses for the first time; about 0.1 s
 MOST_LISTED = 200
 LIST_HEIGHT = 330
 ALL, WARNED, UNRATED, BASELINES = "all", "warnings", "no pass rate", "baselines"
-_TABLE = "runs_table"
+MOST_NAMED = 8
 
 
 def all_digests(store: RunStore, runs: tuple[Run, ...]) -> dict[str, RunDigest]:
     """Return run id -> digest; of runs that were never read, the newest MOST_READ are diagnosed now."""
-    return _all_digests(store, runs, tuple(store.options(run).folder for run in runs))
+    scores = tuple(store.options(run).folder for run in runs)
+    digests = _stored(store, runs, scores)
+    missing = [run for run in reversed(runs) if run.run_id not in digests]
+    if not missing:
+        return digests
+    _stored.clear()  # the next visit finds what this one reads
+    return {**digests, **read_digests(store, missing[:MOST_READ])}
 
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=HASH_FUNCS)
-def _all_digests(store: RunStore, runs: tuple[Run, ...], scores: tuple[str, ...]) -> dict[str, RunDigest]:
-    """Do so; `scores` tells the cache when a run was scored or judged anew."""
+def _stored(store: RunStore, runs: tuple[Run, ...], scores: tuple[str, ...]) -> dict[str, RunDigest]:
+    """Return the stored digests; `scores` tells the cache when a run was scored or judged anew."""
     del scores
-    digests = stored_digests(store, runs)
-    missing = [run for run in reversed(runs) if run.run_id not in digests]
-    return {**digests, **read_digests(store, missing[:MOST_READ])}
+    return stored_digests(store, runs)
 
 
 def strip_chart(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) -> None:
@@ -152,12 +157,13 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
     chosen = [run.run_id == view.run.run_id for run in listed]
     tint = f"background-color: {THEMES[theme].flow}"
     styled = frame.style.apply(lambda row: [tint if chosen[row.name] else ""] * len(row), axis=1)
+    key = _table_key(listed)
     st.dataframe(
         styled,
-        key=_TABLE,
+        key=key,
         hide_index=True,
         height=LIST_HEIGHT,
-        on_select=lambda: _choose_cell(listed),
+        on_select=lambda: _choose_cell(listed, key),
         selection_mode=["multi-row", "single-cell"],
         column_config={
             "Pass rate": st.column_config.ImageColumn(width=124),
@@ -172,7 +178,13 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
     )
     if len(runs) > MOST_LISTED:
         st.caption(f"The first {MOST_LISTED:,} of {len(runs):,} runs; search to narrow the list.")
-    _bulk_actions(view, listed)
+    _bulk_actions(view, listed, key)
+
+
+def _table_key(listed: Sequence[Run]) -> str:
+    """Return the key of the table: another one for other rows, so that no tick moves to another run."""
+    ids = " ".join(run.run_id for run in listed)
+    return f"runs_table_{hashlib.sha256(ids.encode()).hexdigest()[:12]}"
 
 
 def _row(
@@ -197,15 +209,15 @@ def _row(
     }
 
 
-def _choose_cell(listed: Sequence[Run]) -> None:
-    cells = st.session_state[_TABLE]["selection"].get("cells") or []
+def _choose_cell(listed: Sequence[Run], key: str) -> None:
+    cells = st.session_state[key]["selection"].get("cells") or []
     if cells:
         _choose(listed[cells[0][0]])
 
 
-def _bulk_actions(view: View, listed: Sequence[Run]) -> None:
+def _bulk_actions(view: View, listed: Sequence[Run], key: str) -> None:
     """Offer what can be done with the ticked runs."""
-    state: Any = st.session_state.get(_TABLE)
+    state: Any = st.session_state.get(key)
     rows = [] if not state else [row for row in state["selection"].get("rows", []) if row < len(listed)]
     ticked = [listed[row] for row in rows]
     with st.container(horizontal=True, vertical_alignment="center", height=44, border=False):
@@ -230,7 +242,8 @@ def _bulk_actions(view: View, listed: Sequence[Run]) -> None:
             tag = st.text_input("Tag", key="bulk_tag", placeholder="nightly")
             st.button("Add the tag", key="bulk_add_tag", on_click=_tag, args=(view, ticked, tag))
         with st.popover("Delete"):
-            named = ", ".join(markdown_text(view.store.names()[run.run_id]) for run in ticked[:8])
+            named = ", ".join(markdown_text(view.store.names()[run.run_id]) for run in ticked[:MOST_NAMED])
+            named += f" and {len(ticked) - MOST_NAMED:,} more" if ticked[MOST_NAMED:] else ""
             st.write(f"Delete {count(len(ticked), 'run')} ({named})? Their labels stay in the ledger.")
             st.button("Delete these runs", key="bulk_delete", on_click=_delete, args=(view, ticked))
 

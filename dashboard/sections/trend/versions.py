@@ -399,10 +399,10 @@ def _row(view: View, trend: Trend, run: Run) -> dict[str, str]:
         "n": f"{level.n:,}" if level.n else NOT_MEASURED,
         "Answered": f"{answered.answered:,} of {answered.asked:,}" if answered else NOT_MEASURED,
         "Difference": NOT_MEASURED if difference is None else signed(difference.difference, 3),
-        "its interval": NOT_MEASURED
+        "Corrected interval": NOT_MEASURED
         if change is None or difference is None
         else interval_text(change.low, change.high, 3),
-        "by itself, 95 %": NOT_MEASURED
+        "Unadjusted 95 %": NOT_MEASURED
         if difference is None
         else interval_text(difference.low, difference.high, 3),
         "Shared": NOT_MEASURED if difference is None else f"{difference.n_pairs:,}",
