@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 from dashboard.headlines.headline import Headline, State
 
-__all__ = ["present_headline"]
+__all__ = ["Problem", "present_headline"]
+
+Problem = Literal["unreadable", "gone", "emptied"]
+_PROBLEMS: Mapping[Problem, Headline] = {
+    "unreadable": Headline(
+        "empty", "This deck cannot be read", "What is stored of it is no deck: remove it, or make a new one."
+    ),
+    "gone": Headline("empty", "The run of this story is gone", "It is not in the workspace any more."),
+    "emptied": Headline("empty", "This deck has no slides", "Add a slide below, or make a new deck."),
+}
 
 _SAYS: dict[State, str] = {
     "good": "",
@@ -15,7 +27,11 @@ _SAYS: dict[State, str] = {
 
 
 def present_headline(
-    n_slides: int, state: State | None, verdict: str = "", skipped: tuple[str, ...] = (), gone: bool = False
+    n_slides: int,
+    state: State | None,
+    verdict: str = "",
+    skipped: tuple[str, ...] = (),
+    problem: Problem | None = None,
 ) -> Headline:
     """Return whether a deck is ready, with the verdict that it gives.
 
@@ -24,10 +40,11 @@ def present_headline(
         state: of the verdict on its first slide; None where it has none.
         verdict: the statement of that slide.
         skipped: titles of sections without a slide, since nothing was measured for them.
-        gone: whether the run of the story is not in the workspace any more.
+        problem: why a story shows nothing: its text cannot be read, its run is not in the workspace any more,
+            or all its slides were removed; None for none.
     """
-    if gone:
-        return Headline("empty", "The run of this story is gone", "It is not in the workspace any more.")
+    if problem is not None:
+        return _PROBLEMS[problem]
     if not n_slides:
         return Headline(
             "empty",

@@ -34,6 +34,7 @@ from dashboard.stories.story import (
 )
 from dashboard.wording.escaping import markdown_text
 from data.comparison.primary import primary_metric
+from data.errors import DataError
 from data.store.ledger import Ledger
 from data.store.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
 
@@ -52,7 +53,8 @@ __all__ = [
 
 CASES_SHOWN = 3
 EXPORTS = ("pptx", "html", "pdf", "zip")
-AUDIENCE_WIDTH, NARROWEST_THUMB, FEWEST_COLUMNS = 200, 104, 5
+AUDIENCE_WIDTH, NARROWEST_THUMB = 200, 104
+FEWEST_COLUMNS, MOST_COLUMNS = 5, 12
 SLIDE_NAMES = {
     "verdict": "Verdict",
     "why": "Why",
@@ -65,24 +67,34 @@ SLIDE_NAMES = {
 UNSEEN = "position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);"
 
 
-def story_on_display(view: View) -> tuple[StoredStory, Story] | None:
-    """Return the story that the address names, else the newest of the project; None without any."""
+def story_on_display(view: View) -> tuple[StoredStory, Story | None] | None:
+    """Return the story that the address names, else the newest of the project; None without any.
+
+    Of a story that cannot be read there is only what is stored.
+    """
     ledger = view.store.ledger
     story_id = current_selection().story
     stored = story_of(ledger, story_id) if story_id else None
     if stored is None or stored.project != view.project:
         stored = next(reversed(stories(ledger, view.project)), None)
-    return None if stored is None else (stored, story_from_json(stored.body))
+    if stored is None:
+        return None
+    try:
+        return stored, story_from_json(stored.body)
+    except DataError:
+        return stored, None
 
 
 def conclusion(
-    shown: tuple[StoredStory, Story] | None, rendered: Sequence[RenderedSection] | None
+    shown: tuple[StoredStory, Story | None] | None, rendered: Sequence[RenderedSection] | None
 ) -> Headline:
     """Return the headline of the page: whether the slides are ready, and the verdict that they give."""
     if shown is None:
         return present_headline(0, None)
     if rendered is None:
-        return present_headline(0, None, gone=True)
+        return present_headline(0, None, problem="unreadable" if shown[1] is None else "gone")
+    if not rendered:
+        return present_headline(0, None, problem="emptied")
     ready = [section for section in rendered if section.measured]
     skipped = tuple(SECTION_KINDS[section.kind].title for section in rendered if not section.measured)
     verdict = next(
@@ -94,7 +106,7 @@ def conclusion(
     return present_headline(len(ready), verdict.slide.state, verdict.slide.subtitle, skipped)
 
 
-def story_bar(view: View, shown: tuple[StoredStory, Story] | None) -> None:
+def story_bar(view: View, shown: tuple[StoredStory, Story | None] | None) -> None:
     """Draw the controls to choose, create and remove stories."""
     ledger = view.store.ledger
     listed = {stored.story_id: stored for stored in stories(ledger, view.project)}
@@ -168,11 +180,12 @@ def rendered_sections(view: View, story: Story) -> tuple[StoryView, tuple[Render
 
 
 def thumbnails(story_id: int, rendered: Sequence[RenderedSection]) -> int:
-    """Draw the slides small in a row with a button below each; return the place of the chosen one."""
+    """Draw the slides small in rows with a button below each; return the place of the chosen one."""
     key = f"deck_slide_{story_id}"
     chosen = min(int(st.session_state.get(key, 0)), len(rendered) - 1)
     st.html(slide_style())
-    grid = st.grid(max(len(rendered), FEWEST_COLUMNS), min_column_width=NARROWEST_THUMB)
+    columns = min(max(len(rendered), FEWEST_COLUMNS), MOST_COLUMNS)
+    grid = st.grid(columns, min_column_width=NARROWEST_THUMB)
     for at, section in enumerate(rendered):
         with grid.container(gap="xsmall"):
             st.html(_slide(section, rendered, at, at == chosen))

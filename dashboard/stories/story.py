@@ -11,7 +11,16 @@ from dashboard.charts.chart import Chart, Heatmap
 from dashboard.stories.slide import SlideContent
 from data.errors import DataError
 
-__all__ = ["AUDIENCES", "RENAMED", "Audience", "RenderedSection", "Story", "StorySection", "story_from_json"]
+__all__ = [
+    "AUDIENCES",
+    "MOST_SECTIONS",
+    "RENAMED",
+    "Audience",
+    "RenderedSection",
+    "Story",
+    "StorySection",
+    "story_from_json",
+]
 
 Audience = Literal["engineer", "lead", "stakeholder"]
 AUDIENCES: tuple[Audience, ...] = ("engineer", "lead", "stakeholder")

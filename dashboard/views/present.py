@@ -21,16 +21,21 @@ from dashboard.stories.report import report_facts
 
 view = current_view()
 shown = story_on_display(view)
-rendered = rendered_sections(view, shown[1]) if shown is not None else None
+story = shown[1] if shown is not None else None
+rendered = rendered_sections(view, story) if story is not None else None
 slide = current_selection().slide
-if shown is not None and rendered is not None and slide:
+if story is not None and rendered is not None and slide:
     facts = [f"{name}: {text}" for name, text in list(report_facts(rendered[0]).items())[:4]]
-    presentation(shown[1], rendered[1], facts, slide)
+    presentation(story, rendered[1], facts, slide)
     st.stop()
 
 open_page(conclusion(shown, None if rendered is None else rendered[1]), meta=run_facts(view))
-if shown is None or rendered is None or not rendered[1]:
+if shown is None or story is None or rendered is None:
     story_bar(view, shown)
+    st.stop()
+if not rendered[1]:
+    story_bar(view, shown)
+    edit_slide(view, shown[0], story, (), 0)
     st.stop()
 
 chosen = thumbnails(shown[0].story_id, rendered[1])
@@ -40,6 +45,6 @@ with left:
 with right:
     with st.container(horizontal=True):
         st.button("Present", key="story_present", on_click=keep, kwargs={"slide": 1})
-        export_bar(rendered[0], shown[1], rendered[1])
+        export_bar(rendered[0], story, rendered[1])
     story_bar(view, shown)
-    edit_slide(view, shown[0], shown[1], rendered[1], chosen)
+    edit_slide(view, shown[0], story, rendered[1], chosen)

@@ -12,7 +12,7 @@ from places import APP
 from streamlit.testing.v1 import AppTest
 
 from dashboard.shell.selection import Selection
-from dashboard.stories.story import Story, StorySection, story_from_json
+from dashboard.stories.story import MOST_SECTIONS, Story, StorySection, story_from_json
 from data.scoring.run_store import RunStore
 from data.store.stories import add_story, stories
 from data.store.workspace import Run
@@ -95,6 +95,50 @@ def test_a_presentation_goes_point_by_point_and_lives_in_the_address(
     press(app, "slide_Back")
     press(app, "slide_End")
     assert headline(app) == "2 slides are ready, without a verdict"
+
+
+BROKEN = ["{", "", "[]", "null", '{"title": "T"}', Story("T", "r").to_json().replace("[]", '{"a": 1}')]
+
+
+@pytest.mark.parametrize("body", BROKEN)
+def test_a_deck_that_cannot_be_read_can_be_replaced_and_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    store, run = made(tmp_path, 3)
+    broken = add_story(store.ledger, run.project, "T", body, "me")
+    app = opened(store, monkeypatch, run)
+    assert headline(app) == "This deck cannot be read"
+    press(app, "story_new")
+    assert headline(app).endswith("ready, without a verdict")
+    next(one for one in app.selectbox if one.label == "Deck").select(broken).run()
+    assert headline(app) == "This deck cannot be read"
+    press(app, "story_remove")
+    assert broken not in [stored.story_id for stored in stories(store.ledger, run.project)]
+    assert headline(app).endswith("ready, without a verdict")
+
+
+def test_a_deck_of_many_slides_shows_them_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, run = made(tmp_path, 3)
+    story = Story("Long", run.run_id, sections=(StorySection("text", "A point", "said"),) * MOST_SECTIONS)
+    add_story(store.ledger, run.project, story.title, story.to_json())
+    app = opened(store, monkeypatch, run)
+    assert not app.error
+    assert headline(app) == f"{MOST_SECTIONS} slides are ready, without a verdict"
+    press(app, f"deck_thumb_{MOST_SECTIONS - 1}")
+    assert any(one.label == f"Title of slide {MOST_SECTIONS}" for one in app.text_input)
+
+
+def test_an_emptied_deck_takes_a_new_slide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, run = made(tmp_path, 3)
+    story = Story("T", run.run_id, sections=(StorySection("text", "A point", "said"),))
+    add_story(store.ledger, run.project, story.title, story.to_json())
+    app = opened(store, monkeypatch, run)
+    press(app, "piece_out_0")
+    assert kept(store, run).sections == ()
+    assert headline(app) == "This deck has no slides"
+    next(one for one in app.selectbox if one.key == "story_kind").select("text").run()
+    press(app, "story_add")
+    assert [section.kind for section in kept(store, run).sections] == ["text"]
 
 
 def test_a_story_whose_run_is_gone_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
