@@ -25,7 +25,6 @@ CONCLUSIONS: Mapping[str, tuple[str, str]] = {  # pattern -> what its bad cases 
     "retrieval": ("lack the context they need", "lacks the context it needs"),
     "disputed": ("disagree with the reference", "disagrees with the reference"),
     "bad_otherwise": ("are bad with high metrics", "is bad with high metrics"),
-    "not_measured": ("are bad for want of a cause", "is bad for want of a cause"),
 }
 
 
@@ -47,28 +46,40 @@ def diagnosis_headline(
         return Headline("not measured", f"{name}: no deciding metric is measured", NOTHING_MEASURED, doubt)
     bad = diagnosis.pattern_counts(diagnosis.bad.bad)
     lacking = int((~diagnosis.coverage.fully & ~diagnosis.bad.bad).sum())
-    top = max((key for key in CONCLUSIONS), key=lambda key: bad[key])
-    n = diagnosis.scored.n
-    if lacking > int(diagnosis.bad.bad.sum()):
+    top = max((*CONCLUSIONS, "not_measured"), key=lambda key: bad[key])
+    n, n_bad = diagnosis.scored.n, int(diagnosis.bad.bad.sum())
+    if lacking > n_bad:
         verb = "lacks" if lacking == 1 else "lack"
         statement = f"{name}: {lacking:,} of {count(n, 'case')} {verb} a deciding value"
         return Headline("cannot tell", statement, _detail(diagnosis), doubt)
     if not bad[top]:
         return _without_bad(name, diagnosis, doubt)
-    statement = f"{name}: {bad[top]:,} of {count(n, 'case')} {_conclusion(diagnosis, top, bad[top])}"
-    n_bad, several_causes = int(diagnosis.bad.bad.sum()), bad[top] < diagnosis.pattern_counts()[top]
-    if 2 * bad[top] <= n_bad or (top == "refusal" and several_causes):
-        common = CONCLUSIONS[top][bad[top] == 1]
-        statement = f"{name}: {n_bad:,} of {count(n, 'case')} are bad; {bad[top]:,} {common}"
+    statement = f"{name}: {_common(diagnosis, top, bad[top], n_bad)}"
     state: State = "doubted" if _all_doubted(diagnosis, findings) else "bad"
     return Headline(state, statement, _detail(diagnosis), doubt)
 
 
-def _conclusion(diagnosis: Diagnosis, pattern: str, n: int) -> str:
-    if pattern == "refusal" and n == diagnosis.pattern_counts()["refusal"]:
-        return "was refused" if n == 1 else "were refused"
-    several, one = CONCLUSIONS[pattern]
-    return one if n == 1 else several
+def _common(diagnosis: Diagnosis, top: str, n_top: int, n_bad: int) -> str:
+    """Return how many cases are bad and what most of them share: their metric pattern, or else their stage.
+
+    Args:
+        diagnosis: of a run with bad cases.
+        top: the metric pattern of most bad cases.
+        n_top: bad cases that have it.
+        n_bad: all bad cases.
+    """
+    cases = count(diagnosis.scored.n, "case")
+    of, are = f"{n_bad:,} of {cases}", "is bad" if n_bad == 1 else "are bad"
+    if top == "not_measured":  # some metric of the pattern table is missing, so that the stage says more
+        stages = diagnosis.stage_counts()
+        stage = max(stages, key=lambda key: stages[key])
+        return f"{of} {are}, {STAGES[stage_code(stage)].count(stages[stage]).removesuffix(' (inferred)')}"
+    common, several = CONCLUSIONS[top][n_top == 1], n_top < diagnosis.pattern_counts()[top]
+    if 2 * n_top <= n_bad or (top == "refusal" and several):
+        return f"{of} {are}; {n_top:,} {common}"
+    if top == "refusal":
+        common = "was refused" if n_top == 1 else "were refused"
+    return f"{n_top:,} of {cases} {common}"
 
 
 def _without_bad(name: str, diagnosis: Diagnosis, doubt: str) -> Headline:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dashboard.headlines.headline import Headline, State
 from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count, percent, span
+from dashboard.wording.formatting import count, percent, rounded_up, span
 from data.analysis.gold_reach import Need
 from metrics.sanity.documents import read_first
 from metrics.sanity.rule import Finding
-from metrics.statistics.intervals import Interval
+from metrics.statistics.intervals import Interval, questions_to_exclude
 
 __all__ = ["ENOUGH", "TopGold", "needed_text", "no_gold_headline", "nothing_retrieved", "retrieval_headline"]
 
 ENOUGH = 0.9  # share of questions that the top k should serve
 LONGEST_NAME = 24
+LEAST_DISTANCE = 0.005  # from there on a sample that settles it is no advice
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ def retrieval_headline(name: str, top: TopGold, findings: Sequence[Finding] = ()
         return Headline(
             "cannot tell", statement, f"Up to {top.hops} hops are needed; choose k ≥ {top.hops}", doubt
         )
+    top = replace(top, k=max(1, min(top.k, top.longest)))  # no list goes further
     questions = count(share.n_scored, "question")
     held = share.mean * share.n_scored
     amount = f"{held:,.0f}" if abs(held - round(held)) < 1e-6 else percent(share.mean)
@@ -118,7 +120,8 @@ def retrieval_headline(name: str, top: TopGold, findings: Sequence[Finding] = ()
         state, statement = "bad", f"{name}: {documents} {needed} for {amount} of {questions}"
     else:
         state = "cannot tell"
-        statement = f"{name}: {questions} cannot tell whether the top {top.k} suffice"
+        suffice = f"top {top.k} suffice" if top.k > 1 else "top document suffices"
+        statement = f"{name}: too few questions ({share.n_scored:,}) to say whether the {suffice}"
     if read_first(findings):
         state = "doubted"
     return Headline(state, statement, _detail(top), doubt)
@@ -129,7 +132,7 @@ def _detail(top: TopGold) -> str:
     share = top.share
     method = f"{percent(share.mean)} [{span(share)}], n = {count(share.n_scored, 'question')}"
     parts = [f"{method}; held against {percent(ENOUGH)}"]
-    if share.low < ENOUGH <= share.high and (needed := _questions_needed(share.mean)):
+    if share.low < ENOUGH <= share.high and (needed := _questions_needed(share)):
         parts[0] += f"; about {needed:,} questions would settle it"
     if top.hop_counts:
         parts.append(", ".join(f"hop {hop} is there for {n:,} of {of:,}" for hop, n, of in top.hop_counts))
@@ -141,13 +144,12 @@ def _detail(top: TopGold) -> str:
     return ". ".join(part[:1].upper() + part[1:] for part in parts) + "."
 
 
-def _questions_needed(mean: float) -> int | None:
-    """Return how many questions would put 0.9 outside the interval of this mean; None where far too many."""
-    distance = abs(mean - ENOUGH)
-    if distance < 0.005:
+def _questions_needed(share: Interval) -> int | None:
+    """Return how many questions would settle the share; None where far too many, or no more than it has."""
+    if abs(share.mean - ENOUGH) < LEAST_DISTANCE:
         return None
-    spread = max(mean * (1 - mean), 0.02)
-    return int(round(spread * (1.96 / distance) ** 2, -1)) or 10
+    needed = questions_to_exclude(share, ENOUGH)
+    return rounded_up(needed) if needed is not None and needed > share.n_scored else None
 
 
 def _doubt(findings: Sequence[Finding]) -> str:

@@ -7,7 +7,7 @@ from math import ceil
 
 from dashboard.headlines.headline import Headline
 from dashboard.wording.escaping import capital, shorten
-from dashboard.wording.formatting import MINUS, count, number, percent, signed, span
+from dashboard.wording.formatting import MINUS, count, number, percent, rounded_up, signed, span
 from data.diagnosis.diagnosis import Diagnosis
 from data.gates.report import GateReport
 from metrics.diagnosis.stages import STAGES, stage_code
@@ -172,7 +172,7 @@ def _undecided(report: GateReport, results: Sequence[GateResult]) -> str:
     needed = [n for n in map(_questions_needed, results) if n is not None]
     if len(needed) < len(results):
         return f"{text}. A value this close to its threshold stays undecided at any practical sample size"
-    least = _rounded_up(max(needed))
+    least = rounded_up(max(needed))
     return f"{text}. About {least:,} questions would settle {'it' if len(results) == 1 else 'them'}"
 
 
@@ -185,12 +185,6 @@ def _questions_needed(result: GateResult) -> int | None:
         return None
     needed = result.n_scored * (result.smallest_effect / abs(result.margin)) ** 2
     return ceil(needed) if needed <= MOST_QUESTIONS * result.n_scored else None
-
-
-def _rounded_up(n: int) -> int:
-    """Return a number of questions rounded up to two digits: it is an estimate."""
-    step = int(10 ** max(0, len(str(n)) - 2))
-    return -(-n // step) * step
 
 
 def _without_verdict(name: str, results: Sequence[GateResult]) -> str:

@@ -84,7 +84,8 @@ def bad_cases_text(diagnosis: Diagnosis) -> str:
     if not measured:
         return f"none of {count(n, 'case')} is measured"
     of = count(n, "case") if measured == n else f"{measured:,} measured cases (of {n:,})"
-    return f"{int(diagnosis.bad.bad.sum()):,} of {of} are bad"
+    bad = int(diagnosis.bad.bad.sum())
+    return f"{bad:,} of {of} {'is' if 1 in (bad, n) else 'are'} bad"
 
 
 def no_bad_case(diagnosis: Diagnosis) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "number",
     "p_value",
     "percent",
+    "rounded_up",
     "signed",
     "source_text",
     "span",
@@ -86,6 +87,12 @@ def count(value: int, noun: str) -> str:
     """Format a number of things: 1 case, 2 cases, 1,200 cases."""
     plural = noun if value == 1 else f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
     return f"{value:,} {plural}"
+
+
+def rounded_up(n: int) -> int:
+    """Return a number of questions rounded up to two digits: it is an estimate."""
+    step = int(10 ** max(0, len(str(n)) - 2))
+    return -(-n // step) * step
 
 
 def source_text(summary: MetricSummary | None, sources: Mapping[str, int] | None = None) -> str:

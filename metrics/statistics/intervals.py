@@ -11,7 +11,16 @@ import numpy as np
 from metrics.schema.scores import FloatArray, IntArray, MetricsError
 from metrics.statistics.distributions import beta_quantile, normal_quantile, t_quantile
 
-__all__ = ["FEW_CLUSTERS", "MANY_CLUSTERS", "Interval", "Method", "interval", "intervals", "missing_bounds"]
+__all__ = [
+    "FEW_CLUSTERS",
+    "MANY_CLUSTERS",
+    "Interval",
+    "Method",
+    "interval",
+    "intervals",
+    "missing_bounds",
+    "questions_to_exclude",
+]
 
 Method = Literal["bootstrap", "wilson", "exact", "t", "normal", "no variance", "none"]
 FEW_CLUSTERS = 10  # below this a bootstrap draws from too few different samples to be trusted
@@ -144,6 +153,34 @@ def missing_bounds(
     if total == 0:
         return np.nan, np.nan
     return float((finite.sum() + n_missing * low) / total), float((finite.sum() + n_missing * high) / total)
+
+
+def questions_to_exclude(share: Interval, limit: float) -> int | None:
+    """Return how many questions would put a limit outside an interval of the same kind around the same share.
+
+    Wilson's interval excludes a limit exactly where the score test rejects it. Around a share of 0 or 1 the
+    exact interval is used, as it is displayed; other intervals narrow with the square root of the number.
+
+    Args:
+        share: with its interval, between 0 and 1.
+        limit: strictly between 0 and 1.
+
+    Returns:
+        The number of questions; None where the share is the limit or is not known.
+    """
+    distance = abs(share.mean - limit)
+    if not share.n_clusters or not np.isfinite(share.low) or distance < 1e-9:
+        return None
+    size = share.n_scored / share.n_clusters  # questions per cluster
+    if share.method in ("exact", "no variance") and share.mean in (0.0, 1.0):
+        clusters = np.log(_ALPHA / 2) / np.log(1 - distance)
+    elif share.method in ("exact", "wilson"):  # from 10 clusters the exact interval gives way to Wilson's
+        score = normal_quantile(1 - _ALPHA / 2) ** 2 * limit * (1 - limit) / distance**2
+        clusters = max(score, FEW_CLUSTERS)
+    else:
+        reach = share.mean - share.low if limit < share.mean else share.high - share.mean
+        clusters = share.n_clusters * (reach / distance) ** 2
+    return int(np.ceil(clusters * size))
 
 
 def same_length(values: FloatArray, codes: IntArray) -> None:

@@ -36,6 +36,12 @@ def _headline(store: RunStore, scores: list[dict[str, float]], **more: Any) -> H
         ),
         ([{**GOOD, "faithfulness": 0.1}, GOOD], "bad", "V1: 1 of 2 cases goes beyond its context"),
         ([{**GOOD, "answer_relevancy": 0.1}] * 2, "bad", "V1: 2 of 2 cases use the wrong section"),
+        (
+            [{"faithfulness": 0.1, "answer_relevancy": 0.9}] * 10,
+            "bad",
+            "V1: 10 of 10 cases are bad, 10 unfaithful",
+        ),
+        ([{"faithfulness": 0.1, "answer_relevancy": 0.9}], "bad", "V1: 1 of 1 case is bad, 1 unfaithful"),
         ([{"faithfulness": 1.0}] * 3, "cannot tell", "V1: 3 of 3 cases lack a deciding value"),
         ([{}] * 2, "not measured", "V1: no deciding metric is measured"),
     ],

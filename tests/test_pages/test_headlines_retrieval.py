@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from dashboard.headlines.retrieval import (
     retrieval_headline,
 )
 from metrics.sanity.rule import Finding
-from metrics.statistics.intervals import interval
+from metrics.statistics.intervals import interval, questions_to_exclude
 
 SAME = Finding("same_list", "warning", "Every question got the same 10 documents", "All did.")
 IDS = Finding("ids", "warning", "Ids do not match", "None of the 3 gold ids occurs.")
@@ -34,7 +35,7 @@ def _top(held: int, n: int, **more: object) -> TopGold:
         (
             _top(60, 68, need="gold", hops=1),
             "cannot tell",
-            "V1: 68 questions cannot tell whether the top 5 suffice",
+            "V1: too few questions (68) to say whether the top 5 suffice",
         ),
         (
             _top(9, 68, need="any gold", hops=1, k=1),
@@ -59,6 +60,39 @@ def test_the_detail_says_where_the_rest_is_lost() -> None:
         assert fact in detail
     unclear = retrieval_headline("V1", _top(60, 68)).detail
     assert "questions would settle it" in unclear
+
+
+def test_advice_to_ask_more_questions_uses_the_interval_on_display() -> None:
+    detail = retrieval_headline("V1", _top(30, 30, k=4)).detail
+    assert "[88 % to 100 %]" in detail
+    assert "about 36 questions would settle it" in detail
+    for held, n in ((30, 30), (27, 29), (60, 68), (9, 9), (8, 9), (200, 215)):
+        found = retrieval_headline("V1", _top(held, n))
+        advised = re.search(r"about ([\d,]+) questions", found.detail)
+        assert advised is None or int(advised[1].replace(",", "")) > n
+        assert found.state != "cannot tell" or f"too few questions ({n})" in found.statement
+
+
+@pytest.mark.parametrize(("held", "n"), [(30, 30), (10, 11), (60, 68), (200, 215), (0, 5)])
+def test_as_many_questions_as_advised_leave_the_limit_outside(held: int, n: int) -> None:
+    share = _top(held, n).share
+    needed = questions_to_exclude(share, 0.8)
+    assert needed is not None
+
+    def undecided(size: int) -> bool:
+        values = np.array([1.0] * round(share.mean * size) + [0.0] * (size - round(share.mean * size)))
+        found = interval(values, np.arange(size), size, True)
+        return found.low < 0.8 <= found.high
+
+    assert not undecided(10 * needed)
+    if share.mean in (0, 1):
+        assert not undecided(needed)
+        assert undecided(needed - 1)
+
+
+def test_k_beyond_the_lists_speaks_of_what_they_hold() -> None:
+    found = retrieval_headline("V1", _top(68, 68, k=999, longest=4))
+    assert found.statement == "V1: the top 4 hold both hops for 68 of 68 questions"
 
 
 def test_one_list_for_all_is_doubted_first() -> None:

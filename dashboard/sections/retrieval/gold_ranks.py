@@ -154,7 +154,7 @@ def tile_section(view: View, k: int) -> None:
     elif top.share.low >= ENOUGH or top.share.high < ENOUGH:
         state = "good" if top.share.low >= ENOUGH else "bad"
     word = {"good": "enough", "bad": f"below {percent(ENOUGH)}", "not measured": f"needs top {top.hops}"}
-    title = f"{capital(needed_text(top.need, top.hops))} in the top {k}"
+    title = f"{capital(needed_text(top.need, top.hops))} in the top {max(1, min(k, top.longest))}"
     tiles = [_tile(title, top.share, base_share, view, state, word.get(state, "cannot tell"), ENOUGH)]
     ours, (base, _) = run_curves(view.scored(view.run), k), baseline_curves(view, k)
     at_base: Mapping[str, float] = {curve.metric: curve.at(k).mean for curve in base}
