@@ -12,13 +12,22 @@ from dashboard.sections.compare.hero import draw_hero, page_headline
 from dashboard.sections.compare.leaderboard import draw_leaderboard
 from dashboard.sections.compare.numbers import draw_flow, draw_numbers
 from dashboard.sections.compare.questions import draw_questions
+from dashboard.sections.compare.slices import draw_slices
 from dashboard.shell.blocks import bundled_example, open_page, run_facts
 from dashboard.shell.components import config_table
 from dashboard.shell.session import current_view
 from dashboard.wording.directions import on_share_scale
 from data.comparison.metric_families import shared_metrics
 
-TABS = ("Numbers", "Leaderboard", "Flow of failure stages", "Factors", "Quality and cost", "Configurations")
+TABS = (
+    "Numbers",
+    "For whom",
+    "Leaderboard",
+    "Flow of failure stages",
+    "Factors",
+    "Quality and cost",
+    "Configurations",
+)
 
 view = current_view()
 if view.comparison_base is None or len(view.sampled) < 2:
@@ -35,12 +44,15 @@ draw_questions(compared)
 
 runs = [base, *compared.versions.values()]
 first = "Leaderboard" if len(compared.drawn) < len(compared.versions) else "Numbers"
-numbers, board, flow, factors, cost, configurations = st.tabs(
+numbers, whom, board, flow, factors, cost, configurations = st.tabs(
     TABS, default=first, key="compare_tab", on_change="rerun"
 )
 if numbers.open:
     with numbers:
         draw_numbers(compared)
+if whom.open:
+    with whom:
+        draw_slices(compared)
 if board.open:
     with board:
         draw_leaderboard(compared)
