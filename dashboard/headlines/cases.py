@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dashboard.headlines.headline import Headline, State
+from dashboard.wording.diagnosis import REFUSALS_ALONE
 from dashboard.wording.escaping import shorten
 from dashboard.wording.formatting import count
 from metrics.diagnosis.stages import STAGES, stage_code
+from metrics.gates.gates import FEWEST_QUESTIONS
 
 __all__ = ["CaseCounts", "blind_headline", "cases_headline"]
 
@@ -33,6 +35,8 @@ class CaseCounts:
         fully: of how many no missing value could change the diagnosis.
         stages: key of a failure stage -> bad cases at it, most first.
         judged_by: titles of what decides whether a case is bad.
+        questions: measured questions on the list; repeats of a question count once.
+        refusals_alone: whether it is only known if refusing was right.
     """
 
     run: str
@@ -43,6 +47,8 @@ class CaseCounts:
     fully: int
     stages: Mapping[str, int] = field(default_factory=dict)
     judged_by: tuple[str, ...] = ()
+    questions: int = 0
+    refusals_alone: bool = False
 
 
 def cases_headline(counts: CaseCounts, doubt: str = "") -> Headline:
@@ -70,21 +76,25 @@ def cases_headline(counts: CaseCounts, doubt: str = "") -> Headline:
 
 def _conclusion(counts: CaseCounts) -> tuple[State, str]:
     cases, unclear = count(counts.shown, "case"), counts.shown - counts.fully
+    few = counts.questions < FEWEST_QUESTIONS or counts.refusals_alone
     if counts.shown < counts.total:  # filtered: what is left of the run
         bad = "all bad" if counts.bad == counts.shown else f"{counts.bad:,} bad" if counts.bad else "none bad"
-        state: State = "bad" if counts.bad else "cannot tell" if unclear else "good"
+        state: State = "bad" if counts.bad else "cannot tell" if unclear or few else "good"
         return state, f"{counts.shown:,} of {count(counts.total, 'case')} shown, {bad}"
     if not counts.bad:
         if unclear:
             return "cannot tell", f"no bad case yet, {unclear:,} not fully measured"
-        return "good", "the only case passes" if counts.shown == 1 else f"all {cases} pass"
+        passing = "the only case passes" if counts.shown == 1 else f"all {cases} pass"
+        if counts.refusals_alone:
+            return "cannot tell", f"{passing}, judged by answerability alone"
+        return ("cannot tell", f"{passing}, too few to tell") if few else ("good", passing)
     # What is open outweighs what is known: the count says little about the run
     if unclear > counts.bad:
         return "cannot tell", f"{counts.bad:,} bad, {unclear:,} not fully measured"
     most = next(iter(counts.stages.items()), None)
     where = f", {_counted(*most)}" if most else ""
     if counts.bad == counts.shown:
-        return "bad", f"all {cases} are bad{where}"
+        return "bad", f"the only case is bad{where}" if counts.shown == 1 else f"all {cases} are bad{where}"
     return "bad", f"{counts.bad:,} of {cases} {'is' if counts.bad == 1 else 'are'} bad{where}"
 
 
@@ -104,6 +114,7 @@ def _detail(counts: CaseCounts) -> str:
     if counts.judged_by and counts.fully < counts.shown:
         judged_by = ", ".join(counts.judged_by)
         parts.append(f"Judged by {judged_by}; {counts.fully:,} of {counts.shown:,} fully measured")
+    parts.append(REFUSALS_ALONE if counts.refusals_alone else "")
     return ". ".join(part for part in parts if part)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dashboard.headlines.headline import Headline, State
-from dashboard.wording.diagnosis import NOTHING_MEASURED, bad_cases_text
+from dashboard.wording.diagnosis import NOTHING_MEASURED, REFUSALS_ALONE, bad_cases_text
 from dashboard.wording.escaping import shorten
 from dashboard.wording.formatting import count, interval_text, percent
 from data.diagnosis.diagnosis import Diagnosis
 from data.diagnosis.doubts import pass_rate_doubts, stage_doubt
 from metrics.diagnosis.stages import STAGES, stage_code
+from metrics.gates.gates import FEWEST_QUESTIONS
 from metrics.sanity.documents import read_first
 from metrics.sanity.rule import Finding
 
@@ -83,11 +84,20 @@ def _common(diagnosis: Diagnosis, top: str, n_top: int, n_bad: int) -> str:
 
 
 def _without_bad(name: str, diagnosis: Diagnosis, doubt: str) -> Headline:
+    """Return that no case is bad: good, unless too few questions or their refusals alone were judged."""
     n, measured = diagnosis.scored.n, int(diagnosis.measured.sum())
-    which = f"all {count(n, 'case')}" if measured == n else f"all {measured:,} measured cases"
+    which = "all" if measured > 1 else "the one"
+    among = "" if measured == n else "measured "
+    cases = f"{which} {f'{measured:,} ' if measured > 1 else ''}{among}{'case' if measured == 1 else 'cases'}"
     healthy = diagnosis.pattern_counts()["healthy"] == measured
-    statement = f"{name}: {which} are {'healthy' if healthy else 'good'}"
-    return Headline("good", statement.replace("all 1 case are", "the one case is"), _detail(diagnosis), doubt)
+    found = f"{name}: {cases} {'is' if measured == 1 else 'are'} {'healthy' if healthy else 'good'}"
+    detail = _detail(diagnosis)
+    if diagnosis.coverage.of_refusals_alone:
+        statement = f"{name}: {cases} judged by answerability alone"
+        return Headline("cannot tell", statement, f"{REFUSALS_ALONE}. {detail}", doubt)
+    if diagnosis.pass_rate.n_scored < FEWEST_QUESTIONS:
+        return Headline("cannot tell", f"{found}, too few to tell", detail, doubt)
+    return Headline("good", found, detail, doubt)
 
 
 def _detail(diagnosis: Diagnosis) -> str:

@@ -86,19 +86,28 @@ def gates_unreadable(name: str, problem: str) -> Headline:
 
 def loss_statement(diagnosis: Diagnosis) -> str:
     """Return how many cases are lost and at which step most of them, without full stop."""
-    measured, lost = int(diagnosis.measured.sum()), int(diagnosis.bad.bad.sum())
-    if not measured:
-        return f"None of {count(diagnosis.scored.n, 'case')} can be called good or bad"
-    of = count(measured, "case") if measured == diagnosis.scored.n else f"{measured:,} measured cases"
+    n, measured, lost = diagnosis.scored.n, int(diagnosis.measured.sum()), int(diagnosis.bad.bad.sum())
     if not lost:
-        return f"None of {of} is lost"
-    told = f"{lost:,} of {of} {'is' if lost == 1 else 'are'} lost"
+        return _without_loss(n, measured, int(diagnosis.coverage.fully.sum()))
+    of = count(measured, "case" if measured == n else "measured case")
+    told = "The only case is lost" if n == 1 else f"{lost:,} of {of} {'is' if lost == 1 else 'are'} lost"
     top, *others = diagnosis.fix_first
     if others and others[0].n_bad == top.n_bad:
         return f"{told}, at {count(len(others) + 1, 'step')}"
     where = "at one step" if top.n_bad == lost else "most at one step" if top.share > 0.5 else "most often"
     step = STAGES[stage_code(top.key)].counted.removesuffix(" (inferred)")
     return f"{told}, {where}: {step} ({top.n_bad:,})"
+
+
+def _without_loss(n: int, measured: int, fully: int) -> str:
+    """Return that no case is lost, as far as that is known of n cases."""
+    cases = "The only case" if n == 1 else f"None of {count(n, 'case')}"
+    if not measured:
+        return f"{cases} {'cannot' if n == 1 else 'can'} be called good or bad"
+    if fully < n:
+        unclear = "not fully measured"
+        return f"{cases} is {unclear}" if n == 1 else f"{cases} is lost yet, {n - fully:,} {unclear}"
+    return f"{cases} is not lost" if n == 1 else f"{cases} is lost"
 
 
 def _decisive(report: GateReport, verdict: GateVerdict, strict: bool) -> list[GateResult]:

@@ -21,6 +21,7 @@ from metrics.schema.scores import BoolArray
 
 __all__ = [
     "NOTHING_MEASURED",
+    "REFUSALS_ALONE",
     "bad_cases_text",
     "case_conclusion",
     "context_metric_text",
@@ -45,6 +46,8 @@ NOTHING_MEASURED = (
     "correctness or check, and no human label. Record one of them, run the judge, or label cases; a label of "
     "which questions can be answered makes refusals count."
 )
+
+REFUSALS_ALONE = "Known is only whether refusing was right; record, import or judge scores of the answers"
 
 
 def context_metric_text(diagnosis: Diagnosis) -> str:

@@ -72,6 +72,11 @@ class DiagnosisCoverage:
         """The measurements that decide."""
         return tuple(self.by)
 
+    @property
+    def of_refusals_alone(self) -> bool:
+        """Whether it is only known if refusing was right: nothing says whether an answer is good."""
+        return self.names == ("answerability",)
+
     def clause(self) -> str:
         """Return what the pass rate rests on, as part of a sentence; "" where all is fully measured."""
         if self.fully.all():

@@ -12,7 +12,7 @@ from dashboard.headlines.headline import State
 BAD = CaseCounts(
     "colbert", 30, 30, 29, 30, 30, {"refused_with_context": 17, "unfaithful": 9, "retrieval_miss": 3}
 )
-GOOD = CaseCounts("colbert", 100, 100, 0, 100, 100)
+GOOD = CaseCounts("colbert", 100, 100, 0, 100, 100, questions=100)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,32 @@ GOOD = CaseCounts("colbert", 100, 100, 0, 100, 100)
         (replace(GOOD, measured=0, fully=0), "not measured", "colbert: no case could be judged"),
         (replace(GOOD, shown=0), "empty", "No case matches; clear the filters"),
         (replace(BAD, shown=17, bad=17, fully=17), "bad", "colbert: 17 of 30 cases shown, all bad"),
-        (replace(GOOD, shown=5, measured=5, fully=5), "good", "colbert: 5 of 100 cases shown, none bad"),
+        (
+            replace(GOOD, shown=5, measured=5, fully=5, questions=5),
+            "good",
+            "colbert: 5 of 100 cases shown, none bad",
+        ),
+        (
+            replace(GOOD, shown=1, measured=1, fully=1, questions=1),
+            "cannot tell",
+            "colbert: 1 of 100 cases shown, none bad",
+        ),
+        (
+            replace(GOOD, total=1, shown=1, measured=1, fully=1, questions=1),
+            "cannot tell",
+            "colbert: the only case passes, too few to tell",
+        ),
+        (replace(GOOD, questions=4), "cannot tell", "colbert: all 100 cases pass, too few to tell"),
+        (
+            replace(GOOD, refusals_alone=True),
+            "cannot tell",
+            "colbert: all 100 cases pass, judged by answerability alone",
+        ),
+        (
+            CaseCounts("colbert", 1, 1, 1, 1, 1, {"unfaithful": 1}, questions=1),
+            "bad",
+            "colbert: the only case is bad, 1 unfaithful",
+        ),
         (
             replace(GOOD, shown=5, measured=0, fully=0),
             "not measured",

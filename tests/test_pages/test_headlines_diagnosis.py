@@ -8,7 +8,8 @@ import pytest
 
 from dashboard.headlines.diagnosis import diagnosis_headline
 from dashboard.headlines.headline import Headline
-from data.api import add_run
+from dashboard.headlines.triage import report_headline
+from data.api import add_run, gate
 from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from data.diagnosis.run_checks import check_run
 from data.scoring.run_store import RunStore
@@ -28,7 +29,9 @@ def _headline(store: RunStore, scores: list[dict[str, float]], **more: Any) -> H
 @pytest.mark.parametrize(
     ("scores", "state", "statement"),
     [
-        ([GOOD] * 3, "good", "V1: all 3 cases are healthy"),
+        ([GOOD] * 5, "good", "V1: all 5 cases are healthy"),
+        ([GOOD] * 4, "cannot tell", "V1: all 4 cases are healthy, too few to tell"),
+        ([GOOD], "cannot tell", "V1: the one case is healthy, too few to tell"),
         (
             [{**GOOD, "context_recall": 0.1}] * 2 + [GOOD],
             "bad",
@@ -59,6 +62,23 @@ def test_refusals_are_a_conclusion_of_their_own(workspace: RunStore) -> None:
     found = _headline(workspace, [GOOD] * 4, refused=True, answerable="yes")
     assert (found.state, found.statement) == ("bad", "V1: 4 of 4 cases were refused")
     assert "4 wrongly refused" in found.detail
+
+
+def test_right_refusals_alone_are_no_verdict_on_diagnosis_and_triage(workspace: RunStore) -> None:
+    root = str(workspace.workspace.root)
+    records = [
+        {"question_id": f"q{at}", "question": f"{at}?", "answer": "", "answerable": "no"} for at in range(10)
+    ]
+    run = add_run(records, "V1", "p", root)
+    diagnosis = diagnose(workspace.scored(run), DiagnosisSettings())
+    assert diagnosis.coverage.of_refusals_alone
+    found = diagnosis_headline("V1", diagnosis, [])
+    assert (found.state, found.statement) == (
+        "cannot tell",
+        "V1: all 10 cases judged by answerability alone",
+    )
+    assert "scores of the answers" in found.detail
+    assert report_headline(gate(run.run_id, "", None, root)).state == "not measured"
 
 
 def test_without_answers_and_values_the_run_is_empty(workspace: RunStore) -> None:

@@ -17,9 +17,11 @@ from dashboard.headlines.triage import (
     reported_means_headline,
 )
 from data.api import add_run, gate
+from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
 from data.gates.report import GateReport
 from data.scoring.run_store import RunStore
 
+ALL = {"context_recall": 1.0, "faithfulness": 1.0, "answer_relevancy": 1.0}
 LEVELS = (0.0, 0.02, -0.02, 0.03, -0.03)
 FAITHFUL = '[[gate]]\nmetric = "faithfulness"\nat_least = 0.85\nseverity = "block"\n'
 RELEVANT = '[[gate]]\nmetric = "answer_relevancy"\nat_least = 0.75\nseverity = "block"\n'
@@ -170,6 +172,25 @@ def test_losses_name_the_step_where_most_are_lost(demo: RunStore) -> None:
         if lost and "step:" in told:
             assert told.endswith(f"({diagnosis.fix_first[0].n_bad})")
             assert "(inferred)" not in told
+
+
+@pytest.mark.parametrize(
+    ("n", "scores", "told"),
+    [
+        (10, {"faithfulness": 1.0}, "None of 10 cases is lost yet, 10 not fully measured"),
+        (1, {"faithfulness": 1.0}, "The only case is not fully measured"),
+        (1, {}, "The only case cannot be called good or bad"),
+        (10, {}, "None of 10 cases can be called good or bad"),
+        (1, ALL, "The only case is not lost"),
+        (10, ALL, "None of 10 cases is lost"),
+        (1, {**ALL, "faithfulness": 0.1}, "The only case is lost, at one step: unfaithful (1)"),
+    ],
+)
+def test_no_loss_is_told_as_far_as_it_is_known(
+    workspace: RunStore, n: int, scores: dict[str, float], told: str
+) -> None:
+    run = add_run(_records(1.0, n, scores=scores), "V2", "shop", str(workspace.workspace.root))
+    assert loss_statement(diagnose(workspace.scored(run), DiagnosisSettings())) == told
 
 
 def test_the_command_and_its_files_say_the_same_sentence(

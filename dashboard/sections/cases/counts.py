@@ -26,6 +26,8 @@ def case_counts(view: View, diagnosis: Diagnosis, rows: IntArray) -> CaseCounts:
         fully=int(diagnosis.coverage.fully[rows].sum()),
         stages=stage_counts(diagnosis, rows),
         judged_by=tuple(title_of(name) for name in diagnosis.coverage.names),
+        questions=len(np.unique(diagnosis.scored.question[rows][diagnosis.measured[rows]])),
+        refusals_alone=diagnosis.coverage.of_refusals_alone,
     )
 
 
