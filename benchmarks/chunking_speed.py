@@ -30,7 +30,7 @@ from data.chunking.chunkers import Strategy
 from data.chunking.corpus import Corpus, Document, read_corpus
 from data.chunking.grid_search import GridPlan, plan_configurations, run_grid
 from data.chunking.questions import Questions, read_questions
-from data.importers.parsing.input_file import Source
+from data.importers.parsing.input_file import InputFile
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run, Workspace
 
@@ -72,7 +72,7 @@ def timed_grid(root: Path, plan: GridPlan) -> tuple[RunStore, list[Run], dict[st
 def real(corpus: str, questions: str) -> dict[str, Any]:
     """Run the small grid twice and check that both are the same to the last bit."""
     texts = read_corpus([corpus])
-    asked = read_questions(Source.from_path(questions), texts)
+    asked = read_questions(InputFile.from_path(questions), texts)
     cells, _ = plan_configurations((128, 256, 512), (0, 32, 64), "tokens", ALONG)
     plan = GridPlan(texts, asked, cells)
     with tempfile.TemporaryDirectory() as scratch:

@@ -55,7 +55,7 @@ class Opened:
 def import_rate(root: Path, files: list[Path]) -> tuple[float, float]:
     """Give samples a second over all files: reading alone, and reading with scoring."""
     from data.importers.load import Step, import_source
-    from data.importers.parsing.input_file import Source
+    from data.importers.parsing.input_file import InputFile
     from data.importers.parsing.options import Options
     from data.scoring.run_store import RunStore
     from data.store.workspace import Workspace
@@ -70,7 +70,7 @@ def import_rate(root: Path, files: list[Path]) -> tuple[float, float]:
             if step.doing == "reading":
                 read = time.perf_counter()
 
-        samples += import_source(store, Source.from_path(file), Options(), "bench", watch)[0].run.n
+        samples += import_source(store, InputFile.from_path(file), Options(), "bench", watch)[0].run.n
         reading, whole = reading + read - start, whole + time.perf_counter() - start
     return samples / reading, samples / whole
 
