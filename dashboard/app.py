@@ -13,6 +13,8 @@ from dashboard.shell.header import draw_header
 from dashboard.shell.session import (
     View,
     current_selection,
+    end_presentation,
+    keep,
     open_store,
     pin_run,
     restore_selection,
@@ -66,6 +68,8 @@ if not presenting:
     st.logo(str(STATIC / f"logo-{current_theme()}.svg"), size="large", icon_image=str(STATIC / "mark.svg"))
 restore_selection(page.url_path)
 begin_page()
+if current_selection().slide and page.url_path != "present":
+    keep(slide=0)
 if presenting != bool(current_selection().slide):
     st.rerun()
 try:
@@ -74,6 +78,8 @@ try:
         save_selection()
         st.stop()
     view = View.of(store, current_selection())
+    if presenting and (view is None or view.run.means):
+        end_presentation()
     if view is None and page.url_path != "runs" and store.unreadable():
         open_page(Headline("bad", "No run can be read", "What is wrong with each stands below."))
         tell_unreadable(store)
@@ -103,4 +109,6 @@ try:
         else:
             page.run()
 except (DataError, MetricsError) as error:
+    if presenting:
+        end_presentation()
     st.error(markdown_text(str(error)), title="This cannot be shown")

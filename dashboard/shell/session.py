@@ -41,6 +41,7 @@ __all__ = [
     "cached_diagnosis",
     "current_selection",
     "current_view",
+    "end_presentation",
     "go_to_page",
     "keep",
     "open_cases",
@@ -73,6 +74,12 @@ def keep(**changes: Any) -> None:
     """Change the selection of this tab; for callbacks, which run before the page."""
     st.session_state[_SELECTION] = current_selection().with_(**changes)
     st.session_state[_CHANGED] = True
+
+
+def end_presentation() -> None:
+    """Run the page again with its navigation instead of a slide; for the main script, not for callbacks."""
+    keep(slide=0)
+    st.rerun()
 
 
 def restore_selection(page: str) -> None:

@@ -16,7 +16,7 @@ from dashboard.sections.present import (
     thumbnails,
 )
 from dashboard.shell.blocks import open_page, run_facts
-from dashboard.shell.session import current_selection, current_view, keep
+from dashboard.shell.session import current_selection, current_view, end_presentation, keep
 from dashboard.stories.report import report_facts
 
 view = current_view()
@@ -28,6 +28,8 @@ if story is not None and rendered is not None and slide:
     facts = [f"{name}: {text}" for name, text in list(report_facts(rendered[0]).items())[:4]]
     presentation(story, rendered[1], facts, slide)
     st.stop()
+if slide:
+    end_presentation()
 
 open_page(conclusion(shown, None if rendered is None else rendered[1]), meta=run_facts(view))
 if shown is None or story is None or rendered is None:

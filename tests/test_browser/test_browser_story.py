@@ -82,3 +82,12 @@ def test_a_presentation_follows_the_arrow_keys(site: Site) -> None:
     other.close()
     page.keyboard.press("Escape")
     expect(page).not_to_have_url(re.compile("slide="), timeout=PATIENCE)
+
+
+@pytest.mark.parametrize(
+    "path", ["?project=iris&slide=3", "cases?project=iris&slide=3", "present?project=ragchecker&slide=3"]
+)
+def test_an_address_with_a_slide_but_no_deck_keeps_the_navigation(site: Site, path: str) -> None:
+    site.open(path)
+    expect(site.page.locator("[data-testid=stSidebarNav]")).to_be_visible(timeout=PATIENCE)
+    expect(site.page).not_to_have_url(re.compile("slide="), timeout=PATIENCE)

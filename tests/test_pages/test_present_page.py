@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.shell.selection import Selection
 from dashboard.stories.story import MOST_SECTIONS, Story, StorySection, story_from_json
+from data.errors import DataError
 from data.scoring.run_store import RunStore
 from data.store.stories import add_story, stories
 from data.store.workspace import Run
@@ -83,7 +84,8 @@ def test_a_presentation_goes_point_by_point_and_lives_in_the_address(
     number = add_story(store.ledger, run.project, story.title, story.to_json())
     there = Selection(story=number, slide=2)
     assert Selection.from_params(there.to_params()) == there
-    app = opened(store, monkeypatch, run, story=number, slide=1)
+    app = opened(store, monkeypatch, run, story=number)
+    press(app, "story_present")
     assert [one.value for one in app.title] == ["A story"]
     assert not app.selectbox  # no controls beside the three steps
     press(app, "slide_Next")
@@ -139,6 +141,68 @@ def test_an_emptied_deck_takes_a_new_slide(tmp_path: Path, monkeypatch: pytest.M
     next(one for one in app.selectbox if one.key == "story_kind").select("text").run()
     press(app, "story_add")
     assert [section.kind for section in kept(store, run).sections] == ["text"]
+
+
+def test_an_address_with_a_slide_presents_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, run = made(tmp_path, 3)
+    story = Story("T", run.run_id, sections=(StorySection("text", "A point", "said"),))
+    number = add_story(store.ledger, run.project, story.title, story.to_json())
+    app = opened(store, monkeypatch, run)
+    for name, value in Selection(run=run.run_id, story=number, slide=2).to_params().items():
+        app.query_params[name] = value
+    app.run()
+    assert [one.value for one in app.title] == ["A point"]
+    assert not header_of(app)
+    assert app.query_params["slide"] == "2"
+
+
+def header_of(app: AppTest) -> list[str]:
+    return [one.label for one in app.selectbox if one.label == "Run"]
+
+
+@pytest.mark.parametrize("page", ["triage", "cases", "runs"])
+def test_no_other_page_is_presented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+    store, run = made(tmp_path, 3)
+    story = Story("T", run.run_id, sections=(StorySection("text", "A point", "said"),))
+    add_story(store.ledger, run.project, story.title, story.to_json())
+    app = opened(store, monkeypatch, run)
+    press(app, "story_present")
+    assert not header_of(app)
+    app.switch_page(f"views/{page}.py").run()
+    assert header_of(app) == ["Run"]
+    assert "slide" not in app.query_params
+
+
+@pytest.mark.parametrize("deck", ["none", "unreadable", "of a run that is gone"])
+def test_what_cannot_be_presented_keeps_its_navigation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deck: str
+) -> None:
+    store, run = made(tmp_path, 3)
+    if deck != "none":
+        gone = Story("Old", "000000000000", sections=(StorySection("headline"),)).to_json()
+        add_story(store.ledger, run.project, "Old", "{" if deck == "unreadable" else gone)
+    app = opened(store, monkeypatch, run)
+    app.query_params["slide"] = "3"
+    app.run()
+    assert not app.exception
+    assert header_of(app) == ["Run"]
+    assert "slide" not in app.query_params
+
+
+def test_a_slide_that_fails_keeps_the_navigation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, run = made(tmp_path, 3)
+    story = Story("T", run.run_id, sections=(StorySection("text", "A point", "said"),))
+    add_story(store.ledger, run.project, story.title, story.to_json())
+    app = opened(store, monkeypatch, run)
+
+    def fails(*_: object) -> None:
+        raise DataError("no slide of this")
+
+    monkeypatch.setattr("dashboard.sections.present.presentation", fails)
+    monkeypatch.setattr("dashboard.sections.present.thumbnails", fails)
+    press(app, "story_present")
+    assert header_of(app) == ["Run"]
+    assert "no slide of this" in app.error[0].value
 
 
 def test_a_story_whose_run_is_gone_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
