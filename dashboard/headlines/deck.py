@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from dashboard.headlines.headline import State
 from dashboard.wording.escaping import shorten
+from dashboard.wording.formatting import count
 from metrics.diagnosis.stages import Owner
 
 __all__ = ["change_title", "example_title", "next_title", "repair_of", "why_title"]
@@ -47,7 +48,7 @@ def why_title(n_bad: int, n_measured: int, top: str = "", n_top: int = 0) -> str
 
 
 def change_title(better: Sequence[str], worse: Sequence[str], base: str) -> str:
-    """Return which metrics changed beyond chance against the baseline.
+    """Return which headline metrics changed beyond chance against the baseline.
 
     Args:
         better: titles of those that improved beyond chance.
@@ -56,15 +57,15 @@ def change_title(better: Sequence[str], worse: Sequence[str], base: str) -> str:
     """
     name = shorten(base, LONGEST_NAME)
     if not better and not worse:
-        return f"No metric changed beyond chance since {name}"
+        return f"No headline metric changed beyond chance since {name}"
     if len(better) + len(worse) == 1:
         (title,) = (*better, *worse)
-        return f"Only {title} {'improved' if better else 'got worse'} beyond chance"
+        return f"One headline metric {'improved' if better else 'got worse'} beyond chance: {title}"
     if not worse:
-        return f"{len(better)} metrics improved beyond chance, none got worse"
+        return f"{len(better)} headline metrics improved beyond chance, none got worse"
     if not better:
-        return f"{len(worse)} metrics got worse beyond chance, none improved"
-    return f"{len(better)} improved beyond chance, {len(worse)} got worse"
+        return f"{len(worse)} headline metrics got worse beyond chance, none improved"
+    return f"{count(len(better), 'headline metric')} improved beyond chance, {len(worse)} got worse"
 
 
 def example_title(

@@ -167,7 +167,7 @@ def _steps(view: StoryView, first: Sequence[Finding]) -> list[Step]:
             Step(
                 f"Release {shorten(view.short_names[0], LONGEST_NAME)}",
                 f"Every blocking gate holds on {questions}.",
-                "all gates",
+                "all blocking gates",
             )
         )
         steps += repairs[:1]

@@ -45,12 +45,15 @@ def test_without_a_deck_the_page_says_what_to_do() -> None:
         (why_title(3, 30, "unfaithful", 3), "3 of 30 answers are bad, all unfaithful"),
         (why_title(3, 30), "3 of 30 answers are bad"),
         (why_title(0, 48), "All 48 measured answers are good"),
-        (change_title([], ["context precision"], "basic"), "Only context precision got worse beyond chance"),
-        (change_title(["recall@5"], [], "basic"), "Only recall@5 improved beyond chance"),
-        (change_title(["a", "b"], [], "basic"), "2 metrics improved beyond chance, none got worse"),
-        (change_title([], ["a", "b"], "basic"), "2 metrics got worse beyond chance, none improved"),
-        (change_title(["a"], ["b", "c"], "basic"), "1 improved beyond chance, 2 got worse"),
-        (change_title([], [], "basic"), "No metric changed beyond chance since basic"),
+        (
+            change_title([], ["context precision"], "basic"),
+            "One headline metric got worse beyond chance: context precision",
+        ),
+        (change_title(["recall@5"], [], "basic"), "One headline metric improved beyond chance: recall@5"),
+        (change_title(["a", "b"], [], "basic"), "2 headline metrics improved beyond chance, none got worse"),
+        (change_title([], ["a", "b"], "basic"), "2 headline metrics got worse beyond chance, none improved"),
+        (change_title(["a"], ["b", "c"], "basic"), "1 headline metric improved beyond chance, 2 got worse"),
+        (change_title([], [], "basic"), "No headline metric changed beyond chance since basic"),
     ],
 )
 def test_titles_are_made_from_the_numbers(title: str, said: str) -> None:

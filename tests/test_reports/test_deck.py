@@ -14,6 +14,7 @@ from dashboard.export.pptx.chart_model import editable_chart
 from dashboard.export.pptx.text_fit import height_of
 from dashboard.export.slide_html import slide_html
 from dashboard.export.slide_layout import SLIDE_HEIGHT, SLIDE_WIDTH, Words, plan_slide
+from dashboard.headlines.headline import Headline
 from dashboard.stories.context import StoryView
 from dashboard.stories.sections import default_sections, render_section
 from dashboard.stories.story import RenderedSection, Story, StorySection, story_from_json
@@ -136,3 +137,12 @@ def test_a_story_of_an_earlier_version_opens_with_the_kinds_of_today(demo: RunSt
     story = story_from_json(stored)
     assert [section.kind for section in story.sections] == ["verdict", "headline", "change", "why"]
     assert all(render_section(view, section).heading != "Unknown section" for section in story.sections)
+
+
+def test_release_rests_on_the_gates_that_block(demo: RunStore) -> None:
+    view = _view(demo, "iris", "colbert", "basic")
+    view.__dict__["headline"] = Headline("good", "colbert: ship", "")
+    slide = render_section(view, StorySection("next")).slide
+    assert slide is not None
+    (release,) = [step for step in slide.steps if step.title.startswith("Release")]
+    assert release.aside == "all blocking gates"
