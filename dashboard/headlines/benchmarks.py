@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 from dashboard.headlines.headline import Headline
 from dashboard.wording.escaping import capital, in_sentence, shorten
-from dashboard.wording.formatting import number
+from dashboard.wording.formatting import count, number
 from data.scoring.summaries import MetricSummary
 from metrics.analysis.bands import Bands
-from metrics.metric_registry import is_share, title_of
+from metrics.metric_registry import bounds_of, is_share, title_of
 
 __all__ = ["BandStanding", "benchmark_headline", "standings_of"]
 
 LONGEST_NAME = 28
 GOOD = "good"
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class BandStanding:
         reached: the bands that its interval touches, worst first; that of the mean where it has no interval.
         n: questions behind it; 0 where only the mean was reported.
         doubted: whether a check says that the figure cannot be right.
+        impossible: whether the mean is outside the bounds of the metric; such a figure is in no band.
     """
 
     metric: str
@@ -37,20 +39,25 @@ class BandStanding:
     reached: tuple[str, ...]
     n: int
     doubted: bool = False
+    impossible: bool = False
 
     @property
     def below(self) -> bool:
         """Whether all of it lies in the lowest band."""
-        return self.reached == self.bands.names[:1]
+        return not self.impossible and self.reached == self.bands.names[:1]
 
     @property
     def good(self) -> bool:
         """Whether all of it lies in the band named good, or better."""
-        return self.bands.names.index(self.reached[0]) >= self.bands.names.index(GOOD)
+        return not self.impossible and (
+            self.bands.names.index(self.reached[0]) >= self.bands.names.index(GOOD)
+        )
 
     @property
     def missing(self) -> float:
         """How far the mean is from leaving the lowest band, on the scale of the metric; 0 where it has."""
+        if self.impossible:
+            return 0.0
         sign = -1.0 if self.bands.edges[0] > self.bands.edges[-1] else 1.0
         return max(0.0, sign * (self.bands.edges[0] - self.mean))
 
@@ -73,7 +80,12 @@ def standings_of(
         values = [value for value in (summary.low, summary.mean, summary.high) if value is not None]
         reached = {scale.at(value) for value in values}
         ordered = tuple(band for band in scale.names if band in reached)
-        standings.append(BandStanding(name, summary.mean, scale, ordered, summary.n_scored, name in doubted))
+        low, high = bounds_of(name)
+        impossible = not low - ROUNDING <= summary.mean <= high + ROUNDING  # NaN is impossible too
+        cannot_be = impossible or name in doubted
+        standings.append(
+            BandStanding(name, summary.mean, scale, ordered, summary.n_scored, cannot_be, impossible)
+        )
     return sorted(standings, key=lambda standing: (not standing.missing, -standing.missing))
 
 
@@ -97,17 +109,24 @@ def benchmark_headline(name: str, standings: Sequence[BandStanding], doubts: Seq
     below = [standing for standing in standings if standing.below]
     good = [standing for standing in standings if standing.good]
     unclear = [standing for standing in standings if len(standing.reached) > 1 and not standing.good]
+    impossible = [standing for standing in standings if standing.impossible]
+    unclear = [standing for standing in unclear if not standing.impossible]
     basis = _basis(standings)
     if below:
         doubted = all(standing.doubted for standing in below)
-        of = f"{len(below)} of {total} targets"
+        of = "the one target" if total == 1 else f"{len(below)} of {total} targets"
         lowest = below[0].bands.names[0]
         where = "below the minimum" if below[0].bands.names[1] == "minimum" else lowest
         detail = f"Furthest off: {_distance(below[0])}. {basis}"
         return Headline("doubted" if doubted else "bad", f"{name} is {where} on {of}", detail, doubt)
+    if impossible:
+        has = "has an impossible value" if len(impossible) == 1 else "have impossible values"
+        of = "the one target" if total == 1 else f"{len(impossible)} of {total} targets"
+        detail = f"{capital(_named(impossible))}: outside the values that the metric can take. {basis}"
+        return Headline("doubted", f"{name}: {of} {has}", detail, doubt)
     if unclear:
         on = targets if len(unclear) == total else f"{len(unclear)} of {total} targets"
-        statement = f"{name}: cannot tell the band on {on}"
+        statement = f"{name}: {on} undecided"
         detail = f"{capital(_named(unclear))}: the interval spans several bands. {basis}"
         return Headline("doubted" if doubt else "cannot tell", statement, detail, doubt)
     if len(good) == total:
@@ -144,5 +163,5 @@ def _basis(standings: Sequence[BandStanding]) -> str:
     if sizes == [0]:
         return "Reported means without samples: no interval, no test"
     sampled = [size for size in sizes if size]
-    span = f"{sampled[0]:,}" if len(sampled) == 1 else f"{sampled[0]:,} to {sampled[-1]:,}"
-    return f"n = {span} questions, bands judged by the whole 95 % interval"
+    least = "" if len(sampled) == 1 else f"{sampled[0]:,} to "
+    return f"n = {least}{count(sampled[-1], 'question')}, bands judged by the whole 95 % interval"

@@ -74,8 +74,8 @@ def _compared(facts: TrendFacts, comparison: Comparison, doubt: str) -> Headline
     better = [row for row in tested if row.verdict == "better"]
     worse = [row for row in tested if row.verdict == "worse"]
     n = sorted({row.difference.n_pairs for row in tested})
-    pairs = f"{n[0]:,}" if len(n) == 1 else f"{n[0]:,} to {n[-1]:,}"
-    basis = f"{count(len(tested), 'metric')} compared over {pairs} shared questions"
+    least = "" if len(n) == 1 else f"{n[0]:,} to "
+    basis = f"{count(len(tested), 'metric')} compared over {least}{count(n[-1], 'shared question')}"
     if not better and not worse:
         first = tested[0]
         detail = f"{newest} against {base}: {_text(first)}. {basis}"

@@ -221,24 +221,21 @@ def _what_to_record(results: Sequence[GateResult]) -> str:
 
 
 def _holding(report: GateReport, results: Sequence[GateResult], diagnosis: Diagnosis | None) -> str:
-    """Return that the blocking gates hold, which warnings fail, and the pass rate."""
+    """Return the pass rate, that the blocking gates hold, and which warning gates fail."""
     held = f"{_many(results, 'holds', 'hold')}{_questions(results)}"
     warned = [result for result in report.results if not result.blocks and result.verdict == "FAIL"]
     open_gates = [
         result for result in report.results if result.blocks and result.verdict != "PASS" and result.excused
     ]
     rate = None if diagnosis is None else diagnosis.pass_rate
-    return "; ".join(
-        filter(
-            None,
-            [
-                held,
-                f"{count(len(open_gates), 'gate')} had nothing to judge by" if open_gates else "",
-                f"warned: {_quoted(report, warned)}" if warned else "",
-                f"pass rate {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",
-            ],
-        )
-    )
+    fail = "one warning gate fails" if len(warned) == 1 else f"{len(warned):,} warning gates fail"
+    parts = [
+        f"Pass rate {percent(rate.mean)} ({span(rate)})" if rate and rate.n_scored else "",
+        held,
+        f"{count(len(open_gates), 'gate')} had nothing to judge by" if open_gates else "",
+        f"{fail}: {_quoted(report, warned)}" if warned else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _doubt(results: Sequence[GateResult], findings: Sequence[Finding]) -> str:

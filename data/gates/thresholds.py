@@ -42,7 +42,7 @@ def judge_mean_gate(
     metric_summary = summaries.get(gate.metric)
     if metric_summary is None:
         return unmeasured(gate, _absent(scored, gate.metric), n_total=len(scored.question_ids))
-    reason = "" if metric_summary.n_scored else _unscored(scored, gate.metric)
+    reason = "" if metric_summary.n_scored else _unscored(len(scored.question_ids))
     if reason:
         return unmeasured(gate, reason, n_total=metric_summary.n_applicable)
     return judge_gate(
@@ -67,8 +67,8 @@ def _absent(scored: ScoredRun, metric: str) -> str:
     return f"this run has no value of {metric}{hint}"
 
 
-def _unscored(scored: ScoredRun, metric: str) -> str:
-    return f"{metric} has a value for none of {len(scored.question_ids):,} questions"
+def _unscored(n: int) -> str:
+    return "its one question has no value" if n == 1 else f"none of {n:,} questions has a value"
 
 
 def slice_lacking(scored: ScoredRun, wanted: tuple[str, str]) -> str:

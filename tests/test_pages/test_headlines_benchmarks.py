@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dashboard.headlines.benchmarks import BandStanding, benchmark_headline, standings_of
@@ -23,13 +25,13 @@ def _standing(mean: float, low: float | None = None, high: float | None = None, 
     [
         ([], [], "not measured", "No published metric is measured here"),
         ([_standing(0.33), _standing(0.9)], [], "bad", "V3 is below the minimum on 1 of 2 targets"),
-        ([_standing(0.33, doubted=True)], ["x"], "doubted", "V3 is below the minimum on 1 of 1 targets"),
-        ([_standing(0.33, 0.2, 0.6)], [], "bad", "V3 is below the minimum on 1 of 1 targets"),
+        ([_standing(0.33, doubted=True)], ["x"], "doubted", "V3 is below the minimum on the one target"),
+        ([_standing(0.33, 0.2, 0.6)], [], "bad", "V3 is below the minimum on the one target"),
         (
             [_standing(0.68, 0.6, 0.8), _standing(0.9)],
             [],
             "cannot tell",
-            "V3: cannot tell the band on 1 of 2 targets",
+            "V3: 1 of 2 targets undecided",
         ),
         (
             [_standing(0.9, 0.86, 0.96), _standing(0.97)],
@@ -54,6 +56,27 @@ def test_the_furthest_off_is_named_with_its_target_and_what_it_rests_on() -> Non
     assert "no interval" in headline.detail
     sampled = benchmark_headline("V3", [_standing(0.9, 0.86, 0.96)])
     assert "n = 50 questions" in sampled.detail
+
+
+@pytest.mark.parametrize("mean", [-1e308, 1e308, float("inf"), float("nan"), -0.1, 1.5])
+def test_a_value_outside_its_bounds_is_doubted_and_in_no_band(mean: float) -> None:
+    ours = {"faithfulness": _mean("faithfulness", mean), "context_recall": _mean("context_recall", 0.99)}
+    bands = dict.fromkeys(ours, TARGET)
+    found = standings_of(ours, bands)
+    headline = benchmark_headline("V3", found)
+    assert (headline.state, headline.statement) == ("doubted", "V3: 1 of 2 targets has an impossible value")
+    assert "Faithfulness: outside" in headline.detail
+    only = benchmark_headline("V3", [each for each in found if each.impossible])
+    assert only.statement == "V3: the one target has an impossible value"
+    ours["context_recall"] = _mean("context_recall", 0.2)
+    below = benchmark_headline("V3", standings_of(ours, bands))
+    assert (below.state, below.statement) == ("bad", "V3 is below the minimum on 1 of 2 targets")
+    assert "Furthest off: context recall 20 %" in below.detail
+
+
+def test_one_question_is_one_question() -> None:
+    one = replace(_standing(0.9, 0.86, 0.96), n=1)
+    assert "n = 1 question," in benchmark_headline("V3", [one]).detail
 
 
 def _mean(

@@ -73,3 +73,9 @@ def test_only_drawn_metrics_are_named_and_the_statement_stays_short() -> None:
     name = "a long name of a nightly build of the support assistant"
     long = replace(moved, newest=name, baseline=name[::-1])
     assert len(trend_headline(long).statement) <= 70
+
+
+def test_one_shared_question_is_one_question() -> None:
+    assert trend_headline(_facts(_row(GOOD_SHARE, 0.25, "better", 1))).detail.endswith(
+        "over 1 shared question"
+    )

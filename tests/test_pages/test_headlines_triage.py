@@ -62,7 +62,8 @@ def _headline(store: RunStore, records: list[dict[str, Any]], gates: str, **more
 def test_good_when_every_blocking_gate_holds(workspace: RunStore) -> None:
     found = _headline(workspace, _records(0.95), FAITHFUL)
     assert (found.state, found.statement) == ("good", "V2: ready to ship")
-    assert found.detail.startswith("1 blocking gate holds (40 questions); pass rate 100 %")
+    assert found.detail.startswith("Pass rate 100 % (")
+    assert found.detail.endswith("; 1 blocking gate holds (40 questions)")
     assert not found.doubt
 
 
@@ -72,7 +73,7 @@ def test_warnings_and_gates_without_a_subject_are_told_beside_it(workspace: RunS
         record["scores"]["context_precision"] = 0.2 + LEVELS[at % 5]
     found = _headline(workspace, records, FAITHFUL + NOISY + SAFE)
     assert found.state == "good"
-    assert "warned: context precision 0.20, needs 0.70" in found.detail
+    assert found.detail.endswith("; one warning gate fails: context precision 0.20, needs 0.70")
     assert "1 gate had nothing to judge by" in found.detail
 
 
@@ -109,6 +110,15 @@ def test_not_measured_says_what_to_record(workspace: RunStore) -> None:
     assert "claims" in found.detail
     assert "ragtriage judge" in found.detail
     assert "`" not in found.detail
+
+
+@pytest.mark.parametrize(
+    ("n", "why"), [(10, "none of 10 questions has a value"), (1, "its one question has no value")]
+)
+def test_a_metric_that_failed_everywhere_is_named_once(workspace: RunStore, n: int, why: str) -> None:
+    records = _records(0.95, n, scores={"faithfulness": None})
+    found = _headline(workspace, records, FAITHFUL)
+    assert found.detail == f"Faithfulness: {why}"
 
 
 def test_too_few_questions_are_no_verdict(workspace: RunStore) -> None:

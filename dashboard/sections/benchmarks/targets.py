@@ -17,7 +17,7 @@ from dashboard.shell.blocks import current_theme
 from dashboard.shell.components import clicked, draw, facts
 from dashboard.shell.session import View, keep, open_cases
 from dashboard.wording.escaping import capital, markdown_text, shorten
-from dashboard.wording.formatting import count, number
+from dashboard.wording.formatting import NOT_MEASURED, count, number
 from data.comparison.published_results import PublishedRow, PublishedTable
 from data.diagnosis.run_checks import uncomputed_metrics
 from data.scoring.summaries import MetricSummary
@@ -56,7 +56,7 @@ def tracks_section(
     view: View, standings: Sequence[BandStanding], tables: Sequence[PublishedTable], against: PublishedRow
 ) -> None:
     """Draw a track a target; a click opens the cases, or shows the version that was clicked."""
-    shown = [standing for standing in standings if is_share(standing.metric)]
+    shown = [standing for standing in standings if is_share(standing.metric) and not standing.impossible]
     if not shown:
         st.info("None of the measured targets is on a scale from 0 to 1; their bands are in the table below.")
         return
@@ -169,6 +169,10 @@ def missing_section(standings: Sequence[BandStanding], errors: Sequence[Finding]
 
 def _missing(standing: BandStanding) -> MissingRow:
     bands, metric = standing.bands, standing.metric
+    if standing.impossible:
+        label = f"{title_of(metric)}: impossible value"
+        title = capital(title_of(metric))
+        return MissingRow(title, "impossible value", NOT_MEASURED, "doubted", Strip(None, label=label))
     sign = -1.0 if bands.edges[0] > bands.edges[-1] else 1.0
     at = bands.names.index(bands.at(standing.mean))
     edge = bands.edges[at] if at < len(bands.edges) else None

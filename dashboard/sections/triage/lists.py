@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from math import isfinite
 
 import streamlit as st
 
@@ -25,7 +27,7 @@ from dashboard.shell.session import View, go_to_page, open_cases
 from dashboard.wording.comparisons import correction_text, not_compared_text
 from dashboard.wording.diagnosis import inference_caveat, no_bad_case, stage_advice
 from dashboard.wording.escaping import capital, shorten
-from dashboard.wording.formatting import count, interval_text, number, percent, signed
+from dashboard.wording.formatting import MINUS, count, interval_text, number, percent, signed
 from data.cases.comparison_cohorts import newly_failing_cohort_key
 from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
 from data.comparison.metric_families import in_family
@@ -40,9 +42,10 @@ from metrics.metric_registry import bounds_of, declared
 from metrics.sanity.documents import read_first
 from metrics.sanity.rule import Finding
 
-__all__ = ["change_list", "fix_list", "gate_list"]
+__all__ = ["change_list", "fix_list", "gate_counts", "gate_list", "gate_value"]
 
 MOST_GATES, MOST_CHANGES, MOST_STAGES = 7, 6, 3
+LARGEST_WRITTEN = 100_000  # values from there on are written as 1e5
 LEAST_SCALE = 0.2  # of the strips of changes, to both sides
 LONGEST_NAME, LONGEST_WARNING = 24, 100
 FIRST = {"ids": "First: match the ids", "same_list": "First: check the retriever"}
@@ -107,16 +110,30 @@ def gate_list(report: GateReport | None, base_name: str) -> None:
         return
     shown = sorted(report.results, key=_badness)[:MOST_GATES]
     shown = [result for result in shown if result.verdict != "UNMEASURED"] or shown
-    failing = [result.blocks for result in report.results if result.verdict == "FAIL"]
-    undecided = sum(result.verdict == "INCONCLUSIVE" for result in report.results)
-    counts = {"fail": sum(failing), "warn": len(failing) - sum(failing), "cannot tell": undecided}
     held = sum(result.verdict == "PASS" for result in report.results)
     unmeasured = sum(result.verdict == "UNMEASURED" for result in report.results)
-    title = ", ".join(f"{n:,} {word}" for word, n in counts.items() if n)
-    title = title or (f"{held:,} hold" if held else "none measured")
     scale = _scale(shown)
     foot = f"{held:,} hold · {unmeasured:,} not measured · all {len(report.results):,} below"
-    st.html(gate_rows(f"Gates: {title}", [_gate_row(result, base_name, scale) for result in shown], foot))
+    st.html(
+        gate_rows(
+            f"Gates: {gate_counts(report)}", [_gate_row(result, base_name, scale) for result in shown], foot
+        )
+    )
+
+
+def gate_counts(report: GateReport) -> str:
+    """Return how many gates fail and cannot be told; where none does, how many hold."""
+    verdicts = Counter((result.verdict, result.blocks) for result in report.results)
+    failing, warned = verdicts["FAIL", True], verdicts["FAIL", False]
+    undecided = verdicts["INCONCLUSIVE", True] + verdicts["INCONCLUSIVE", False]
+    held = verdicts["PASS", True] + verdicts["PASS", False]
+    told = [
+        f"{failing:,} {'fails' if failing == 1 else 'fail'}" if failing else "",
+        f"{warned:,} {'fails' if warned == 1 else 'fail'} (warning only)" if warned else "",
+        f"{undecided:,} cannot tell" if undecided else "",
+    ]
+    holding = f"{held:,} {'holds' if held == 1 else 'hold'}" if held else "none measured"
+    return ", ".join(filter(None, told)) or holding
 
 
 def _badness(result: GateResult) -> tuple[int, bool, float]:
@@ -153,7 +170,7 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
         state,
         subject_of(gate),
         f"{need}{f' · {notes}' if notes else ''}",
-        signed(result.mean) if change else number(result.mean),
+        gate_value(result),
         Strip(
             result.mean,
             result.low,
@@ -168,6 +185,14 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
         result.sentence,
         bool(result.doubt),
     )
+
+
+def gate_value(result: GateResult) -> str:
+    """Return the mean or change of a gate, short enough for its column: 12,346 or 1e308."""
+    value = result.mean
+    if value is not None and isfinite(value) and abs(value) >= LARGEST_WRITTEN:
+        return f"{value:.0e}".replace("e+", "e").replace("-", MINUS)
+    return signed(value) if result.gate.kind == "regression" else number(value)
 
 
 def _ends(metric: str) -> tuple[float, float]:

@@ -61,6 +61,7 @@ def triage_tiles(
         if name not in gated and summary.n_scored and in_family(name, "headline") and is_share(name)
         if "@" not in name or name.endswith("@5")
     ]
+    judged = set() if report is None else {result.gate.metric for result in report.results}
     measured = [name for name in gated if _is_measured(summaries.get(name))]
     names = [*measured, *others, *(name for name in gated if name not in measured)][:METRIC_TILES]
     base = shorten(base_name, LONGEST_BASE)
@@ -68,7 +69,14 @@ def triage_tiles(
         _rate_tile(diagnosis, findings, report, changes.get(GOOD_SHARE), base),
         *(
             _metric_tile(
-                diagnosis, findings, name, summaries.get(name), gated.get(name), changes.get(name), base
+                diagnosis,
+                findings,
+                name,
+                summaries.get(name),
+                gated.get(name),
+                "no threshold" if name in judged else "no gate",
+                changes.get(name),
+                base,
             )
             for name in names
         ),
@@ -106,7 +114,7 @@ def _rate_tile(
     word = "no gate" if gate is None else _word(gate)
     doubts = doubted_by(pass_rate_doubts(diagnosis, findings))
     told = "; ".join(filter(None, [diagnosis.coverage.clause(), doubts]))
-    compared = change is not None and change.difference.n_pairs > 0
+    compared = change is not None and _comparable(change)
     return Tile(
         rate_title(diagnosis),
         percent(rate.mean),
@@ -127,6 +135,11 @@ def _rate_tile(
     )
 
 
+def _comparable(change: MetricDifference) -> bool:
+    """Tell whether a change is a number: of values near the largest that can be written it is none."""
+    return change.difference.n_pairs > 0 and isfinite(change.other - change.base)
+
+
 def _points(difference: float) -> str:
     text = signed(100 * difference, 0)
     return f"{text} point{'' if text[1:] == '1' else 's'}"
@@ -144,9 +157,11 @@ def _metric_tile(
     name: str,
     summary: MetricSummary | None,
     gate: GateResult | None,
+    ungated: str,
     change: MetricDifference | None,
     base: str,
 ) -> Tile:
+    """Return the tile of a metric; `ungated` is its word where no gate holds its mean against a threshold."""
     title = capital(title_of(name))
     need = "" if gate is None else f"gate {gate_need(gate)}"
     if summary is None or not summary.n_scored:
@@ -154,12 +169,12 @@ def _metric_tile(
         foot = " · ".join(filter(None, ["no value in this run", need]))
         return Tile(title, NOT_MEASURED, "not measured", "not measured", "", foot, Strip(None), why)
     state: State = "not measured" if gate is None else STATES[gate.verdict]
-    word = "no gate" if gate is None else _word(gate)
+    word = ungated if gate is None else _word(gate)
     if gate is not None and gate.verdict == "UNMEASURED":
         state, word = "cannot tell", "too few questions"
     doubts = doubted_by(metric_doubts(diagnosis.scored, findings, name))
     metric = declared(name)
-    compared = change is not None and change.difference.n_pairs > 0
+    compared = change is not None and _comparable(change)
     return Tile(
         title,
         number(summary.mean),
@@ -174,7 +189,7 @@ def _metric_tile(
             gate=None if gate is None else gate.gate.threshold,
             base=change.base if change and compared else None,
             state=state,
-            label=f"{title} {number(summary.mean)}, {need or 'no gate'}",
+            label=f"{title} {number(summary.mean)}, {need or ungated}",
             higher_is_better=None if metric is None else metric.higher_is_better,
         ),
         f"Mean over questions, {source_text(summary)}. {capital(doubts)}",

@@ -1,0 +1,69 @@
+"""The numbers of the Triage page: tiles and gate rows, also of values that no metric can have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dashboard.page_html.blocks import Tile
+from dashboard.sections.triage.lists import gate_counts, gate_value
+from dashboard.sections.triage.tiles import triage_tiles
+from data.api import add_run, gate
+from data.comparison.compare import compare
+from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from data.diagnosis.run_checks import check_run
+from data.gates.report import GateReport
+from data.scoring.run_store import RunStore
+
+DROP = '[[gate]]\nkind = "regression"\nmetric = "faithfulness"\nseverity = "block"\n'
+LEAST = '[[gate]]\nmetric = "faithfulness"\nat_least = 0.5\nseverity = "block"\n'
+
+
+def _records(value: float, n: int = 10) -> list[dict[str, Any]]:
+    scores = {"faithfulness": value, "answer_relevancy": 0.9}
+    return [
+        {"question_id": f"q{at}", "question": f"{at}?", "answer": "A.", "scores": scores} for at in range(n)
+    ]
+
+
+def _judged(store: RunStore, before: float, now: float, gates: str) -> tuple[GateReport, dict[str, Tile]]:
+    root = store.workspace.root
+    config = root / "own.toml"
+    config.write_text(gates, encoding="utf-8")
+    base, run = (
+        add_run(_records(value), name, "p", str(root)) for name, value in (("V1", before), ("V2", now))
+    )
+    report = gate(run.run_id, base.run_id, str(config), str(root))
+    ours, theirs = (diagnose(store.scored(each), DiagnosisSettings()) for each in (run, base))
+    comparison = compare(theirs, ours, ["faithfulness", "answer_relevancy"])
+    findings = check_run(store.scored(run))
+    tiles = triage_tiles(ours, store.summary(run), findings, report, comparison, "V1")
+    return report, {tile.title: tile for tile in tiles}
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_values_near_the_largest_have_no_change_and_a_short_form(workspace: RunStore) -> None:
+    report, tiles = _judged(workspace, 1e308, -1e308, LEAST)
+    assert tiles["Faithfulness"].change == ""
+    assert tiles["Answer relevancy"].change == "0.00 vs V1"
+    assert gate_value(report.results[0]) == "−1e308"
+
+
+def test_a_metric_with_a_relative_gate_alone_has_no_threshold(workspace: RunStore) -> None:
+    _, tiles = _judged(workspace, 0.9, 0.8, DROP)
+    assert (tiles["Faithfulness"].word, tiles["Answer relevancy"].word) == ("no threshold", "no gate")
+
+
+@pytest.mark.parametrize(
+    ("value", "gates", "told"),
+    [
+        (0.2, f"{LEAST.replace('block', 'warn')}{DROP}", "1 fails, 1 fails (warning only)"),
+        (0.2, f"{LEAST}{DROP}", "2 fail"),
+        (0.9, LEAST, "1 holds"),
+    ],
+)
+def test_the_gates_are_counted_by_what_becomes_of_them(
+    workspace: RunStore, value: float, gates: str, told: str
+) -> None:
+    assert gate_counts(_judged(workspace, 0.9, value, gates)[0]) == told
