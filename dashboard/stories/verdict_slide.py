@@ -13,9 +13,9 @@ from dashboard.stories.context import StoryView
 from dashboard.stories.slide import Remark, SlideContent
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.escaping import capital, in_sentence, shorten
-from dashboard.wording.formatting import count, number, percent, source_text
+from dashboard.wording.formatting import count, number, percent, signed, source_text
 from dashboard.wording.gates import rule_texts
-from data.comparison.compare import GOOD_SHARE
+from data.comparison.compare import GOOD_SHARE, MetricDifference, Side, metric_sides
 from data.errors import DataError
 from metrics.gates.gates import GateResult
 from metrics.gates.wording import subject_of
@@ -72,8 +72,10 @@ def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
     """Return the verdict with the numbers that lead to it."""
     headline = view.headline
     names = _tile_metrics(view)
-    bars = [_bar(view, name) for name in names]
+    paired = [_paired(view, name) for name in names]
+    bars = [_bar(view, name, pairs) for name, pairs in zip(names, paired, strict=True)]
     base = shorten(view.short_names[1], LONGEST_NAME)
+    compared_with = base if any(paired) else ""
     colour = EDGES[headline.state]
     drawn = [bar for bar in bars if bar.value is not None]
     content = SlideContent(
@@ -81,15 +83,15 @@ def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
         headline.state,
         foot_of(view),
         headline.detail,
-        tuple(_tile(view, name, bar, base) for name, bar in zip(names, bars, strict=True)),
-        remarks=tuple(_remarks(view, base)),
+        tuple(_tile(view, *row, base) for row in zip(names, bars, paired, strict=True)),
+        remarks=tuple(_remarks(view, base, bool(compared_with))),
         doubt=headline.doubt,
     )
     return RenderedSection(
         "verdict",
         headline.statement,
         f"{headline.detail}." if headline.detail else "",
-        chart=metric_bars(drawn, view.short_names[0], base, colour) if drawn else None,
+        chart=metric_bars(drawn, view.short_names[0], compared_with, colour) if drawn else None,
         rows=[
             {
                 "Metric": bar.title,
@@ -101,7 +103,8 @@ def verdict_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSect
             for bar in drawn
         ],
         facts=_facts(view),
-        alt="The metrics behind the verdict with 95 % intervals" + (f", beside {base}" if base else ""),
+        alt="The metrics behind the verdict with 95 % intervals"
+        + (f", beside {compared_with}" if compared_with else ""),
         slide=content,
     )
 
@@ -140,17 +143,28 @@ def _tile_metrics(view: StoryView) -> list[str]:
     return [name for name in names if name == GOOD_SHARE or bounds_of(name) == (0.0, 1.0)][:TILES]
 
 
-def _bar(view: StoryView, name: str) -> MetricBar:
+def _paired(view: StoryView, name: str) -> MetricDifference | Side | None:
+    """Return a metric in both runs over the questions with a value in both; None without any."""
+    comparison, base = view.comparison, view.baseline_diagnosis
+    if comparison is None or base is None:
+        return None
+    row: MetricDifference | Side | None
+    row = next((row for row in comparison.differences if row.metric == name), None)
+    if row is None and name in base.scored.metrics:
+        (row,) = metric_sides(base.scored, view.scored, [name])
+    return row if row is not None and row.difference.n_pairs else None
+
+
+def _bar(view: StoryView, name: str, paired: MetricDifference | Side | None = None) -> MetricBar:
+    """Return a metric of the run, and of the baseline on the questions of both, as Triage has it."""
+    before = None if paired is None else paired.base
     if name == GOOD_SHARE:
-        rate, other = view.diagnosis.pass_rate, view.baseline_diagnosis
-        before = other.pass_rate.mean if other is not None and other.pass_rate.n_scored else None
+        rate = view.diagnosis.pass_rate
         value = rate.mean if rate.n_scored else None
         return MetricBar("Pass rate", value, _known(rate.low), _known(rate.high), before, rate.n_scored)
     summary = view.summary.get(name)
     if summary is None:
         return MetricBar(name, None, None, None, None, 0)
-    of_base = {} if view.baseline is None else view.store.summary(view.baseline)
-    before = of_base[name].mean if name in of_base else None
     return MetricBar(
         capital(title_of(name)), summary.mean, summary.low, summary.high, before, summary.n_scored
     )
@@ -160,7 +174,9 @@ def _known(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _tile(view: StoryView, name: str, bar: MetricBar, base: str) -> Tile:
+def _tile(
+    view: StoryView, name: str, bar: MetricBar, paired: MetricDifference | Side | None, base: str
+) -> Tile:
     """Return a metric as a tile; its state is that of the gate that decides about it."""
     results = [result for result in _results(view) if result.gate.metric == name]
     state, word = _state(results[0]) if results else ("not measured", "no gate")
@@ -180,10 +196,22 @@ def _tile(view: StoryView, name: str, bar: MetricBar, base: str) -> Tile:
     )
     foot = [f"95 % {interval}" if interval else "", count(bar.n, "question")]
     foot += [f"gate {write(level.threshold)}"] if level is not None else []
-    change = f"{shorten(base, 18)} {write(bar.base)}" if base and bar.base is not None else ""
+    change = _change(name, bar, paired, shorten(base, 18)) if paired is not None else ""
     obtained = "" if name == GOOD_SHARE else source_text(view.summary[name])
     small = " · ".join(filter(None, foot))
     return Tile(bar.title, write(bar.value), state, word, change, small, strip, obtained)
+
+
+def _change(name: str, bar: MetricBar, paired: MetricDifference | Side, base: str) -> str:
+    """Return the mean of the baseline; where the run's is over more questions than both share, the change."""
+    rate = name == GOOD_SHARE
+    if paired.difference.n_pairs == bar.n:
+        return f"{base} {percent(paired.base) if rate else number(paired.base)}"
+    difference = paired.difference.difference
+    if not rate:
+        return f"{signed(difference)} vs {base}"
+    points = signed(100 * difference, 0)
+    return f"{points} point{'' if points[1:] == '1' else 's'} vs {base}"
 
 
 def _state(result: GateResult) -> tuple[State, str]:
@@ -196,11 +224,16 @@ def _state(result: GateResult) -> tuple[State, str]:
     return ("good", "holds") if result.verdict == "PASS" else ("not measured", "not judged")
 
 
-def _remarks(view: StoryView, base: str) -> list[Remark]:
+def _remarks(view: StoryView, base: str, compared: bool) -> list[Remark]:
     """Return what the colours of the bars mean, and what the gates require."""
     questions = count(view.run.n_questions, "question")
     name = shorten(view.short_names[0], LONGEST_NAME)
-    beside = f"Grey: {base}. " if base else f"Compared with nothing: {view.found.note}. "
+    if compared:
+        beside = f"Grey: {base}, on the questions that both measure. "
+    elif base:
+        beside = f"{base} measures none of this on the same questions. "
+    else:
+        beside = f"Compared with nothing: {view.found.note}. "
     remarks = [Remark(name, f"{beside}Line: 95 % interval, {questions}.", view.headline.state)]
     gates = [_requirement(result) for result in _results(view) if result.blocks]
     if gates:

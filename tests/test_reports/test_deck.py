@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +16,13 @@ from dashboard.export.pptx.text_fit import height_of
 from dashboard.export.slide_html import slide_html
 from dashboard.export.slide_layout import SLIDE_HEIGHT, SLIDE_WIDTH, Words, plan_slide
 from dashboard.headlines.headline import Headline
+from dashboard.page_html.blocks import Tile
 from dashboard.stories.context import StoryView
 from dashboard.stories.sections import default_sections, render_section
 from dashboard.stories.story import RenderedSection, Story, StorySection, story_from_json
+from data.api import add_run
 from data.scoring.run_store import RunStore
+from data.store.workspace import Workspace
 
 RUNS = [("iris", "colbert", "basic"), ("musique", "BM25 + expansion", "BM25"), ("mtrag", "GPT-4.0", "")]
 
@@ -146,3 +150,51 @@ def test_release_rests_on_the_gates_that_block(demo: RunStore) -> None:
     assert slide is not None
     (release,) = [step for step in slide.steps if step.title.startswith("Release")]
     assert release.aside == "all blocking gates"
+
+
+def _record(at: int, faithfulness: float) -> dict[str, Any]:
+    scores = {"faithfulness": faithfulness, "answer_relevancy": 0.9}
+    return {"question_id": f"q{at}", "question": f"Question {at}?", "answer": "Yes.", "scores": scores}
+
+
+def _compared(folder: Path, run: dict[int, float], base: dict[int, float]) -> dict[str, RenderedSection]:
+    before = add_run([_record(at, value) for at, value in base.items()], "before", "p", str(folder))
+    after = add_run([_record(at, value) for at, value in run.items()], "after", "p", str(folder))
+    view = StoryView(RunStore(Workspace(folder)), after, before)
+    return {section.kind: section for section in _sections(view)}
+
+
+def _tile(section: RenderedSection, title: str) -> Tile:
+    assert section.slide is not None
+    return next(tile for tile in section.slide.tiles if tile.title == title)
+
+
+def test_the_first_slide_has_the_baseline_on_the_questions_that_the_third_compares(tmp_path: Path) -> None:
+    """The mean of the baseline over all its questions is 0.75."""
+    base = {at: 0.85 if at < 12 else 0.65 for at in range(24)}
+    slides = _compared(tmp_path, dict.fromkeys(range(12), 1.0), base)
+    change = next(row for row in slides["change"].rows if row["Metric"] == "Faithfulness")
+    assert (change["Baseline"], change["This run"]) == ("0.85", "1.00")
+    tile = _tile(slides["verdict"], "Faithfulness")
+    assert (tile.value, tile.change) == ("1.00", "before 0.85")
+    assert tile.strip.base == pytest.approx(0.85)
+    row = next(row for row in slides["verdict"].rows if row["Metric"] == "Faithfulness")
+    assert row["Baseline"] == "0.850"
+
+
+def test_a_mean_over_more_questions_than_are_shared_has_the_paired_change_beside_it(tmp_path: Path) -> None:
+    run = {at: 1.0 if at < 12 else 0.8 for at in range(24)}
+    slides = _compared(tmp_path, run, dict.fromkeys(range(12), 0.85))
+    tile = _tile(slides["verdict"], "Faithfulness")
+    assert (tile.value, tile.change) == ("0.90", "+0.15 vs before")
+    assert _tile(slides["verdict"], "Pass rate").change.endswith("points vs before")
+
+
+def test_runs_without_a_shared_question_are_beside_nothing(tmp_path: Path) -> None:
+    slides = _compared(
+        tmp_path, dict.fromkeys(range(12), 1.0), {at: 0.85 + at / 1000 for at in range(20, 32)}
+    )
+    assert not slides["change"].measured
+    assert _tile(slides["verdict"], "Faithfulness").change == ""
+    assert slides["verdict"].slide is not None
+    assert "measures none of this on the same questions" in slides["verdict"].slide.remarks[0].text
