@@ -118,9 +118,9 @@ def test_interval_and_outcome_agree(workspace: RunStore) -> None:
         assert one.difference.high < 0, "by itself"
         assert (one.test.high < 0) == (one.test.p < 0.05) == (one.outcome == "worse")
         shown = _row(one)
-        assert shown["its interval"] == interval_text(one.test.low, one.test.high, 3)
-        assert shown["its interval"] != shown["by itself, 95 %"]
-        assert shown["its n"] == 40
+        assert shown["Corrected interval"] == interval_text(one.test.low, one.test.high, 3)
+        assert shown["Corrected interval"] != shown["Unadjusted 95 %"]
+        assert shown["Paired n"] == 40
     hover = "".join(heatmap(grid, found, "Recall").details[0])
     assert "worse: −0.1" in hover
     assert "to the best" in hover
@@ -226,9 +226,10 @@ def test_the_cheapest_of_the_good_hands_on_the_least_that_is_not_gold(workspace:
     assert pick.trial.run.name == "size 256"
     head = chunking_headline(found, costs, "tokens")
     assert (head.state, head.statement) == (
-        "bad",
-        "128-token chunks recall less; 256 and 512 cannot be told apart",
+        "good",
+        "size 256 is as good as size 512 and cheaper",
     )
+    assert "128-token chunks recall less" in head.detail
     assert "Pick size 256: as good as the best for this sample, 2.0 times its precision" in head.detail
 
 
