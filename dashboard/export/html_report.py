@@ -81,7 +81,7 @@ def _page(report: Report, paper: bool) -> str:
         figures=[{"number": number, "json": _figure_json(chart)} for number, chart in charts],
         # Markup: style sheets, scripts and the policy over their digests are our own files, with no text
         # from outside
-        style=Markup(style + (PAPER_STYLE if paper else "")),  # noqa: S704 -- see above
+        style=Markup(style + (PAPER_STYLE if paper else "")),  # noqa: S704 -- both come from templates -- see above
         scripts=[Markup(script) for script in scripts],  # noqa: S704 -- see above
         policy=Markup(_policy(scripts)),  # noqa: S704 -- see above
     )

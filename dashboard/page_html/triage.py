@@ -37,6 +37,7 @@ class GateRow:
         strip: where that lies.
         sentence: its result in full, shown when the pointer rests on the row.
         doubted: whether the checks doubt what it rests on.
+        href: address of its cases, "" for none.
     """
 
     state: State
@@ -46,6 +47,7 @@ class GateRow:
     strip: Strip
     sentence: str
     doubted: bool = False
+    href: str = ""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ lists = st.grid(3, min_column_width=310, gap="medium")
 with lists.container(gap=None):
     fix_list(view, diagnosis)
 with lists.container(gap=None):
-    gate_list(report, base_name)
+    gate_list(view, report, base_name)
 with lists.container(gap="xsmall"):
     change_list(view, comparison, report, base_name)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isfinite
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -103,8 +105,8 @@ def _fix_row(diagnosis: Diagnosis, entry: FixFirst, findings: Sequence[Finding])
     )
 
 
-def gate_list(report: GateReport | None, base_name: str) -> None:
-    """List the worst gates, each with its place on a strip."""
+def gate_list(view: View, report: GateReport | None, base_name: str) -> None:
+    """List the worst gates, each with its place on a strip and a link to its cases, the worst first."""
     if report is None:
         st.html(gate_rows("Gates", [], "The gates cannot be read; see All gates below."))
         return
@@ -114,11 +116,27 @@ def gate_list(report: GateReport | None, base_name: str) -> None:
     unmeasured = sum(result.verdict == "UNMEASURED" for result in report.results)
     scale = _scale(shown)
     foot = f"{held:,} hold · {unmeasured:,} not measured · all {len(report.results):,} below"
-    st.html(
-        gate_rows(
-            f"Gates: {gate_counts(report)}", [_gate_row(result, base_name, scale) for result in shown], foot
-        )
+    rows = [replace(_gate_row(result, base_name, scale), href=gate_link(view, result)) for result in shown]
+    st.html(gate_rows(f"Gates: {gate_counts(report)}", rows, foot))
+
+
+def gate_link(view: View, result: GateResult) -> str:
+    """Return the address of the cases that a gate counts: bad or newly failing ones, or all, worst first."""
+    gate, selection = (
+        result.gate,
+        view.selection.unfiltered().with_(project=view.project, run=view.run.run_id),
     )
+    if gate.kind == "critical" and view.found.run is not None:
+        selection = selection.with_(cohort=newly_failing_cohort_key(view.found.run.run_id))
+    elif gate.kind in ("mean", "regression") and gate.metric != GOOD_SHARE:
+        metric = declared(gate.metric)
+        lower_is_better = gate.at_most or (metric is not None and metric.higher_is_better is False)
+        selection = selection.with_(sort=gate.metric, descending=lower_is_better)
+    else:
+        selection = selection.with_(bad="yes")
+    if gate.slice:
+        selection = selection.with_(slices=dict([gate.slice]))
+    return f"cases?{urlencode(selection.to_params())}"
 
 
 def gate_counts(report: GateReport) -> str:
