@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,7 +23,7 @@ from dashboard.charts.style import (
     with_tokens,
 )
 from dashboard.charts.tokens import Tokens, text_on
-from dashboard.headlines.headline import GLYPHS, State
+from dashboard.headlines.headline import GLYPHS, LOOKS, State
 from dashboard.wording.escaping import capital, chart_text, shorten
 from dashboard.wording.formatting import metric_label, number
 from data.comparison.published_results import PublishedRow
@@ -32,15 +32,6 @@ from metrics.analysis.bands import Bands
 from metrics.metric_registry import is_share, title_of
 
 __all__ = ["Track", "TrackPoint", "VersionPoint", "band_tracks", "claim_shares", "dot_plot", "progress"]
-
-LOOKS: Mapping[State, str] = {
-    "good": "good",
-    "bad": "bad",
-    "cannot tell": "unclear",
-    "doubted": "unclear",
-    "not measured": "unmeasured",
-    "empty": "unmeasured",
-}  # of a state: the name of its colours
 
 ROW = 34
 MARKERS = (

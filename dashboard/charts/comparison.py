@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from dashboard.charts.style import with_tokens
-from dashboard.charts.tokens import Tokens
+from dashboard.charts.tokens import Tokens, contrast
 from dashboard.wording.directions import drawable, gain, gain_bounds, gain_title
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text, number, p_value, signed
@@ -21,7 +21,6 @@ __all__ = [
     "GLYPHS",
     "QuestionCounts",
     "cell_colours",
-    "contrast",
     "forest",
     "forest_height",
     "leaderboard_chart",
@@ -237,20 +236,6 @@ def _text_on(colour: str, tokens: Tokens) -> str:
     if contrast(own, colour) >= LEAST_CONTRAST:
         return own
     return max(("#000000", "#FFFFFF"), key=lambda text: contrast(text, colour))
-
-
-def contrast(one: str, other: str) -> float:
-    """Return the contrast ratio of two colours as WCAG defines it."""
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def leaderboard_height(rows: int) -> int:

@@ -9,7 +9,18 @@ from typing import Literal
 
 from metrics.diagnosis.stages import Owner
 
-__all__ = ["DARK", "FONT", "LIGHT", "THEMES", "StateColours", "Theme", "Tokens", "text_on"]
+__all__ = [
+    "DARK",
+    "FONT",
+    "LIGHT",
+    "THEMES",
+    "StateColours",
+    "Theme",
+    "Tokens",
+    "contrast",
+    "luminance",
+    "text_on",
+]
 
 Theme = Literal["light", "dark"]
 FONT = "Source Sans, sans-serif"
@@ -142,7 +153,19 @@ THEMES: Mapping[Theme, Tokens] = MappingProxyType({"light": LIGHT, "dark": DARK}
 
 def text_on(colour: str) -> str:
     """Return black or white, whichever is read better on a colour: its contrast is at least 4.5 on any."""
+    return "#000000" if (luminance(colour) + 0.05) ** 2 > 1.05 * 0.05 else "#FFFFFF"
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of two colours as WCAG defines it."""
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour written as #RRGGBB, 0 to 1, as WCAG defines it."""
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#000000" if (luminance + 0.05) ** 2 > 1.05 * 0.05 else "#FFFFFF"
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in channels
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

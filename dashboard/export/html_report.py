@@ -18,8 +18,8 @@ from dashboard.charts.chart import Chart, Heatmap
 from dashboard.charts.chart_rows import chart_rows
 from dashboard.charts.plotly_figure import figure_json
 from dashboard.charts.tokens import Theme
-from dashboard.headlines.headline import GLYPHS, Headline
-from dashboard.page_html.blocks import LOOKS, band, style_sheet, tile
+from dashboard.headlines.headline import GLYPHS, LOOKS, Headline
+from dashboard.page_html.blocks import band, style_sheet, tile
 from dashboard.stories.report import OBTAINED, Report
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.export_text import cell_text, columns_of

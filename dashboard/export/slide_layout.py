@@ -9,8 +9,8 @@ from typing import Literal
 from dashboard.charts.chart import Chart
 from dashboard.charts.tokens import LIGHT, StateColours
 from dashboard.export.pptx.text_fit import cut_to, height_of
-from dashboard.headlines.headline import GLYPHS, State
-from dashboard.page_html.blocks import LOOKS, Tile
+from dashboard.headlines.headline import GLYPHS, LOOKS, State
+from dashboard.page_html.blocks import Tile
 from dashboard.stories.slide import BigNumber, Remark, SideAnswer, SlideContent, Step
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.export_text import one_line, printable

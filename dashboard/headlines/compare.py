@@ -8,7 +8,7 @@ from math import ceil, isfinite
 
 from dashboard.headlines.headline import Headline, State
 from dashboard.wording.directions import drawable, gain, gain_bounds, gain_title, is_flipped
-from dashboard.wording.escaping import shorten
+from dashboard.wording.escaping import in_sentence, shorten
 from dashboard.wording.formatting import count, interval_text, number, signed
 from data.comparison.compare import Comparison, MetricDifference
 
@@ -161,8 +161,7 @@ def _statement(outcome: _Outcome, name: str, base: str) -> tuple[State, str, tup
 
 def _change(row: MetricDifference) -> str:
     title = gain_title(row.metric)
-    lower = title if title[1:2].isupper() else title[:1].lower() + title[1:]
-    return f"{shorten(lower, 26)} {signed(gain(row))}"
+    return f"{shorten(in_sentence(title), 26)} {signed(gain(row))}"
 
 
 def _numbers(rows: Sequence[MetricDifference], comparison: Comparison) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-__all__ = ["GLYPHS", "WORDS", "Headline", "State"]
+__all__ = ["GLYPHS", "LOOKS", "WORDS", "Headline", "Look", "State"]
 
 State = Literal["good", "bad", "cannot tell", "not measured", "doubted", "empty"]
 GLYPHS: Mapping[State, str] = MappingProxyType(
@@ -21,6 +21,18 @@ WORDS: Mapping[State, str] = MappingProxyType(
         "not measured": "not measured",
         "doubted": "doubted",
         "empty": "nothing here yet",
+    }
+)
+
+Look = Literal["good", "bad", "unclear", "unmeasured"]
+LOOKS: Mapping[State, Look] = MappingProxyType(
+    {
+        "good": "good",
+        "bad": "bad",
+        "cannot tell": "unclear",
+        "doubted": "unclear",
+        "not measured": "unmeasured",
+        "empty": "unmeasured",
     }
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from dashboard.headlines.headline import Headline
-from dashboard.wording.escaping import capital, shorten
+from dashboard.wording.escaping import capital, in_sentence, shorten
 from dashboard.wording.formatting import MINUS, count, number, percent, rounded_up, signed, span
 from data.diagnosis.diagnosis import Diagnosis
 from data.gates.report import GateReport
@@ -125,7 +125,7 @@ def gate_phrase(result: GateResult, base: str = "") -> str:
         result: of the gate.
         base: what the baseline is called, "" for no name.
     """
-    gate, title = result.gate, _lower(subject_of(result.gate))
+    gate, title = result.gate, in_sentence(subject_of(result.gate))
     if gate.slice:
         title += f" ({gate.slice[0]} {gate.slice[1]})"
     if result.mean is None:
@@ -140,11 +140,6 @@ def gate_phrase(result: GateResult, base: str = "") -> str:
         return f"{title}: {percent(result.mean)} pass, {percent(gate.threshold)} must"
     limit = f"at most {number(gate.threshold, digits)}" if gate.at_most else number(gate.threshold, digits)
     return f"{title} {number(result.mean, digits)}, needs {limit}"
-
-
-def _lower(subject: str) -> str:
-    """Return a title inside a sentence; names such as nDCG stay as they are."""
-    return subject if subject[1:2].isupper() else subject[:1].lower() + subject[1:]
 
 
 def _change(change: float) -> str:
@@ -202,7 +197,7 @@ def _without_verdict(name: str, results: Sequence[GateResult]) -> str:
     if not results:
         return f"{name}: no verdict, nothing to judge by"
     if len(results) == 1:
-        return shorten(f"{name}: no verdict, {_lower(subject_of(results[0].gate))} not measured", 70)
+        return shorten(f"{name}: no verdict, {in_sentence(subject_of(results[0].gate))} not measured", 70)
     return f"{name}: no verdict, {count(len(results), 'blocking gate')} not measured"
 
 
@@ -212,7 +207,7 @@ def _what_to_record(results: Sequence[GateResult]) -> str:
         return "No blocking gate has anything to judge by; import scores, or run ragtriage judge"
     needs = []
     for result in results[:MOST_QUOTED]:
-        title = _lower(subject_of(result.gate))
+        title = in_sentence(subject_of(result.gate))
         few = f"measured on {count(result.n_scored, 'question')}, needs at least 5"
         why = few if result.why == "too few" else result.why or "this run has no value of it"
         needs.append(f"{title} {why[3:]}" if why.startswith("it needs") else f"{title}: {why}")

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import isfinite
-from types import MappingProxyType
-from typing import Literal
 
 from markupsafe import Markup
 
 from dashboard.case_html.templating import render
 from dashboard.charts.tokens import THEMES, Theme
-from dashboard.headlines.headline import GLYPHS, WORDS, Headline, State
+from dashboard.headlines.headline import GLYPHS, LOOKS, WORDS, Headline, State
 
-__all__ = ["LOOKS", "Look", "Strip", "Tile", "band", "strip", "style_sheet", "tile"]
+__all__ = ["Strip", "Tile", "band", "strip", "style_sheet", "tile"]
 
-Look = Literal["good", "bad", "unclear", "unmeasured"]
-LOOKS: Mapping[State, Look] = MappingProxyType(
-    {
-        "good": "good",
-        "bad": "bad",
-        "cannot tell": "unclear",
-        "doubted": "unclear",
-        "not measured": "unmeasured",
-        "empty": "unmeasured",
-    }
-)
 _PACKAGE = "dashboard.page_html"
 
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from dashboard.case_html.templating import render
 from dashboard.charts.tokens import THEMES, Theme, Tokens
-from dashboard.page_html.blocks import Look
+from dashboard.headlines.headline import Look
 from metrics.diagnosis.stages import Owner
 
 __all__ = [

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from dashboard.case_html.templating import render
-from dashboard.headlines.headline import GLYPHS, State
-from dashboard.page_html.blocks import LOOKS, Strip, strip
+from dashboard.headlines.headline import GLYPHS, LOOKS, State
+from dashboard.page_html.blocks import Strip, strip
 
 __all__ = [
     "ChangeRow",

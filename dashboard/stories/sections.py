@@ -41,6 +41,7 @@ from data.store.workspace import Run
 from metrics.analysis.bands import Interpretation
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
+from metrics.gates.gates import ORDER
 from metrics.metric_registry import title_of
 from metrics.sanity.documents import read_first
 from metrics.schema.whole_number import whole_number
@@ -151,7 +152,6 @@ def _trend_point(view: StoryView, run: Run, metric: str) -> Point:
 
 
 MOST_QUOTED = 3  # gates in the sentence
-VERDICTS = ("FAIL", "INCONCLUSIVE", "UNMEASURED", "PASS")
 GATE_COLUMNS = ("Verdict", "Gate", "Measured", "95 % interval", "Distance", "n", "If it fails")
 
 
@@ -165,7 +165,7 @@ def gate_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection
     more = f" And {len(quoted) - MOST_QUOTED} more below." if len(quoted) > MOST_QUOTED else ""
     sentence = " ".join(result.sentence for result in quoted[:MOST_QUOTED]) + more
     newly_failing = count(len(report.newly_failing), "question")
-    ranked = sorted(report.results, key=lambda result: (not result.blocks, VERDICTS.index(result.verdict)))
+    ranked = sorted(report.results, key=lambda result: (not result.blocks, ORDER.index(result.verdict)))
     return RenderedSection(
         "gates",
         f"Gates: {report.verdict}",

@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.case_html.compared_case import ComparedSide, compared_cases_html
 from dashboard.case_html.word_diff import diff_html, shared_words
-from dashboard.charts.comparison import QuestionCounts, cell_colours, contrast, forest, question_bars
-from dashboard.charts.tokens import DARK, LIGHT, Tokens
+from dashboard.charts.comparison import QuestionCounts, cell_colours, forest, question_bars
+from dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
 from dashboard.shell.selection import Selection
 from data.api import add_run
 from data.comparison.compare import MetricDifference

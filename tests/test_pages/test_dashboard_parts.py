@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from dashboard.case_html.case import answer_html, context_html, conversation_html, highlights_of
 from dashboard.case_html.word_diff import diff_html
-from dashboard.charts.comparison import contrast, stage_flow
+from dashboard.charts.comparison import stage_flow
 from dashboard.charts.overview import (
     Point,
     trend,
 )
 from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.charts.tokens import DARK, LIGHT, Tokens
+from dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
 from dashboard.shell.selection import Selection
 from dashboard.wording.escaping import chart_text, markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from dashboard.charts.tokens import FONT, Tokens
+from dashboard.charts.tokens import FONT, Tokens, luminance
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import percent
 from data.analysis.alignment import ALERT, Group
@@ -179,12 +179,7 @@ def use_heat(grid: UseGrid, by_rank: Sequence[Group], keys: Keys, tokens: Tokens
 
 
 def _text_on(fill: str) -> str:
-    red, green, blue = (int(fill[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (red, green, blue)
-    ]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#17212B" if luminance > 0.18 else "#FFFFFF"
+    return "#17212B" if luminance(fill) > 0.18 else "#FFFFFF"
 
 
 def _add_strips(figure: go.Figure, by_rank: Sequence[Group], keys: Keys, tokens: Tokens) -> None:

@@ -22,7 +22,7 @@ from dashboard.page_html.triage import (
     gate_rows,
     section_title,
 )
-from dashboard.sections.triage.tiles import STATES, gate_need
+from dashboard.sections.triage.tiles import NEAREST, STATES, gate_need
 from dashboard.shell.blocks import current_theme
 from dashboard.shell.components import metric_title
 from dashboard.shell.session import View, go_to_page, open_cases
@@ -155,8 +155,11 @@ def gate_counts(report: GateReport) -> str:
 
 
 def _badness(result: GateResult) -> tuple[int, bool, float]:
-    order = ("FAIL", "INCONCLUSIVE", "PASS", "UNMEASURED").index(result.verdict)
-    return order, not result.blocks, result.margin if result.margin is not None else 0.0
+    return (
+        NEAREST.index(result.verdict),
+        not result.blocks,
+        result.margin if result.margin is not None else 0.0,
+    )
 
 
 def _scale(results: Sequence[GateResult]) -> float:

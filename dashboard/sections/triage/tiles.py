@@ -21,7 +21,7 @@ from metrics.metric_registry import declared, is_share, title_of
 from metrics.sanity.rule import Finding
 from metrics.statistics.intervals import Interval
 
-__all__ = ["STATES", "gate_need", "triage_tiles"]
+__all__ = ["NEAREST", "STATES", "gate_need", "triage_tiles"]
 
 STATES: Mapping[GateVerdict, State] = {
     "PASS": "good",
@@ -31,7 +31,7 @@ STATES: Mapping[GateVerdict, State] = {
 }
 METRIC_TILES = 3
 LONGEST_BASE = 16
-_NEAREST: tuple[GateVerdict, ...] = ("FAIL", "INCONCLUSIVE", "PASS", "UNMEASURED")
+NEAREST: tuple[GateVerdict, ...] = ("FAIL", "INCONCLUSIVE", "PASS", "UNMEASURED")
 
 
 def triage_tiles(
@@ -95,7 +95,7 @@ def _nearest(results: Sequence[GateResult], summaries: Mapping[str, MetricSummar
         key=lambda result: (
             not _is_measured(summaries.get(result.gate.metric)),
             not result.blocks,
-            _NEAREST.index(result.verdict),
+            NEAREST.index(result.verdict),
             result.margin if result.margin is not None else 0.0,
         ),
     )
