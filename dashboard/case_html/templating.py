@@ -7,6 +7,7 @@ No template uses the filter `safe`.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from functools import cache
 from typing import Any
 
@@ -15,7 +16,7 @@ from markupsafe import Markup
 
 from dashboard.wording.export_text import printable
 
-__all__ = ["environment", "render"]
+__all__ = ["environment", "render", "svg_address"]
 
 
 @cache
@@ -39,6 +40,11 @@ def render(package: str, template: str, **values: Any) -> Markup:
     """Render a template of a package; the result is HTML that other templates take as it is."""
     # Markup: every value in it was escaped by the template
     return Markup(environment(package).get_template(template).render(values))  # noqa: S704 -- see above
+
+
+def svg_address(picture: str) -> str:
+    """Return an SVG picture as the address of an image, which needs no request."""
+    return f"data:image/svg+xml;base64,{b64encode(picture.encode()).decode()}"
 
 
 def _printable(value: Any) -> Any:

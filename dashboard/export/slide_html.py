@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
+from dashboard.case_html.templating import render, svg_address
 from dashboard.export.chart_svg import chart_svg
 from dashboard.export.slide_layout import (
     SLIDE_HEIGHT,
@@ -63,9 +62,8 @@ def _part(part: Area | Words | Picture) -> dict[str, Any]:
     if isinstance(part, Area):
         return {"kind": "area", "box": box, "colour": part.colour, "circle": part.form == "circle"}
     if isinstance(part, Picture):
-        svg = chart_svg(part.chart, width, height).encode()
-        address = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode('ascii')}"
-        return {"kind": "picture", "box": box, "address": address if svg else "", "alt": part.alt}
+        svg = chart_svg(part.chart, width, height)
+        return {"kind": "picture", "box": box, "address": svg_address(svg) if svg else "", "alt": part.alt}
     return {
         "kind": "words",
         "box": box,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 
-from dashboard.case_html.templating import render
+from dashboard.case_html.templating import render, svg_address
 from dashboard.charts.tokens import THEMES, Theme
 
 __all__ = ["bar_image"]
@@ -31,4 +30,4 @@ def bar_image(parts: Sequence[tuple[int, str]], total: int, theme: Theme, full_w
     picture = render(
         _PACKAGE, "bar.svg", parts=drawn, track=THEMES[theme].track, width=full_width, height=BAR_HEIGHT
     )
-    return f"data:image/svg+xml;base64,{base64.b64encode(str(picture).encode()).decode()}"
+    return svg_address(picture)

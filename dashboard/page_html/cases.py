@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +10,7 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from dashboard.case_html.templating import render
+from dashboard.case_html.templating import render, svg_address
 from dashboard.charts.tokens import THEMES, Theme, Tokens
 from dashboard.headlines.headline import Look
 from metrics.diagnosis.stages import Owner
@@ -145,7 +144,7 @@ def score_bars(bars: Sequence[ScoreBar], tokens: Tokens) -> str:
     width = len(bars) * (_WIDTH + _GAP) + 2
     drawn = "".join(_bar(bar, 4 + at * (_WIDTH + _GAP), tokens) for at, bar in enumerate(bars))
     image = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{_HEIGHT + 2}">{drawn}</svg>'
-    return f"data:image/svg+xml;base64,{b64encode(image.encode()).decode()}"
+    return svg_address(image)
 
 
 def _bar(bar: ScoreBar, x: int, tokens: Tokens) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from functools import cache
 
-from dashboard.case_html.templating import render
+from dashboard.case_html.templating import render, svg_address
 from dashboard.charts.runs import MANY_QUESTIONS
 from dashboard.charts.tokens import THEMES, Theme
 from data.diagnosis.run_digest import MEASURES, RunDigest
@@ -47,5 +46,4 @@ def _place(value: float) -> float:
 
 
 def _image(template: str, **values: object) -> str:
-    svg = render(_PACKAGE, template, **values)
-    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"
+    return svg_address(render(_PACKAGE, template, **values))
