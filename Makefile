@@ -1,11 +1,12 @@
 # make run   installs everything and opens the dashboard on the bundled samples
 # make test  installs everything and runs every check and test, browser tests included
+# make docs  builds the documentation into build/docs
 # make audit looks up known vulnerabilities of the pinned dependencies, where an index is reachable
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
-.PHONY: run test check audit bench clean
+.PHONY: run test check docs audit bench clean
 .DEFAULT_GOAL := run
 
 $(READY): pyproject.toml constraints.txt
@@ -34,6 +35,10 @@ check: $(READY)
 test: check
 	$(BIN)/pytest -rs -n auto --dist loadgroup
 
+docs: $(READY)
+	$(BIN)/python -m sphinx -W --keep-going -n -q -E -b html docs build/docs
+	@echo "Open build/docs/index.html"
+
 audit: $(READY)
 	@.ci/audit $(BIN)/python
 
@@ -41,4 +46,4 @@ bench: $(READY)
 	$(BIN)/python benchmarks/dashboard_speed.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

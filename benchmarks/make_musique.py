@@ -22,7 +22,7 @@ CONTEXT, FIRST_PASS = 10, 50
 
 
 def main() -> None:
-    """Write one file a run."""
+    """Write one file per run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("questions", type=Path)
     parser.add_argument("corpus", type=Path)

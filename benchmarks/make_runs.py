@@ -117,7 +117,7 @@ class Corpus:
 
 
 def make_runs(folder: Path, questions: int, runs: int, seed: int = 7) -> list[Path]:
-    """Write one file a run: a question, ten chunks, gold, an answer, four scores and two tags a line.
+    """Write one file per run: a question, ten chunks, gold, an answer, four scores and two tags a line.
 
     The questions and their gold are the same in every run; later runs find the gold more often.
 

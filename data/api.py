@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from data.cases.cases import stage_order
 from data.cases.export import native_record
 from data.cases.refusal_cohorts import refusal_counts
 from data.comparison.band_scales import band_scale, interpretations
 from data.comparison.compare import Comparison, compare
 from data.comparison.metric_families import shared_metrics
+from data.comparison.newly_failing import newly_failing
 from data.comparison.primary import primary_metric, resolved_primary
 from data.comparison.refusal_pairs import RefusalPairs
 from data.declarations import declaration_of, declare, use_declarations
@@ -24,12 +26,15 @@ from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, diagnose
 from data.diagnosis.doubts import pass_rate_doubts, stage_doubt
 from data.diagnosis.partial_gold import part_title
 from data.diagnosis.run_checks import check_run
-from data.errors import DataError, ValidationErrors
+from data.errors import DataError, ValidationErrors, WorkspaceError
 from data.gates.baseline import baseline_of
 from data.gates.config import load_gates
 from data.gates.report import GateReport, gate_run
 from data.importers.formats.frames import runs_from_frame
-from data.importers.load import import_parsed_runs
+from data.importers.inputs import inputs_of, joined
+from data.importers.load import import_parsed_runs, import_source
+from data.importers.parsing.options import Options
+from data.importers.registry import tool_rows
 from data.scoring.run_store import RunStore
 from data.scoring.score_run import ScoreOptions
 from data.store.workspace import Run, Workspace
@@ -43,11 +48,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "add_file",
     "add_run",
     "comparison_answer",
     "comparisons_with",
     "diagnosis_answer",
     "diagnosis_of",
+    "failing_cases_answer",
     "gate",
     "metrics_answer",
     "open_store",
@@ -59,8 +66,14 @@ __all__ = [
 
 
 def open_store(workspace: str | None, create: bool = False) -> RunStore:
-    """Open a workspace, the default one where None; a caller that only reads does not create it."""
+    """Open a workspace, the default one where None; a caller that only reads does not create it.
+
+    Raises:
+        WorkspaceError: it is a file, or cannot be created.
+    """
     folder = Workspace.find(workspace)
+    if folder.root.exists() and not folder.root.is_dir():
+        raise WorkspaceError(f"workspace {folder.name}: is not a folder; accepted: a folder, or a new name")
     return RunStore(folder.create() if create else folder)
 
 
@@ -92,12 +105,34 @@ def add_run(
     """
     errors = ValidationErrors(name)
     declarations = {metric: declaration_of(metric, entry, name) for metric, entry in (metrics or {}).items()}
-    parsed_runs = runs_from_frame(records, name, errors, config=dict(config or {}), dataset=dataset)
+    parsed_runs = runs_from_frame(
+        records, name, errors, config=dict(config or {}), dataset=dataset, tools=tool_rows()
+    )
     store = open_store(workspace, create=True)
     project = project or store.usual_project()
     run = import_parsed_runs(store, parsed_runs, project, errors)[-1].run
     declare(store.workspace, project, declarations)
     return run
+
+
+def add_file(path: str, name: str | None = None, workspace: str | None = None) -> list[Run]:
+    """Import a file that an evaluation wrote, as `ragtriage import` does; its format is detected.
+
+    Args:
+        path: the file, or the folder of a tool.
+        name: what to call the run; with several in the file, a prefix of their names.
+        workspace: folder; RAGTRIAGE_WORKSPACE or ./ragtriage-workspace when left out.
+
+    Raises:
+        DataError: it cannot be read; nothing of it was loaded.
+    """
+    store, options = open_store(workspace, create=True), Options(name=name)
+    project = store.usual_project()
+    return [
+        imported.run
+        for source, source_options in joined(inputs_of(path, options))
+        for imported in import_source(store, source, source_options, project)
+    ]
 
 
 def gate(run: str, baseline: str = "", config: str | None = None, workspace: str | None = None) -> GateReport:
@@ -153,6 +188,41 @@ def scores_answer(store: RunStore, run: Run) -> dict[str, list[Any]]:
         values = scored.values(metric)
         columns[metric] = [_finite(value) for value in values]
     return columns
+
+
+def failing_cases_answer(store: RunStore, run: Run, base: Run | None, most: int) -> dict[str, Any]:
+    """Return the cases that newly fail against a baseline; without one, or where none does, the bad ones.
+
+    Args:
+        store: of the workspace.
+        run: the run.
+        base: the baseline, if there is one.
+        most: cases to list; `total` counts all.
+    """
+    diagnosis = diagnosis_of(store, run, DiagnosisSettings())
+    rows, kind = stage_order(diagnosis), "newly failing" if base else "bad"
+    if base is not None:
+        failing = newly_failing(diagnosis_of(store, base, DiagnosisSettings()), diagnosis).samples
+        rows = rows[failing[rows]]
+    if not len(rows) or base is None:
+        kind, rows = "bad", stage_order(diagnosis)
+        rows = rows[diagnosis.bad.bad[rows]]
+    listed = rows[:most].tolist()
+    samples = diagnosis.scored.samples.read(listed, ["question_id", "repeat", "question"])
+    stages = [int(diagnosis.stages.stage[row]) for row in listed]
+    return {
+        "kind": kind,
+        "total": len(rows),
+        "cases": [
+            {
+                "question_id": sample["question_id"],
+                "repeat": int(sample["repeat"]),
+                "question": str(sample["question"])[:300],
+                "stage": STAGES[stage].title if stage >= 0 else "",
+            }
+            for sample, stage in zip(samples, stages, strict=True)
+        ],
+    }
 
 
 def metrics_answer(

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import errno
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["CANNOT_WRITE", "DataError", "InputError", "ValidationError", "ValidationErrors", "WorkspaceError"]
+__all__ = [
+    "CANNOT_WRITE",
+    "DataError",
+    "InputError",
+    "ValidationError",
+    "ValidationErrors",
+    "WorkspaceError",
+    "type_name",
+]
 
 SHOWN_ERRORS = 20
 CANNOT_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def type_name(value: object) -> str:
+    """Return the type of a value as messages name it: null for None."""
+    return "null" if value is None else type(value).__name__
 
 
 class DataError(Exception):
@@ -41,7 +55,8 @@ class ValidationError:
     def __str__(self) -> str:
         location = self.file if self.line is None else f"{self.file}:{self.line}"
         subject = f"{self.field}: " if self.field else ""
-        return f"{location}: {subject}{self.what}; accepted: {self.accepted}"
+        text = f"{location}: {subject}{self.what}; accepted: {self.accepted}"
+        return " ".join(text.splitlines())  # a name from a file must not break the sentence
 
 
 class InputError(DataError):
@@ -59,7 +74,11 @@ class InputError(DataError):
 class ValidationErrors:
     """Collector of the validation errors of one input: keeps the first twenty and counts all.
 
-    It also gathers remarks: what a reader has to be told of an input that is loaded all the same.
+    It also gathers remarks: what a reader has to be told of an input that is loaded all the same, and how
+    many of its rows were left out.
+
+    Attributes:
+        left_out: why rows were left out -> how many.
     """
 
     def __init__(self, file: str) -> None:
@@ -67,6 +86,7 @@ class ValidationErrors:
         self.first: list[ValidationError] = []
         self.total = 0
         self._remarks: dict[str, tuple[int | None, int]] = {}
+        self.left_out: Counter[str] = Counter()
 
     def add(self, line: int | None, field: str, what: str, accepted: str) -> None:
         """Add an error."""
@@ -78,6 +98,10 @@ class ValidationErrors:
         """Add a remark; one that is made again is counted, with the line where it was made first."""
         first_line, count = self._remarks.get(text, (line, 0))
         self._remarks[text] = (first_line, count + times)
+
+    def leave_out(self, reason: str, rows: int = 1) -> None:
+        """Count rows that become no sample, by the reason: "a row without a question"."""
+        self.left_out[reason] += rows
 
     @property
     def notes(self) -> tuple[str, ...]:

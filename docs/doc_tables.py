@@ -1,12 +1,17 @@
-"""The tables of docs/diagnosis.md, generated from the declarations: thresholds, patterns, stages, gates."""
+"""The tables of the docs, generated from declarations: thresholds, patterns, stages, gates, formats."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import partial
+from itertools import takewhile
+from pathlib import Path
 from types import MappingProxyType
 
 from data.gates.report import GateReport
+from data.importers.registry import GENERAL, QUESTION_FILES, TOOLS
 from metrics.diagnosis.context_metric import CONTEXT_METRICS
 from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from metrics.diagnosis.stages import STAGES
@@ -17,7 +22,10 @@ __all__ = [
     "CASE_THRESHOLDS",
     "REASONS",
     "diagnosis_tables",
+    "formats_table",
     "gates_table",
+    "renewed",
+    "tools_row",
     "verdicts_table",
 ]
 
@@ -159,3 +167,43 @@ def _number(result: GateResult, change: bool) -> str:
     form = "+.2f" if change else ".2f"
     ends = f"[{result.low:{form}}, {result.high:{form}}]"
     return f"{result.mean:{form}} {ends}, n = {result.n_scored}".replace("-", "−")
+
+
+def formats_table() -> str:
+    """Return every format with what its files hold and the versions it was tested with, as Markdown."""
+    by_title = partial(sorted, key=lambda importer: importer.title.casefold())
+    # outside code a name in angle brackets would be read as HTML
+    rows = [
+        [
+            f"**{importer.title}**",
+            f"`{importer.key}`",
+            re.sub(r"<(?=[^`]*(?:`[^`]*`[^`]*)*$)", r"\<", importer.accepts),
+            importer.written_by,
+        ]
+        for importer in (*by_title(TOOLS), *by_title(QUESTION_FILES), *GENERAL)
+    ]
+    return _table(["Format", "`--format`", "What the file holds", "Tested with"], rows)
+
+
+def tools_row() -> str:
+    """Return the tools whose files are read, in one line for the README."""
+    names = {importer.written_by or importer.title for importer in TOOLS}
+    plain = {" ".join(takewhile(_is_name, name.split())) for name in names}
+    return ", ".join(sorted(plain, key=str.casefold))
+
+
+def _is_name(word: str) -> bool:
+    """Return whether a word belongs to the name of a tool, not to its version."""
+    return not word[0].isdigit() and not word.startswith("(")
+
+
+def renewed(text: str, name: str, content: str) -> str:
+    """Return a page with the content between its marks `<!-- name -->` and `<!-- /name -->` renewed."""
+    head, opening, rest = text.partition(f"<!-- {name} -->\n")
+    _, closing, tail = rest.partition(f"<!-- /{name} -->")
+    return f"{head}{opening}{content.strip()}\n{closing}{tail}" if opening and closing else text
+
+
+if __name__ == "__main__":
+    PAGE = Path(__file__).with_name("importers.md")
+    PAGE.write_text(renewed(PAGE.read_text("utf-8"), "formats", formats_table()), encoding="utf-8")

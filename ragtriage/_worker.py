@@ -10,7 +10,10 @@ import os
 import sys
 from collections.abc import Mapping
 from contextvars import copy_context
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from data.scoring.run_store import RunStore
 
 
 def answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) -> Any:
@@ -31,12 +34,12 @@ def answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) -
 
 def _answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) -> Any:
     from data import api
-    from data.diagnosis.diagnosis import DiagnosisSettings
-    from metrics.diagnosis.patterns import CaseThresholds
 
     if function == "add_run":
         run = api.add_run(workspace=workspace, **arguments)
         return api.run_entry(run, run.name)
+    if function == "add_file":
+        return [api.run_entry(run, run.name) for run in api.add_file(workspace=workspace, **arguments)]
     if function == "gate":
         options = {**arguments}
         strict = options.pop("strict")
@@ -48,7 +51,20 @@ def _answer(function: str, workspace: str | None, arguments: Mapping[str, Any]) 
         base, other = store.find(arguments["base"]), store.find(arguments["other"])
         comparisons = api.comparisons_with(store, base, [other], arguments["family"])
         return api.comparison_answer(base, [other], comparisons, arguments["family"])
+    return _of_run(function, store, arguments)
+
+
+def _of_run(function: str, store: RunStore, arguments: Mapping[str, Any]) -> Any:
+    from data import api
+    from data.diagnosis.diagnosis import DiagnosisSettings
+    from metrics.diagnosis.patterns import CaseThresholds
+
     run = store.find(arguments["run"])
+    if function == "run":
+        return api.run_entry(run, store.names()[run.run_id])
+    if function == "failing_cases":
+        baseline = store.find(arguments["base"]) if arguments["base"] else None
+        return api.failing_cases_answer(store, run, baseline, arguments["most"])
     if function == "samples":
         return api.samples_answer(store, run)
     if function == "scores":

@@ -85,7 +85,7 @@ def samples(run: RunName, workspace: Path = None) -> pd.DataFrame:
 
 
 def scores(run: RunName, workspace: Path = None) -> pd.DataFrame:
-    """Return the scores of a run: a row a sample as in samples(), a column a metric, NaN where not scored.
+    """Return the scores of a run: one row per sample as in samples(), one column per metric, NaN if unscored.
 
     >>> import ragtriage
     >>> ragtriage.scores("first try")["faithfulness"].tolist()[:3]

@@ -94,7 +94,7 @@ class Comparison:
         base_id: run id of the baseline.
         run_id: of the other run.
         n_shared: questions that both have.
-        metrics: one row a metric: both means, difference, interval, p values, pairs and verdict.
+        metrics: one row per metric: both means, difference, interval, p values, pairs and verdict.
         warnings: what makes the two sides unequal.
     """
 

@@ -18,6 +18,8 @@ from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
 from metrics.metric_registry import declare_imported
 
+pytest_plugins = ["pytester"]
+
 
 @pytest.fixture(autouse=True)
 def _nothing_declared() -> None:

@@ -1,4 +1,4 @@
-"""The pass rate of every run of a workspace: a row a project, a dot a run."""
+"""The pass rate of every run of a workspace: one row per project, one dot per run."""
 
 from __future__ import annotations
 

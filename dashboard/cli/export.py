@@ -1,4 +1,4 @@
-"""The export command: the samples of a run as a file."""
+"""The export command: the samples of a run as a file, or its scores as a file for another tool."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from pathlib import Path
 import click
 import numpy as np
 
-from dashboard.cli.options import RUN
-from dashboard.cli.terminal import write_file
+from dashboard.cli.options import RUN, ChosenWords
+from dashboard.cli.terminal import plain, write_file
+from dashboard.wording.tool_exports import cautions, left_out, sending, written
 from data.api import diagnosis_of, open_store
-from data.cases.export import EXPORTS, export_rows
-from data.diagnosis.diagnosis import DiagnosisSettings
+from data.cases.export import EXPORTS, export_pieces
+from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
+from data.exports.feedback import SOURCES, Chosen
+from data.exports.tool_files import TOOLS, ToolFile
 
 __all__ = ["export"]
 
@@ -31,18 +34,67 @@ __all__ = ["export"]
     type=click.Choice(EXPORTS),
     help="By default from the file's ending; JSONL on standard output.",
 )
+@click.option(
+    "--to",
+    type=click.Choice([*TOOLS, "parquet"]),
+    help="Scores and human labels for a tool instead, joined by its ids; parquet: the samples as a data set.",
+)
+@click.option(
+    "--sources",
+    type=ChosenWords(SOURCES),
+    default=",".join(SOURCES),
+    show_default=True,
+    help="With --to TOOL: which scores, by where they come from.",
+)
+@click.option("--metrics", metavar="NAMES", help="With --to TOOL: these alone, separated by commas.")
 @click.pass_obj
-def export(workspace: str | None, run_name: str, output: str | None, file_format: str | None) -> None:
-    """Write the samples of a run, with scores and diagnosis."""
+def export(
+    workspace: str | None,
+    run_name: str,
+    output: str | None,
+    file_format: str | None,
+    to: str | None,
+    sources: tuple[str, ...],
+    metrics: str | None,
+) -> None:
+    """Write the samples of a run with scores and diagnosis, or its scores for the tool that recorded it."""
+    if to is not None and file_format is not None and to != file_format:
+        raise click.UsageError(f"--to {to} has a format of its own; accepted: --to or --format, not both")
+    if (metrics or sources != SOURCES) and to not in TOOLS:
+        raise click.UsageError(f"--sources and --metrics go with --to TOOL; accepted: {', '.join(TOOLS)}")
     store = open_store(workspace)
     diagnosis = diagnosis_of(store, store.find(run_name), DiagnosisSettings())
+    if to in TOOLS:
+        names = tuple(name.strip() for name in (metrics or "").split(",") if name.strip())
+        _for_tool(ToolFile(str(to), diagnosis, store.ledger, Chosen(sources, names)), output)
+    else:
+        _samples(diagnosis, output, to or file_format)
+
+
+def _samples(diagnosis: Diagnosis, output: str | None, file_format: str | None) -> None:
     if file_format is None:
         ending = Path(output or "").suffix.removeprefix(".")
         file_format = ending if ending in EXPORTS else "jsonl"
     scored = diagnosis.scored
-    content = export_rows(diagnosis, np.arange(scored.n), file_format)
+    content = export_pieces(diagnosis, np.arange(scored.n), file_format)
     if output is None:
-        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.writelines(content)
         return
     write_file(output, content)
     click.echo(f"Wrote {scored.n:,} samples of {scored.run.run_id} as {file_format} to {output}.", err=True)
+
+
+def _for_tool(file: ToolFile, output: str | None) -> None:
+    """Write the file and say on the error output what is in it and how it is sent."""
+    if output is None:
+        sys.stdout.buffer.writelines(file.lines())
+    else:
+        write_file(output, file.lines())
+    tool, counts = file.tool, file.counts
+    sentences = [
+        written(tool, counts, output or "the output"),
+        left_out(tool, counts),
+        cautions(tool, counts, TOOLS.values()),
+    ]
+    click.echo(plain(" ".join(filter(None, sentences))), err=True)
+    click.echo(f"\n{sending(tool, counts, output or f'FILE.{tool.ending}')}", err=True)

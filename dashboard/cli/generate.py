@@ -7,20 +7,25 @@ import sys
 import click
 
 from dashboard.cli.model_job import agreed, with_bar
-from dashboard.cli.options import JSON, RUN, FiniteFloat
+from dashboard.cli.options import JSON, FiniteFloat
 from dashboard.cli.terminal import plain, print_json
+from dashboard.wording.question_sets import kept_text
 from data.api import open_store
 from data.chunking.corpus import read_corpus
 from data.errors import DataError
 from data.generation.generate import CONTEXTS, GenerationTask, generate_run
 from data.generation.oracle_context import gold_texts
+from data.generation.question_samples import AskedQuestions, questions_of_set
+from data.importers.question_choice import is_question_file, named_questions
 from data.judge.client import ClientSettings
 from data.judge.evaluators import own_prompts
-from data.judge.plan import choose_rows, plan_task
+from data.judge.plan import plan_task
 from data.judge.prices import read_prices
 from data.judge.run_job import JobResult, JobSpec
 from data.prompts.prompt import load_prompt
 from data.scoring.run_store import RunStore
+from data.store.question_sets import keep_set
+from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run
 
 __all__ = ["generate"]
@@ -29,13 +34,15 @@ NEXT = (
     "Next: measure both runs alike with `ragtriage judge {original}` and `ragtriage judge {generated}`; the "
     "Diagnosis page then tells retrieval errors from generation errors."
 )
+NEXT_OF_A_SET = "Next: `ragtriage judge {generated}` measures what the model makes of this context."
 STOPPED = (
     "No run was made. The same command continues from here; --limit makes a run of the first samples only."
 )
 
 
 @click.command()
-@RUN
+@click.argument("run_name", metavar="[RUN]", required=False)
+@click.option("--questions", metavar="NAME|FILE", help="Answer a question set instead of a run's questions.")
 @click.option(
     "--context",
     type=click.Choice(["oracle", "retrieved", "none"]),
@@ -59,7 +66,8 @@ STOPPED = (
 @click.pass_obj
 def generate(
     workspace: str | None,
-    run_name: str,
+    run_name: str | None,
+    questions: str | None,
     context: str,
     corpus: tuple[str, ...],
     model: str | None,
@@ -74,31 +82,34 @@ def generate(
     """Let Claude answer a run's questions again, to separate retrieval from generation errors.
 
     The answers become a run of their own. With the gold documents as context, what still fails is a
-    generation error.
+    generation error. With --questions, a question set is answered from its gold passages, or closed book.
     """
     store = open_store(workspace)
-    original = _original_run(store, run_name)
+    asked = _asked(store, run_name, questions, context)
+    original = asked.run
     prices = read_prices(store.workspace.root)
     settings = ClientSettings(prices.model(model), base_url, concurrency)
     prompt = load_prompt("answering", own_prompts(store.workspace))
-    texts = gold_texts(store.workspace.samples_path(original.run_id), read_corpus(corpus) if corpus else None)
+    texts = gold_texts(asked.samples, read_corpus(corpus) if corpus else None)
     task = GenerationTask(context, texts, prompt)
-    spec = JobSpec(choose_rows(store.scored(original), limit), 1, budget, limit=limit)
-    plan = plan_task(store.workspace, original, task, settings, spec, prices)
+    rows = list(range(original.n))[:limit]
+    spec = JobSpec(rows, 1, budget, limit=limit)
+    plan = plan_task(asked.store.workspace, original, task, settings, spec, prices)
     if plan.nothing == plan.samples:
-        first = store.scored(original).samples.read([spec.rows[0]], task.columns)[0]
+        noun = "run" if asked.questions is None else "question set"
+        first = StoredSamples(asked.samples).read(rows[:1], task.columns)[0]
         raise DataError(
-            f"run {original.run_id}: no question can be answered from {CONTEXTS[context]}; of the first: "
-            f"{task.documents(first)[1]}; accepted: a run whose gold documents have texts, or --corpus with "
-            "them"
+            f"{noun} {original.run_id}: no question can be answered from {CONTEXTS[context]}; of the first: "
+            f"{task.documents(first)[1]}; accepted: a {noun} whose gold documents have texts, or --corpus "
+            "with them"
         )
     if not agreed(plan, dry_run, yes, as_json):
         return
-    result = with_bar("answered", store, original, task, settings, spec)
+    result = with_bar("answered", asked.store, original, task, settings, spec)
     generated = None
     if result.state == "done":  # a job that was stopped makes no run of a part
         results = {row: outcome for (row, _), outcome in result.results.items()}
-        generated = generate_run(store, original, results, task, settings.model.name)
+        generated = generate_run(store, original, results, task, settings.model.name, asked.questions)
     if as_json:
         print_json(
             {
@@ -116,6 +127,22 @@ def generate(
     else:
         click.echo(_result_text(original, result, generated))
     sys.exit(2 if result.state == "failed" else 0)
+
+
+def _asked(store: RunStore, run_name: str | None, questions: str | None, context: str) -> AskedQuestions:
+    """Return the questions to answer: those of a run, or of a question set, which is kept if it is a file."""
+    if (run_name is None) == (questions is None):
+        raise click.UsageError("generate takes a RUN or --questions NAME|FILE, and one of them")
+    if questions is None:
+        return AskedQuestions(_original_run(store, str(run_name)), store)
+    if context == "retrieved":
+        raise click.UsageError("a question set has nothing retrieved; accepted: --context oracle or none")
+    loaded = named_questions(store.workspace, questions)
+    facts = loaded.facts
+    if is_question_file(questions):
+        facts, is_new = keep_set(store.workspace, loaded)
+        click.echo(plain(kept_text(facts, is_new)), err=True)
+    return questions_of_set(store, facts, store.usual_project())
 
 
 def _original_run(store: RunStore, run_name: str) -> Run:
@@ -147,4 +174,6 @@ def _result_text(original: Run, result: JobResult, generated: Run | None) -> str
     if generated is None:
         return "\n".join([*lines, STOPPED])
     lines.append(f"run {generated.run_id}: {plain(generated.name)}")
+    if "question_set" in generated.config:
+        return "\n".join([*lines, NEXT_OF_A_SET.format(generated=generated.run_id)])
     return "\n".join([*lines, NEXT.format(original=original.run_id, generated=generated.run_id)])

@@ -15,12 +15,11 @@ from dashboard.cli.terminal import plain, table
 from dashboard.wording.formatting import interval_text, number, signed
 from data.api import open_store
 from data.chunking.corpus import read_corpus
+from data.chunking.gold_location import open_questions, own_corpus
 from data.chunking.grid_job import HEADINGS, GridOptions, GridStoppedError, run_grid_job
 from data.chunking.grid_search import GridPlan, GridStep, plan_configurations
 from data.chunking.grids import Grid, grids_of
-from data.chunking.questions import read_questions
 from data.chunking.ranking import rank_trials
-from data.importers.parsing.input_file import InputFile
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run
 
@@ -54,12 +53,12 @@ class _StrategyList(click.ParamType[Any]):
 
 
 @click.command()
-@click.argument("corpus", nargs=-1, required=True)
+@click.argument("corpus", nargs=-1)
 @click.option(
     "--questions",
     required=True,
-    metavar="FILE",
-    help="Questions with gold spans in the corpus (docs/format.md).",
+    metavar="NAME|FILE",
+    help="A question set of the workspace, or a file: gold as spans, or as texts that are looked up.",
 )
 @click.option(
     "--sizes", default="128,256,512", type=WholeNumbers(1, "128,256"), help="Chunk sizes.", show_default=True
@@ -100,6 +99,7 @@ class _StrategyList(click.ParamType[Any]):
 def grid(workspace: str | None, /, as_json: bool, **options: Any) -> None:
     """Try chunk sizes and overlaps on a corpus of .txt, .md or JSONL.
 
+    Without CORPUS, a question set is tried on the documents that came with it, as MuSiQue has them.
     Finished configurations are kept; the same command continues from them.
     """
     sys.exit(_run(workspace, GridOptions(**options), as_json))
@@ -110,15 +110,16 @@ def _run(workspace: str | None, options: GridOptions, as_json: bool) -> int:
     chunkings, refused = plan_configurations(
         options.sizes, options.overlaps, options.unit, options.strategies, HEADINGS[options.headings]
     )
-    corpus = read_corpus(options.corpus)
-    questions = read_questions(InputFile.from_path(options.questions), corpus)
+    store = open_store(workspace, create=True)
+    own = not options.corpus
+    corpus = own_corpus(store.workspace, options.questions) if own else read_corpus(options.corpus)
+    questions = open_questions(store.workspace, options.questions, corpus)
     title = options.title or corpus.name
     plan = GridPlan(corpus, questions, chunkings, options.retriever, options.depth, title)
     for reason in refused:
         click.echo(f"left out: {plain(reason)}", err=True)
     for note in (*corpus.notes, *questions.notes):
         click.echo(f"note: {plain(note)}", err=True)
-    store = open_store(workspace, create=True)
     project = options.project or corpus.name
     try:
         runs = _with_progress(store, options, plan, project)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -14,30 +15,37 @@ from tqdm import tqdm
 
 from dashboard.cli.options import JSON, key_value_pairs
 from dashboard.cli.show import not_computable, unmeasured_by_reason
-from dashboard.cli.terminal import plain, print_json, table, wrapped
-from dashboard.wording.formatting import NOT_MEASURED, count
+from dashboard.cli.terminal import error_text, plain, print_json, screen_width, table, wrapped
+from dashboard.wording.formatting import count
+from dashboard.wording.imports import formats, import_lines
+from dashboard.wording.question_sets import kept_text
 from data.api import open_store
-from data.declarations import parsed_declaration
+from data.declarations import declarations_of, parsed_declaration
 from data.diagnosis.run_checks import check_run
 from data.errors import DataError, InputError
-from data.importers.formats.beir import inputs_of
-from data.importers.load import Step, import_source
+from data.importers.inputs import Input, inputs_of, joined
+from data.importers.load import KeptSet, Step, load_source
 from data.importers.measurable import computable
+from data.importers.parsing.head_column import is_question
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.limits import NO_LIMITS
 from data.importers.parsing.options import Options
 from data.importers.preview import Preview, preview
+from data.importers.question_choice import named_questions
+from data.importers.registry import importers, plugin_faults
 from data.scoring.run_store import RunStore
+from data.store.workspace import Run, Workspace
 from data.store.write_run import ImportedRun
 from metrics.schema.scores import MetricsError
 
 __all__ = ["import_"]
 
+NARROWEST, PIPED = 24, 80  # columns of a line; the second where the text goes to a file or another program
 NAMED_RUNS = 4  # a note on more runs tells their number
 
 
 @click.command("import")
-@click.argument("paths", nargs=-1, required=True)
+@click.argument("paths", nargs=-1)
 @click.option("--project", help="Project of the runs; the workspace's only one, else `default`.")
 @click.option("--name", help="Name of the run.")
 @click.option(
@@ -66,6 +74,9 @@ NAMED_RUNS = 4  # a note on more runs tells their number
 @click.option(
     "--all-topics", is_flag=True, help="Count judged questions without results as empty lists (trec_eval -c)."
 )
+@click.option(
+    "--questions", metavar="NAME|FILE", help="Question set whose gold and references are joined, by question."
+)
 @click.option("--dataset", default="", help="Name of the question set.")
 @click.option(
     "--no-limits",
@@ -73,6 +84,10 @@ NAMED_RUNS = 4  # a note on more runs tells their number
     help="Read files of any size and number of samples, whatever the memory needed.",
 )
 @click.option("--dry-run", is_flag=True, help="Show how the files would be read; load nothing.")
+@click.option(
+    "--explain", is_flag=True, help="Also print notes, findings, and what cannot be computed and why."
+)
+@click.option("--help-formats", is_flag=True, help="List the formats that are read, and how to write them.")
 @JSON
 @click.pass_obj
 def import_(
@@ -89,17 +104,27 @@ def import_(
     corpus: str | None,
     metrics: tuple[str, ...],
     all_topics: bool,
+    questions: str | None,
     dataset: str,
     no_limits: bool,
     dry_run: bool,
+    explain: bool,
+    help_formats: bool,
     as_json: bool,
 ) -> None:
     """Load evaluation runs from files, each file whole or not at all.
 
     If a file cannot be read, the others are still loaded, and the exit code is 2.
     """
+    if help_formats:
+        _print_formats(as_json)
+        return
+    if not paths:
+        raise click.UsageError("Missing argument 'PATHS...'.")
     if no_limits:
         os.environ[NO_LIMITS] = "1"
+    for fault in plugin_faults():
+        click.echo(f"warning: {plain(' '.join(fault.split()))}", err=True)
     options = Options(
         format=file_format,
         mapping={column: field for field, column in mapping.items()},
@@ -112,17 +137,18 @@ def import_(
         metrics=dict(parsed_declaration(text, "--metric") for text in metrics),
         all_topics=all_topics,
         dataset=dataset,
+        questions=named_questions(Workspace.find(workspace), questions) if questions else None,
     )
     if dry_run:
         sys.exit(_preview_files(paths, options, as_json))
     store = open_store(workspace, create=True)
-    imported, errors = _import_files(store, paths, options, project or store.usual_project())
+    imported, kept, errors = _import_files(store, paths, options, project or store.usual_project())
     findings = [
-        {"run_id": entry.run.run_id, **finding.to_dict()}
-        for entry in imported
-        for finding in check_run(store.scored(entry.run))
+        {"run_id": run.run_id, **finding.to_dict()}
+        for run in {entry.run.run_id: entry.run for entry in imported}.values()
+        for finding in check_run(store.scored(run))
     ]
-    _print_result(store, imported, errors, findings, as_json)
+    _print_result(store, imported, kept, errors, findings, as_json=as_json, explain=explain)
     sys.exit(2 if errors else 0)
 
 
@@ -137,9 +163,10 @@ def _json_or_text(text: str) -> Any:
 
 def _import_files(
     store: RunStore, paths: Sequence[str], options: Options, project: str
-) -> tuple[list[ImportedRun], list[DataError | MetricsError]]:
-    """Import every file under a progress bar; return the runs, and the errors of files that failed."""
+) -> tuple[list[ImportedRun], list[KeptSet], list[DataError | MetricsError]]:
+    """Import every file under a progress bar; return runs, question sets, and the errors of other files."""
     imported: list[ImportedRun] = []
+    kept: list[KeptSet] = []
     errors: list[DataError | MetricsError] = []
     with tqdm(unit=" samples", disable=not sys.stderr.isatty()) as bar:
 
@@ -149,26 +176,59 @@ def _import_files(
             bar.n = step.done
             bar.refresh()
 
-        for path in paths:
+        inputs, unreadable = _inputs(paths, options)
+        errors += unreadable
+        for source, source_options in inputs:
             try:
-                for source, source_options in inputs_of(path, options):
-                    imported += import_source(store, source, source_options, project, show_progress)
+                loaded = load_source(store, source, source_options, project, show_progress)
             except (DataError, MetricsError) as error:
                 errors.append(error)
-    return imported, errors
+                continue
+            except Exception as error:  # noqa: BLE001 -- the other files are still loaded
+                errors.append(_unforeseen(source, error))
+                continue
+            imported += loaded.runs
+            kept += loaded.question_sets
+    return imported, kept, errors
+
+
+def _unforeseen(source: InputFile, error: Exception) -> DataError:
+    return DataError(
+        error_text(error) if isinstance(error, OSError) else f"{source.name}: {error_text(error)}"
+    )
+
+
+def _inputs(paths: Sequence[str], options: Options) -> tuple[list[Input], list[DataError]]:
+    """Return the files to read for the paths of a command, and the errors of paths that hold none."""
+    inputs: list[Input] = []
+    errors: list[DataError] = []
+    for path in paths:
+        try:
+            inputs += inputs_of(path, options)
+        except DataError as error:
+            errors.append(error)
+        except Exception as error:  # noqa: BLE001 -- the other paths are still read
+            errors.append(_unforeseen(InputFile.from_path(path), error))
+    try:
+        return joined(inputs), errors
+    except DataError as error:
+        return [], [*errors, error]
 
 
 def _print_result(
     store: RunStore,
     imported: Sequence[ImportedRun],
+    kept: Sequence[KeptSet],
     errors: Sequence[DataError | MetricsError],
     findings: Sequence[Mapping[str, Any]],
+    *,
     as_json: bool,
+    explain: bool,
 ) -> None:
     for error in errors:
         _print_error(error)
-    names = store.names()
     if as_json:
+        names = store.names()
         runs = [
             {
                 "run_id": entry.run.run_id,
@@ -176,46 +236,99 @@ def _print_result(
                 "project": entry.run.project,
                 "n": entry.run.n,
                 "status": entry.status,
+                "format": entry.run.origin["format"],
+                "left_out": dict(entry.left_out),
+                "extra": list(entry.extra),
                 "notes": list(entry.run.notes),
             }
             for entry in imported
         ]
         answer: dict[str, Any] = {"runs": runs, "findings": findings}
+        if kept:
+            answer["question_sets"] = [{**entry.facts.to_dict(), "is_new": entry.is_new} for entry in kept]
         if errors:
             answer["errors"] = [str(error) for error in errors]
         print_json(answer)
         return
-    if imported:
-        rows = [
-            [
-                entry.run.run_id,
-                entry.run.project,
-                names[entry.run.run_id],
-                NOT_MEASURED if entry.run.means else f"{entry.run.n:,}",
-                entry.status,
-            ]
-            for entry in imported
-        ]
-        click.echo(table(["run", "project", "name", "samples", "status"], rows))
-    for line in _note_lines([(entry.run.run_id, entry.run.notes) for entry in imported]):
+    _print_imported(store, imported, kept, findings, explain=explain)
+
+
+def _print_formats(as_json: bool) -> None:
+    """Print every format that is read, in the order in which a file is tried."""
+    rows = formats(importers().values())
+    if as_json:
+        print_json({"formats": rows})
+        return
+    width = max(NARROWEST, screen_width() or PIPED)
+    for row in rows:
+        click.echo(f"{row['title']} (--format {row['format']})")
+        facts = {"holds": row["file"], "tested with": row["written_by"], "written by": row["example"]}
+        for label, text in facts.items():
+            for line in textwrap.wrap(f"{label}: {text}", width - 2, subsequent_indent="  ") if text else ():
+                click.echo(f"  {line}")
+        click.echo()
+
+
+def _print_imported(
+    store: RunStore,
+    imported: Sequence[ImportedRun],
+    kept: Sequence[KeptSet],
+    findings: Sequence[Mapping[str, Any]],
+    *,
+    explain: bool,
+) -> None:
+    """Print what an import led to: a line for each run, and what to do next.
+
+    Notes, findings and what is not computable stand behind `--explain`; a finding that makes a number wrong
+    is shown anyway, and so is a question about a column.
+    """
+    asked = [(entry.run.run_id, _questions(store, entry.run)) for entry in imported]
+    always = {note for entry in imported for note in entry.closing}
+    notes = _note_lines(
+        (entry.run.run_id, [note for note in entry.run.notes if note not in always]) for entry in imported
+    )
+    questions = [] if explain else _note_lines(asked)
+    kept_notes = _note_lines([(entry.facts.name, entry.facts.notes) for entry in kept])
+    hidden = [] if explain else [finding for finding in findings if finding["severity"] != "error"]
+    behind = _behind(0 if explain else len(notes) - len(questions), len(hidden))
+    for line in import_lines(imported, store.names(), behind):
+        click.echo(wrapped(plain(line), "  "))
+    for line in _note_lines((entry.run.run_id, entry.closing) for entry in imported):
+        click.echo(line)
+    for entry in kept:
+        click.echo(wrapped(plain(kept_text(entry.facts, entry.is_new)), "  "))
+    for line in (*notes, *kept_notes) if explain else questions:
         click.echo(line)
     for finding in findings:
-        text = f"{plain(finding['title'])}: {plain(finding['message'])}"
-        click.echo(wrapped(f"finding ({finding['severity']}) in {finding['run_id']}: {text}", "  "))
-    for line in _not_computable_lines(store, imported):
+        if explain or finding["severity"] == "error":
+            text = f"{plain(finding['title'])}: {plain(finding['message'])}"
+            click.echo(wrapped(f"finding ({finding['severity']}) in {finding['run_id']}: {text}", "  "))
+    for line in _not_computable_lines(store, imported) if explain else ():
         click.echo(line)
     if imported:
         click.echo(_next_step(imported))
 
 
+def _questions(store: RunStore, run: Run) -> list[str]:
+    """Return the notes on a run that ask which way a metric is good, without those that are answered."""
+    declared = declarations_of(store.workspace, run.project)
+    return [note for note in run.notes if is_question(note, declared)]
+
+
+def _behind(notes: int, findings: int) -> str:
+    counts = [count(n, word) for n, word in ((notes, "note"), (findings, "finding")) if n]
+    return f"{', '.join(counts)}: --explain" if counts else ""
+
+
 def _note_lines(notes_by_run: Iterable[tuple[str, Sequence[str]]]) -> list[str]:
     """Return a line for each note on how the files were read, with the runs that it is about."""
-    runs_by_note: dict[str, list[str]] = {}
+    runs_by_note: dict[str, dict[str, None]] = {}
     for run, notes in notes_by_run:
         for note in notes:
-            runs_by_note.setdefault(note, []).append(run)
+            runs_by_note.setdefault(note, {})[run] = None
     return [
-        wrapped(f"note on {plain(_named(runs))}: {plain(note)}", "  ") for note, runs in runs_by_note.items()
+        wrapped(f"note on {plain(_named(list(runs)))}: {plain(note)}", "  ")
+        for note, runs in runs_by_note.items()
     ]
 
 
@@ -223,15 +336,10 @@ def _named(runs: Sequence[str]) -> str:
     return ", ".join(runs) if len(runs) <= NAMED_RUNS else count(len(runs), "run")
 
 
-def _print_error(error: Exception) -> None:
-    """Print an error, which may have several lines, without its control characters."""
-    click.echo("error: " + "\n".join(map(plain, str(error).split("\n"))), err=True)
-
-
 def _not_computable_lines(store: RunStore, imported: Sequence[ImportedRun]) -> list[str]:
     """List the metrics that stay unmeasured and why, once for all runs with the same list."""
     run_ids_by_lines: dict[tuple[str, ...], list[str]] = {}
-    for entry in imported:
+    for entry in {entry.run.run_id: entry for entry in imported}.values():
         lines = tuple(unmeasured_by_reason(not_computable(store, entry.run)))
         run_ids_by_lines.setdefault(lines, []).append(entry.run.run_id)
     return [
@@ -251,22 +359,31 @@ def _next_step(imported: Sequence[ImportedRun]) -> str:
     return f"Next: `ragtriage diagnose {with_samples[-1]}` shows where it fails; {serve}."
 
 
+def _print_error(error: Exception) -> None:
+    """Print an error, which may have several lines, without its control characters."""
+    click.echo("error: " + "\n".join(map(plain, str(error).split("\n"))), err=True)
+
+
 def _preview_files(paths: Sequence[str], options: Options, as_json: bool) -> int:
     """Show how files would be read; return the exit code."""
     answers: list[dict[str, Any]] = []
-    failed = False
-    for path in paths:
+    inputs, errors = _inputs(paths, options)
+    for error in errors:
+        _print_error(error)
+    failed = bool(errors)
+    for source, source_options in inputs:
         try:
-            previews = [
-                (source.name, preview(source, source_options))
-                for source, source_options in inputs_of(path, options)
-            ]
-        except InputError as error:
-            _print_error(error)
+            file_preview = preview(source, source_options)
+        except InputError as fault:
+            _print_error(fault)
             failed = True
             continue
-        failed = failed or any(file_preview.total_errors > 0 for _, file_preview in previews)
-        answers += [_preview_answer(name, file_preview) for name, file_preview in previews]
+        except Exception as fault:  # noqa: BLE001 -- the other files are still shown
+            _print_error(_unforeseen(source, fault))
+            failed = True
+            continue
+        failed = failed or file_preview.total_errors > 0
+        answers.append(_preview_answer(source.name, file_preview))
     if as_json:
         print_json({"files": answers})
     else:
@@ -280,7 +397,16 @@ def _preview_answer(name: str, file_preview: Preview) -> dict[str, Any]:
         "file": name,
         "format": file_preview.format,
         "complete": file_preview.complete,
-        "runs": [{"name": run.name, "n": run.count, "notes": list(run.notes)} for run in file_preview.runs],
+        "runs": [
+            {"name": run.name, "n": run.count, "notes": list(run.notes)}
+            for run in file_preview.runs
+            if not run.questions
+        ],
+        "question_sets": [
+            {"name": run.name, "n": run.count, "notes": list(run.notes)}
+            for run in file_preview.runs
+            if run.questions
+        ],
         "mapping": [asdict(column) for column in file_preview.mapping],
         "fields": dict(file_preview.filled),
         "computable": computable_metrics,
@@ -296,14 +422,20 @@ def _preview_text(answer: Mapping[str, Any]) -> str:
         plain(run["name"]) if run["name"] in means else f"{plain(run['name'])} ({run['n']:,})"
         for run in answer["runs"]
     )
-    lines = [f"{answer['file']}: {answer['format']}; runs: {runs}{'' if answer['complete'] else ' ...'}"]
+    sets = ", ".join(f"{plain(entry['name'])} ({entry['n']:,})" for entry in answer["question_sets"])
+    holds = "; ".join([*([f"runs: {runs}"] if runs else []), *([f"question set: {sets}"] if sets else [])])
+    lines = [f"{answer['file']}: {answer['format']}; {holds}{'' if answer['complete'] else ' ...'}"]
     if answer["mapping"]:
         rows = [
             [column["column"], column["field"] or "(kept as extra)", column["example"]]
             for column in answer["mapping"]
         ]
         lines.append(table(["column", "read as", "example"], rows))
-    lines += _note_lines((run["name"], run["notes"]) for run in answer["runs"])
+    entries = [*answer["runs"], *answer["question_sets"]]
+    lines += _note_lines((entry["name"], entry["notes"]) for entry in entries)
+    if not answer["runs"]:
+        text = "questions with references and gold and no answers: kept as a question set, not as a run"
+        return "\n".join([*lines, wrapped(text, "  "), *(f"problem: {plain(p)}" for p in answer["problems"])])
     if means:
         metrics = ", ".join(dict.fromkeys(name for names in means.values() for name in names))
         versions = count(len(means), "version")

@@ -1,6 +1,7 @@
 """The entry point of the command line.
 
-Exit code 0: done, 1: a gate failed and nothing else, 2: bad usage or input, or an error of ragtriage itself.
+Exit code 0: done, 1: a gate failed, or doctor found a problem, and nothing else, 2: bad usage or input, or an
+error of ragtriage itself.
 As a shell has it, Ctrl+C gives 130, and 141 says that the reader of a pipe has gone.
 """
 
@@ -9,8 +10,7 @@ from __future__ import annotations
 import io
 import os
 import sys
-import tempfile
-import traceback
+import warnings
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -32,7 +32,11 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, 
     "delete": ("delete", "Delete runs; their human labels are kept."),
     "demo": ("demo", "Load the bundled samples and open the dashboard on them."),
     "diagnose": ("diagnose", "Show where the cases of a run fail and what to fix first."),
-    "export": ("export", "Write the samples of a run, with scores and diagnosis."),
+    "doctor": ("doctor", "Check this installation and the workspace; exit code 1 where there is a problem."),
+    "export": (
+        "export",
+        "Write the samples of a run with scores and diagnosis, or its scores for the tool that recorded it.",
+    ),
     "gate": ("gate", "Judge a run by its gates: PASS, FAIL (exit code 1), INCONCLUSIVE or UNMEASURED."),
     "generate": (
         "generate",
@@ -41,7 +45,9 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, 
     "grid": ("grid", "Try chunk sizes and overlaps on a corpus of .txt, .md or JSONL."),
     "import": ("import_", "Load evaluation runs from files, each file whole or not at all."),
     "judge": ("judge", "Let Claude judge the answers of a run; continues from earlier results."),
+    "mcp": ("mcp", "Serve the workspace to a coding agent over MCP, on standard input and output."),
     "metrics": ("metrics", "Show every metric of a run: mean, 95 % interval, n and source."),
+    "questions": ("questions", "List the question sets; `show NAME` prints one with its questions."),
     "release": ("release", "Mark RUN as the release NAME; without RUN, list the releases."),
     "report": ("report", "Write a report for readers without the tool: one HTML file, slides or PDF."),
     "runs": ("runs", "List the runs."),
@@ -151,6 +157,8 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files and text may be of any alphabet
+    # Values near the limits of floats overflow to infinity, which counts as not measured; no news to a user.
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"(numpy|metrics)\b")
     try:
         code = app.main(arguments, prog_name="ragtriage", standalone_mode=False)
     except click.Abort:
@@ -159,33 +167,11 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(2)
     except Exception as error:  # noqa: BLE001 -- the one place that catches everything
-        click.echo(f"error: {_told(error)}", err=True)
+        from dashboard.cli.terminal import error_text  # here: it loads NumPy, which --help does without
+
+        click.echo(f"error: {error_text(error)}", err=True)
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _told(error: Exception) -> str:
-    """Return the message of an error; the traceback of one that we did not foresee goes to a file."""
-    from dashboard.cli.terminal import plain  # here, because they load NumPy, which --help does without
-    from data.errors import CANNOT_WRITE, DataError
-    from metrics.schema.scores import MetricsError
-
-    if isinstance(error, DataError | MetricsError):
-        return "\n".join(map(plain, str(error).split("\n")))
-    if isinstance(error, OSError) and error.errno in CANNOT_WRITE:
-        where = f"{error.filename}: " if error.filename else ""
-        accepted = "a folder that you may write to, on a disk with free space"
-        return f"{where}cannot be written ({os.strerror(error.errno or 0)}); accepted: {accepted}"
-    what = plain(f"{type(error).__name__}: {error}"[:300])
-    details = "".join(traceback.format_exception(error))
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", errors="replace", prefix="ragtriage-error-", suffix=".txt", delete=False
-        ) as file:
-            file.write(details)
-    except OSError:
-        return f"internal error in ragtriage ({what}); the details could not be stored\n{details}"
-    return f"internal error in ragtriage ({what}); the details are in {file.name}, please report them"
 
 
 if __name__ == "__main__":

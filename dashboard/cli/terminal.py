@@ -1,12 +1,15 @@
-"""Writing answers: as text for a terminal, as JSON, and to a file."""
+"""Writing answers and errors: as text for a terminal, as JSON, and to a file."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
+import tempfile
 import textwrap
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 from unicodedata import category, east_asian_width
@@ -14,10 +17,11 @@ from unicodedata import category, east_asian_width
 import click
 
 from dashboard.wording.escaping import UNPRINTABLE
-from data.errors import DataError
+from data.errors import CANNOT_WRITE, DataError
 from data.store.stored_file import replace_file
+from metrics.schema.scores import MetricsError
 
-__all__ = ["plain", "print_json", "screen_width", "table", "wrapped", "write_file"]
+__all__ = ["error_text", "plain", "print_json", "screen_width", "table", "wrapped", "write_file"]
 
 STEERING = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, halves of surrogate pairs, separators
 NARROWEST = 24  # columns that a wrapped cell keeps, however little room is left
@@ -29,8 +33,8 @@ def print_json(values: Any) -> None:
     click.echo(UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text))
 
 
-def write_file(path: str, content: bytes, append: bool = False) -> None:
-    """Write a file that the user named, whole or not at all.
+def write_file(path: str, content: bytes | Iterable[bytes], append: bool = False) -> None:
+    """Write a file that the user named, whole or not at all; content may come in pieces.
 
     Raises:
         DataError: it cannot be written; an earlier file is unchanged.
@@ -38,7 +42,7 @@ def write_file(path: str, content: bytes, append: bool = False) -> None:
     try:
         if append:
             with Path(path).open("ab") as file:
-                file.write(content)
+                file.writelines((content,) if isinstance(content, bytes) else content)
         else:
             replace_file(Path(path), content)
     except OSError as error:
@@ -105,3 +109,23 @@ def _width(text: str) -> int:
 
 def _pad(text: str, width: int) -> str:
     return text + " " * (width - _width(text))
+
+
+def error_text(error: Exception) -> str:
+    """Return the message of an error; the traceback of one that we did not foresee goes to a file."""
+    if isinstance(error, DataError | MetricsError):
+        return "\n".join(map(plain, str(error).split("\n")))
+    if isinstance(error, OSError) and error.errno in CANNOT_WRITE:
+        where = f"{error.filename}: " if error.filename else ""
+        accepted = "a folder that you may write to, on a disk with free space"
+        return f"{where}cannot be written ({os.strerror(error.errno or 0)}); accepted: {accepted}"
+    what = plain(f"{type(error).__name__}: {error}"[:300])
+    details = "".join(traceback.format_exception(error))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", errors="replace", prefix="ragtriage-error-", suffix=".txt", delete=False
+        ) as file:
+            file.write(details)
+    except OSError:
+        return f"internal error in ragtriage ({what}); the details could not be stored\n{details}"
+    return f"internal error in ragtriage ({what}); the details are in {file.name}, please report them"

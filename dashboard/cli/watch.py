@@ -119,7 +119,8 @@ def _watch(
 def _line(watched: Watched, strict: bool) -> str:
     """Write what became of a run on one line; nothing in it can break the line or steer the terminal."""
     if watched.run is None:
-        return f"REFUSED       {_printable(watched.file)}: {_problem(watched)}"
+        outcome = "KEPT" if watched.status == "kept" else "REFUSED"
+        return f"{outcome:<12}  {_printable(watched.file)}: {_problem(watched)}"
     report = watched.report
     if report is None:
         verdict, name, reason = "NOT GATED", watched.run.name, _problem(watched)

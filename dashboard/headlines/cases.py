@@ -5,14 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from dashboard.headlines.headline import Headline, State
 from dashboard.wording.diagnosis import REFUSALS_ALONE
 from dashboard.wording.escaping import shorten
 from dashboard.wording.formatting import count
+from data.comparison.newly_failing import NewlyFailing
+from data.diagnosis.diagnosis import Diagnosis
 from metrics.diagnosis.stages import STAGES, stage_code
 from metrics.gates.gates import FEWEST_QUESTIONS
+from metrics.metric_registry import title_of
+from metrics.schema.scores import IntArray
 
-__all__ = ["CaseCounts", "blind_headline", "cases_headline"]
+__all__ = [
+    "CaseCounts",
+    "blind_headline",
+    "cases_headline",
+    "count_cases",
+    "nothing_newly_fails",
+    "stage_counts",
+]
 
 LONGEST_NAME = 24
 MOST_STAGES = 4  # in the second line
@@ -51,6 +64,35 @@ class CaseCounts:
     refusals_alone: bool = False
 
 
+def count_cases(run: str, diagnosis: Diagnosis, rows: IntArray) -> CaseCounts:
+    """Count the cases of a list.
+
+    Args:
+        run: name of the run.
+        diagnosis: of the run.
+        rows: the cases that the list shows.
+    """
+    return CaseCounts(
+        run=run,
+        total=diagnosis.scored.n,
+        shown=len(rows),
+        bad=int(diagnosis.bad.bad[rows].sum()),
+        measured=int(diagnosis.measured[rows].sum()),
+        fully=int(diagnosis.coverage.fully[rows].sum()),
+        stages=stage_counts(diagnosis, rows),
+        judged_by=tuple(title_of(name) for name in diagnosis.coverage.names),
+        questions=len(np.unique(diagnosis.scored.question[rows][diagnosis.measured[rows]])),
+        refusals_alone=diagnosis.coverage.of_refusals_alone,
+    )
+
+
+def stage_counts(diagnosis: Diagnosis, rows: IntArray) -> dict[str, int]:
+    """Return the number of bad cases among rows at each failure stage that has any, most first."""
+    codes = diagnosis.stages.stage[rows]
+    counts = np.bincount(codes[codes >= 0], minlength=len(STAGES))
+    return {STAGES[at].key: int(counts[at]) for at in np.argsort(-counts, kind="stable") if counts[at]}
+
+
 def cases_headline(counts: CaseCounts, doubt: str = "") -> Headline:
     """Return what the list of cases concludes.
 
@@ -72,6 +114,27 @@ def cases_headline(counts: CaseCounts, doubt: str = "") -> Headline:
     if state == "good" and doubt:
         state = "doubted"
     return Headline(state, f"{name}: {statement}", _detail(counts), doubt)
+
+
+def nothing_newly_fails(run: str, base: str, change: NewlyFailing, doubt: str = "") -> Headline:
+    """Return what a list concludes that has only newly failing cases and none of them.
+
+    Args:
+        run: name of the run.
+        base: name of the run that the cases passed in.
+        change: from that run to this one.
+        doubt: what the checks doubt about it; "" for nothing.
+    """
+    name, before = shorten(run, LONGEST_NAME), shorten(base, LONGEST_NAME)
+    if not change.compared:
+        detail = f"No question is measured both in it and in {before}"
+        return Headline("not measured", f"{name}: not known what newly fails", detail)
+    detail = (
+        f"Of {count(change.compared, 'question')} measured in both, none passed in {before} and fails now; "
+        f"{change.repaired:,} newly {'passes' if change.repaired == 1 else 'pass'}"
+    )
+    state: State = "doubted" if doubt else "cannot tell" if change.compared < FEWEST_QUESTIONS else "good"
+    return Headline(state, f"{name}: nothing newly fails since {before}", detail, doubt)
 
 
 def _conclusion(counts: CaseCounts) -> tuple[State, str]:

@@ -10,7 +10,10 @@ from dashboard.headlines.headline import Headline, State
 from dashboard.wording.directions import drawable, gain, gain_bounds, gain_title, is_flipped
 from dashboard.wording.escaping import in_sentence, shorten
 from dashboard.wording.formatting import count, interval_text, number, signed
-from data.comparison.compare import Comparison, MetricDifference
+from data.comparison.compare import GOOD_SHARE, Comparison, MetricDifference
+from data.diagnosis.diagnosis import Diagnosis
+from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
+from metrics.sanity.rule import Finding
 
 __all__ = [
     "MOST_METRICS",
@@ -19,6 +22,7 @@ __all__ = [
     "drawn_metrics",
     "drawn_versions",
     "leading_metric",
+    "metric_doubts_of",
     "most_decisive",
 ]
 
@@ -102,6 +106,25 @@ def leading_metric(comparison: Comparison, metrics: Sequence[str]) -> str:
     return rows[0].metric if rows else ""
 
 
+def metric_doubts_of(sides: Sequence[tuple[str, Diagnosis, Sequence[Finding]]], metric: str) -> list[str]:
+    """Return what the checks doubt about a metric in the runs of a comparison, as clauses.
+
+    Args:
+        sides: name, diagnosis and findings of each run.
+        metric: name of the metric, or the pass rate.
+    """
+    named: dict[str, list[str]] = {}
+    for name, diagnosis, findings in sides:
+        doubting = (
+            pass_rate_doubts(diagnosis, findings)
+            if metric == GOOD_SHARE
+            else metric_doubts(diagnosis.scored, findings, metric)
+        )
+        for finding in doubting:
+            named.setdefault(finding.clause, []).append(name)
+    return [f"{clause} ({' and '.join(dict.fromkeys(names))})" for clause, names in named.items()]
+
+
 def compare_headline(
     subject: str,
     versions: Mapping[str, Comparison],
@@ -176,7 +199,8 @@ def _numbers(rows: Sequence[MetricDifference], comparison: Comparison) -> str:
         largest, parts = "", ["no drawn metric changed by 0.01 or more"]
     text = largest + "; ".join(parts)
     shared = count(len(comparison.matched.base), "shared question")
-    corrected = f", corrected over {count(comparison.n_family, 'metric')}" if comparison.n_family > 1 else ""
+    together = f", corrected over {count(comparison.n_family, 'metric')} besides the primary one"
+    corrected = together if comparison.n_family > 1 else ""
     return f"{text[:1].upper()}{text[1:]}. {shared}{corrected}."
 
 

@@ -44,7 +44,7 @@ with listing:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{count(len(rows), 'case')}** of {run.n:,}, {order_text()}", width="content")
         st.space("stretch")
-        export_menu(diagnosis, rows)
+        export_menu(view, diagnosis, rows)
         queue_form(view, diagnosis)
 
 if at is not None:

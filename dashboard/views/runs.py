@@ -10,6 +10,7 @@ from dashboard.sections.runs.chosen_run import run_card, run_detail
 from dashboard.sections.runs.declarations import declaration_section
 from dashboard.sections.runs.loading import load_results, loader
 from dashboard.sections.runs.means import run_table
+from dashboard.sections.runs.question_sets import question_set_list
 from dashboard.sections.runs.run_list import (
     LIST_HEIGHT,
     all_digests,
@@ -52,6 +53,7 @@ if view is None:
     tell_unreadable(store)
     if may_write():
         loader(store, "default")
+        question_set_list(store.workspace)
     else:
         only_reads("Uploads")
         if not store.unreadable():
@@ -88,7 +90,11 @@ with left:
     run_list(view, matching_runs(view, runs, digests, baselines), digests)
 with right, st.container(border=True, height=LIST_HEIGHT + 60):
     run_card(view, digests.get(view.run.run_id))
-tabs = st.tabs(["This run", f"Means of {view.project}", "Imported scores"], key="runs_tab", on_change="rerun")
+tabs = st.tabs(
+    ["This run", f"Means of {view.project}", "Imported scores", "Question sets"],
+    key="runs_tab",
+    on_change="rerun",
+)
 if tabs[0].open:
     with tabs[0]:
         run_detail(view)
@@ -98,3 +104,6 @@ if tabs[1].open:
 if tabs[2].open:
     with tabs[2]:
         declaration_section(view)
+if tabs[3].open:
+    with tabs[3]:
+        question_set_list(store.workspace)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import count
+from data.cases.checks import failed_checks_text
 from data.diagnosis.context import not_the_context
 from data.diagnosis.diagnosis import Diagnosis
 from data.diagnosis.doubts import metric_doubts, stage_doubt
 from data.diagnosis.partial_gold import part_title
+from metrics.diagnosis.explanations import evidence_sentence
 from metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from metrics.diagnosis.patterns import PATTERNS, Pattern, pattern_code
 from metrics.diagnosis.stages import STAGES, stage_code
@@ -36,10 +39,16 @@ __all__ = [
     "pattern_stages",
     "rate_title",
     "stage_advice",
+    "stage_evidence",
     "stage_title",
     "unused_context_metrics",
 ]
 
+EVIDENCE_NAMES = (
+    "refused", "answerable", "gold_in_candidates", "gold_in_context", "has_candidates", "noise_sensitivity",
+    "format_failed", "contradicts_itself", "contradicts_context", "faithfulness", "context_utilization",
+    "omission", "answer_relevancy", "correctness", "context",
+)  # fmt: skip
 MOST_STAGES = 3  # of a metric pattern
 NOTHING_MEASURED = (
     "Nothing was measured that could make a case bad: no context metric, faithfulness, answer relevancy, "
@@ -152,6 +161,20 @@ def case_conclusion(diagnosis: Diagnosis, row: int) -> str:
     if diagnosis.pattern[row] != pattern_code("not_measured"):
         return title
     return f"{title}: {', '.join(name for name, missing in _missing(diagnosis).items() if missing[row])}"
+
+
+def stage_evidence(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> str:
+    """Return the evidence for the failure stage of a bad case as a sentence; "" where there is none."""
+    row = int(sample["row"])
+    stage, context = int(diagnosis.stages.stage[row]), diagnosis.context.metric_at(row)
+    if stage < 0:
+        return ""
+    evidence: dict[str, float | str | None] = {
+        name: float(diagnosis.features.known(name)[row]) for name in EVIDENCE_NAMES
+    }
+    evidence["failed_checks"] = failed_checks_text(sample)
+    evidence["context_signal"] = capital(title_of(context)) if context else None
+    return evidence_sentence(STAGES[stage].key, evidence)
 
 
 def pattern_meaning(diagnosis: Diagnosis, entry: Pattern) -> str:

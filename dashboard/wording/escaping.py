@@ -5,18 +5,13 @@ from __future__ import annotations
 import html
 import re
 
+from data.text.printable import UNPRINTABLE, printable
+
 __all__ = ["UNPRINTABLE", "capital", "chart_text", "in_sentence", "markdown_text", "printable", "shorten"]
 
-# Controls (but not tab and newline), halves of surrogate pairs, what reverses the line, and two that XML bans
-UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 _JOINER = "\u2060"
 _ADDRESS = re.compile(r"(?<=:)(?=//)|(?<=www)(?=\.)|(?<=[-.\w+])(?=@)", re.IGNORECASE)
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
-
-
-def printable(text: str) -> str:
-    """Put a mark in place of characters that cannot be shown, are banned in XML, or reverse a line."""
-    return UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def markdown_text(text: str) -> str:

@@ -17,7 +17,7 @@ from data.store.duckdb_engine import query
 from data.store.judge_replies import EVALUATION, reply_from
 from data.store.judge_results import read_payload
 from metrics.diagnosis.patterns import PATTERNS
-from metrics.diagnosis.stages import STAGES
+from metrics.diagnosis.stages import STAGES, stage_code
 from metrics.schema.scores import BoolArray, IntArray
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "page_of",
     "read_case",
     "read_cases",
+    "stage_order",
 ]
 
 LabelState = Literal["", "any", "none", "pass", "fail"]
@@ -143,6 +144,17 @@ def case_rows(diagnosis: Diagnosis, chosen: CaseFilter) -> IntArray:
     if chosen.descending or chosen.sort == "worst":
         keys = -keys
     return rows[np.argsort(keys, kind="stable")]  # NaN sorts last either way
+
+
+def stage_order(diagnosis: Diagnosis) -> IntArray:
+    """(n,) the rows by stages as they are to be fixed, the worst of each first; good cases come last."""
+    places = np.full(len(STAGES) + 1, len(STAGES), dtype=np.int64)
+    for place, entry in enumerate(diagnosis.fix_first):
+        places[stage_code(entry.key)] = place
+    stage = np.where(diagnosis.stages.stage >= 0, diagnosis.stages.stage, len(STAGES))
+    reasons = np.sum(list(diagnosis.bad.reasons.values()), axis=0, dtype=np.int64)
+    good = (diagnosis.measured & ~diagnosis.bad.bad).astype(np.int64)  # after those of which nothing is known
+    return np.lexsort((-reasons * diagnosis.bad.bad, good, places[stage])).astype(np.int64)
 
 
 @dataclass(frozen=True)

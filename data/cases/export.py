@@ -5,21 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from data.cases.cases import read_cases
+from data.cases.parquet_export import parquet_pieces
 from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
 from metrics.schema.scores import IntArray
 
-__all__ = ["EXPORTS", "export_rows", "native_record", "safe_cell"]
+__all__ = ["EXPORTS", "case_result", "csv_line", "export_pieces", "export_rows", "native_record", "safe_cell"]
 
 EXPORTS = ("jsonl", "csv", "parquet")
 STEP = 500  # samples read at a time
@@ -27,7 +26,12 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def export_rows(diagnosis: Diagnosis, rows: IntArray, form: str) -> bytes:
-    """Return a file with cases in the given order.
+    """Return a file with cases in the given order, see `export_pieces`."""
+    return b"".join(export_pieces(diagnosis, rows, form))
+
+
+def export_pieces(diagnosis: Diagnosis, rows: IntArray, form: str) -> Iterator[bytes]:
+    """Return a file with cases in the given order, in pieces.
 
     Args:
         diagnosis: diagnosis of the run.
@@ -41,19 +45,8 @@ def export_rows(diagnosis: Diagnosis, rows: IntArray, form: str) -> bytes:
     if form not in EXPORTS:
         raise DataError(f"export format {form!r}; accepted: {', '.join(EXPORTS)}")
     if form == "jsonl":
-        return b"".join(orjson.dumps(record) + b"\n" for record in _records(diagnosis, rows))
-    if form == "csv":
-        return _csv(diagnosis, rows)
-    sink = io.BytesIO()
-    records = [
-        {**record, "ragtriage": json.dumps(record["ragtriage"])} for record in _records(diagnosis, rows)
-    ]
-    flat = [
-        {key: value if isinstance(value, str) else json.dumps(value) for key, value in record.items()}
-        for record in records
-    ]
-    pq.write_table(pa.Table.from_pylist(flat), sink)
-    return sink.getvalue()
+        return (orjson.dumps(record) + b"\n" for record in _records(diagnosis, rows))
+    return _csv(diagnosis, rows) if form == "csv" else parquet_pieces(diagnosis, rows)
 
 
 def native_record(sample: dict[str, Any]) -> dict[str, Any]:
@@ -91,10 +84,10 @@ def _document(document: dict[str, Any]) -> dict[str, Any]:
 def _records(diagnosis: Diagnosis, rows: IntArray) -> Iterator[dict[str, Any]]:
     for start in range(0, len(rows), STEP):
         for sample in read_cases(diagnosis.scored, rows[start : start + STEP]):
-            yield {**native_record(sample), "ragtriage": _added(diagnosis, sample["row"])}
+            yield {**native_record(sample), "ragtriage": case_result(diagnosis, sample["row"])}
 
 
-def _added(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
+def case_result(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
     """Return the scores, the diagnosis and the human labels of a case."""
     scores = {}
     for name in diagnosis.scored.metrics:
@@ -124,13 +117,10 @@ def _added(diagnosis: Diagnosis, row: int) -> dict[str, Any]:
 _PLAIN = ("question_id", "repeat", "question", "answer", "reference_answer", "query_type", "answerable")
 
 
-def _csv(diagnosis: Diagnosis, rows: IntArray) -> bytes:
+def _csv(diagnosis: Diagnosis, rows: IntArray) -> Iterator[bytes]:
     metrics = list(diagnosis.scored.metrics)
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(
-        [*_PLAIN, "contexts", "bad", "pattern", "stage", "labels", *(safe_cell(metric) for metric in metrics)]
-    )
+    header = [*_PLAIN, "contexts", "bad", "pattern", "stage", "labels", *map(safe_cell, metrics)]
+    yield b"\xef\xbb\xbf" + csv_line(header)
     for record in _records(diagnosis, rows):
         result = record["ragtriage"]
         contexts = json.dumps(record.get("retrieved", []), ensure_ascii=False)
@@ -145,10 +135,15 @@ def _csv(diagnosis: Diagnosis, rows: IntArray) -> bytes:
             result["stage"],
             labels,
         ]
-        writer.writerow(
-            [safe_cell(cell) for cell in (*line, *(result["scores"].get(metric, "") for metric in metrics))]
-        )
-    return b"\xef\xbb\xbf" + text.getvalue().encode("utf-8")
+        scores = (result["scores"].get(metric, "") for metric in metrics)
+        yield csv_line([safe_cell(cell) for cell in (*line, *scores)])
+
+
+def csv_line(cells: Sequence[Any]) -> bytes:
+    """Return a line of CSV."""
+    text = io.StringIO()
+    csv.writer(text).writerow(cells)
+    return text.getvalue().encode("utf-8")
 
 
 def safe_cell(cell: Any) -> Any:

@@ -55,7 +55,7 @@ class GridOptions:
 
     Attributes:
         corpus: folders and files.
-        questions: file of questions with gold spans.
+        questions: file of questions, or name of a question set.
         sizes: chunk sizes.
         overlaps: overlaps.
         unit: of both.

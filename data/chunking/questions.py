@@ -12,12 +12,12 @@ from typing import Any
 import orjson
 
 from data.chunking.corpus import Corpus, Document
-from data.errors import ValidationErrors
+from data.errors import InputError, ValidationErrors
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.rows import open_table
 from data.store.sample_validation import normalise
 
-__all__ = ["Questions", "read_questions"]
+__all__ = ["KEPT", "Questions", "has_spans", "read_questions"]
 
 ACCEPTED = (
     "rows with `question` and `relevant_spans` [{doc_id, start, end}], or `question`, `references` and "
@@ -83,6 +83,15 @@ def read_questions(source: InputFile, corpus: Corpus) -> Questions:
         f"not scored because they name no gold text: {without_gold}" if without_gold else "",
     )
     return Questions(source.stem, tuple(records), tuple(filter(None, notes)))
+
+
+def has_spans(source: InputFile) -> bool:
+    """Return whether a file has gold as spans, in the native form or as chunking_evaluation writes it."""
+    try:
+        columns = set(open_table(source, ValidationErrors(source.name)).columns)
+    except InputError:
+        return False  # a document of another tool
+    return "relevant_spans" in columns or {"references", "corpus_id"} <= columns
 
 
 def _native(row: object, line: int, corpus: Corpus, problems: ValidationErrors) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from data.declarations import HOW_TO_DECLARE
+from data.diagnosis.refused_scores import refused_scores
 from data.scoring.context_lists import context_lists
 from data.scoring.id_overlap import id_mismatch
 from data.scoring.score_run import match_of
@@ -67,7 +68,7 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
                 for row in finding.rows[:SAMPLES_NAMED]
             ),
         )
-        for finding in [*findings, *_undirected(scored), *_labels_by(scored.run)]
+        for finding in [*findings, *refused_scores(scored), *_undirected(scored), *_labels_by(scored.run)]
     ]
 
 

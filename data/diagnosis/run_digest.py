@@ -17,7 +17,7 @@ from data.store.workspace import Run
 
 __all__ = ["MEASURES", "RunDigest", "read_digests", "stored_digests"]
 
-VERSION = 1  # raised when the digest of the same run would be another one
+VERSION = 2  # raised when the digest of the same run would be another one
 MEASURES = ("context", "faithfulness", "answer_relevancy", "correctness", "people")
 
 

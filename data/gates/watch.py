@@ -16,7 +16,7 @@ from data.errors import DataError, WorkspaceError
 from data.gates.baseline import baseline_of
 from data.gates.config import GateConfig
 from data.gates.report import GateReport, gate_run
-from data.importers.load import import_source
+from data.importers.load import load_source
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 from data.scoring.run_store import RunStore
@@ -184,14 +184,15 @@ class Watched:
 
     Attributes:
         file: path within the folder.
-        status: "imported", "unchanged" where the workspace had it already, or "refused".
+        status: "imported", "unchanged" where the workspace had it already, "kept" for a question set, which
+            is no run, or "refused".
         run: the run; None where the file was refused.
         report: of the gates; None where the run could not be judged.
-        problem: why the file was refused or the run was not gated; "" otherwise.
+        problem: why the file was refused or the run was not gated, which set was kept; "" otherwise.
     """
 
     file: str
-    status: Literal["imported", "unchanged", "refused"]
+    status: Literal["imported", "unchanged", "kept", "refused"]
     run: Run | None = None
     report: GateReport | None = None
     problem: str = ""
@@ -242,12 +243,14 @@ class Watcher:
             return
         try:
             source = InputFile(_printable(path), path=path)
-            imported_runs = import_source(self.store, source, Options(), self.options.project)
+            loaded = load_source(self.store, source, Options(), self.options.project)
         except Exception as error:  # noqa: BLE001 -- no file may end the watch
             if _state(path) == state:  # else it changed while it was read: the next scans decide
                 yield from self._refused(name, state, digest, error)
             return
-        for imported in imported_runs:
+        for kept in loaded.question_sets:
+            yield Watched(name, "kept", problem=f"question set {kept.facts.name} ({kept.facts.set_id})")
+        for imported in loaded.runs:
             yield self._gated(name, imported)
         self.memory.note(
             name, state, digest, imported=True

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from data.cases.export import native_record
@@ -148,6 +149,7 @@ def generated_run(
     results: Mapping[int, TaskResult],
     task: GenerationTask,
     model: str,
+    of_a_set: bool = False,
 ) -> ParsedRun:
     """Return the run of the answers, ready to import.
 
@@ -161,13 +163,14 @@ def generated_run(
         results: of the task, by row.
         task: what was asked.
         model: that answered.
+        of_a_set: whether the original is a question set and no run.
     """
     config = {
         **run.config,
         "generator_model": model,
         "generator_prompt": task.prompt,
         "context": task.context,
-        "generated_from": run.run_id,
+        ("question_set" if of_a_set else "generated_from"): run.run_id,
     }
     return ParsedRun(
         name=f"{run.name} ({CONTEXTS[task.context]})",
@@ -228,16 +231,22 @@ def _notes(run: Run, results: Mapping[int, TaskResult], task: GenerationTask, mo
 
 
 def generate_run(
-    store: RunStore, run: Run, results: Mapping[int, TaskResult], task: GenerationTask, model: str
+    store: RunStore,
+    run: Run,
+    results: Mapping[int, TaskResult],
+    task: GenerationTask,
+    model: str,
+    questions: Path | None = None,
 ) -> Run:
     """Import the run of the answers into the original's project, and score it.
 
     Args:
         store: of the workspace.
-        run: the original run.
-        results: of the task, by row of the original run.
+        run: the original run, or the facts of a question set in the form of one.
+        results: of the task, by row of the original.
         task: what was asked.
         model: that answered.
+        questions: the questions of a question set; None for those of the run.
 
     Raises:
         DataError: no sample has an answer.
@@ -248,8 +257,8 @@ def generate_run(
             f"{run.name} ({run.run_id}): no sample got an answer from {CONTEXTS[task.context]} "
             f"({reasons[0][0] if reasons else NOT_ASKED}); accepted: a run with at least one"
         )
-    stored = StoredSamples(store.workspace.samples_path(run.run_id))
+    stored = StoredSamples(questions or store.workspace.samples_path(run.run_id))
     blocks = (range(start, min(start + AT_ONCE, run.n)) for start in range(0, run.n, AT_ONCE))
     samples = (sample for rows in blocks for sample in stored.read(rows))
-    parsed = generated_run(run, samples, results, task, model)
+    parsed = generated_run(run, samples, results, task, model, of_a_set=questions is not None)
     return import_parsed_runs(store, [parsed], run.project, ValidationErrors(parsed.file))[-1].run

@@ -1,4 +1,4 @@
 """From a file to parsed runs: tell the format by its content, preview it, load it.
 
-May import `store`; `formats` may import `parsing`, never back.
+May import `store`; `formats` and `spans` may import `parsing`, never back; `tools` may import all three.
 """

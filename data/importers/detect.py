@@ -1,74 +1,39 @@
-"""The importers by format: detect the format of a file from its content, and read its runs."""
+"""Detect the format of a file from its content, and read its runs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
 
-from data.errors import InputError, ValidationErrors
-from data.importers.formats import inspectorraget, native, pipelines, ragas, ragchecker, table, trec, versions
+from data.errors import InputError, ValidationError, ValidationErrors
+from data.importers.formats import trec
 from data.importers.formats.qrels import Qrels, read_qrels, with_qrels
-from data.importers.parsing.field_names import guessed_fields
+from data.importers.guarded import recognises, refusing
+from data.importers.importer import Importer
+from data.importers.parsing.documents_in_json import beginning, outline
+from data.importers.parsing.field_names import MAP_QUESTION, NoQuestionError
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.json_rows import SeveralListsError
 from data.importers.parsing.limits import LIFT
 from data.importers.parsing.options import Options
-from data.importers.parsing.rows import Table, container, open_table
+from data.importers.parsing.peek import Peek
+from data.importers.parsing.rows import Table, open_table
+from data.importers.parsing.sqlite_file import check_readable
+from data.importers.question_join import QuestionJoin
+from data.importers.registry import GENERAL, importers
 from data.store.parsed_run import ParsedRun, Record
+from data.store.question_sets import LoadedSet
 
-__all__ = ["FORMATS", "Importer", "detect", "read_runs"]
+__all__ = ["detect", "read_runs"]
 
 SHOWN_QUESTIONS = 5
-Read = Callable[[InputFile, Options, ValidationErrors], list[ParsedRun]]
-
-
-@dataclass(frozen=True)
-class Importer:
-    """One format.
-
-    Attributes:
-        title: name on screen.
-        accepts: content of such a file, in a line.
-        read: reads a file into parsed runs; errors of single records are added as the records are consumed.
-        mapped: whether a mapping of columns applies.
-    """
-
-    title: str
-    accepts: str
-    read: Read
-    mapped: bool = False
-
-
-FORMATS: Mapping[str, Importer] = {
-    "native": Importer(
-        "ragtriage", "JSONL, JSON, CSV or Parquet with `question` and other fields of a sample", native.read
-    ),
-    "ragas": Importer(
-        "Ragas", "a table with user_input, response, retrieved_contexts, or the 0.1 names", ragas.read, True
-    ),
-    "ragchecker": Importer("RAGChecker", "results with query, response, gt_answer", ragchecker.read),
-    "inspectorraget": Importer(
-        "InspectorRAGet", "JSON with models, metrics, tasks and results or evaluations", inspectorraget.read
-    ),
-    "pipeline_results": Importer(
-        "Pipeline results", "JSON with pipeline_results: {pipeline: [rows]}", pipelines.read, True
-    ),
-    "trec": Importer("TREC run", trec.ACCEPTED, trec.read),
-    "scores_json": Importer("Run as JSON, as BEIR and ranx write it", trec.JSON_ACCEPTED, trec.read_json),
-    "versions": Importer("Summary scores by version", versions.ACCEPTED, versions.read),
-    "table": Importer(
-        "Table", "CSV, TSV, JSONL, JSON or Parquet with a column that reads as the question", table.read, True
-    ),
-}
-DOCUMENT_FORMATS: Mapping[str, Callable[[object], bool]] = {
-    "inspectorraget": inspectorraget.is_inspectorraget,
-    "pipeline_results": pipelines.is_pipelines,
-    "scores_json": trec.is_score_json,
-}
+OF_ROWS = ("ragchecker", "versions", "native_questions", "native", "ragas", "table_questions", "table")
+HELP = "a file of a tool that `ragtriage import --help-formats` lists, or a table with a question in each row"
 
 
 def detect(source: InputFile, rows: str = "") -> str:
-    """Return the format of a file, detected from its content: a key of FORMATS.
+    """Return the format of a file, detected from its content: a key of `registry.importers`.
 
     Args:
         source: the file.
@@ -77,50 +42,73 @@ def detect(source: InputFile, rows: str = "") -> str:
     Raises:
         InputError: the file cannot be opened, or nothing in it reads as a question.
     """
-    if trec.is_trec(_first_lines(source)):
-        return "trec"
-    kind = container(source)
-    if kind == "json" and not rows:
-        document = source.document()
-        for name, fits in DOCUMENT_FORMATS.items():
-            if fits(document):
-                return name
-        if isinstance(document, dict) and isinstance(document.get("samples"), list):
-            return "native"
-    errors = ValidationErrors(source.name)
-    rows_table = open_table(source, errors, rows=rows)
-    objects = [row for _, row in rows_table.head if isinstance(row, dict)]
-    if not objects and errors.total:
-        errors.raise_if_any()
-    if objects and ragchecker.is_ragchecker(objects[0]):
-        return "ragchecker"
-    return _by_columns(rows_table, source)
+    peek = Peek(source)
+    kind = peek.kind
+    for importer in importers().values() if not rows else ():
+        if recognises(importer, peek):
+            return importer.key
+    if kind == "json" and peek.document is None and not rows:
+        _refuse_damaged(source)
+    if kind == "folder":
+        raise source.error("is a folder that no tool is known to write", HELP)
+    if kind == "sqlite":
+        check_readable(source)
+        shown = ", ".join(sorted(peek.tables)[:8]) or "none"
+        raise source.error(f"is an SQLite database of no known tool (tables: {shown})", HELP)
+    return _by_rows(source, rows)
 
 
-def _first_lines(source: InputFile) -> list[str]:
-    """Return up to twenty whole lines from the beginning of a file."""
-    head = source.head(1 << 16)
+def _refuse_damaged(source: InputFile) -> None:
+    """Raise InputError for a JSON document that begins as that of a tool, and is no JSON as a whole."""
     try:
-        lines = head.decode("utf-8").split("\n")
-    except UnicodeDecodeError:
-        lines = head[: head.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n")
-    return lines[:20] if len(lines) > 20 else lines
+        outline(source)
+    except InputError as fault:
+        if isinstance(fault.__cause__, RecursionError):  # whole, but nested too deeply
+            raise
+    peek = _PeekOfBeginning(source)
+    general = {importer.key for importer in GENERAL}
+    for importer in importers().values():
+        if importer.key not in general and recognises(importer, peek):
+            what = f"begins as {importer.title}, but is not JSON further down: it is cut short or damaged"
+            raise source.error(what, "the whole file")
 
 
-def _by_columns(rows_table: Table, source: InputFile) -> str:
-    if versions.is_versions(rows_table.columns):
-        return "versions"
-    if native.is_native(rows_table.columns):
-        return "native"
-    if ragas.is_ragas(rows_table.columns):
-        return "ragas"
-    if "question" in guessed_fields(rows_table.columns):
-        return "table"
-    shown = ", ".join(repr(name[:40]) for name in rows_table.columns[:12]) or "no names"
-    formats = "; ".join(f"{name}: {importer.accepts}" for name, importer in FORMATS.items())
-    raise source.error(
-        f"is read as {rows_table.kind} with columns {shown}; none reads as the question", formats
-    )
+class _PeekOfBeginning(Peek):
+    """A look at what can be read of a damaged document."""
+
+    kind = "json"
+
+    def __init__(self, source: InputFile) -> None:
+        super().__init__(source)
+        self.document = beginning(source)
+
+
+def _by_rows(source: InputFile, rows: str) -> str:
+    """Return the format of rows that lie deeper in a JSON document, or say why the file is not read."""
+    errors = ValidationErrors(source.name)
+    table = open_table(source, errors, rows=rows)
+    if errors.total and not any(isinstance(row, dict) for _, row in table.head):
+        errors.raise_if_any()
+    peek = _PeekOfRows(source, table)
+    of_tools = (key for key, importer in importers().items() if importer.rows is not None)
+    for key in (*of_tools, *OF_ROWS):
+        if recognises(importers()[key], peek):
+            return key
+    shown = ", ".join(repr(name[:40]) for name in table.columns[:12]) or "no names"
+    what = f"is read as {table.kind} with columns {shown}; none reads as the question"
+    accepted = f"{HELP} ({MAP_QUESTION} names its column)"
+    raise NoQuestionError(ValidationError(source.name, None, "", what, accepted), table.columns)
+
+
+class _PeekOfRows(Peek):
+    """A look at the rows of a table that was opened already."""
+
+    def __init__(self, source: InputFile, table: Table) -> None:
+        super().__init__(source)
+        self.kind = table.kind
+        self.document = None
+        self.rows = tuple(row for _, row in table.head if isinstance(row, dict))
+        self.columns = frozenset(table.columns)
 
 
 def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
@@ -133,29 +121,35 @@ def read_runs(source: InputFile, options: Options, errors: ValidationErrors) -> 
         InputError: the file as a whole cannot be read.
     """
     name = _format_of(source, options)
-    if name not in FORMATS:
-        raise source.error(f"asked to be read as {name!r}", f"auto, {', '.join(FORMATS)}")
-    if options.mapping and not FORMATS[name].mapped:
-        mapped = [key for key, importer in FORMATS.items() if importer.mapped]
+    known = importers()
+    if name not in known:
+        close = get_close_matches(name, ["auto", *known], n=3, cutoff=0.7)
+        listed = "auto, or one that `ragtriage import --help-formats` lists"
+        accepted = f"{', '.join(close)}; {listed}" if close else listed
+        raise source.error(f"asked to be read as {name!r}, which is no format", accepted)
+    if options.mapping and not known[name].mapped:
+        mapped = [key for key, importer in known.items() if importer.mapped]
         raise source.error(f"is {name}, which takes no mapping of columns", ", ".join(mapped))
-    runs = FORMATS[name].read(source, options, errors)
+    with refusing(source, known[name]):
+        runs = known[name].read(source, options, errors)
     if not runs:
         errors.raise_if_any()
-        raise source.error("holds no records", FORMATS[name].accepts)
+        raise source.error("holds no records", known[name].accepts)
     qrels = None if options.qrels is None else read_qrels(options.qrels)
     for file in filter(None, (source, options.qrels)):
         file.remark_repeated_keys(errors)
     several = len(runs) > 1
     runs = [_with_options(run, options, qrels, several, errors) for run in _distinctly_named(runs)]
-    return [replace(run, records=_limited(run.records, source)) for run in runs]
+    return [replace(run, records=_guarded(run.records, source, known[name])) for run in runs]
 
 
-def _limited(records: Iterable[Record], source: InputFile) -> Iterator[Record]:
+def _guarded(records: Iterable[Record], source: InputFile, importer: Importer) -> Iterator[Record]:
     limit = source.limits.samples
-    for count, record in enumerate(records):
-        if count == limit:
-            raise source.error(f"holds more than {limit:,} samples", f"at most {limit:,} a run{LIFT}")
-        yield record
+    with refusing(source, importer):  # most importers read their records only as they are asked for
+        for count, record in enumerate(records):
+            if count == limit:
+                raise source.error(f"holds more than {limit:,} samples", f"at most {limit:,} a run{LIFT}")
+            yield record
 
 
 def _format_of(source: InputFile, options: Options) -> str:
@@ -169,7 +163,7 @@ def _format_of(source: InputFile, options: Options) -> str:
         raise
     except InputError:
         return "table"  # the mapping may name the question that was not found
-    return "table" if detected == "native" else detected
+    return "table" if detected in ("native", "native_questions", "table_questions") else detected
 
 
 def _distinctly_named(runs: list[ParsedRun]) -> list[ParsedRun]:
@@ -192,6 +186,8 @@ def _with_options(
 ) -> ParsedRun:
     if qrels is not None:
         run = _labelled(run, options, qrels)
+    if options.questions is not None:
+        run = _with_questions(run, options.questions, options.limit is not None)
     name, named_by_content = run.name, run.named_by_content
     if options.name:
         name = f"{options.name} {run.name}" if several else options.name
@@ -205,6 +201,25 @@ def _with_options(
         dataset=options.dataset or run.dataset,
         dataset_version=options.dataset_version or run.dataset_version,
         corpus_version=options.corpus_version or run.corpus_version,
+    )
+
+
+def _with_questions(run: ParsedRun, loaded: LoadedSet, partial: bool) -> ParsedRun:
+    """Return a run with the gold and references of a question set.
+
+    Raises:
+        InputError: it is a question set itself, or has no samples.
+    """
+    if run.questions or run.means:
+        what = "is a question set itself" if run.questions else "has no samples to join questions to"
+        raise InputError([ValidationError(run.file, None, "", what, "a run with samples for --questions")])
+    join = QuestionJoin(loaded, run.file, partial)
+    return replace(
+        run,
+        records=join.records(run.records),
+        closing_notes=join.notes,
+        dataset=run.dataset or loaded.facts.name,
+        dataset_version=run.dataset_version or ("" if run.dataset else loaded.facts.dataset_version),
     )
 
 

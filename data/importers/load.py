@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -19,10 +20,11 @@ from data.importers.parsing.options import Options
 from data.scoring.run_store import RunStore
 from data.scoring.score_run import ensure_scored
 from data.store.parsed_run import ParsedRun
+from data.store.question_sets import QuestionSet, keep_set, parsed_set
 from data.store.workspace import Run
 from data.store.write_run import ImportedRun, store_run
 
-__all__ = ["Step", "Watch", "import_parsed_runs", "import_source"]
+__all__ = ["KeptSet", "Loaded", "Step", "Watch", "import_parsed_runs", "import_source", "load_source"]
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,43 @@ class Step:
 Watch = Callable[[Step], None]
 
 
+@dataclass(frozen=True)
+class KeptSet:
+    """A question set that an import kept.
+
+    Attributes:
+        facts: of the set as it is stored.
+        is_new: whether the workspace did not have it before.
+    """
+
+    facts: QuestionSet
+    is_new: bool
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What an import of a file led to.
+
+    Attributes:
+        runs: its runs.
+        question_sets: its question sets, which are no runs.
+    """
+
+    runs: list[ImportedRun]
+    question_sets: list[KeptSet]
+
+
 def import_source(
     store: RunStore, source: InputFile, options: Options, project: str, watch: Watch | None = None
 ) -> list[ImportedRun]:
-    """Import every run of a file into the workspace and score it.
+    """Import every run of a file as `load_source` does, and return the runs alone."""
+    return load_source(store, source, options, project, watch).runs
+
+
+def load_source(
+    store: RunStore, source: InputFile, options: Options, project: str, watch: Watch | None = None
+) -> Loaded:
+    """Import every run of a file into the workspace and score it; question sets are kept as such.
 
     Args:
         store: the run store of the workspace.
@@ -66,10 +101,13 @@ def import_source(
     use_declarations(
         store.workspace, project, options.metrics
     )  # a table of means takes declared metrics alone
-    imported = import_parsed_runs(store, read_runs(source, options, errors), project, errors, watch)
+    parsed_runs = read_runs(source, options, errors)
+    sets = [parsed_set(parsed, errors) for parsed in parsed_runs if parsed.questions]
+    runs = [parsed for parsed in parsed_runs if not parsed.questions]
+    imported = import_parsed_runs(store, runs, project, errors, watch) if runs else []
     if options.metrics:
         declare(store.workspace, project, options.metrics)
-    return imported
+    return Loaded(imported, [KeptSet(*keep_set(store.workspace, loaded)) for loaded in sets])
 
 
 def import_parsed_runs(
@@ -96,17 +134,18 @@ def import_parsed_runs(
     workspace = store.workspace
     with workspace.staged_import() as staged:
         stored: list[ImportedRun] = []
+        counted = Counter[str]()  # rows left out of the runs before
         in_files: dict[str, Declaration] = {}
         for parsed in parsed_runs:
-            stored.append(
-                store_run(staged, parsed, project, errors, report(parsed.file, parsed.name, "reading"))
-            )
+            entry = store_run(staged, parsed, project, errors, report(parsed.file, parsed.name, "reading"))
+            stored.append(replace(entry, left_out=errors.left_out - counted))
+            counted = Counter(errors.left_out)
             in_files |= {
                 name: declaration_of(name, entry, parsed.file) for name, entry in parsed.metrics.items()
             }
         there = workspace.run_ids()
         imported = [
-            ImportedRun(workspace.read_run(entry.run.run_id), "unchanged")
+            replace(entry, run=workspace.read_run(entry.run.run_id), status="unchanged")
             if entry.run.run_id in there
             else entry
             for entry in stored

@@ -27,12 +27,14 @@ class PreviewRun:
         count: its records among those read.
         notes: assumptions about it.
         means: metrics with a mean, for an aggregate-only run.
+        questions: whether it is a question set and no run.
     """
 
     name: str
     count: int
     notes: tuple[str, ...]
     means: tuple[str, ...] = ()
+    questions: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,9 @@ def preview(source: InputFile, options: Options, limit: int = PREVIEW_RECORDS) -
     records_by_run = [list(islice(run.records, limit + 1)) for run in runs]
     records = list(chain.from_iterable(records_by_run))
     previews = tuple(
-        PreviewRun(run.name, len(run_records), (*run.notes, *errors.notes), tuple(run.means))
+        PreviewRun(
+            run.name, len(run_records), (*run.all_notes, *errors.notes), tuple(run.means), run.questions
+        )
         for run, run_records in zip(runs, records_by_run, strict=True)
     )
     filled = {name: sum(_fills(record, name) for _, record in records) for name in FIELDS}

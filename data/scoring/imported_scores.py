@@ -13,7 +13,7 @@ from metrics.metric_registry import REGISTRY, known_name
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 from metrics.schema.source import Source
 
-__all__ = ["human_scores", "imported_scores", "recorded_figures"]
+__all__ = ["human_scores", "imported_scores", "on_metric_scale", "recorded_figures"]
 
 FAILED = "the tool that scored it reported no number"
 NOT_SCORED = "not scored in the imported file"
@@ -86,13 +86,14 @@ def human_scores(table: Any) -> dict[tuple[str, Source], Scores]:
     for name, entries_of_name in _entries_by_name(names):
         mine = entries_of_name[np.isfinite(values[entries_of_name])]
         key = known_name(name)
-        scaled = _on_scale(key, values[mine], low[mine], high[mine])
+        scaled = on_metric_scale(key, values[mine], low[mine], high[mine])
         if len(scaled):
             found[(key, Source.HUMAN)] = _mean_over_people(entries.sample[mine], scaled, table.num_rows)
     return found
 
 
-def _on_scale(key: str, values: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+def on_metric_scale(key: str, values: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return ratings of a known metric on its own 0-1 scale, where the scale in use is declared."""
     base = key.partition("@")[0]
     metric = REGISTRY.get(key) or REGISTRY.get(f"{base}@k")
     if metric is None or metric.bounds != (0.0, 1.0):

@@ -100,7 +100,8 @@ class RunStore:
             return hits[0]
         offered = hits[:MOST_OFFERED] or _closest(wanted, runs, names)
         labels = distinct_labels(offered, names)
-        shown = "; ".join(f"{run.run_id} ({run.project}: {labels[run.run_id]})" for run in offered)
+        named = (f"{run.run_id} ({run.project}: {labels[run.run_id]})" for run in offered)
+        shown = "; ".join(" ".join(text.split()) for text in named)
         more = len(hits or runs) - len(offered)
         if hits:
             others = f"; and {more:,} more" if more else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,8 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -206,6 +208,20 @@ class ScoredRun:
             if key not in self._columns:
                 self._columns[key] = self._read(metric, source)
             return self._columns[key]
+
+    def column_from(self, metric: str, sources: Collection[Source]) -> MetricColumn | None:
+        """Return a metric's values, each from the best of some sources; None where there is none of them."""
+        blocks = [self.column(metric, each) for each in self.sources[metric] if each in sources]
+        found = [block for block in blocks if block is not None]
+        return _by_precedence(found) if found else None
+
+    def failures(self, metric: str, source: Source) -> dict[int, str]:
+        """Return row -> why a metric failed there, for one of its sources."""
+        table = self._score_file.read(metric, source, ("status", "reason"))
+        failed = pc.equal(table["status"].cast("string"), Status.FAILED.label).to_numpy()
+        rows = np.flatnonzero(failed)
+        reasons = table["reason"].cast("string").take(pa.array(rows)).to_pylist()
+        return dict(zip(rows.tolist(), reasons, strict=True))
 
     def values(self, metric: str) -> FloatArray:
         """Return a metric's values; all NaN where the run does not have it."""

@@ -72,10 +72,10 @@ class ScoreFile:
         for metric, sources in self.groups.items():
             self.groups[metric] = dict(sorted(sources.items()))
 
-    def read(self, metric: str, source: Source) -> Any:
+    def read(self, metric: str, source: Source, columns: tuple[str, ...] = ("value", "status")) -> Any:
         """Return the values and statuses of a metric from one source as an Arrow table."""
         with reading(self._path):
-            return self._file.read_row_group(self.groups[metric][source], columns=["value", "status"])
+            return self._file.read_row_group(self.groups[metric][source], columns=list(columns))
 
     def _add(self, group: int, metadata: Any) -> None:
         names = [metadata.column(column).statistics for column in (0, 1)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -47,6 +47,10 @@ class ParsedRun:
         measured: measurements of producing the run, e.g. seconds by step; not part of its identity.
         means: metric -> mean, for an aggregate-only run, which has no records.
         metrics: what the file declares of its metrics, by name: {direction, range, title}.
+        documents: of a question set, the corpus in its file: {id, text, title}; complete once the records are
+            consumed.
+        closing_notes: returns further notes, once the records are consumed.
+        questions: whether it is a question set: questions with gold, without answers of a system.
     """
 
     name: str
@@ -64,3 +68,11 @@ class ParsedRun:
     measured: Mapping[str, float] = field(default_factory=dict)
     means: Mapping[str, float] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    documents: Sequence[Mapping[str, str]] = ()
+    closing_notes: Callable[[], tuple[str, ...]] | None = None
+    questions: bool = False
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes, with those that are known once the records are consumed."""
+        return (*self.notes, *(self.closing_notes() if self.closing_notes is not None else ()))

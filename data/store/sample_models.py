@@ -24,10 +24,11 @@ from pydantic import (
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from typing_extensions import TypedDict
 
-__all__ = ["CUSTOM", "SampleModel", "answer_text", "as_json", "is_unicode", "sample_adapter"]
+__all__ = ["CUSTOM", "SampleModel", "answer_text", "as_json", "is_finite", "is_unicode", "sample_adapter"]
 
 CUSTOM = "custom"  # type of our own errors, with `accepted` in their context, and `what` if not "found ..."
 LARGEST_WHOLE = 1_000_000_000
+MOST_NESTED = 20  # lists in lists of an answer
 
 
 def is_unicode(text: str) -> bool:
@@ -45,15 +46,23 @@ def as_json(value: object) -> str:
     return text if is_unicode(text) else json.dumps(value, default=str)
 
 
-def answer_text(value: object) -> object:
+def is_finite(value: float) -> bool:
+    """Return whether a number is finite as a float too, which a whole number of 309 digits is not."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def answer_text(value: object, depth: int = 0) -> object:
     """Return a number, a truth value or a list of texts as text, one item a line; anything else as it is."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, int | float) and math.isfinite(value):
+    if isinstance(value, int | float) and is_finite(value):
         return str(int(value)) if value == int(value) and abs(value) < LARGEST_WHOLE else str(value)
-    if not isinstance(value, list | tuple):
+    if not isinstance(value, list | tuple) or depth == MOST_NESTED:
         return value
-    items = [answer_text(_part(item)) for item in value if item is not None]
+    items = [answer_text(_part(item), depth + 1) for item in value if item is not None]
     return "\n".join(map(str, items)) if all(isinstance(item, str) for item in items) else value
 
 

@@ -34,8 +34,11 @@ class StoredSamples:
 
     def read(self, rows: Sequence[int], columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
         """Read samples in the order of `rows`; all columns by default."""
-        if not rows:
-            return []
+        samples: list[dict[str, Any]] = self.table(rows, columns).to_pylist() if rows else []
+        return samples
+
+    def table(self, rows: Sequence[int], columns: Sequence[str] | None = None) -> Any:
+        """Read at least one sample in the order of `rows` as an Arrow table; all columns by default."""
         row_numbers = np.asarray(rows, dtype=np.int64)
         groups = np.searchsorted(self._starts, row_numbers, side="right") - 1
         tables, order = [], []
@@ -45,5 +48,4 @@ class StoredSamples:
                 table = self._file.read_row_group(int(group), columns=list(columns) if columns else None)
             tables.append(table.take(row_numbers[positions] - self._starts[group]))
             order.append(positions)
-        samples = pa.concat_tables(tables).to_pylist()
-        return [samples[index] for index in np.argsort(np.concatenate(order), kind="stable")]
+        return pa.concat_tables(tables).take(np.argsort(np.concatenate(order), kind="stable"))

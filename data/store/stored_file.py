@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -15,16 +15,19 @@ from data.errors import WorkspaceError
 __all__ = ["damaged", "reading", "replace_file"]
 
 
-def replace_file(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes | Iterable[bytes]) -> None:
     """Write a file beside its place and rename it there; a link stays a link, and a file keeps its mode.
 
+    Content may come in pieces, so that it is never held whole; where a piece fails, nothing is replaced.
     Pipes and devices, and a file in a folder that takes no new ones, are written where they are.
 
     Raises:
         OSError: it cannot be written; the earlier file is unchanged.
     """
+    pieces = (content,) if isinstance(content, bytes) else content
     if os.fspath(path).startswith("/dev/") or (path.exists() and not path.is_file()):
-        path.write_bytes(content)
+        with path.open("wb") as file:
+            file.writelines(pieces)
         return
     final = Path(os.path.realpath(path))
     temporary = final.with_name(f".{uuid.uuid4().hex}.part")
@@ -33,11 +36,11 @@ def replace_file(path: Path, content: bytes) -> None:
     except PermissionError:
         if not final.exists():
             raise
-        final.write_bytes(content)
+        final.write_bytes(b"".join(pieces))
         return
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         with suppress(OSError):  # a new file has none to keep, and another's mode may not be changed

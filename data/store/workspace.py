@@ -27,7 +27,7 @@ from data.errors import CANNOT_WRITE, WorkspaceError
 from data.store.import_batches import commit, finish_commits, listed_runs, sync
 from data.store.read_only import must_write, read_only
 
-__all__ = ["FORMAT_VERSION", "OWNER_ONLY", "Run", "Workspace", "utc_now"]
+__all__ = ["FORMAT_VERSION", "OWNER_ONLY", "Run", "Workspace", "clear_abandoned", "utc_now", "writing"]
 
 FORMAT_VERSION = 1
 OWNER_ONLY = 0o700
@@ -152,6 +152,11 @@ class Workspace:
         """Folder of the runs."""
         return self.root / "runs"
 
+    @property
+    def questions_folder(self) -> Path:
+        """Folder of the question sets."""
+        return self.root / "questions"
+
     def mode(self) -> int:
         """Return the mode of the folder of runs, which everything new takes on."""
         try:
@@ -225,7 +230,7 @@ class Workspace:
         self.create()
         stage = folder / f".staging-{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
         try:
-            with _writing(self.name):
+            with writing(self.name):
                 folder.mkdir(self.mode(), parents=True, exist_ok=True)
                 clear_abandoned(folder)
                 stage.mkdir(OWNER_ONLY)
@@ -281,7 +286,7 @@ class Workspace:
         must_write(f"workspace {self.root}")
         if run_id not in self.run_ids():
             raise WorkspaceError(f"no run {run_id!r} in {self.root}; see `ragtriage runs`")
-        with _writing(self.name):
+        with writing(self.name):
             self.discard(self.runs_folder / run_id)
             self.discard(self.scores_folder / run_id)
 
@@ -299,7 +304,7 @@ class Workspace:
 
 
 @contextmanager
-def _writing(name: str) -> Iterator[None]:
+def writing(name: str) -> Iterator[None]:
     """Raise WorkspaceError where the disk is full or may not be written."""
     try:
         yield

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -15,12 +16,18 @@ import pyarrow.parquet as pq
 
 from data.errors import InputError, ValidationError, ValidationErrors
 from data.store.parsed_run import ParsedRun
-from data.store.sample_schema import LATER_FIELDS, SCHEMA, Sample
+from data.store.sample_schema import FIELDS, LATER_FIELDS, SCHEMA, Sample
 from data.store.sample_validation import normalise
 from data.store.workspace import Run, Workspace
 
 __all__ = ["ImportedRun", "store_run"]
 
+# Fields, and what importers keep of the ids in the tool: no columns that a reader would miss.
+OWN = {
+    *FIELDS,
+    *("trace_id", "span_id", "observation_id", "run_id", "example_id", "trace_url", "tool", "started_at"),
+    "attributes",
+}
 BATCH_BYTES = 32 << 20
 BATCH_ROWS = 256  # rows per row group: reading one sample must not load megabytes of others
 Progress = Callable[[int], None]
@@ -33,10 +40,16 @@ class ImportedRun:
     Attributes:
         run: the stored run.
         status: "imported", or "unchanged" if the workspace already had the same content.
+        left_out: why rows became no sample -> how many.
+        extra: names of fields that are kept as they are, as no field of a sample.
+        closing: notes that were known once all samples were read, e.g. how many a question set was joined to.
     """
 
     run: Run
     status: Literal["imported", "unchanged"]
+    left_out: Counter[str] = field(default_factory=Counter)
+    extra: tuple[str, ...] = ()
+    closing: tuple[str, ...] = ()
 
 
 @dataclass
@@ -49,6 +62,7 @@ class _Tally:
     questions: set[str] = field(default_factory=set)
     seen: dict[tuple[str, int], int] = field(default_factory=dict)
     fields: set[str] = field(default_factory=set)
+    extra: dict[str, None] = field(default_factory=dict)
 
     def add(self, sample: Sample, line: int, errors: ValidationErrors) -> None:
         key = (sample["question_id"], sample["repeat"])
@@ -99,9 +113,10 @@ def store_run(
         run = _run_of(parsed, project, tally, errors.notes)
         (stage / "run.json").write_text(run.to_json(), encoding="utf-8")
         is_new = workspace.publish(stage, workspace.runs_folder / run.run_id)
-    if is_new:
-        return ImportedRun(run, "imported")
-    return ImportedRun(workspace.read_run(run.run_id), "unchanged")
+    entry = ImportedRun(
+        run, "imported", extra=tuple(tally.extra), closing=parsed.all_notes[len(parsed.notes) :]
+    )
+    return entry if is_new else replace(entry, run=workspace.read_run(run.run_id), status="unchanged")
 
 
 def _identity(parsed: ParsedRun, project: str) -> bytes:
@@ -120,6 +135,8 @@ def _samples(
         sample = normalise(record, line, errors)
         if sample is None:
             continue
+        if isinstance(record, Mapping) and not record.keys() <= FIELDS:
+            tally.extra.update(dict.fromkeys(str(name) for name in record if name not in OWN))
         tally.add(sample, line, errors)
         if progress is not None and tally.n % BATCH_ROWS == 0:
             progress(tally.n)
@@ -165,7 +182,7 @@ def _run_of(parsed: ParsedRun, project: str, tally: _Tally, remarks: tuple[str, 
         dataset_version=parsed.dataset_version,
         corpus_version=parsed.corpus_version,
         content_hash=content_hash,
-        notes=(*parsed.notes, *remarks),
+        notes=(*parsed.all_notes, *remarks),
         fields=tuple(sorted(tally.fields - {"row"})),
         measured=dict(parsed.measured),
         means=dict(parsed.means),

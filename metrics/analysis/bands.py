@@ -144,6 +144,10 @@ def interpret(
         return Interpretation(None, False, f"{title} was not measured.", metric.meaning)
     numbers = [_number(metric, value) for value in (mean, low or 0.0, high or 0.0)]
     questions = f"{n:,} question{'' if n == 1 else 's'}"
+    least, greatest = metric.bounds
+    if not least - 1e-9 <= mean <= greatest + 1e-9:
+        sentence = f"{title} is {mean:.3g} over {questions}, outside of {least:g} to {greatest:g}: no band."
+        return Interpretation(None, False, sentence, metric.meaning)
     band, scale = (None, "") if bands is None else (bands.at(mean), bands.scale)
     if low is None or high is None:
         sentence = f"{title} is {numbers[0]} over {questions}; there is no interval, so it decides nothing."

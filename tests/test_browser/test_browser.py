@@ -185,7 +185,7 @@ def test_an_uploaded_file_stands_beside_the_others_and_nothing_in_it_runs(site: 
     project.press("Enter")
     site.settle()
     site.page.get_by_role("button", name="Load 1 file").click()
-    expect(site.page.get_by_text("1 run loaded")).to_be_visible(timeout=20_000)
+    expect(site.page.get_by_text("6 samples from ragtriage")).to_be_visible(timeout=20_000)
     run = site.store.runs("hostile")[0]
     for path in ("", "diagnosis", "cases", "compare", "runs"):
         site.open(f"{path}?project=hostile&run={run.run_id}")

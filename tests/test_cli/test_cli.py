@@ -48,7 +48,9 @@ def test_import_answers_as_documented_and_sees_what_is_unchanged(
     answer = run(capsys, folder, "import", str(file), "--json").json
     assert answer.keys() == {"runs", "findings"}
     (first,) = answer["runs"]
-    assert first.keys() == {"run_id", "name", "project", "n", "status", "notes"}
+    assert first.keys() == {
+        *("run_id", "name", "project", "n", "status", "format", "left_out", "extra", "notes"),
+    }
     assert (first["name"], first["project"], first["n"], first["status"]) == (
         "first",
         "default",

@@ -75,6 +75,7 @@ PREVIEW = {
     "format",
     "complete",
     "runs",
+    "question_sets",
     "mapping",
     "fields",
     "computable",
@@ -185,7 +186,7 @@ def test_an_import_tells_findings_and_what_stays_unmeasured(capsys: Capture, tmp
     answer = run(capsys, tmp_path, "import", str(example), "--json").json
     assert answer.keys() == {"runs", "findings"}
     assert all(one.keys() == FINDING | {"run_id"} for one in answer["findings"])
-    text = run(capsys, tmp_path, "import", str(example)).out
+    text = run(capsys, tmp_path, "import", str(example), "--explain").out
     assert "unchanged" in text
     assert "needs gold documents: `relevant`: recall@k, precision@k" in text
     unmeasured = text[text.index("not computable") :]

@@ -82,9 +82,9 @@ def test_the_api_picks_the_project_as_the_command_does(workspace: RunStore) -> N
 def test_an_import_groups_what_is_lacking_and_says_what_comes_next(
     capsys: Capture, tmp_path: Path, file: Path
 ) -> None:
-    answer = run(capsys, tmp_path / "ws", "import", str(file))
-    lines = answer.out.splitlines()
-    run_id = lines[2].split()[0]
+    (loaded,) = run(capsys, tmp_path / "ws", "import", str(file), "--json").json["runs"]
+    answer = run(capsys, tmp_path / "ws", "import", str(file), "--explain")
+    lines, run_id = answer.out.splitlines(), loaded["run_id"]
     assert f"Next: `ragtriage diagnose {run_id}`" in lines[-1]
     assert "`ragtriage serve`" in lines[-1]
     unmeasured = answer.out[answer.out.index("not computable") :]

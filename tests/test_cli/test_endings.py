@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from command_line import run
-from places import REPOSITORY
+from places import FIXTURES, REPOSITORY
 
 from data.api import add_run
+from data.errors import ValidationError, WorkspaceError
 from data.scoring.run_store import RunStore
 
 
@@ -67,3 +68,39 @@ def test_a_reader_that_goes_is_no_failed_gate(workspace: RunStore) -> None:
     assert process.stderr is not None
     assert process.stderr.read() == b""
     assert process.wait(60) == 141
+
+
+@pytest.mark.parametrize("words", [("runs",), ("import", str(FIXTURES / "native/run.jsonl"))])
+def test_a_workspace_that_is_a_file_is_told(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "notes.txt").write_text("kept", "utf-8")
+    answer = run(capsys, tmp_path / "notes.txt", *words)
+    assert answer.code == 2
+    assert "notes.txt: is not a folder; accepted: a folder" in answer.err
+    assert answer.out == ""
+
+
+def test_values_at_the_limit_of_floats_have_no_band_and_no_warning(tmp_path: Path) -> None:
+    rows = [
+        f'{{"question": "{at}?", "answer": "x", "scores": {{"faithfulness": {value}}}}}'
+        for at, value in enumerate(("1e308", "-1e308", "1e308") * 4)
+    ]
+    (tmp_path / "mixed.jsonl").write_text("\n".join(rows), "utf-8")
+    (tmp_path / "big.jsonl").write_text(rows[0], "utf-8")
+    files = [str(tmp_path / name) for name in ("mixed.jsonl", "big.jsonl")]
+    for words in (["import", *files], ["metrics", "mixed"], ["metrics", "big"], ["metrics", "big", "--json"]):
+        command = [sys.executable, "-m", "dashboard.cli", "-w", str(tmp_path / "ws"), *words]
+        ended = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, check=False)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert "excellent" not in ended.stdout
+        assert "needs work" not in ended.stdout
+
+
+def test_a_name_with_a_newline_does_not_break_a_sentence(workspace: RunStore) -> None:
+    add_run([{"question": "Who?", "answer": "Ada."}], "two\nlines", workspace=str(workspace.workspace.root))
+    with pytest.raises(WorkspaceError) as caught:
+        workspace.find("lost")
+    assert "two lines" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "\n" not in str(ValidationError("a.json", 1, "", "run 'a\nb' is wrong", "one"))

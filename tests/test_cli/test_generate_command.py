@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -144,3 +145,73 @@ def test_what_cannot_be_done_is_said_before_anything_is_asked(
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     keyless = command(capsys, root, "generate", original.run_id)
     assert (keyless.code, "ANTHROPIC_API_KEY" in keyless.out) == (2, True)
+
+
+SET: list[dict[str, Any]] = [
+    {
+        "question_id": "a",
+        "question": "What does it eat?",
+        "reference_answer": "secret",
+        "relevant": [{"id": "d1", "text": "It eats hay."}, {"text": "It eats oats."}],
+    },
+    {"question_id": "b", "question": "Where?", "reference_answer": "secret"},
+]
+
+
+@pytest.mark.parametrize(
+    ("context", "answers"),
+    [("oracle", ["From 2: It eats hay. It eats oats.", None]), ("none", ["From 0: ", "From 0: "])],
+)
+def test_a_question_set_is_answered_from_its_gold_passages_or_closed_book(
+    workspace: RunStore,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    context: str,
+    answers: list[str | None],
+) -> None:
+    file = tmp_path / "zoo.jsonl"
+    file.write_text("\n".join(map(json.dumps, SET)))
+    root = workspace.workspace.root
+    assert command(capsys, root, "import", str(file)).code == 0
+    words = ("generate", "--questions", "zoo", "--context", context)
+    plan = command(capsys, root, *words, "--dry-run", "--json").json
+    assert (plan["samples"], plan["calls"]) == (2, sum(answer is not None for answer in answers))
+    with JudgeServer(Script(reply=_reply)) as server:
+        answer = command(capsys, root, *words, "--base-url", server.url)
+    assert answer.code == 0, answer.err
+    assert "Next: `ragtriage judge" in answer.out
+    (made,) = workspace.runs()
+    samples = workspace.scored(made).samples.read([0, 1])
+    assert [sample["answer"] for sample in samples] == answers
+    assert [sample["reference_answer"] for sample in samples] == ["secret", "secret"]
+    assert (made.dataset, made.config["question_set"]) == ("zoo", made.dataset_version)
+    assert "generated_from" not in made.config
+
+
+def test_a_file_of_questions_is_kept_before_it_is_answered(
+    workspace: RunStore, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "zoo.jsonl"
+    file.write_text("\n".join(map(json.dumps, SET)))
+    root = workspace.workspace.root
+    answer = command(capsys, root, "generate", "--questions", str(file), "--context", "none", "--dry-run")
+    assert answer.code == 0
+    assert "kept 2 questions as question set zoo" in answer.err
+    assert command(capsys, root, "generate", "--questions", "zoo", "--dry-run", "--context", "none").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "takes a RUN or --questions"),
+        (("run", "--questions", "zoo"), "takes a RUN or --questions"),
+        (("--questions", "zoo", "--context", "retrieved"), "a question set has nothing retrieved"),
+        (("--questions", "zoo"), "no question set 'zoo'"),
+    ],
+)
+def test_what_generate_takes(
+    workspace: RunStore, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    answer = command(capsys, workspace.workspace.root, "generate", *words)
+    assert answer.code == 2
+    assert said in answer.err

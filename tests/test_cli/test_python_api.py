@@ -5,7 +5,6 @@ from __future__ import annotations
 import doctest
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -222,20 +221,6 @@ def test_the_examples_in_docstrings_run(tmp_path: Path, monkeypatch: pytest.Monk
     results = [doctest.testmod(module) for module in (ragtriage, ragtriage.functions)]
     assert [result.failed for result in results] == [0, 0]
     assert min(result.attempted for result in results) >= 4
-
-
-def test_the_example_of_the_documentation_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(tmp_path / "workspace"))
-    text = (DOCS / "python.md").read_text(encoding="utf-8")
-    names: dict[str, Any] = {}
-    blocks = re.findall(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```)?", text, re.DOTALL)
-    assert len(blocks) >= 5
-    for code, output in blocks:
-        exec(compile(code, "docs/python.md", "exec"), names)
-        assert capsys.readouterr().out == output
 
 
 def test_every_public_name_is_documented() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command_line import run
 
 from data.api import add_run
+from data.errors import DataError
 from data.scoring.run_store import RunStore
+from data.store.stored_file import replace_file
 
 WRITERS = (
     ("export", "RUN", "-o", "FILE.csv"),
@@ -77,3 +80,21 @@ def test_links_stay_links_and_pipes_are_written_through(
     missing = run(capsys, root, "export", run_id, "-o", str(tmp_path / "no folder" / "x.csv"))
     assert missing.code == 2
     assert "cannot be written (No such file or directory)" in missing.err
+
+
+def test_content_in_pieces_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "answer.jsonl"
+    path.write_bytes(b"earlier")
+
+    def pieces(good: bool) -> Iterator[bytes]:
+        yield b"one "
+        if not good:
+            raise DataError("no more")
+        yield b"two"
+
+    with pytest.raises(DataError, match="no more"):
+        replace_file(path, pieces(good=False))
+    assert path.read_bytes() == b"earlier"
+    assert list(tmp_path.iterdir()) == [path], "nothing beside it"
+    replace_file(path, pieces(good=True))
+    assert path.read_bytes() == b"one two"

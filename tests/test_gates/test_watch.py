@@ -121,6 +121,17 @@ def test_a_broken_file_is_told_once_and_again_when_it_changes(workspace: RunStor
     assert [one.status for one in _seen_twice(watcher)] == ["imported"]
 
 
+def test_a_question_set_is_kept_and_is_no_run(workspace: RunStore, folder: Path) -> None:
+    line = '{"question": "Who?", "reference_answer": "Ann"}\n'
+    (folder / "set.jsonl").write_text(line, encoding="utf-8")
+    watcher = _watcher(workspace, folder)
+    (one,) = _seen_twice(watcher)
+    assert (one.status, one.run) == ("kept", None)
+    assert one.problem.startswith("question set set (")
+    assert workspace.runs() == []
+    assert _seen_twice(watcher) == []
+
+
 def test_a_trouble_of_the_workspace_is_told_once_and_tried_again(
     workspace: RunStore, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,7 +142,7 @@ def test_a_trouble_of_the_workspace_is_told_once_and_tried_again(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as trouble:
-        trouble.setattr("data.gates.watch.import_source", full)
+        trouble.setattr("data.gates.watch.load_source", full)
         assert ["No space left" in one.problem for one in _seen_twice(watcher)] == [True]
         assert _seen_twice(watcher) == []
     assert [one.status for one in _seen_twice(watcher)] == ["imported"]

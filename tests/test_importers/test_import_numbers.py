@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from data.declarations import Declaration
 from data.errors import ValidationErrors
 from data.importers.detect import read_runs
 from data.importers.parsing.input_file import InputFile
@@ -105,3 +106,82 @@ def test_a_metric_beside_native_names_is_no_extra() -> None:
         '{"question": "q", "answer": "a", "retrieved": ["c"], "faithfulness": 0.5}\n', name="t.jsonl"
     )
     assert scores(samples, "faithfulness") == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "values"),
+    [
+        ("outcome", ("pass", "FAIL", "Pass"), [1.0, 0.0, 1.0]),
+        ("judgement", ("good", "bad", "bad"), [1.0, 0.0, 0.0]),
+        ("by ann", ("Correct", "Incorrect", ""), [1.0, 0.0, None]),
+        ("passed", ("pass", "pass", "pass"), [1.0, 1.0, 1.0]),
+    ],
+)
+def test_words_of_a_verdict_are_a_metric_with_a_direction(
+    column: str, cells: tuple[str, ...], values: list[float | None]
+) -> None:
+    text = rows(*cells, column=column)
+    samples, notes = read(text)
+    key = column.replace(" ", "_")
+    assert scores(samples, key) == values
+    assert tags(samples, column) == []
+    assert declared_in(text) == {key: {"direction": "higher", "range": [0, 1]}}
+    assert any(note.startswith(f"column {column!r} holds ") and "read as 1 and 0" in note for note in notes)
+
+
+def declared_in(text: str, **options: Any) -> dict[str, Any]:
+    source = InputFile.from_bytes("t.csv", text.encode())
+    (parsed,) = read_runs(source, Options(**options), ValidationErrors("t.csv"))
+    return dict(parsed.metrics)
+
+
+def test_letter_grades_are_1_to_0_in_equal_steps_which_is_told() -> None:
+    text = rows("A", "b", "F", "E", column="grade")
+    samples, notes = read(text)
+    assert scores(samples, "grade") == [1.0, 0.8, 0.0, 0.2]
+    steps = "A = 1, B = 0.8, C = 0.6, D = 0.4, E = 0.2, F = 0"
+    assert notes == [f"column 'grade' holds letter grades, read as {steps}"]
+    assert declared_in(text) == {"grade": {"direction": "higher", "range": [0, 1]}}
+
+
+def test_letters_of_a_multiple_choice_are_no_grades() -> None:
+    samples, _ = read(rows("A", "B", "C", "A", column="choice"))
+    assert tags(samples, "choice") == ["A", "B", "C", "A"]
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "words"),
+    [
+        ("flagged", ("yes", "no", "no"), "yes/no"),
+        ("toxic", ("FALSE", "TRUE", "FALSE"), "TRUE/FALSE"),
+        ("hallucinated", ("true", "false", "true"), "true/false"),
+        ("not correct", ("1", "0", "0"), "1/0"),
+    ],
+)
+def test_which_way_is_good_is_asked_where_it_is_not_plain(
+    column: str, cells: tuple[str, ...], words: str
+) -> None:
+    text = rows(*cells, column=column)
+    samples, notes = read(text)
+    key, yes = column.replace(" ", "_"), words.partition("/")[0]
+    assert scores(samples, key) == [float(cell.lower() in ("yes", "true", "1")) for cell in cells]
+    question = f"is {yes} good? say --metric {key}=higher or {key}=lower"
+    assert notes == [f"column {column!r} holds {words}: {question}"]
+    assert declared_in(text) == {}
+    _, notes = read(text, metrics={key: Declaration("lower")})
+    assert not any("good?" in note for note in notes), "answered"
+
+
+def test_a_declared_metric_is_a_score_whatever_its_name() -> None:
+    samples, notes = read(
+        rows("1", "0", "0", column="multi_part"), metrics={"multi_part": Declaration("higher")}
+    )
+    assert scores(samples, "multi_part") == [1.0, 0.0, 0.0]
+    assert notes == []
+
+
+def test_a_word_that_is_no_verdict_is_a_failed_score_with_its_reason() -> None:
+    cells = [*(("pass", "fail") * 600), "skipped"]
+    samples, _ = read(rows(*cells, column="outcome"))
+    assert samples[-1]["scores"] == [{"metric": "outcome", "value": None, "reason": "found 'skipped'"}]
+    assert scores(samples[:2], "outcome") == [1.0, 0.0]

@@ -14,6 +14,7 @@ from data.errors import InputError, ValidationErrors
 from data.importers.detect import read_runs
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
+from data.importers.question_choice import read_question_file
 from data.store.sample_validation import normalise
 
 
@@ -107,10 +108,21 @@ def test_the_command_tells_what_was_assumed(capsys: pytest.CaptureFixture[str], 
     note = "column 'response_time' is read as seconds"
     dry = run(capsys, tmp_path, "import", str(file), "--dry-run").out
     assert f"note on t: {note}" in " ".join(dry.split())
-    out = " ".join(run(capsys, tmp_path, "import", str(file)).out.split())
+    out = " ".join(run(capsys, tmp_path, "import", str(file), "--explain").out.split())
     (loaded,) = run(capsys, tmp_path, "import", str(file), "--json").json["runs"]
     assert f"note on {loaded['run_id']}: {note}" in out
     assert loaded["notes"][0].startswith(note)
+
+
+def test_the_command_asks_which_way_a_verdict_is_good(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "t.csv"
+    file.write_text("query,answer,flagged\nq1,a,yes\nq2,b,no\n", encoding="utf-8")
+    question = "column 'flagged' holds yes/no: is yes good? say --metric flagged=higher or flagged=lower"
+    assert question in " ".join(run(capsys, tmp_path, "import", str(file)).out.split())
+    answered = run(capsys, tmp_path, "import", str(file), "--metric", "flagged=lower").out
+    assert "good?" not in answered
 
 
 def scores(sample: dict[str, Any]) -> dict[str, float | None]:
@@ -166,39 +178,9 @@ def test_the_gold_of_deepeval_goldens_was_not_retrieved() -> None:
     golden = {
         "input": "q", "actual_output": None, "expected_output": "a", "context": ["gold"], "source_file": "f"
     }  # fmt: skip
-    (sample,) = samples([golden])
-    assert sample["retrieved"] is None
-    assert json.loads(sample["extra"])["reference_contexts"] == ["gold"]
-
-
-def test_rows_of_open_rag_eval_are_the_passages_of_one_sample() -> None:
-    (found,) = samples_of(FIXTURES / "open_rag_eval" / "csv_results.csv").values()
-    assert [len(sample["retrieved"]) for sample in found] == [3, 1, 2, 2, 5, 1, 2]
-    assert [(sample["question_id"], sample["repeat"]) for sample in found[-2:]] == [
-        ("query_6", 1),
-        ("query_6", 2),
-    ]
-    assert found[0]["answer"].startswith("Black holes are dense [1]")
-    assert [document["text"] for document in found[2]["retrieved"]] == [
-        "Seven planets have a moon.",
-        "Earth has a moon.",
-    ]
-
-
-def test_an_experiment_of_uptrain_has_its_passage_and_its_document() -> None:
-    row = {
-        "question": "How?", "document_text": "Long text. Short.", "answer": "So.", "response": "Short.",
-        "question_idx": "2", "row_idx": "0", "experiment_id": "1", "persona": "bot",
-    }  # fmt: skip
-    empty = {**row, "row_idx": "1", "answer": "EMPTY MESSAGE", "response": "<EMPTY MESSAGE>"}
-    first, second = samples([row, empty])
-    assert [document["text"] for document in first["retrieved"]] == ["Short."]
-    assert [document["text"] for document in first["candidates"]] == ["Long text. Short."]
-    assert [(sample["question_id"], sample["answer"]) for sample in (first, second)] == [
-        ("2-0", "So."),
-        ("2-1", ""),
-    ]
-    assert second["retrieved"] == []
+    (question,) = read_question_file(InputFile.from_bytes("g.json", json.dumps([golden]).encode())).questions
+    assert [entry["text"] for entry in question["relevant"]] == ["gold"]
+    assert not question.keys() & {"retrieved", "answer"}
 
 
 def test_a_document_text_alone_is_the_context() -> None:
@@ -288,20 +270,7 @@ def test_text_in_braces_without_a_known_key_stays_as_it_is() -> None:
     assert (sample["question"], sample["answer"]) == ("{name}, are you there?", '{"x": 1}')
 
 
-def test_rows_of_ares_have_a_document_and_scores() -> None:
-    rows = [
-        {"Query": f"q{n}", "Document": "d", "Answer": "a", "Answer_Faithfulness_Label": n % 2}
-        for n in range(4)
-    ]
-    found = samples(rows)[:2]
-    assert [scores(sample) for sample in found] == [
-        {"answer_faithfulness_label": 0.0},
-        {"answer_faithfulness_label": 1.0},
-    ]
-    assert [sample["retrieved"][0]["text"] for sample in found] == ["d", "d"]
-
-
-def test_annotations_of_phoenix_are_scores_and_stay_whole() -> None:
+def test_annotations_of_phoenix_are_scores_and_labels_are_tags() -> None:
     annotations = [
         {"name": "faithfulness", "label": None, "score": 0.5, "explanation": "half", "error": None},
         {"name": "answer_relevancy", "label": None, "score": None, "error": "timeout"},
@@ -312,7 +281,7 @@ def test_annotations_of_phoenix_are_scores_and_stay_whole() -> None:
         ("faithfulness", 0.5, "half"),
         ("answer_relevancy", None, "timeout"),
     ]
-    assert json.loads(sample["extra"])["annotations"][2]["label"] == "friendly"
+    assert tags(sample)["tone"] == "friendly"
 
 
 @pytest.mark.parametrize(

@@ -362,3 +362,28 @@ def test_native_lines_stream_without_being_held() -> None:
     tracemalloc.stop()
     assert count == 20_000
     assert peak < 5_000_000
+
+
+def test_the_shortest_names_and_verdicts_are_read() -> None:
+    content = b"q,a,ok,grade\nWho?,Ann,yes,A\nWhen?,May,no,C\n"
+    errors = ValidationErrors("t.csv")
+    (run,) = read_runs(InputFile.from_bytes("t.csv", content), Options(), errors)
+    assert [record for _, record in run.records] == [
+        {"question": "Who?", "answer": "Ann", "scores": {"ok": 1.0, "grade": 1.0}},
+        {"question": "When?", "answer": "May", "scores": {"ok": 0.0, "grade": 0.6}},
+    ]
+    assert {name: entry["direction"] for name, entry in run.metrics.items()} == {
+        "ok": "higher",
+        "grade": "higher",
+    }
+
+
+def test_an_option_of_a_multiple_choice_is_no_answer() -> None:
+    ((record, *_),) = records(b"q,a,b,c\nWho?,Ann,Bob,Cleo\nWhen?,May,June,July\n").values()
+    assert "answer" not in record
+
+
+def test_a_table_without_a_question_says_how_to_name_its_column() -> None:
+    for mapping in ({}, {"Antwort": "answer"}):
+        with pytest.raises(InputError, match="`--map question=COLUMN`"):
+            records(b"Frage,Antwort\nWer?,Ann\n", mapping=mapping)

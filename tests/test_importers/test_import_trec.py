@@ -314,7 +314,7 @@ def test_a_beir_folder_with_runs_is_read_whole(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.parametrize(
     ("runs", "labels", "message"),
     [
-        ({}, ("test",), "is a folder with a BEIR data set and no run"),
+        ({}, ("dev", "train"), "holds the labels dev.tsv, train.tsv"),
         ({"r.trec": LINES}, ("dev", "train"), "holds the labels dev.tsv, train.tsv"),
     ],
 )

@@ -133,7 +133,7 @@ def test_the_examples_of_the_docs_are_read(workspace: RunStore) -> None:
     assert tables[1].rows[0].values["faithfulness"] == pytest.approx(0.83)
     assert bands["hallucination"].good == pytest.approx(0.08)
     assert bands["faithfulness"].good == pytest.approx(0.85)
-    table = DOCS.read_text(encoding="utf-8").split("```\nversion,")[1].split("```")[0]
+    table = DOCS.read_text(encoding="utf-8").split("```csv\nversion,")[1].split("```")[0]
     (draft,) = _read(f"version,{table}")
     assert draft.means["answer_f1"] == pytest.approx(0.2626)
     assert draft.config["n_questions"] == 300

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from dashboard.headlines.cases import CaseCounts, blind_headline, cases_headline
+from dashboard.headlines.cases import CaseCounts, blind_headline, cases_headline, nothing_newly_fails
 from dashboard.headlines.headline import State
+from data.comparison.newly_failing import NewlyFailing
 
 BAD = CaseCounts(
     "colbert", 30, 30, 29, 30, 30, {"refused_with_context": 17, "unfaithful": 9, "retrieval_miss": 3}
@@ -94,3 +96,22 @@ def test_the_blind_headline_shows_nothing_of_the_diagnosis() -> None:
     assert headline.statement == "Labelling blind: Faithfulness"
     assert "47 cases to go" in headline.detail
     assert headline.state == "empty"
+
+
+@pytest.mark.parametrize(
+    ("compared", "doubt", "state"),
+    [
+        (100, "", "good"),
+        (100, "refusals are estimated", "doubted"),
+        (4, "", "cannot tell"),
+        (0, "", "not measured"),
+    ],
+)
+def test_nothing_newly_fails_only_among_questions_that_both_runs_measured(
+    compared: int, doubt: str, state: State
+) -> None:
+    none = np.zeros(0, dtype=np.int64)
+    change = NewlyFailing(none.astype(object), none, none.astype(bool), compared, 1)
+    headline = nothing_newly_fails("colbert", "bm25", change, doubt)
+    assert headline.state == state
+    assert (f"Of {compared} questions" in headline.detail) == (compared > 0)

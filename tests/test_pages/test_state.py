@@ -136,7 +136,8 @@ def test_runs_shows_what_was_just_loaded(
     app.button(key="load").click()
     app.button(key="open_loader").click().run()
     assert not app.exception
-    assert "1 run loaded" in app.success[0].value
+    shown = app.success[0].value.replace("\\", "")
+    assert shown == "fresh: 1 sample from ragtriage, read 1 of 1 row"
     table = next(part.value for part in app.dataframe if "Findings" in part.value.columns)
     assert list(table["Run"]) == ["fresh", "second", "first"]
     fresh = next(run for run in workspace.runs() if run.name == "fresh")

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from dashboard.case_html.trace import trace_html, trace_id
 from dashboard.shell.components import facts, metric_title, show_table
 from dashboard.shell.session import View
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, number
 from data.diagnosis.diagnosis import Diagnosis
+from data.exports.feedback import IDS
 from data.scoring.batch_inputs import batch_of
 from metrics.metric_registry import compute, ordered
 from metrics.schema.scores import Status
@@ -114,5 +116,18 @@ def sample_facts(sample: dict[str, Any]) -> None:
     parts += [
         f"{markdown_text(tag['key'])}: {markdown_text(shorten(tag['value'], 60))}"
         for tag in sample["tags"] or ()
+        if tag["key"] not in IDS
     ]
     facts(parts)
+    _trace(sample)
+
+
+def _trace(sample: dict[str, Any]) -> None:
+    """Draw the way back to the tool that recorded a sample: a link, and the id of the trace to copy."""
+    link, trace = trace_html(sample), trace_id(sample)
+    if link:
+        st.html(link)
+    if trace:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption("trace id", width="content")
+            st.code(trace, language=None, width="content")

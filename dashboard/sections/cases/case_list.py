@@ -14,7 +14,8 @@ from dashboard.charts.tokens import THEMES, Tokens
 from dashboard.page_html.cases import ScoreBar, score_bars
 from dashboard.sections.cases.counts import short_name
 from dashboard.shell.blocks import current_theme
-from dashboard.shell.session import current_selection, keep
+from dashboard.shell.session import View, current_selection, keep
+from dashboard.shell.tool_downloads import tool_downloads
 from dashboard.wording.escaping import shorten
 from data.cases.cases import CasePage
 from data.cases.export import export_rows
@@ -142,7 +143,7 @@ def case_name(scored: ScoredRun, row: int) -> str:
     return f"{scored.question_ids[scored.question[row]]}~{scored.repeats[row]}"
 
 
-def export_menu(diagnosis: Diagnosis, rows: IntArray) -> None:
+def export_menu(view: View, diagnosis: Diagnosis, rows: IntArray) -> None:
     """Offer the cases on the list as files, written on download."""
     with st.popover(
         "Export", icon=":material/download:", type="tertiary", on_change="rerun", help="These cases as a file"
@@ -155,6 +156,7 @@ def export_menu(diagnosis: Diagnosis, rows: IntArray) -> None:
                     file_name=f"{diagnosis.scored.run.run_id}-{len(rows)}-cases.{form}",
                     key=f"export_{form}",
                 )
+            tool_downloads(diagnosis, view.store.ledger, rows, "export")
 
 
 def pager(page: CasePage, rows: IntArray, scored: ScoredRun, size: int) -> None:

@@ -7,14 +7,12 @@ from typing import Any
 
 from dashboard.page_html.cases import CaseScore, Chip
 from dashboard.shell.components import metric_title
-from dashboard.wording.diagnosis import case_conclusion, doubted_by
+from dashboard.wording.diagnosis import case_conclusion, doubted_by, stage_evidence
 from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import NOT_MEASURED, number
-from data.cases.checks import failed_checks_text
 from data.diagnosis.context import GOLD_IN_CONTEXT
 from data.diagnosis.diagnosis import Diagnosis
 from data.diagnosis.doubts import case_doubts
-from metrics.diagnosis.explanations import evidence_sentence
 from metrics.diagnosis.stages import STAGES
 from metrics.sanity.rule import Finding
 from metrics.schema.scores import Status
@@ -27,11 +25,6 @@ HEADLINES = (
     "correctness", "answer_f1", "answer_precision", "answer_recall",
 )  # fmt: skip
 MOST_SCORES = 6
-EVIDENCE_NAMES = (
-    "refused", "answerable", "gold_in_candidates", "gold_in_context", "has_candidates", "noise_sensitivity",
-    "format_failed", "contradicts_itself", "contradicts_context", "faithfulness", "context_utilization",
-    "omission", "answer_relevancy", "correctness", "context",
-)  # fmt: skip
 
 
 def case_chips(diagnosis: Diagnosis, findings: Sequence[Finding], row: int) -> list[Chip]:
@@ -89,12 +82,6 @@ def notes(diagnosis: Diagnosis, findings: Sequence[Finding], sample: Mapping[str
     stage = int(diagnosis.stages.stage[row])
     if stage < 0:
         return []
-    context = diagnosis.context.metric_at(row)
-    evidence: dict[str, float | str | None] = {
-        name: float(diagnosis.features.known(name)[row]) for name in EVIDENCE_NAMES
-    }
-    evidence["failed_checks"] = failed_checks_text(sample)
-    evidence["context_signal"] = metric_title(context) if context else None
-    sentence = evidence_sentence(STAGES[stage].key, evidence)
+    sentence = stage_evidence(diagnosis, sample)
     advice = "" if case_doubts(diagnosis, findings, row) else f"What to try: {STAGES[stage].advice}"
     return [f"Evidence: {sentence}" if sentence else "", advice]

@@ -8,13 +8,14 @@ from dataclasses import replace
 import numpy as np
 import streamlit as st
 
-from dashboard.sections.cases.counts import short_name, stage_counts
+from dashboard.headlines.cases import stage_counts
+from dashboard.sections.cases.counts import short_name
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import metric_title
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.widgets import choose, search, show_in, toggle
 from dashboard.wording.escaping import markdown_text
-from data.cases.cases import CaseFilter, case_rows, keep_mask
+from data.cases.cases import CaseFilter, case_rows, keep_mask, stage_order
 from data.cases.cohorts import cohort_title
 from data.cases.comparison_cohorts import changed_cohort, newly_failing_baseline, oracle_gap_cohort
 from data.comparison.newly_failing import newly_failing
@@ -207,13 +208,7 @@ def _without_labels(scored: ScoredRun, settings: DiagnosisSettings) -> Diagnosis
 
 @st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=HASH_FUNCS)
 def _fix_first_order(diagnosis: Diagnosis) -> IntArray:
-    places = np.full(len(STAGES) + 1, len(STAGES), dtype=np.int64)
-    for place, entry in enumerate(diagnosis.fix_first):
-        places[stage_code(entry.key)] = place
-    stage = np.where(diagnosis.stages.stage >= 0, diagnosis.stages.stage, len(STAGES))
-    reasons = np.sum(list(diagnosis.bad.reasons.values()), axis=0, dtype=np.int64)
-    good = (diagnosis.measured & ~diagnosis.bad.bad).astype(np.int64)  # after those of which nothing is known
-    return np.lexsort((-reasons * diagnosis.bad.bad, good, places[stage])).astype(np.int64)
+    return stage_order(diagnosis)
 
 
 def _filtered_rows(view: View, diagnosis: Diagnosis, chosen: CaseFilter) -> IntArray:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from dashboard.charts.comparison import QuestionCounts, forest, forest_height, question_bars
 from dashboard.charts.tokens import THEMES
-from dashboard.headlines.compare import compare_headline
+from dashboard.headlines.compare import compare_headline, metric_doubts_of
 from dashboard.headlines.headline import Headline
 from dashboard.page_html.compare import bars_legend, forest_legend
 from dashboard.sections.compare.choices import Compared, direction
@@ -18,8 +18,6 @@ from dashboard.shell.session import keep, open_cases
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
 from data.cases.comparison_cohorts import changed_cohort_key
-from data.comparison.compare import GOOD_SHARE
-from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 
 __all__ = ["draw_hero", "page_headline"]
 
@@ -28,7 +26,12 @@ WIDTHS = (57, 43)
 
 def page_headline(compared: Compared) -> Headline:
     """Conclude what changed from the baseline to the version that the page is about."""
-    doubts = {metric: _doubts(compared, metric) for metric in compared.drawn_metrics}
+    view = compared.view
+    sides = [
+        (run.name, view.diagnosis(run), view.findings(run))
+        for run in (compared.versions[compared.subject], compared.base)
+    ]
+    doubts = {metric: metric_doubts_of(sides, metric) for metric in compared.drawn_metrics}
     run, base, names, base_name = compared.versions[compared.subject], compared.base, compared.names, ""
     if run.name != base.name:  # the header above names both in full
         names, base_name = {**names, run.run_id: run.name}, base.name
@@ -40,21 +43,6 @@ def page_headline(compared: Compared) -> Headline:
         compared.drawn_metrics,
         doubts,
     )
-
-
-def _doubts(compared: Compared, metric: str) -> list[str]:
-    """Return what the checks doubt about a metric in the baseline or the version, as clauses."""
-    view, named = compared.view, dict[str, list[str]]()
-    for run in (compared.versions[compared.subject], compared.base):
-        findings = view.findings(run)
-        doubting = (
-            pass_rate_doubts(view.diagnosis(run), findings)
-            if metric == GOOD_SHARE
-            else metric_doubts(view.scored(run), findings, metric)
-        )
-        for finding in doubting:
-            named.setdefault(finding.clause, []).append(run.name)
-    return [f"{clause} ({' and '.join(dict.fromkeys(names))})" for clause, names in named.items()]
 
 
 def draw_hero(compared: Compared) -> None:

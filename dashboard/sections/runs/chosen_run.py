@@ -11,6 +11,7 @@ import streamlit as st
 from dashboard.shell.blocks import run_facts
 from dashboard.shell.components import config_table, facts, finding_list
 from dashboard.shell.session import View, go_to_page, keep
+from dashboard.shell.tool_downloads import tool_downloads
 from dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
@@ -142,6 +143,7 @@ def _exports(view: View, run: Run) -> None:
             file_name=f"{run.run_id}.{form}",
             key=f"export_run_{form}",
         )
+    tool_downloads(diagnosis, view.store.ledger, np.arange(run.n), "export_run")
     st.download_button(
         "Facts (JSON)", json.dumps(json.loads(run.to_json()), indent=1), file_name=f"{run.run_id}.json"
     )

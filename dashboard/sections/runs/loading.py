@@ -9,18 +9,23 @@ from typing import Any
 
 import streamlit as st
 
+from dashboard.sections.runs.question_sets import chosen_question_set
 from dashboard.shell.components import facts, show_table
 from dashboard.shell.session import keep
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
+from dashboard.wording.imports import formats, import_lines
+from dashboard.wording.question_sets import kept_text
 from data.errors import DataError, InputError
-from data.importers.detect import FORMATS
-from data.importers.load import Step, import_source
+from data.importers.inputs import Input, inputs_of, joined
+from data.importers.load import Step, load_source
 from data.importers.measurable import computable
+from data.importers.parsing.field_names import NoQuestionError
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.json_rows import SeveralListsError
 from data.importers.parsing.options import Options
 from data.importers.preview import Preview, preview
+from data.importers.registry import importers
 from data.scoring.run_store import RunStore
 
 __all__ = ["load_results", "loader"]
@@ -35,19 +40,38 @@ def loader(store: RunStore, project: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         target = st.text_input("Project", value=project, key="upload_project", width=200)
         name = st.text_input("Name of the run", key="upload_name", placeholder="from the file", width=220)
-        form = st.selectbox("Format", ["auto", *FORMATS], key="upload_format", width=200)
+        form = st.selectbox("Format", ["auto", *importers()], key="upload_format", width=200)
     options = replace(_auxiliary_files(), name=name.strip() or None, format=form)
-    files = [_uploaded(upload) for upload in uploads]
-    if path.strip():
-        files.append(InputFile.from_path(Path(path.strip()).expanduser()))
-    if not files:
-        formats = "; ".join(f"{importer.title}: {importer.accepts}" for importer in FORMATS.values())
-        st.caption(f"Accepted: {markdown_text(formats)}. Gzip files are unpacked.")
+    try:
+        options = replace(options, questions=chosen_question_set(store.workspace))
+    except DataError as error:
+        _show_errors(error)
         return
-    previews = [_previewed(file, options) for file in files]
+    if not uploads and not path.strip():
+        _formats()
+        return
+    try:
+        inputs: list[Input] = [(_uploaded(upload), options) for upload in uploads]
+        if path.strip():
+            inputs += inputs_of(str(Path(path.strip()).expanduser()), options)
+        inputs = joined(inputs)
+    except DataError as error:
+        _show_errors(error)
+        return
+    previews = [_previewed(file, file_options) for file, file_options in inputs]
     ready = [file_and_options for file_and_options in previews if file_and_options is not None]
     if st.button(f"Load {count(len(ready), 'file')}", key="load", disabled=not ready):
         _load(store, ready, target.strip() or "default")
+
+
+def _formats() -> None:
+    """List the formats that are read, folded: there are many."""
+    with st.expander(f"{len(importers())} formats are read, told apart by their content; gzip is unpacked"):
+        rows = [
+            {"Format": row["title"], "What the file holds": row["file"], "How to write it": row["example"]}
+            for row in formats(importers().values())
+        ]
+        show_table(rows, "Formats that are read")
 
 
 def _auxiliary_files() -> Options:
@@ -79,7 +103,7 @@ def _previewed(file: InputFile, options: Options) -> tuple[InputFile, Options] |
     st.markdown(f"**{markdown_text(file.name)}**")
     try:
         file_preview, options = _first_preview(file, options)
-        options = replace(options, mapping=_mapping(file, file_preview))
+        options = replace(options, mapping={**options.mapping, **_mapping(file, file_preview)})
         if options.mapping:
             file_preview = preview(file, options)
     except DataError as error:
@@ -90,7 +114,7 @@ def _previewed(file: InputFile, options: Options) -> tuple[InputFile, Options] |
 
 
 def _first_preview(file: InputFile, options: Options) -> tuple[Preview, Options]:
-    """Return how a file is read; where it holds several lists of rows, ask which one is meant."""
+    """Return how a file is read; ask which list of rows is meant, or which column holds the question."""
     try:
         return preview(file, options), options
     except SeveralListsError as several:
@@ -102,10 +126,19 @@ def _first_preview(file: InputFile, options: Options) -> tuple[Preview, Options]
             format_func=lambda name: f"{name} ({count(lists[name], 'row')})",
             key=f"rows_{file.name}",
         )
+        if chosen is None or options.rows:
+            raise
+        options = replace(options, rows=chosen)
+    except NoQuestionError as error:
+        if options.mapping or not error.columns:
+            raise
+        chosen = st.selectbox(
+            "Column with the question", error.columns, index=None, key=f"question_{file.name}"
+        )
         if chosen is None:
             raise
-    options = replace(options, rows=chosen)
-    return preview(file, options), options
+        options = replace(options, mapping={chosen: "question"})
+    return _first_preview(file, options)
 
 
 def _mapping(file: InputFile, file_preview: Preview) -> dict[str, str]:
@@ -132,8 +165,8 @@ def _show_preview(file_preview: Preview) -> None:
     runs = ", ".join(f"{markdown_text(run.name)} ({run.count:,})" for run in file_preview.runs[:12])
     facts(
         [
-            f"format {FORMATS[file_preview.format].title}",
-            f"{count(len(file_preview.runs), 'run')}: {runs}{more}",
+            f"format {importers()[file_preview.format].title}",
+            f"{_noun(file_preview)}: {runs}{more}",
         ]
     )
     for note in dict.fromkeys(note for run in file_preview.runs for note in run.notes):
@@ -144,6 +177,9 @@ def _show_preview(file_preview: Preview) -> None:
             title=f"{count(file_preview.total_errors, 'problem')}; nothing in this file can be loaded",
         )
         return
+    if all(run.questions for run in file_preview.runs):
+        st.markdown("Questions with references or gold and no answers: kept as a question set, not as a run.")
+        return
     names, missing = computable(file_preview.records)
     metrics = sorted({name.partition("@")[0] for name in names})
     st.markdown(f"**Will be measured:** {markdown_text(', '.join(metrics)) or 'nothing'}")
@@ -152,6 +188,12 @@ def _show_preview(file_preview: Preview) -> None:
             [{"Metric": metric, "Why": reason} for metric, reason in missing.items()],
             "Metrics that cannot be computed",
         )
+
+
+def _noun(file_preview: Preview) -> str:
+    """Return what a file holds: a question set, or so many runs."""
+    questions = bool(file_preview.runs) and all(run.questions for run in file_preview.runs)
+    return "question set" if questions else count(len(file_preview.runs), "run")
 
 
 def _show_errors(error: DataError) -> None:
@@ -173,14 +215,16 @@ def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: 
     results: list[DataError | str] = []
     for file, options in ready:
         try:
-            imports = import_source(store, file, options, project, watch)
+            loaded = load_source(store, file, options, project, watch)
         except DataError as error:
             results.append(error)
             continue
-        n_new = sum(imported.status == "imported" for imported in imports)
-        n_existing = len(imports) - n_new
-        results.append(f"{file.name}: {count(n_new, 'run')} loaded, {n_existing} already there.")
-        last = imports[-1].run
+        results += [f"{file.name}: {kept_text(kept.facts, kept.is_new)}" for kept in loaded.question_sets]
+        if not loaded.runs:
+            continue
+        closing = dict.fromkeys(note for entry in loaded.runs for note in entry.closing)
+        results.append("\n\n".join([*import_lines(loaded.runs, store.names()), *closing]))
+        last = loaded.runs[-1].run
         keep(project=last.project, run=last.run_id, baseline="", case="")
     bar.empty()
     st.session_state[_LOADED] = results

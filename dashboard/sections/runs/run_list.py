@@ -64,7 +64,7 @@ def strip_chart(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest
         config={**CHART, "displayModeBar": False},
         on_select=lambda: _choose_point(runs),
         selection_mode="points",
-        alt=f"Pass rate of {count(len(runs), 'run')} in {count(n_projects, 'project')}, a row a project",
+        alt=f"Pass rate of {count(len(runs), 'run')} in {count(n_projects, 'project')}, one row per project",
     )
     st.caption(
         "One dot a run: ● 30 questions or more · ○ fewer · amber: a check warns. "

@@ -9,38 +9,52 @@ from pathlib import Path
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
 
-__all__ = ["inputs_of"]
+__all__ = ["QUERIES", "beir_inputs", "beir_options", "has_runs", "is_beir"]
 
 RUN_ENDINGS = (".trec", ".run", ".txt", ".json", ".res")
-OWN_FILES = ("queries.jsonl", "corpus.jsonl")
+QUERIES, CORPUS = "queries.jsonl", "corpus.jsonl"
 ACCEPTED = (
     "a file; or a folder with queries.jsonl, corpus.jsonl, qrels/test.tsv and at least one run "
     f"({', '.join(RUN_ENDINGS)}, plain or gzip)"
 )
 
 
-def inputs_of(path: str, options: Options) -> list[tuple[InputFile, Options]]:
-    """Return what to import for a path: the file itself, or the runs of a BEIR folder with its other files.
+def is_beir(folder: Path) -> bool:
+    """Return whether a folder holds runs, or questions in the BEIR layout."""
+    return has_runs(folder) or _file_in(folder, QUERIES) is not None
+
+
+def has_runs(folder: Path) -> bool:
+    """Return whether a folder holds files that may be runs."""
+    return any(_runs(folder))
+
+
+def beir_inputs(folder_source: InputFile, folder: Path, options: Options) -> list[tuple[InputFile, Options]]:
+    """Return the runs of a folder, each with the folder's questions, documents and labels.
 
     Raises:
-        InputError: a folder has no run, or several qrels of which none is named test.
+        InputError: the folder has no run, or several qrels of which none is named test.
     """
-    folder = Path(path)
-    if not folder.is_dir():
-        return [(InputFile.from_path(path), options)]
-    folder_source = InputFile.from_path(path)
     runs = sorted(_runs(folder))
     if not runs:
-        has = "a BEIR data set and no run" if _file_in(folder, OWN_FILES[0]) else "no run"
-        raise folder_source.error(f"is a folder with {has}", ACCEPTED)
-    folder_options = replace(
+        raise folder_source.error("is a folder with a BEIR data set and no run", ACCEPTED)
+    folder_options = beir_options(folder_source, folder, options)
+    return [(InputFile.from_path(run), folder_options) for run in runs]
+
+
+def beir_options(folder_source: InputFile, folder: Path, options: Options) -> Options:
+    """Return options with the questions, documents and labels of a folder, where the user names no others.
+
+    Raises:
+        InputError: the folder has several qrels of which none is named test.
+    """
+    return replace(
         options,
-        queries=options.queries or _source(_file_in(folder, OWN_FILES[0])),
-        corpus=options.corpus or _source(_file_in(folder, OWN_FILES[1])),
+        queries=options.queries or _source(_file_in(folder, QUERIES)),
+        corpus=options.corpus or _source(_file_in(folder, CORPUS)),
         qrels=options.qrels or _source(_qrels(folder, folder_source)),
         dataset=options.dataset or folder.resolve().name,
     )
-    return [(InputFile.from_path(run), folder_options) for run in runs]
 
 
 def _runs(folder: Path) -> Iterator[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ from data.errors import InputError, ValidationError, ValidationErrors
 from data.importers.formats import native
 from data.importers.formats.ragas import OWN_COLUMNS, is_ragas
 from data.importers.formats.table import runs_of_table
-from data.importers.formats.tool_rows import brought_to_samples
+from data.importers.formats.tool_rows import ToolRows, brought_to_samples
 from data.importers.parsing.columns import plan_columns
 from data.importers.parsing.rows import Table
 from data.store.parsed_run import ParsedRun
@@ -31,6 +31,7 @@ def runs_from_frame(
     mapping: Mapping[str, str] | None = None,
     config: Mapping[str, Any] | None = None,
     dataset: str = "",
+    tools: Iterable[ToolRows] = (),
 ) -> list[ParsedRun]:
     """Return the parsed runs of a DataFrame or a list of dicts.
 
@@ -41,6 +42,7 @@ def runs_from_frame(
         mapping: column -> field, in place of the guess.
         config: pipeline configuration to record.
         dataset: name of the question set.
+        tools: the rows of tools that are recognised.
 
     Raises:
         InputError: there are no rows, or the mapping is wrong.
@@ -53,7 +55,7 @@ def runs_from_frame(
     if native.is_native(table.columns) and not mapping:
         return [replace(base, format="native", records=native.records_of_native(table, errors))]
     ragas = is_ragas(table.columns)
-    table = table if ragas else brought_to_samples(table)
+    table = table if ragas else brought_to_samples(table, tools)
     plan = plan_columns(table, mapping or {}, name, metrics_after=OWN_COLUMNS if ragas else ())
     return runs_of_table(table, plan, replace(base, format="ragas" if ragas else "table"), errors)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from data.errors import ValidationErrors
+from data.errors import ValidationErrors, type_name
 from data.importers.parsing.cells import CellError, read_cell, read_turns
 from data.importers.parsing.documents import document_of
 from data.importers.parsing.input_file import InputFile
@@ -148,7 +148,11 @@ def _label_passages(
 
     If it has as many as the file counts relevant passages for the task, they are the gold.
     """
-    by_author = (task.get("annotations") or {}).get("context_relevance")
+    annotations = task.get("annotations") or {}
+    if not isinstance(annotations, dict):
+        errors.add(row, "annotations", "found a list or a value", "an object of annotations by their name")
+        return
+    by_author = annotations.get("context_relevance")
     if not isinstance(by_author, dict) or not by_author:
         return
     positions = next(iter(by_author.values()))
@@ -229,7 +233,7 @@ class Scale:
             return None
         try:
             return float(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             return None
 
 
@@ -267,13 +271,11 @@ def annotate(
     if values is None:
         return
     if not isinstance(values, dict):
-        errors.add(
-            row, "scores", f"found {type(values).__name__}", "an object of metric: {annotator: {value}}"
-        )
+        errors.add(row, "scores", f"found {type_name(values)}", "an object of metric: {annotator: {value}}")
         return
     for name, by_annotator in values.items():
         if not isinstance(by_annotator, dict):
-            errors.add(row, f"scores.{name}", f"found {type(by_annotator).__name__}", "{annotator: {value}}")
+            errors.add(row, f"scores.{name}", f"found {type_name(by_annotator)}", "{annotator: {value}}")
             continue
         scale = scales.get(name) or Scale(human=not ALGORITHMS & by_annotator.keys())
         base = name.removesuffix(REASON)
@@ -390,7 +392,7 @@ def _record(
     result: Any, row: int, tasks: Tasks, scales: Mapping[str, Scale], errors: ValidationErrors, place: str
 ) -> dict[str, Any] | None:
     if not isinstance(result, dict):
-        errors.add(row, place, f"found {type(result).__name__}", "an object with task_id and model_id")
+        errors.add(row, place, f"found {type_name(result)}", "an object with task_id and model_id")
         return None
     task = tasks.by_id.get(str(result.get("task_id")))
     if task is None:

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import Any
 
 from data.declarations import declaration_fault
-from data.errors import ValidationErrors
+from data.errors import ValidationErrors, type_name
 from data.importers.parsing.cells import CellError, is_blank, read_cell
 from data.importers.parsing.documents import document_of
 from data.importers.parsing.field_names import guessed_fields
@@ -88,7 +88,7 @@ def _with_facts(
     if facts is None:
         return base
     if not isinstance(facts, dict):
-        errors.add(line, field, f"found {type(facts).__name__}", f"an object with {FACTS_ACCEPTED}")
+        errors.add(line, field, f"found {type_name(facts)}", f"an object with {FACTS_ACCEPTED}")
         return base
     values: dict[str, Any] = {}
     for key, value in facts.items():
@@ -98,7 +98,7 @@ def _with_facts(
             errors.add(line, f"{field}.{key}", "is not a property of a run", FACTS_ACCEPTED)
         elif value is not None and not isinstance(value, FACTS[key]):
             accepted = "an object" if FACTS[key] is dict else "text"
-            errors.add(line, f"{field}.{key}", f"found {type(value).__name__}", accepted)
+            errors.add(line, f"{field}.{key}", f"found {type_name(value)}", accepted)
         elif value is not None:
             values[key] = value
     _check_declarations(values.get("metrics", {}), field, line, errors)

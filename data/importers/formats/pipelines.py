@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from data.errors import ValidationErrors
+from data.errors import ValidationErrors, type_name
 from data.importers.formats.table import runs_of_table
 from data.importers.parsing.columns import plan_columns
 from data.importers.parsing.input_file import InputFile
@@ -35,7 +35,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     for name, rows in document["pipeline_results"].items():
         field = f"pipeline_results.{name}"
         if not isinstance(rows, list):
-            errors.add(None, field, f"found {type(rows).__name__}", "a list of objects")
+            errors.add(None, field, f"found {type_name(rows)}", "a list of objects")
             continue
         table = Table.of("json", islice(enumerate(rows, start=1), options.limit))
         plan = plan_columns(table, options.mapping, source.name)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from data.errors import ValidationErrors
+from data.errors import ValidationErrors, type_name
 from data.importers.parsing.documents import documents_of
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
@@ -65,7 +65,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
 def _records(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[Record]:
     for line, row in rows:
         if not isinstance(row, dict):
-            errors.add(line, "", f"found {type(row).__name__}", "an object with query, response, gt_answer")
+            errors.add(line, "", f"found {type_name(row)}", "an object with query, response, gt_answer")
             continue
         before = errors.total
         record = _Row(row, line, errors).record()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from data.errors import ValidationErrors
+from data.errors import ValidationErrors, type_name
 from data.importers.formats.qrels import read_qrels
-from data.importers.formats.tool_rows import brought_to_samples, has_spans
+from data.importers.formats.tool_rows import ToolRows, brought_to_samples, has_spans
 from data.importers.parsing.cells import OBJECT_KEYS, CellError, is_blank, object_in, read_cell, read_score
 from data.importers.parsing.columns import NUMBER_FIELDS, Plan, plan_columns
 from data.importers.parsing.head_column import with_point
@@ -17,10 +17,11 @@ from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.nested_ids import is_nested, nested_value
 from data.importers.parsing.options import Options
 from data.importers.parsing.rows import Table, open_table
+from data.importers.parsing.spool import Spool
 from data.store.parsed_run import ParsedRun, Record
 from data.store.sample_schema import FIELDS, document_id
 
-__all__ = ["read", "records_of", "runs_of_table"]
+__all__ = ["read", "reader_of", "records_of", "runs_of_table"]
 
 DOCUMENT_KEYS = ("retrieved_contexts", "contexts", "context", "documents", "source_documents", "chunks")
 ROW_ACCEPTED = "an object with one value per column"
@@ -34,9 +35,24 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
             "holds the spans of traces, several to a question", "a table with one row per sample"
         )
     table = brought_to_samples(rows)
-    plan = plan_columns(table, options.mapping, source.name, gold_ids=_labelled_ids(options))
+    plan = plan_columns(
+        table, options.mapping, source.name, gold_ids=_labelled_ids(options), declared=options.metrics
+    )
     base = ParsedRun(source.stem, (), source.name, "table")
     return runs_of_table(table, plan, base, errors)
+
+
+def reader_of(tool: ToolRows, key: str) -> Callable[[InputFile, Options, ValidationErrors], list[ParsedRun]]:
+    """Return the `read` of an importer for the rows of a tool."""
+
+    def read_rows(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+        table = tool.table(open_table(source, errors, options.limit, rows=options.rows))
+        plan = plan_columns(
+            table, options.mapping, source.name, gold_ids=_labelled_ids(options), declared=options.metrics
+        )
+        return runs_of_table(table, plan, ParsedRun(source.stem, (), source.name, key), errors)
+
+    return read_rows
 
 
 def _labelled_ids(options: Options) -> set[str]:
@@ -47,22 +63,24 @@ def _labelled_ids(options: Options) -> set[str]:
 def runs_of_table(table: Table, plan: Plan, base: ParsedRun, errors: ValidationErrors) -> list[ParsedRun]:
     """Return the runs of a table.
 
-    Without a run column the rows are streamed into one run; with one they are kept in memory, grouped by run.
+    Without a run column the rows are streamed into one run; with one they are kept on disk, grouped by run.
     """
     gold = _Gold.of(table, plan)
     notes = (*base.notes, *table.notes, *plan.notes, *gold.notes)
-    base = replace(base, mapping=plan.shown, notes=notes)
+    base = replace(base, mapping=plan.shown, notes=notes, metrics={**(plan.metrics or {}), **base.metrics})
     rows = _checked_rows(table.rows(), errors)
     column = plan.column("run")
     if column is None:
         return [replace(base, records=records_of(rows, plan, errors, gold))]
-    runs: dict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+    runs = Spool()
     for line, row in rows:
         run_name = row.get(column)
-        runs[base.name if is_blank(run_name, blank_text=True) else str(run_name)].append((line, row))
+        runs.add(base.name if is_blank(run_name, blank_text=True) else str(run_name), line, row)
     return [
-        replace(base, name=name, named_by_content=True, records=records_of(group, plan, errors, gold))
-        for name, group in runs.items()
+        replace(
+            base, name=name, named_by_content=True, records=records_of(runs.rows(name), plan, errors, gold)
+        )
+        for name in runs.keys
     ]
 
 
@@ -85,7 +103,7 @@ def _checked_rows(rows: Iterator[Record], errors: ValidationErrors) -> Iterator[
         if isinstance(row, dict):
             yield line, row
         else:
-            errors.add(line, "", f"found {type(row).__name__}", ROW_ACCEPTED)
+            errors.add(line, "", f"found {type_name(row)}", ROW_ACCEPTED)
 
 
 @dataclass(frozen=True)
@@ -148,10 +166,21 @@ class _Builder:
                 self._errors.add(line, shown or str(column), fault.what, fault.accepted)
         if self._errors.total > before:
             return None
+        self._explain(record, row)
         _split_conversation(record)
         self._join_documents(record, line)
         self._number_repeat(record)
         return record if self._errors.total == before else None
+
+    def _explain(self, record: dict[str, Any], row: dict[str, Any]) -> None:
+        """Put the reasons that have columns of their own beside the scores that they explain."""
+        for column, metric in (self._plan.reasons or {}).items():
+            reason, scores = row.get(column), record.get("scores")
+            if is_blank(reason, blank_text=True) or not isinstance(scores, dict) or metric not in scores:
+                continue
+            if not isinstance(scores[metric], dict):
+                scores[metric] = {"value": scores[metric], "reason": str(reason)}
+                record.pop(column, None)
 
     def _put(self, record: dict[str, Any], column: str, value: object, line: int) -> None:
         field = self._plan.fields.get(column, "")
@@ -161,17 +190,30 @@ class _Builder:
         if kind == "scores" and key:
             scores = record.setdefault("scores", {})
             if isinstance(scores, dict):
-                scores[key] = read_score(value)
+                scores[key] = self._score(column, value)
             return
         if field == "run" or is_blank(value, blank_text=self._plan.blank_text):
             return
         if kind == "tags" and key:
-            record.setdefault("tags", {})[key] = value.lower() if value in ("True", "False") else value
+            tags = record.setdefault("tags", {})
+            if isinstance(tags, dict):
+                tags[key] = value.lower() if value in ("True", "False") else value
         elif not field or (field == "relevant_texts" and not self._gold.usable):
             record[f"{column} (column)" if column in FIELDS else column] = value
         else:
             self._put_field(record, field, column, value)
             self._keep_object(record, field, column, value, line)
+
+    def _score(self, column: str, value: object) -> object:
+        """Return a score; of a column of verdicts, a word that is none of them is a failed one."""
+        values = (self._plan.verdicts or {}).get(column)
+        if values is None or is_blank(value, blank_text=True):
+            return read_score(value)
+        try:
+            word = str(value).strip().lower()
+            return values[word] if word in values else read_score(value)
+        except CellError as fault:
+            return {"value": None, "reason": fault.what}
 
     def _put_field(self, record: dict[str, Any], field: str, column: str, value: object) -> None:
         parsed = read_cell(field, value)
@@ -179,7 +221,9 @@ class _Builder:
         if factor is not None and isinstance(parsed, int | float):
             parsed = parsed * factor
         if field in {"scores", "tags"} and isinstance(parsed, dict):
-            record.setdefault(field, {}).update(parsed)
+            before = record.setdefault(field, {})
+            if isinstance(before, dict):
+                before.update(parsed)
             if field == "scores" and isinstance(value, list):  # with labels, annotators and the like
                 record[f"{column} (list)" if column in FIELDS else column] = value
             return
@@ -223,11 +267,13 @@ class _Builder:
             record["retrieved"] = documents
         texts = record.pop("relevant_texts", None)
         if texts is not None:
-            record["relevant"] = [{"id": _id_of_text(text, documents or [])} for text in texts]
+            found = documents if isinstance(documents, list) else []  # validation says what is accepted
+            record["relevant"] = [{"id": _id_of_text(text, found)} for text in texts]
 
     def _number_repeat(self, record: dict[str, Any]) -> None:
         """Make (question, repeat) unique: keep the record's repeat if it is not taken, else take the next."""
         question = record.get("question_id") or repr((record.get("history"), record.get("question")))
+        question = question if isinstance(question, str | int) else repr(question)
         repeat = record.pop("repeat", None)
         if isinstance(repeat, str):
             repeat = self._labels.setdefault(repeat, len(self._labels))

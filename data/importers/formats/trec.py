@@ -18,6 +18,7 @@ from data.importers.parsing.options import Options
 from data.store.parsed_run import ParsedRun, Record
 
 __all__ = [
+    "first_lines",
     "is_score_json",
     "is_trec",
     "read",
@@ -115,6 +116,16 @@ class _Hit:
 
 
 Lists = dict[str, list[_Hit]]
+
+
+def first_lines(source: InputFile) -> list[str]:
+    """Return up to twenty whole lines from the beginning of a file."""
+    head = source.head(1 << 16)
+    try:
+        lines = head.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        lines = head[: head.rfind(b"\n") + 1].decode("utf-8", "replace").split("\n")
+    return lines[:20] if len(lines) > 20 else lines
 
 
 def is_trec(lines: Sequence[str]) -> bool:

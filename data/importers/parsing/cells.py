@@ -13,7 +13,7 @@ from typing import Any
 from data.importers.parsing.documents import documents_of
 from data.importers.parsing.literals import LiteralError, read_literal
 from data.importers.parsing.metric_names import metric_name
-from data.store.sample_models import answer_text, as_json
+from data.store.sample_models import answer_text, as_json, is_finite
 from data.store.sample_schema import FIELDS
 
 __all__ = ["OBJECT_KEYS", "PSEUDO_FIELDS", "CellError", "is_blank", "object_in", "read_cell", "read_score"]
@@ -81,7 +81,7 @@ def read_score(value: object) -> object:
     if isinstance(value, str) and value.strip().lower() in VERDICTS:
         return VERDICTS[value.strip().lower()]
     number = _number(value)
-    if isinstance(number, bool | int | float):
+    if isinstance(number, bool | float) or (isinstance(number, int) and is_finite(number)):
         return number
     raise CellError(f"found {_shown(value)}", "a number, or nothing if the metric failed")
 
@@ -91,7 +91,9 @@ def _mean(value: object) -> float:
     items = parse_structure(value)
     listed = items if isinstance(items, list | tuple) else [items]
     numbers = [_number(item) for item in listed if item is not None]
-    if not all(isinstance(number, int | float) for number in numbers):
+    if not all(
+        isinstance(number, float) or (isinstance(number, int) and is_finite(number)) for number in numbers
+    ):
         raise CellError(f"found {_shown(value)}", "numbers, or nothing if the metric failed")
     return fmean(map(float, numbers)) if numbers else math.nan  # type: ignore[arg-type]  # checked above
 

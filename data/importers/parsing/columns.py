@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
+from data.declarations import declaration_fault
 from data.errors import InputError, ValidationError
 from data.importers.parsing.cells import PSEUDO_FIELDS, CellError, is_blank, read_cell
-from data.importers.parsing.field_names import synonyms
+from data.importers.parsing.field_names import MAP_QUESTION, NoQuestionError, is_option, synonyms
 from data.importers.parsing.head_column import HeadColumn, questions_about
 from data.importers.parsing.metric_names import metric_name, plain_name
 from data.importers.parsing.nested_ids import NestedIds, gold_ids_of, is_nested, nested_ids
+from data.importers.parsing.records.verdicts import Verdict
 from data.importers.parsing.rows import Table
 from data.store.parsed_run import MappedColumn
 from data.store.sample_schema import FIELDS
@@ -61,6 +64,7 @@ def is_prefixed(field: str) -> bool:
 
 
 MAX_RUNS = 50
+REASON_WORDS = ("reason", "reasoning", "explanation")
 MAX_TAG_LENGTH = 60
 MAX_TAG_VALUES = 20
 SECONDS_UP_TO = 300  # a larger median must be milliseconds: nobody waits five minutes for an answer
@@ -90,6 +94,9 @@ class Plan:
         blank_text: whether empty text means null in this container format.
         notes: assumptions, for the reader.
         decimal_commas: columns whose numbers are written as in 0,85.
+        reasons: column -> metric whose values it explains; None for no such column.
+        verdicts: column of a score -> its words in lower case -> number; None for no such column.
+        metrics: metric -> what the words and the name of its column say of its direction; None likewise.
     """
 
     fields: Mapping[str, str]
@@ -98,6 +105,9 @@ class Plan:
     blank_text: bool
     notes: tuple[str, ...]
     decimal_commas: frozenset[str] = frozenset()
+    reasons: Mapping[str, str] | None = None
+    verdicts: Mapping[str, Mapping[str, float]] | None = None
+    metrics: Mapping[str, Mapping[str, Any]] | None = None
 
     def column(self, field: str) -> str | None:
         """Return the column of a field, or None."""
@@ -111,6 +121,7 @@ def plan_columns(
     *,
     metrics_after: Collection[str] = (),
     gold_ids: Collection[str] = (),
+    declared: Collection[str] = (),
 ) -> Plan:
     """Return the mapping of the columns of a table to fields.
 
@@ -120,23 +131,28 @@ def plan_columns(
         file: name of the file, for messages.
         metrics_after: a tool's own columns; every numeric column after the last of them is a metric.
         gold_ids: ids of gold documents from another file; those of the table itself are looked up in it.
+        declared: metrics that the user has declared: their columns are scores.
 
     Raises:
-        InputError: no column reads as the question, or an override is wrong.
+        NoQuestionError: no column reads as the question.
+        InputError: an override is wrong.
     """
     check_overrides(table.columns, overrides, file)
     blank_text = table.kind == "csv"
     columns = [_head_column(table, name, blank_text) for name in table.columns]
     fields = dict(overrides)
     _guess_fields(columns, fields)
-    _guess_metrics(columns, fields, metrics_after)
+    _guess_metrics(columns, fields, metrics_after, declared)
+    reasons = _reasons(columns, fields)
     for column in columns:
-        fields.setdefault(column.name, f"tags.{column.name}" if _is_tag(column) else "")
+        fields.setdefault(
+            column.name, "" if column.name in reasons else f"tags.{column.name}" if _is_tag(column) else ""
+        )
     ordered = {name: fields[name] for name in table.columns}
     _require_question(ordered, file)
     factors, notes = _units(columns, ordered)
     guessed = {name: field for name, field in ordered.items() if name not in overrides}
-    notes += questions_about(columns, guessed)
+    notes += questions_about(columns, guessed, declared)
     commas = {column.name for column in columns if column.has_decimal_commas}
     shown = [MappedColumn(column.name, ordered[column.name], _example(column.values)) for column in columns]
     nested = _nested_ids(table, ordered, gold_ids)
@@ -147,7 +163,44 @@ def plan_columns(
     ]
     asked = () if any(map(is_nested, overrides)) else nested.notes
     all_notes = (*notes, *asked, *_left_over(ordered))
-    return Plan({**ordered, **paths}, tuple(shown), factors, blank_text, all_notes, frozenset(commas))
+    verdicts = {
+        column.name: column.verdict
+        for column in columns
+        if column.verdict is not None and ordered[column.name].startswith("scores.")
+    }
+    return Plan(
+        {**ordered, **paths},
+        tuple(shown),
+        factors,
+        blank_text,
+        all_notes,
+        frozenset(commas),
+        reasons,
+        {name: verdict.values for name, verdict in verdicts.items()},
+        _directions(verdicts, ordered),
+    )
+
+
+def _directions(verdicts: Mapping[str, Verdict], fields: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return what is plain of the direction of verdicts, unless the metric has a declaration of its own."""
+    plain = {
+        fields[name].removeprefix("scores."): {"direction": "higher"}
+        | ({"range": [0, 1]} if verdict.note else {})
+        for name, verdict in verdicts.items()
+        if verdict.plain
+    }
+    return {metric: entry for metric, entry in plain.items() if declaration_fault(metric, entry) is None}
+
+
+def _reasons(columns: list[HeadColumn], fields: Mapping[str, str]) -> dict[str, str]:
+    """Return the columns that explain a metric, as `faithfulness_reason` does, with its key."""
+    reasons = {}
+    for column in columns:
+        metric, _, word = column.name.rpartition("_")
+        kind, _, key = fields.get(metric, "").partition(".")
+        if column.name not in fields and word in REASON_WORDS and kind == "scores" and key:
+            reasons[column.name] = key
+    return reasons
 
 
 def _nested_ids(table: Table, fields: Mapping[str, str], gold_ids: Collection[str]) -> NestedIds:
@@ -164,9 +217,8 @@ def _require_question(fields: Mapping[str, str], file: str) -> None:
         return
     what = f"no column reads as the question (columns: {', '.join(map(repr, fields)) or 'none'})"
     names = ", ".join(synonyms()["question"])
-    raise InputError(
-        [ValidationError(file, None, "question", what, f"one of {names}; or a mapping of a column to it")]
-    )
+    accepted = f"one of {names}; or a mapping of a column to it: {MAP_QUESTION}"
+    raise NoQuestionError(ValidationError(file, None, "question", what, accepted), tuple(fields))
 
 
 def _head_column(table: Table, name: str, blank_text: bool) -> HeadColumn:
@@ -185,7 +237,9 @@ def _guess_fields(columns: list[HeadColumn], fields: dict[str, str]) -> None:
             continue
         for name in names:
             column = exact.get(name) or by_plain.get(name)
-            if column is None or column.name in fields or not _fits(column, field):
+            if column is None or is_option(name, by_plain):
+                continue
+            if column.name in fields or not _fits(column, field):
                 continue
             fields[column.name] = field
             break
@@ -233,7 +287,9 @@ def _distrust_row_numbers(columns: Mapping[str, HeadColumn], fields: dict[str, s
         fields[identifier.name] = ""
 
 
-def _guess_metrics(columns: list[HeadColumn], fields: dict[str, str], own: Collection[str]) -> None:
+def _guess_metrics(
+    columns: list[HeadColumn], fields: dict[str, str], own: Collection[str], declared: Collection[str]
+) -> None:
     last = max((i for i, column in enumerate(columns) if column.name in own), default=len(columns))
     for position, column in enumerate(columns):
         if column.name in fields:
@@ -243,7 +299,8 @@ def _guess_metrics(columns: list[HeadColumn], fields: dict[str, str], own: Colle
         mostly = column.numeric >= 0.5 or numbers or not column.values  # other cells are reported as errors
         after = position > last and (numbers or not column.values)
         is_share = column.numeric == 1.0 and column.is_share
-        if (is_known and mostly) or after or is_share or column.is_verdict:
+        asked_for = key in declared and mostly
+        if (is_known and mostly) or after or is_share or asked_for or column.verdict is not None:
             taken = set(fields.values())
             repeat = next(n for n in range(1, len(columns) + 2) if _numbered(key, n) not in taken)
             fields[column.name] = _numbered(key, repeat)

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
+from data.errors import InputError, ValidationError
 from data.importers.parsing.metric_names import plain_name
 from data.store.sample_schema import FIELDS
 
-__all__ = ["guessed_fields", "synonyms"]
+__all__ = ["MAP_QUESTION", "NoQuestionError", "guessed_fields", "is_option", "synonyms"]
+
+MAP_QUESTION = "`--map question=COLUMN`"
+
+
+class NoQuestionError(InputError):
+    """A table is refused because none of its columns reads as the question; the user may name one.
+
+    Attributes:
+        columns: the columns of the table.
+    """
+
+    def __init__(self, error: ValidationError, columns: Sequence[str]) -> None:
+        super().__init__([error])
+        self.columns = tuple(columns)
 
 
 @cache
@@ -24,4 +39,13 @@ def synonyms() -> dict[str, list[str]]:
 def guessed_fields(columns: Iterable[str]) -> set[str]:
     """Return the fields that these column names are common names for."""
     plain = {plain_name(column) for column in columns}
-    return {field for field, names in synonyms().items() if plain & set(names)}
+    return {
+        field
+        for field, names in synonyms().items()
+        if any(name in plain and not is_option(name, plain) for name in names)
+    }
+
+
+def is_option(name: str, plain: Collection[str]) -> bool:
+    """Return whether a column is an option of a multiple choice: `a` beside `b` is no answer."""
+    return name == "a" and "b" in plain

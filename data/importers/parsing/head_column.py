@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from shlex import quote
 
 from data.importers.parsing.cells import CellError, read_score
-from data.importers.parsing.metric_names import plain_name
+from data.importers.parsing.metric_names import metric_name, plain_name
+from data.importers.parsing.records.verdicts import Verdict, verdict_of
 
-__all__ = ["HeadColumn", "questions_about", "with_point"]
+__all__ = ["HeadColumn", "is_question", "questions_about", "with_point"]
 
 DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+\s*")
 PERHAPS_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 FLAG_WORDS = {"true", "false", "yes", "no", "0", "1", "0.0", "1.0"}
-VERDICT_WORDS = {
-    *("accurate", "accuracy", "correct", "correctness", "faithful", "faithfulness", "grade", "grounded"),
-    *("groundedness", "hallucinated", "hit", "pass", "passed", "passes", "passing", "rating", "relevance"),
-    *("relevancy", "score", "supported", "verdict"),
-}
 NO_QUANTITY = {
     *(
         "at",
@@ -43,6 +39,7 @@ NO_QUANTITY = {
 }
 MIXED_FROM = 0.2  # share of numbers from which on a column with text too is called mixed
 SHOWN = 8
+ASKED = " good? say --metric "
 
 
 @dataclass(frozen=True)
@@ -98,11 +95,11 @@ class HeadColumn:
         """Whether every cell is TRUE or FALSE, yes or no, 0 or 1."""
         return bool(self.values) and all(str(value).strip().lower() in FLAG_WORDS for value in self.values)
 
-    @property
-    def is_verdict(self) -> bool:
-        """Whether it has flags under a name that says whether something was right."""
-        words = set(plain_name(self.name).split("_"))
-        return self.is_flags and bool(VERDICT_WORDS & words) and not NO_QUANTITY & words
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """How its words are read as a verdict; None where it is none."""
+        is_count = bool(NO_QUANTITY & set(plain_name(self.name).split("_")))
+        return None if is_count else verdict_of(self.name, {str(value) for value in self.values})
 
     @property
     def is_share(self) -> bool:
@@ -128,12 +125,15 @@ def _number(value: object) -> float | None:
     return float(score) if isinstance(score, int | float) and not isinstance(score, bool) else None
 
 
-def questions_about(columns: Sequence[HeadColumn], fields: Mapping[str, str]) -> list[str]:
+def questions_about(
+    columns: Sequence[HeadColumn], fields: Mapping[str, str], declared: Collection[str] = ()
+) -> list[str]:
     """Return what to say about columns with numbers, and what to ask about those that became no score.
 
     Args:
         columns: the columns of a table.
         fields: column -> field, as guessed; those that the user mapped are left out.
+        declared: metrics whose direction is known.
     """
     notes = []
     for column in columns:
@@ -141,7 +141,7 @@ def questions_about(columns: Sequence[HeadColumn], fields: Mapping[str, str]) ->
         if field is None:
             continue
         if _is_quantity(field):
-            notes += _notes_on_score(column, field)
+            notes += _notes_on_score(column, field, declared)
         elif field == "" or field.startswith("tags."):
             notes += _notes_on_text(column, "as a tag" if field else "as extra")
     asked = [column for column in columns if _is_asked(column, fields.get(column.name))]
@@ -157,11 +157,24 @@ def questions_about(columns: Sequence[HeadColumn], fields: Mapping[str, str]) ->
     return [*notes, question]
 
 
+def is_question(note: str, declared: Collection[str] = ()) -> bool:
+    """Return whether a note asks which way a verdict is good, and no declared metric answers that."""
+    return ASKED in note and not any(f"{ASKED}{quote(metric)}=" in note for metric in declared)
+
+
 def _is_quantity(field: str) -> bool:
     return field.startswith("scores.") or field.endswith(("_ms", "_s", "_tokens", "_usd", "_mb"))
 
 
-def _notes_on_score(column: HeadColumn, field: str) -> list[str]:
+def _notes_on_score(column: HeadColumn, field: str, declared: Collection[str]) -> list[str]:
+    verdict, metric = column.verdict, field.removeprefix("scores.")
+    if verdict is not None and verdict.note:
+        return [verdict.note]
+    is_known = metric in declared or metric_name(column.name)[1]
+    if verdict is not None and not verdict.plain and not is_known:
+        yes = verdict.shown.partition("/")[0]
+        asked = f"is {yes}{ASKED}{quote(metric)}=higher or {quote(metric)}=lower"
+        return [f"column {column.name!r} holds {verdict.shown}: {asked}"]
     if column.has_decimal_commas:
         example = next(value for value in column.values if value != with_point(value))
         return [f"column {column.name!r} is read with decimal commas: {example!s} is {with_point(example)}"]

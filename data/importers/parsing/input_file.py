@@ -7,9 +7,9 @@ import io
 import json
 import stat
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from data.errors import InputError, ValidationError, ValidationErrors
 from data.importers.parsing.limits import LIFT, Limits, parsed_bytes, usual_limits
@@ -18,6 +18,7 @@ from data.importers.parsing.streams import TEXT_ACCEPTED, DecompressedStream, Tr
 __all__ = ["InputFile", "decoded_line", "json_fault", "read_json", "remark_repeated"]
 
 UNREAD = object()
+T = TypeVar("T")
 ENDINGS = {
     *(".csv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq", ".tab", ".tsv", ".txt"),
     *(".dat", ".out", ".res", ".run", ".trec"),
@@ -52,6 +53,7 @@ class InputFile:
         self._path = path
         self._content = content
         self._document: Any = UNREAD
+        self._remembered: dict[str, Any] = {}
         self._repeated: Counter[str] = Counter()
 
     @classmethod
@@ -63,6 +65,35 @@ class InputFile:
     def from_bytes(cls, name: str, content: bytes, limits: Limits | None = None) -> InputFile:
         """Return a source for a file uploaded in a browser."""
         return cls(name, content=content, limits=limits)
+
+    @property
+    def path(self) -> Path | None:
+        """The path of a file or folder on disk; None for an upload."""
+        return self._path
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return self._path is not None and self._path.is_dir()
+
+    def magic(self) -> bytes:
+        """Return the first bytes as they are stored; none for a folder or a file that cannot be opened."""
+        if self.is_folder:
+            return b""
+        with self._stored() as stored:
+            return stored.peek(16)[:16]
+
+    def stored_bytes(self) -> bytes:
+        """Return the content as it is stored, neither decompressed nor decoded."""
+        with self._stored() as stored:
+            return stored.read()
+
+    def remembered(self, name: str, find_out: Callable[[], T]) -> T:
+        """Return what was found out about the file, once."""
+        if name not in self._remembered:
+            self._remembered[name] = find_out()
+        value: T = self._remembered[name]
+        return value
 
     @property
     def size(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+from datetime import datetime
 from typing import Any
 
 __all__ = ["LiteralError", "read_literal"]
@@ -34,6 +35,8 @@ NAMES = {
     "NaN": math.nan,
     "inf": math.inf,
 }
+BEFORE_TEXT = frozenset("'\"rRuUbB")
+BEFORE_NUMBER = frozenset("+-.0123456789")
 CLOSING = {"[": "]", "(": ")", "{": "}"}
 
 
@@ -65,6 +68,9 @@ class _Reader:
 
     def skip(self) -> str:
         """Skip spaces and return the next character, or "" at the end."""
+        character = self.text[self.at : self.at + 1]
+        if character and not character.isspace():
+            return character
         spaces = SPACE.match(self.text, self.at)
         self.at = spaces.end() if spaces else self.at
         return self.text[self.at : self.at + 1]
@@ -77,10 +83,10 @@ class _Reader:
         if character in CLOSING:
             self.at += 1
             return self.braces(depth) if character == "{" else self.items(CLOSING[character], depth)
-        if text := TEXT.match(self.text, self.at):
+        if character in BEFORE_TEXT and (text := TEXT.match(self.text, self.at)):
             self.at = text.end()
             return self.literal_text(text.group())
-        if number := NUMBER.match(self.text, self.at):
+        if character in BEFORE_NUMBER and (number := NUMBER.match(self.text, self.at)):
             self.at = number.end()
             return self.number(number.group())
         if name := NAME.match(self.text, self.at):
@@ -91,6 +97,8 @@ class _Reader:
 
     def literal_text(self, token: str) -> str:
         """Return a quoted token as text."""
+        if token[0] in "'\"" and "\\" not in token and token[:3] not in ("'''", '"""'):
+            return token[1:-1]
         try:
             value = ast.literal_eval(token)  # a single string token: nothing but its escapes is read
         except (ValueError, SyntaxError) as error:
@@ -156,9 +164,20 @@ class _Reader:
         self.at += 1
         if len(positional) == 1 and keywords.keys() <= {"dtype"}:
             return positional[0]
+        if name in ("datetime.datetime", "datetime.date", "datetime") and positional:
+            return self.moment(positional)
         if keywords and not positional:
             return keywords
         raise self.fault(f"a call of {name[:40]!r} that is not a document or array")
+
+    def moment(self, parts: list[Any]) -> str:
+        """Return year, month, day and so on as ISO text; a time zone after them is left out."""
+        try:
+            numbers = [part for part in parts if isinstance(part, int)]
+            year, month, day, hour, minute, second, part = (*numbers, 0, 0, 0, 0)[:7]
+            return datetime(year, month, day, hour, minute, second, part).isoformat()
+        except (TypeError, ValueError, OverflowError) as error:
+            raise self.fault("a moment that is none") from error
 
     def dtype(self) -> str:
         """Skip the dtype in a NumPy array's repr."""

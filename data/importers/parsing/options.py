@@ -8,6 +8,7 @@ from typing import Any
 
 from data.declarations import Declaration
 from data.importers.parsing.input_file import InputFile
+from data.store.question_sets import LoadedSet
 
 __all__ = ["Options"]
 
@@ -31,6 +32,8 @@ class Options:
         dataset_version: its version.
         corpus_version: version of the documents.
         limit: number of records to read, for a preview; None for all.
+        questions: question set whose gold and references are joined, by question.
+        companions: other files of the same tool that complete this one, e.g. scores joined by trace id.
     """
 
     format: str = "auto"
@@ -47,3 +50,5 @@ class Options:
     dataset_version: str = ""
     corpus_version: str = ""
     limit: int | None = None
+    questions: LoadedSet | None = None
+    companions: tuple[InputFile, ...] = ()

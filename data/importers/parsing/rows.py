@@ -15,12 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.errors import ValidationErrors
+from data.importers.parsing.documents_in_json import items_at
 from data.importers.parsing.input_file import InputFile, decoded_line, json_fault, read_json, remark_repeated
 from data.importers.parsing.json_rows import HEAD_ROWS, rows_of_document
 from data.importers.parsing.limits import HEAD_BYTES, LIFT
 from data.store.parsed_run import Record
 
-__all__ = ["Table", "container", "json_lines", "open_table"]
+__all__ = ["Table", "container", "json_lines", "open_table", "rows_at"]
 
 BATCH_BYTES = 256 << 20
 PARQUET_MAGIC = b"PAR1"
@@ -141,6 +142,21 @@ def open_table(
         found = rows_of_document(source, rows)
         return Table.of(kind, islice(enumerate(found.rows, start=1), limit), notes=found.notes)
     return Table.of(kind, islice(json_lines(source, errors), limit))
+
+
+def rows_at(source: InputFile, path: str, errors: ValidationErrors) -> Iterator[Record]:
+    """Yield the rows of a file, whichever way a tool wrote them, without holding them.
+
+    Args:
+        source: lines of JSON, a table, a JSON list, or a JSON object with the list at a path.
+        path: where the list is in a JSON object, as in `items_at`.
+        errors: collector of the errors of single rows.
+    """
+    if container(source) != "json":
+        yield from open_table(source, errors).rows()
+        return
+    is_list = source.head(256).lstrip()[:1] == b"["
+    yield from items_at(source, "" if is_list else path)
 
 
 def json_lines(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:

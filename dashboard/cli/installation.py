@@ -1,0 +1,286 @@
+"""What doctor looks at: Python, libraries, extras, the browser, the workspace, disk space, environment.
+
+Each check stands alone and imports what it needs itself, so that a broken library is a finding and no crash.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import Requirement
+
+import dashboard
+
+__all__ = ["ENVIRONMENT", "Finding", "State", "counted", "findings_of", "homeless"]
+
+State = Literal["ok", "warning", "problem"]
+EXTRAS = {  # extra -> what needs it
+    "images": "pictures of charts",
+    "judge": "`ragtriage judge` and `generate`",
+    "mcp": "`ragtriage mcp`",
+    "embedding": "embeddings in a grid search",
+}
+ENVIRONMENT = (  # what is read; values are never shown
+    *("RAGTRIAGE_WORKSPACE", "RAGTRIAGE_READ_ONLY", "RAGTRIAGE_ALLOWED_HOSTS", "RAGTRIAGE_NO_LIMITS"),
+    *("RAGTRIAGE_JUDGE_MODEL", "RAGTRIAGE_CHROMIUM", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    *("ANTHROPIC_BASE_URL", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "PYTHONPATH"),
+)
+LITTLE_SPACE, NO_SPACE = 1_000_000_000, 50_000_000  # bytes
+PACKAGES = ("dashboard", "data", "metrics", "ragtriage")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found.
+
+    Attributes:
+        state: of what was checked.
+        subject: what was checked.
+        text: what was found; after a semicolon what to do about it. Paths have ~ for the home folder.
+        public: the same for a bug report, without any path.
+    """
+
+    state: State
+    subject: str
+    text: str
+    public: str = ""
+
+    @property
+    def for_report(self) -> str:
+        """What may be published."""
+        return self.public or self.text
+
+
+def homeless(path: str | Path) -> str:
+    """Return a path with ~ in place of the home folder, whose name is often that of a person."""
+    text, home = str(path), str(Path.home())
+    return (
+        f"~{text[len(home) :]}" if home != "/" and (text == home or text.startswith(home + os.sep)) else text
+    )
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun; as dashboard.wording.formatting has it, without loading NumPy."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def findings_of(workspace: str | None) -> list[Finding]:
+    """Check the installation and a workspace, the default one where None."""
+    checks: list[tuple[str, Callable[[], Iterable[Finding]]]] = [
+        ("Python", _python),
+        ("libraries", _libraries),
+        ("packages", _packages),
+        ("extras", _extras),
+        ("importers", _importers),
+        ("Chromium", _chromium),
+        ("workspace", lambda: _workspace(workspace)),
+        ("environment", _environment),
+    ]
+    findings: list[Finding] = []
+    for subject, check in checks:
+        try:
+            findings += check()
+        except metadata.PackageNotFoundError:
+            text = "cannot be checked: ragtriage is on the path and not installed; pip install it"
+            findings.append(Finding("warning", subject, text))
+        except Exception as error:  # noqa: BLE001 -- whatever is broken is what a doctor is asked about
+            kind = type(error).__name__
+            findings.append(
+                Finding(
+                    "problem", subject, f"cannot be checked ({kind}: {error})", f"cannot be checked ({kind})"
+                )
+            )
+    return findings
+
+
+def _python() -> Iterator[Finding]:
+    asked = metadata.metadata("ragtriage")["Requires-Python"] or ">=3.11"
+    version, wanted = platform.python_version(), Requirement(f"python{asked}").specifier
+    if wanted.contains(version, prereleases=True):
+        yield Finding("ok", "Python", f"{version}, as asked ({asked})")
+    else:
+        yield Finding("problem", "Python", f"{version}; accepted: {asked}")
+
+
+def _requirements() -> list[Requirement]:
+    return [Requirement(text) for text in metadata.requires("ragtriage") or ()]
+
+
+def _applies(requirement: Requirement, extra: str = "") -> bool:
+    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+
+
+def _libraries() -> Iterator[Finding]:
+    wanted = [requirement for requirement in _requirements() if _applies(requirement)]
+    faults = [fault for requirement in wanted if (fault := _fault(requirement))]
+    yield from (Finding("problem", "libraries", fault) for fault in faults)
+    if not faults:
+        yield Finding("ok", "libraries", f"all {len(wanted)} as asked")
+
+
+def _fault(requirement: Requirement) -> str:
+    """Return why a requirement is not met and what to do; "" where it is."""
+    install = f'pip install "{requirement.name}{requirement.specifier}"'
+    try:
+        version = metadata.version(requirement.name)
+    except metadata.PackageNotFoundError:
+        return f"{requirement.name} is missing; {install}"
+    met = requirement.specifier.contains(version, prereleases=True)
+    return "" if met else f"{requirement.name} {version}, asked for {requirement.specifier}; {install}"
+
+
+def _packages() -> Iterator[Finding]:
+    """Check that the packages of ragtriage are not hidden by others of the same name."""
+    root = Path(dashboard.__file__).resolve().parents[1]
+    hidden = []
+    for name in PACKAGES:
+        spec = util.find_spec(name)
+        origin = Path(spec.origin).resolve() if spec and spec.origin else None
+        if origin != root / name / "__init__.py":
+            hidden.append(name)
+            where = homeless(origin) if origin else "nowhere"
+            fix = "rename it or start ragtriage from another folder"
+            yield Finding("problem", "packages", f"{name} is found in {where}, not in ragtriage; {fix}",
+                          f"{name} is hidden by another package")  # fmt: skip
+    if not hidden:
+        yield Finding("ok", "packages", "no other package hides those of ragtriage")
+
+
+def _extras() -> Iterator[Finding]:
+    requirements = _requirements()
+    provided = metadata.metadata("ragtriage").get_all("Provides-Extra") or []
+    for extra, needed_for in EXTRAS.items():
+        wanted = [found for found in requirements if _applies(found, extra) and not _applies(found)]
+        faults = [fault for requirement in wanted if (fault := _fault(requirement))]
+        missing = [fault for fault in faults if " is missing; " in fault]
+        if extra not in provided:
+            yield Finding("warning", "extras", f"{extra} is not known here; install ragtriage again")
+        elif missing:
+            how = f'pip install "ragtriage[{extra}]" adds it'
+            yield Finding("ok", "extras", f"{extra} is not installed (optional, for {needed_for}); {how}")
+        elif faults:
+            yield from (Finding("warning", "extras", f"{extra}: {fault}") for fault in faults)
+        else:
+            versions = ", ".join(f"{found.name} {metadata.version(found.name)}" for found in wanted)
+            yield Finding("ok", "extras", f"{extra} is installed ({versions})")
+
+
+def _importers() -> Iterator[Finding]:
+    """Check the importers that other packages bring; nothing is said where none is installed."""
+    from data.importers.registry import plugin_faults
+
+    for fault in plugin_faults():
+        # What another package raises may hold a path.
+        public = fault.partition(": ")[0]
+        yield Finding(
+            "problem",
+            "importers",
+            f"{fault.replace(str(Path.home()), '~')}; repair or pip uninstall it",
+            public,
+        )
+
+
+def _chromium() -> Iterator[Finding]:
+    from dashboard.export.pdf import HOW_TO_INSTALL, find_chromium
+
+    path = find_chromium()
+    if path is None:
+        yield Finding("warning", "Chromium", f"PDF and pictures cannot be made: {HOW_TO_INSTALL}")
+    elif not os.access(path, os.X_OK):
+        what = "cannot be run; set RAGTRIAGE_CHROMIUM to the path of another"
+        yield Finding("problem", "Chromium", f"{homeless(path)} {what}", what)
+    else:
+        yield Finding("ok", "Chromium", homeless(path), "was found")
+
+
+def _workspace(folder: str | None) -> Iterator[Finding]:
+    from data.scoring.run_store import RunStore
+    from data.store.workspace import Workspace
+
+    workspace = Workspace.find(folder)
+    root, shown = workspace.root, homeless(workspace.root)
+    if not root.exists():
+        yield Finding(
+            "ok", "workspace", f"{shown} is not there yet; the first import makes it", "is not there yet"
+        )
+        yield _space(next(parent for parent in root.parents if parent.exists()))
+        return
+    if not root.is_dir() or not os.access(root, os.R_OK | os.X_OK):
+        what = "cannot be read; accepted: a folder that you may read"
+        yield Finding("problem", "workspace", f"{shown} {what}", what)
+        return
+    yield _writable(root, shown)
+    yield _space(root)
+    yield from _database("annotations", workspace.ledger_path, "problem", "move the file aside and keep it")
+    yield from _database("index", workspace.index_path, "warning", "delete the file, it is made again")
+    store = RunStore(workspace)
+    runs, unreadable = store.runs(), store.unreadable()
+    projects = counted(len({run.project for run in runs}), "project")
+    yield Finding("ok", "runs", f"{counted(len(runs), 'run')} in {projects}")
+    for problem in list(unreadable.values())[:5]:
+        yield Finding("problem", "runs", problem.replace(str(Path.home()), "~"), "one cannot be read")
+
+
+def _writable(root: Path, shown: str) -> Finding:
+    from data.store.read_only import READ_ONLY, read_only
+
+    if read_only():
+        return Finding("ok", "workspace", f"{shown}, for reading only ({READ_ONLY})", "for reading only")
+    try:
+        with tempfile.TemporaryFile(dir=root):
+            return Finding("ok", "workspace", f"{shown} can be read and written", "can be read and written")
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        what = f"cannot be written ({reason}); runs can be read, and nothing imported or labelled"
+        return Finding("warning", "workspace", f"{shown} {what}", what)
+
+
+def _space(folder: Path) -> Finding:
+    free = shutil.disk_usage(folder).free
+    text = f"{free / 1e9:,.1f} GB free"
+    if free < NO_SPACE:
+        return Finding("problem", "disk", f"{text}; imports fail, free some space")
+    return Finding("warning" if free < LITTLE_SPACE else "ok", "disk", text)
+
+
+def _database(subject: str, path: Path, state: State, remedy: str) -> Iterator[Finding]:
+    """Check a SQLite file without writing to it."""
+    if not path.exists():
+        yield Finding("ok", subject, "none yet")
+        return
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(address, uri=True, timeout=5)) as connection:
+            (answer,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.OperationalError as error:  # in use, or not to be opened for reading alone
+        yield Finding("warning", subject, f"{homeless(path)} cannot be opened ({error})", "cannot be opened")
+        return
+    except sqlite3.DatabaseError as error:
+        answer, version = str(error), 0
+    if answer == "ok":
+        yield Finding("ok", subject, f"intact{f', version {version}' if version else ''}")
+    else:
+        yield Finding(state, subject, f"{homeless(path)} is damaged ({answer}); {remedy}", "damaged")
+
+
+def _environment() -> Iterator[Finding]:
+    names = [name for name in ENVIRONMENT if os.environ.get(name)]
+    yield Finding("ok", "environment", f"set: {', '.join(names) or 'nothing that matters'}")
+    for name in sorted(os.environ):
+        if name.startswith("RAGTRIAGE_") and name not in ENVIRONMENT:
+            accepted = ", ".join(known for known in ENVIRONMENT if known.startswith("RAGTRIAGE_"))
+            yield Finding("warning", "environment", f"{name} is not read by ragtriage; accepted: {accepted}")
+    if not sys.flags.utf8_mode and sys.getfilesystemencoding().lower() not in ("utf-8", "utf8"):
+        yield Finding("warning", "environment", "file names are not UTF-8; set PYTHONUTF8=1")

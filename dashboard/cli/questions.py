@@ -1,0 +1,116 @@
+"""The questions command: the question sets of a workspace."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from dashboard.cli.options import JSON
+from dashboard.cli.terminal import plain, print_json, table, wrapped
+from dashboard.wording.question_sets import gold_text, set_line
+from data.api import open_store
+from data.store.question_sets import (
+    LoadedSet,
+    QuestionSet,
+    delete_set,
+    find_set,
+    load_set,
+    question_sets,
+    unreadable_sets,
+)
+from data.store.workspace import Workspace
+
+__all__ = ["questions"]
+
+SHOWN = 5  # questions that `show` prints
+NONE_YET = (
+    "No question sets yet in {root}; `ragtriage import FILE` keeps one, from a test set of Ragas, goldens of "
+    "DeepEval, or rows with `question` and `relevant`."
+)
+
+
+@click.command()
+@click.argument("action", type=click.Choice(["show"]), required=False)
+@click.argument("name", required=False)
+@click.option("--delete", "deleted", multiple=True, metavar="NAME", help="Delete this set, by name or id.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@JSON
+@click.pass_obj
+def questions(
+    workspace: str | None,
+    action: str | None,
+    name: str | None,
+    deleted: tuple[str, ...],
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """List the question sets; `show NAME` prints one with its questions.
+
+    A question set has questions with references and gold and no answers. `grid`, `generate` and `import` take
+    one with --questions NAME.
+    """
+    folder = open_store(workspace).workspace
+    if action and (not name or deleted):
+        raise click.UsageError("show takes the NAME of one question set, and no --delete")
+    if deleted:
+        _delete(folder, deleted, yes, as_json)
+    elif name:
+        _show(load_set(folder, find_set(folder, name).set_id), as_json)
+    else:
+        _list(folder, as_json)
+
+
+def _list(workspace: Workspace, as_json: bool) -> None:
+    for problem in unreadable_sets(workspace).values():
+        click.echo(f"warning: {plain(problem)}", err=True)
+    sets = question_sets(workspace)
+    if as_json:
+        print_json([entry.to_dict() for entry in sets])
+    elif not sets:
+        click.echo(NONE_YET.format(root=workspace.root))
+    else:
+        header = ["set", "name", "questions", "gold", "references", "hops", "from"]
+        click.echo(table(header, [_row(entry) for entry in sets]))
+
+
+def _row(entry: QuestionSet) -> list[str]:
+    origin = f"{entry.origin.get('file', '')} ({entry.origin.get('format', '')})"
+    numbers = [f"{entry.n:,}", gold_text(entry), f"{entry.n_references:,}", f"{entry.n_hops:,}"]
+    return [entry.set_id, entry.name, *numbers, origin]
+
+
+def _show(loaded: LoadedSet, as_json: bool) -> None:
+    facts = loaded.facts
+    if as_json:
+        print_json({**facts.to_dict(), "questions": list(loaded.questions)})
+        return
+    click.echo(f"{facts.set_id}  {plain(facts.name)}, version {plain(facts.dataset_version)}")
+    click.echo(wrapped(plain(set_line(facts)), "  "))
+    for note in facts.notes:
+        click.echo(wrapped(f"note: {plain(note)}", "  "))
+    for question in loaded.questions[:SHOWN]:
+        click.echo(wrapped(plain(_line(question)), "    "))
+    if facts.n > SHOWN:
+        click.echo(f"... and {facts.n - SHOWN:,} more; --json prints all")
+
+
+def _line(question: dict[str, Any]) -> str:
+    gold = len(question.get("relevant") or question.get("relevant_spans") or ())
+    return f"{question['question_id']}: {question['question']} ({gold} gold)"
+
+
+def _delete(workspace: Workspace, names: tuple[str, ...], yes: bool, as_json: bool) -> None:
+    unreadable = unreadable_sets(workspace)
+    set_ids = [name if name in unreadable else find_set(workspace, name).set_id for name in names]
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError("--delete asks for confirmation, and this is not a terminal; accepted: --yes")
+    if not yes and not click.confirm(f"Delete {', '.join(map(plain, names))}?", err=True):
+        return
+    for set_id in dict.fromkeys(set_ids):
+        delete_set(workspace, set_id)
+    if as_json:
+        print_json({"deleted": set_ids})
+    else:
+        click.echo(f"Deleted {', '.join(set_ids)}; runs joined with it keep their gold.")

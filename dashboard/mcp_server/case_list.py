@@ -1,0 +1,177 @@
+"""The tool that lists cases with the reason of each, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from dashboard.headlines.cases import cases_headline, count_cases, nothing_newly_fails
+from dashboard.mcp_server.answer_size import fitting, json_text
+from dashboard.mcp_server.case_filters import (
+    Against,
+    AtLeast,
+    AtMost,
+    CaseQuery,
+    Cohort,
+    MetricName,
+    Search,
+    Since,
+    Sort,
+    StageKey,
+    State,
+    Tags,
+    earlier_run,
+    matching_rows,
+)
+from dashboard.mcp_server.chosen_runs import (
+    Cursor,
+    RunName,
+    chosen_run,
+    first_entry,
+    headline_values,
+    run_values,
+)
+from dashboard.mcp_server.quoting import DATA_NOTE, quoted
+from dashboard.mcp_server.single_case import case_values
+from dashboard.wording.diagnosis import stage_advice
+from dashboard.wording.formatting import count
+from data.api import diagnosis_of
+from data.cases.cases import read_cases
+from data.comparison.newly_failing import newly_failing
+from data.diagnosis.context import GOLD_IN_CONTEXT
+from data.diagnosis.diagnosis import CORRECTNESS, Diagnosis, DiagnosisSettings
+from data.diagnosis.doubts import pass_rate_doubts
+from data.diagnosis.run_checks import check_run
+from data.scoring.run_store import RunStore
+from metrics.diagnosis.stages import STAGES, stage_code
+from metrics.sanity.rule import Finding
+
+__all__ = ["CaseListTools"]
+
+MOST_CASES = 50
+LISTED_TEXT = 240  # characters of a question or answer
+LEGEND_BYTES = 12_000  # what the stages of a page may take
+Limit = Annotated[int, Field(ge=1, le=MOST_CASES, description="Cases on a page.")]
+
+
+@dataclass(frozen=True)
+class CaseListTools:
+    """The tool that lists cases.
+
+    Attributes:
+        store: of the workspace.
+    """
+
+    store: RunStore
+
+    def cases(
+        self,
+        run: RunName = "",
+        state: State = "bad",
+        stage: StageKey = "",
+        against: Against = "",
+        since: Since = "",
+        search: Search = "",
+        tags: Tags = None,
+        metric: MetricName = "",
+        at_least: AtLeast = None,
+        at_most: AtMost = None,
+        cohort: Cohort = "",
+        sort: Sort = "",
+        limit: Limit = 10,
+        cursor: Cursor = "",
+    ) -> dict[str, Any]:
+        """List the cases of a run with the reason of each: which fail, since when, and why.
+
+        cases(since="yesterday") answers "which cases fail since yesterday and why"; cases(against="baseline")
+        what newly fails; cases(stage="missed") what one stage lost. Each case has its conclusion, the stage
+        where it failed, the evidence, its scores, and question and answer shortened; `stages` explains each
+        stage and what to try. Read one whole with `case`. Repeat the same arguments with `cursor` to page.
+        """
+        chosen = chosen_run(self.store, run)
+        diagnosis = diagnosis_of(self.store, chosen, DiagnosisSettings())
+        base = earlier_run(self.store, chosen, against, since)
+        wanted = CaseQuery(state, stage, search, tags, metric, at_least, at_most, cohort, sort)
+        change = None
+        if base is not None:
+            change = newly_failing(diagnosis_of(self.store, base, DiagnosisSettings()), diagnosis)
+        rows = matching_rows(diagnosis, wanted, None if change is None else change.samples)
+        first, findings = first_entry(cursor, len(rows)), check_run(diagnosis.scored)
+        doubts = dict.fromkeys(finding.clause for finding in pass_rate_doubts(diagnosis, findings))
+        names, doubt = self.store.names(), "; ".join(doubts)
+        headline = cases_headline(count_cases(names[chosen.run_id], diagnosis, rows), doubt)
+        if base is not None and change is not None and not len(change.question_ids):
+            headline = nothing_newly_fails(names[chosen.run_id], names[base.run_id], change, doubt)
+        answer: dict[str, Any] = {
+            "run": run_values(self.store, chosen),
+            "headline": headline_values(headline),
+            "total": len(rows),
+            "note": DATA_NOTE,
+        }
+        if base is not None and change is not None:
+            answer["passed_in"] = run_values(self.store, base)
+            answer["questions"] = {
+                "compared": change.compared,
+                "newly_failing": len(change.question_ids),
+                "repaired": change.repaired,
+            }
+        samples = read_cases(diagnosis.scored, rows[first : first + limit])
+        entries = [_entry(diagnosis, sample, (metric, sort)) for sample in samples]
+        answer |= _page(entries, first, len(rows), len(json_text(answer).encode()))
+        answer["stages"] = _legend(diagnosis, findings, answer["cases"])
+        answer["next"] = f'case(run="{chosen.run_id}", question_id="...") has one whole'
+        if not len(rows):
+            nothing = "no such case newly fails" if change is not None else "no case matches"
+            answer["next"] = f'{nothing}; triage(run="{chosen.run_id}") says how the run does as a whole'
+        return answer
+
+
+def _page(entries: list[dict[str, Any]], first: int, total: int, taken: int) -> dict[str, Any]:
+    """Return the entries that fit into an answer, and the cursor that continues after them."""
+    shown = fitting(entries, taken + LEGEND_BYTES)
+    page: dict[str, Any] = {"cases": entries[:shown]}
+    if rest := total - first - shown:
+        page["next_cursor"] = str(first + shown)
+        page["cut"] = f"{count(shown, 'case')} shown from number {first + 1:,}; {rest:,} more follow"
+    return page
+
+
+def _entry(diagnosis: Diagnosis, sample: Mapping[str, Any], more: Sequence[str]) -> dict[str, Any]:
+    """Return a case as it stands in the list, with the values that decide on it."""
+    row, scored = int(sample["row"]), diagnosis.scored
+    context = diagnosis.context.metric_at(row)
+    scores: dict[str, float] = {}
+    if context:
+        title = "gold in context" if context == GOLD_IN_CONTEXT else context
+        scores[title] = float(diagnosis.context.values[row])
+    for name in ("faithfulness", "answer_relevancy", *CORRECTNESS, *more):
+        value = float(scored.values(name)[row]) if name in scored.metrics else float("nan")
+        if np.isfinite(value):
+            scores[name] = value
+    return {
+        **case_values(diagnosis, row, sample),
+        "scores": scores,
+        "quoted": {
+            "question": quoted(sample["question"], LISTED_TEXT),
+            "answer": quoted(sample["answer"], LISTED_TEXT),
+        },
+    }
+
+
+def _legend(
+    diagnosis: Diagnosis, findings: Sequence[Finding], entries: Sequence[Mapping[str, Any]]
+) -> dict[str, dict[str, str]]:
+    """Return meaning and advice of the stages on a page."""
+    keys = dict.fromkeys(entry["stage"] for entry in entries if "stage" in entry)
+    return {
+        key: {
+            "title": STAGES[stage_code(key)].title,
+            "meaning": STAGES[stage_code(key)].meaning,
+            "advice": quoted(stage_advice(diagnosis, key, findings), 400),
+        }
+        for key in keys
+    }

@@ -1,0 +1,163 @@
+"""The runs that a call is about: the one it names, else the newest; and the list of all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from dashboard.headlines.headline import Headline
+from dashboard.mcp_server.answer_size import fitting, json_text
+from dashboard.mcp_server.quoting import DATA_NOTE, name_text, quoted
+from dashboard.wording.formatting import count
+from data.api import run_entry
+from data.declarations import use_declarations
+from data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
+from data.errors import DataError
+from data.scoring.run_store import RunStore
+from data.store.versions import releases_of
+from data.store.workspace import Run
+from metrics.schema.scores import MetricsError
+from metrics.schema.whole_number import whole_number
+
+__all__ = ["Cursor", "RunName", "RunTools", "chosen_run", "first_entry", "headline_values", "run_values"]
+
+MOST_RUNS = 100
+MOST_PROBLEM = 300  # characters of why a run cannot be read
+RunName = Annotated[
+    str, Field(description="Id, start of the id, or name of a run; empty for the newest run with samples.")
+]
+Cursor = Annotated[str, Field(description="`next_cursor` of the page before; empty for the first page.")]
+
+
+def chosen_run(store: RunStore, wanted: str) -> Run:
+    """Return the run that a call names, else the newest one with samples.
+
+    Raises:
+        DataError: there is none, or more than one of that name; the message lists candidates.
+    """
+    if not wanted:
+        runs = store.runs()
+        sampled = [run for run in runs if not run.means] or runs
+        wanted = sampled[-1].run_id if sampled else "newest"
+    return store.find(wanted)
+
+
+def run_values(store: RunStore, run: Run) -> dict[str, Any]:
+    """Return what every answer says of the run that it is about."""
+    return _cleaned(run_entry(run, store.names()[run.run_id]))
+
+
+def _cleaned(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "name": name_text(entry["name"]), "project": name_text(entry["project"])}
+
+
+def headline_values(headline: Headline) -> dict[str, str]:
+    """Return a headline as JSON values: its state and its text."""
+    return {"state": headline.state, "text": headline.text}
+
+
+def first_entry(cursor: str, total: int) -> int:
+    """Return the number of the entry that a page begins with.
+
+    Raises:
+        DataError: no page has this cursor.
+    """
+    first = whole_number(cursor) if cursor else 0
+    if first is None or not 0 <= first <= total:
+        raise DataError(f"cursor {cursor[:40]!r}; accepted: `next_cursor` of the page before, or none")
+    return first
+
+
+@dataclass(frozen=True)
+class RunTools:
+    """The tool that lists the runs.
+
+    Attributes:
+        store: of the workspace.
+    """
+
+    store: RunStore
+
+    def list_runs(
+        self,
+        project: Annotated[str, Field(description="Only runs of this project; empty for all.")] = "",
+        search: Annotated[str, Field(description="Only runs whose name contains this text.")] = "",
+        limit: Annotated[int, Field(ge=1, le=MOST_RUNS, description="Runs on a page.")] = 20,
+        cursor: Cursor = "",
+    ) -> dict[str, Any]:
+        """List the evaluation runs of the workspace, newest first, with pass rate, baseline and release.
+
+        Start here when you do not know the name of a run. `n` counts samples; a run with `summary_only` has
+        published means and no cases. A pass rate of null was not measured; `problem` says why a run cannot be
+        read.
+        """
+        names = self.store.names()
+        runs = [
+            run
+            for run in reversed(self.store.runs())
+            if project in ("", run.project) and search.casefold() in names[run.run_id].casefold()
+        ]
+        projects = self.store.projects()
+        if project and project not in projects:
+            accepted = ", ".join(map(name_text, projects[:30])) or "none, the workspace has no runs"
+            raise DataError(f"project {project[:60]!r} has no runs; accepted: {accepted}")
+        first = first_entry(cursor, len(runs))
+        entries = self._entries(runs[first : first + limit], names)
+        answer: dict[str, Any] = {
+            "projects": [name_text(name) for name in projects[:100]],
+            "total": len(runs),
+            "note": DATA_NOTE,
+        }
+        unreadable = self.store.unreadable()
+        if unreadable:
+            answer["unreadable"] = dict(list(unreadable.items())[:10])
+        shown = fitting(entries, len(json_text(answer).encode()) + 400)
+        answer["runs"] = entries[:shown]
+        if first + shown < len(runs):
+            rest = len(runs) - first - shown
+            answer["next_cursor"] = str(first + shown)
+            answer["cut"] = f"{count(shown, 'run')} shown from number {first + 1:,}; {rest:,} more follow"
+        answer["next"] = (
+            'triage(run="...") says whether a run may ship and what to fix first'
+            if runs
+            else "ragtriage import FILE --project NAME, in a shell, loads a run"
+        )
+        return answer
+
+    def _entries(self, runs: list[Run], names: dict[str, str]) -> list[dict[str, Any]]:
+        ledger = self.store.ledger
+        digests, problems = self._digests(runs)
+        baselines, tags = ledger.baselines(), ledger.tags()
+        releases = {project: releases_of(ledger, project) for project in {run.project for run in runs}}
+        entries = []
+        for run in runs:
+            entry = _cleaned(run_entry(run, names[run.run_id]))
+            digest, release = digests.get(run.run_id), releases[run.project].get(run.run_id)
+            entry["pass_rate"] = digest.pass_rate if digest else None
+            if run.run_id in problems:
+                entry["problem"] = problems[run.run_id]
+            if run.means:
+                entry["summary_only"] = True
+            if baselines.get(run.project) == run.run_id:
+                entry["baseline"] = True
+            if release:
+                entry["release"] = name_text(release.name)
+            if run.run_id in tags:
+                entry["tags"] = [name_text(tag) for tag in tags[run.run_id][:20]]
+            entries.append(entry)
+        return entries
+
+    def _digests(self, runs: list[Run]) -> tuple[dict[str, RunDigest], dict[str, str]]:
+        """Return the digests of the runs on a page, made now where none is stored, and why one has none."""
+        digests, problems = stored_digests(self.store, runs), dict[str, str]()
+        for run in runs:
+            if run.run_id in digests:
+                continue
+            try:
+                use_declarations(self.store.workspace, run.project)
+                digests |= read_digests(self.store, [run])
+            except (DataError, MetricsError) as error:
+                problems[run.run_id] = quoted(str(error), MOST_PROBLEM)
+        return digests, problems

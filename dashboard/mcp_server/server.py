@@ -1,0 +1,126 @@
+"""The server: which tools it offers, how an answer goes out, and errors as one sentence."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from inspect import getdoc
+from typing import Any
+
+from anyio import BrokenResourceError
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
+from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from pydantic import ValidationError
+
+from dashboard import __version__
+from dashboard.mcp_server.answer_size import json_text
+from dashboard.mcp_server.case_list import CaseListTools
+from dashboard.mcp_server.chosen_runs import RunTools
+from dashboard.mcp_server.labels import LabelTools
+from dashboard.mcp_server.quoting import DATA_NOTE
+from dashboard.mcp_server.single_case import SingleCaseTools
+from dashboard.mcp_server.verdicts import VerdictTools
+from data.errors import DataError
+from data.scoring.run_store import RunStore
+from data.store.read_only import READ_ONLY
+from metrics.schema.scores import MetricsError
+
+__all__ = ["TriageServer", "serve_stdio"]
+
+INSTRUCTIONS = f"""\
+ragtriage holds evaluation runs of a retrieval-augmented generation (RAG) pipeline and says where it fails.
+Call `triage` first: verdict, the stage to fix first, what newly fails. Then `cases` for the failing cases
+with their reasons (since="yesterday", against="baseline", stage=...), `case` for one whole, `compare` to see
+whether a change helped, `gate` for the verdict of CI. A number that is null was not measured: it is not 0.
+Do not claim a change where `compare` says "cannot tell". {DATA_NOTE}"""
+MOST_SAID = 600  # characters of an error
+
+
+class TriageServer(MCPServer[Any]):
+    """An MCP server over one workspace; it only reads, unless labels are allowed."""
+
+    def __init__(self, store: RunStore, allow_labels: bool = False) -> None:
+        super().__init__(
+            "ragtriage",
+            title="ragtriage",
+            instructions=INSTRUCTIONS,
+            version=__version__,
+            log_level="ERROR",  # on standard error; standard output is the protocol's
+        )
+        runs, verdicts = RunTools(store), VerdictTools(store)
+        reading: list[Callable[..., Any]] = [
+            verdicts.triage,
+            CaseListTools(store).cases,
+            SingleCaseTools(store).case,
+            runs.list_runs,
+            verdicts.compare,
+            verdicts.gate,
+            verdicts.diagnose,
+            verdicts.metrics,
+        ]
+        for tool in reading:
+            self.add_tool(
+                tool,
+                description=getdoc(tool),
+                annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+            )
+        if allow_labels:
+            label = LabelTools(store).label
+            self.add_tool(
+                label,
+                description=getdoc(label),
+                annotations=ToolAnnotations(
+                    read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
+                ),
+            )
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; its answer goes out as structured values and as the same values in compact JSON.
+
+        Raises:
+            ToolError: it cannot be done; the message is one sentence.
+        """
+        try:
+            result = await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            raise ToolError(_sentence(error)) from None
+        if isinstance(result, InputRequiredResult) or result.structured_content is None:
+            return result
+        text = json_text(result.structured_content)
+        return result.model_copy(update={"content": [TextContent(type="text", text=text)]})
+
+
+def _sentence(error: ToolError) -> str:
+    """Return what went wrong in a call, and what would be accepted."""
+    cause = error.__cause__
+    if isinstance(cause, DataError | MetricsError):
+        return " ".join(str(cause).split())[: 3 * MOST_SAID]
+    if isinstance(cause, ValidationError):
+        fault = cause.errors(include_url=False, include_context=False)[0]
+        name = ".".join(map(str, fault["loc"]))
+        if fault["type"] == "missing":
+            return f"argument {name} is missing; accepted: a value for it"
+        accepted = fault["msg"].removeprefix("Input should be ")
+        return f"argument {name}: {fault['input']!r:.60}; accepted: {accepted}"
+    if isinstance(error, UnexpectedToolError) and cause is not None:
+        return f"internal error in ragtriage ({type(cause).__name__}: {cause})"[:MOST_SAID]
+    return str(error)[:MOST_SAID]
+
+
+def serve_stdio(store: RunStore, allow_labels: bool = False) -> None:
+    """Serve a workspace over standard input and output until the client closes them.
+
+    Args:
+        store: of the workspace.
+        allow_labels: whether the tool that labels cases is offered; else this process cannot write.
+    """
+    if not allow_labels:
+        os.environ[READ_ONLY] = "1"
+    try:
+        TriageServer(store, allow_labels).run("stdio")
+    except* (BrokenPipeError, BrokenResourceError):  # the client has gone without a word: that is its right
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is still to be flushed

@@ -1,0 +1,153 @@
+"""One case: what it is called, its state and the reason, and the tool that returns it whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from dashboard.mcp_server.answer_size import MOST_BYTES, json_text
+from dashboard.mcp_server.chosen_runs import RunName, chosen_run, run_values
+from dashboard.mcp_server.quoting import DATA_NOTE, Quoting, quoted
+from dashboard.wording.diagnosis import case_conclusion, stage_advice, stage_evidence
+from data.api import diagnosis_of
+from data.cases.cases import read_case
+from data.cases.checks import failed_checks_text
+from data.cases.export import case_result, native_record
+from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings, row_of
+from data.diagnosis.run_checks import check_run
+from data.errors import DataError
+from data.scoring.run_store import RunStore
+from metrics.diagnosis.stages import STAGES
+
+__all__ = ["QuestionId", "Repeat", "SingleCaseTools", "case_state", "case_values", "found_row"]
+
+# characters of a text and entries of a list, tried in this order until the answer fits
+LENGTHS = ((20_000, 200), (8_000, 100), (3_000, 60), (1_200, 40), (400, 30), (120, 15), (40, 6))
+LONGEST_EVIDENCE, LONGEST_ID = 400, 2_000
+MOST_CUTS = 12  # places that are named
+QuestionId = Annotated[str, Field(description="Id of the question, as `cases` lists it.")]
+Repeat = Annotated[
+    int | None, Field(description="Which repeat of the question; needed where there are several.")
+]
+
+
+@dataclass(frozen=True)
+class SingleCaseTools:
+    """The tool about one case.
+
+    Attributes:
+        store: of the workspace.
+    """
+
+    store: RunStore
+
+    def case(self, question_id: QuestionId, run: RunName = "", repeat: Repeat = None) -> dict[str, Any]:
+        """Return one case whole: question, answer, retrieved documents, gold, scores, labels, diagnosis.
+
+        `why` is the evidence for the failure stage and `advice` what to try. Long texts and lists are cut so
+        that the answer stays readable; `cut` says what was left out. Scores at ranks k are in `metrics`.
+        """
+        chosen = chosen_run(self.store, run)
+        diagnosis = diagnosis_of(self.store, chosen, DiagnosisSettings())
+        row = found_row(diagnosis, question_id, repeat)
+        sample, result = read_case(diagnosis.scored, row), case_result(diagnosis, row)
+        judged, stage = sample.pop("judged", None), int(diagnosis.stages.stage[row])
+        values = case_values(diagnosis, row, sample)
+        if stage >= 0:
+            values["advice"] = stage_advice(diagnosis, STAGES[stage].key, check_run(diagnosis.scored))
+        quotes = {
+            "sample": native_record(sample),
+            "labels": result["labels"],
+            **(
+                {"judge": json.loads(judged) if isinstance(judged, str | bytes) else judged} if judged else {}
+            ),
+        }
+        head = {
+            "run": run_values(self.store, chosen),
+            **values,
+            "scores": {
+                name: value
+                for name, value in result["scores"].items()
+                if "@" not in name or name == diagnosis.context.metric_at(row)
+            },
+            "note": DATA_NOTE,
+            "next": f'cases(run="{chosen.run_id}") lists the others',
+        }
+        return _cut_to_fit(head, quotes)
+
+
+def _cut_to_fit(head: dict[str, Any], quotes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer with as much of its texts as the bound allows."""
+    for longest, most in LENGTHS:
+        quoting = Quoting(longest, most)
+        answer = {**head, "quoted": quoting.value(quotes)}
+        if quoting.cut:
+            more = len(quoting.cut) - MOST_CUTS
+            answer["cut"] = [*quoting.cut[:MOST_CUTS], *([f"and {more:,} more places"] if more > 0 else [])]
+        if len(json_text(answer).encode()) <= MOST_BYTES:
+            return answer
+    cut = [f"scores and texts: the case is longer than {MOST_BYTES:,} bytes; `ragtriage export` writes it"]
+    return {**head, "scores": {}, "quoted": {}, "cut": cut}
+
+
+def case_state(diagnosis: Diagnosis, row: int) -> str:
+    """Return whether a case is bad, good or not measured."""
+    if diagnosis.bad.bad[row]:
+        return "bad"
+    return "good" if diagnosis.measured[row] else "not measured"
+
+
+def case_values(diagnosis: Diagnosis, row: int, sample: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a case is called, its state, and why it is bad."""
+    stage, name = int(diagnosis.stages.stage[row]), str(sample["question_id"])
+    values: dict[str, Any] = {
+        "question_id": name if len(name) <= LONGEST_ID else quoted(name, LONGEST_ID),
+        "repeat": int(sample["repeat"]),
+        "state": case_state(diagnosis, row),
+        "conclusion": case_conclusion(diagnosis, row),
+    }
+    if stage >= 0:
+        values["stage"] = STAGES[stage].key
+        values["why"] = _evidence(diagnosis, sample)
+        values["reasons"] = [name for name, cases in diagnosis.bad.reasons.items() if cases[row]]
+    if stage >= 0 and diagnosis.stages.inferred[row]:
+        values["inferred"] = True
+    return values
+
+
+def _evidence(diagnosis: Diagnosis, sample: Mapping[str, Any]) -> str | dict[str, str]:
+    """Return the evidence for a failure stage; marked as quoted where values of failed checks are in it."""
+    evidence, failed = stage_evidence(diagnosis, sample), failed_checks_text(sample)
+    text = quoted(evidence, LONGEST_EVIDENCE)
+    return {"quoted": text} if failed and failed in evidence else text
+
+
+def found_row(diagnosis: Diagnosis, question_id: str, repeat: int | None) -> int:
+    """Return the row of a case.
+
+    Raises:
+        DataError: the run does not have it, or the repeat must be named.
+    """
+    scored = diagnosis.scored
+    at = np.flatnonzero(scored.question_ids == question_id)
+    repeats = sorted(scored.repeats[scored.question == at[0]].tolist()) if len(at) else []
+    shown = ", ".join(map(str, repeats[:20]))
+    if not repeats:
+        some = ", ".join(map(str, scored.question_ids[:5]))[:200]
+        raise DataError(
+            f"question {question_id[:60]!r} is not in run {scored.run.run_id}; accepted: an id as `cases` "
+            f"lists it, such as {some}"
+        )
+    if repeat is None and len(repeats) > 1:
+        raise DataError(
+            f"question {question_id[:60]!r} has {len(repeats):,} repeats; accepted: repeat, one of {shown}"
+        )
+    row = row_of(scored, question_id, repeats[0] if repeat is None else repeat)
+    if row is None:
+        raise DataError(f"question {question_id[:60]!r} has no repeat {repeat}; accepted: {shown}")
+    return row

@@ -1,0 +1,85 @@
+"""The question sets of the workspace: a list, and the choice of one to join to a run that is loaded."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import streamlit as st
+
+from dashboard.shell.components import facts, show_table
+from dashboard.shell.user import may_write
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import NOT_MEASURED
+from dashboard.wording.question_sets import gold_text, set_argument
+from data.store.question_sets import (
+    LoadedSet,
+    QuestionSet,
+    find_set,
+    load_set,
+    question_sets,
+    unreadable_sets,
+)
+from data.store.workspace import Workspace
+
+__all__ = ["chosen_question_set", "question_set_list"]
+
+NONE = ""
+
+
+def chosen_question_set(workspace: Workspace) -> LoadedSet | None:
+    """Draw the choice of a question set to join to the runs that are loaded; None where there is none.
+
+    Raises:
+        WorkspaceError: the chosen set cannot be read.
+    """
+    sets = {entry.set_id: entry for entry in question_sets(workspace)}
+    if not sets:
+        return None
+    chosen = st.selectbox(
+        "Question set to join",
+        [NONE, *sets],
+        format_func=lambda set_id: _title(sets[set_id]) if set_id else "none",
+        key="upload_questions",
+        width=320,
+        help="Its gold and references are joined by question; what the file has itself stays.",
+    )
+    return load_set(workspace, find_set(workspace, chosen).set_id) if chosen else None
+
+
+def _title(entry: QuestionSet) -> str:
+    return f"{entry.name} ({entry.n:,})"
+
+
+def question_set_list(workspace: Workspace) -> None:
+    """List the question sets, newest first, and say what can be done with one."""
+    for problem in unreadable_sets(workspace).values():
+        st.warning(markdown_text(problem))
+    sets = question_sets(workspace)
+    if not sets:
+        st.caption(
+            "No question sets yet. A file of questions with references or gold and without answers, as a "
+            "test set of Ragas or goldens of DeepEval, is kept as one when it is loaded."
+        )
+        return
+    rows = [
+        {
+            "Name": entry.name,
+            "Questions": f"{entry.n:,}",
+            "Gold": gold_text(entry) if entry.n_gold else NOT_MEASURED,
+            "References": f"{entry.n_references:,}" if entry.n_references else NOT_MEASURED,
+            "Two or more hops": f"{entry.n_hops:,}" if entry.n_hops else NOT_MEASURED,
+            "From": f"{PurePath(entry.origin.get('file', '')).name} ({entry.origin.get('format', '')})",
+            "Kept": f"{entry.created_at:%Y-%m-%d}",
+            "Id": entry.set_id,
+        }
+        for entry in reversed(sets)
+    ]
+    show_table(rows, "Question sets", {"Name": st.column_config.TextColumn(width="medium")})
+    name = set_argument(sets[-1])
+    facts(
+        [
+            "questions with references and gold, and no answers",
+            f"try chunkings: ragtriage grid CORPUS --questions {name}",
+            f"join to a run: *Load runs*, or ragtriage import FILE --questions {name}" if may_write() else "",
+        ]
+    )

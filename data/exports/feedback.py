@@ -1,0 +1,308 @@
+"""What goes back to a tool: the scores and human labels of each sample, with the ids that the tool knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from data.diagnosis.diagnosis import Diagnosis, passing_of
+from data.errors import DataError
+from data.labels.human_ratings import IMPORTED, rated_dimensions
+from data.labels.random_sample import rows_of
+from data.labels.rating_dimensions import PASS, dimension_of
+from data.labels.ratings import ratings_of
+from data.scoring.imported_scores import on_metric_scale
+from data.scoring.scored_run import MetricColumn, ScoredRun
+from data.store.judge_replies import EVALUATION
+from data.store.judge_results import judge_of
+from data.store.ledger import Label, Ledger
+from metrics.diagnosis.stages import STAGES
+from metrics.metric_registry import known_name, ordered
+from metrics.schema.scores import IntArray, Status
+from metrics.schema.source import Source
+
+__all__ = ["IDS", "SOURCES", "Chosen", "Counts", "Feedback", "RunFeedback", "SampleFeedback", "sample_ids"]
+
+SOURCES = tuple(source.label for source in Source)
+STAGE, VERDICT, FAILURE = "failure_stage", "verdict", "failure"
+BATCH = 512  # samples read at a time
+IDS = ("trace_id", "span_id", "observation_id", "run_id", "example_id", "trace_url", "tool")
+LONGEST = 2000  # characters of an id or address
+_COLUMNS = ("question_id", "repeat", "extra", "tags", "scores", "human")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What of a run goes back.
+
+    Attributes:
+        sources: labels of Source.
+        metrics: names of metrics, "verdict" and "failure_stage" among them; empty for all.
+    """
+
+    sources: tuple[str, ...] = SOURCES
+    metrics: tuple[str, ...] = ()
+
+    def wants(self, name: str, source: str) -> bool:
+        """Return whether a score of this name and source goes back."""
+        return source in self.sources and (not self.metrics or name in self.metrics)
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """One score or label of a sample.
+
+    Attributes:
+        name: of the metric, or what is labelled.
+        value: a number, or a category as text; None for a score that was tried and failed.
+        source: label of Source.
+        author: who gave it: the annotator, or the judge's model; "" for a computed or imported score.
+        reason: why the value is as it is, or why it failed; "" where nobody said.
+    """
+
+    name: str
+    value: float | str | None
+    source: str
+    author: str = ""
+    reason: str = ""
+
+    @property
+    def human(self) -> bool:
+        """Whether a person gave it."""
+        return self.source == Source.HUMAN.label
+
+
+@dataclass(frozen=True)
+class SampleFeedback:
+    """The scores and labels of one sample.
+
+    Attributes:
+        run_id: id of the run here.
+        question_id: the question.
+        repeat: which repeat of it.
+        at: time of the run, naive UTC.
+        ids: name of an id -> the id, as the tool that recorded the sample wrote it.
+        entries: the scores and labels.
+    """
+
+    run_id: str
+    question_id: str
+    repeat: int
+    at: datetime
+    ids: Mapping[str, str]
+    entries: Sequence[Feedback]
+
+
+@dataclass
+class Counts:
+    """What became of the scores and labels of a run, counted while they are written.
+
+    Attributes:
+        samples: samples with something written.
+        written: scores and labels.
+        errors: of them, failed scores in the tool's own form of an error.
+        failed: failed scores left out, since the tool has no form for them.
+        not_applicable: scores that have no meaning for their sample.
+        not_run: scores that nobody computed.
+        imported: of the written ones, those that came with the file.
+        notes: human notes without a verdict or a failure, which are no scores.
+        without_id: samples without the id that the tool needs.
+        tools: names of the tools that recorded the samples, where the file said so.
+        human: names of the human labels that were written.
+    """
+
+    samples: int = 0
+    written: int = 0
+    errors: int = 0
+    failed: int = 0
+    not_applicable: int = 0
+    not_run: int = 0
+    imported: int = 0
+    notes: int = 0
+    without_id: int = 0
+    tools: set[str] = field(default_factory=set)
+    human: dict[str, set[str]] = field(default_factory=dict)
+
+    def count(self, entry: Feedback) -> None:
+        """Count an entry that is written."""
+        self.written += 1
+        self.errors += entry.value is None
+        self.imported += entry.source == Source.IMPORTED.label
+        if entry.human:
+            kinds = self.human.setdefault(entry.name, set())
+            kinds.add(entry.value if isinstance(entry.value, str) else "")
+
+
+def sample_ids(sample: Mapping[str, Any]) -> dict[str, str]:
+    """Return the ids that the tool gave a sample, name -> id, with its name and its address there.
+
+    They stand among the fields that are not the sample's own or, in a table, among its tags.
+    """
+    fields = {tag["key"]: tag["value"] for tag in sample["tags"] or ()}
+    fields |= json.loads(sample["extra"]) if sample["extra"] else {}
+    ids = {}
+    for name in IDS:
+        value = fields.get(name)
+        text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+        if text and len(text) <= LONGEST and text.isprintable():
+            ids[name] = text
+    return ids
+
+
+class RunFeedback:
+    """The scores and labels of some rows of a run, sample by sample; memory stays flat."""
+
+    def __init__(self, diagnosis: Diagnosis, ledger: Ledger, chosen: Chosen, rows: IntArray) -> None:
+        self._diagnosis, self._scored, self._chosen, self._rows = diagnosis, diagnosis.scored, chosen, rows
+        self.counts = Counts()
+        known = {*self._scored.metrics, VERDICT, STAGE, FAILURE}
+        self._labels = diagnosis.human_labels.labels
+        self._ratings = _ratings(self._scored, ledger)
+        known |= {entry.name for entries in self._ratings.values() for entry in entries}
+        unknown = [name for name in chosen.metrics if name not in known]
+        if unknown:
+            run = self._scored.run.run_id
+            raise DataError(f"metric {unknown[0][:60]!r} is not in run {run}; accepted: {', '.join(known)}")
+        judge_path = self._scored.judge_result_path(EVALUATION)
+        self._judge = judge_of(judge_path) if judge_path else ""
+
+    def samples(self, accepts: Callable[[Mapping[str, str]], bool]) -> Iterator[SampleFeedback]:
+        """Yield the samples whose ids a tool accepts."""
+        scored, run = self._scored, self._scored.run
+        metrics = self._metrics()
+        labels = self._diagnosis.human_labels
+        verdicts = np.where(
+            labels.bad | labels.good, np.nan, passing_of(self._diagnosis)
+        )  # people's go apart
+        stages = self._diagnosis.stages.stage
+        for start in range(0, len(self._rows), BATCH):
+            rows = self._rows[start : start + BATCH]
+            blocks = [(metric, metric.block(rows)) for metric in metrics]
+            for at, sample in enumerate(scored.samples.read(rows.tolist(), _COLUMNS)):
+                ids, row = sample_ids(sample), int(rows[at])
+                self.counts.tools.update(filter(None, [ids.get("tool")]))
+                if not accepts(ids):
+                    self.counts.without_id += 1
+                    continue
+                entries = [*self._scores(sample, row, at, blocks), *self._human(sample, row)]
+                if self._chosen.wants(VERDICT, Source.COMPUTED.label):
+                    entries += _verdict(verdicts[row])
+                if stages[row] >= 0 and self._chosen.wants(STAGE, Source.COMPUTED.label):
+                    entries.append(Feedback(STAGE, STAGES[int(stages[row])].key, Source.COMPUTED.label))
+                yield SampleFeedback(
+                    run.run_id, sample["question_id"], sample["repeat"], run.created_at, ids, entries
+                )
+
+    def _metrics(self) -> list[_MetricValues]:
+        """Return the metrics that go back; what people said of them goes back one by one."""
+        sources = [
+            source for source in Source if source.label in self._chosen.sources and source != Source.HUMAN
+        ]
+        names = self._chosen.metrics or self._scored.metrics
+        columns = [
+            (name, self._scored.column_from(name, sources))
+            for name in ordered(self._scored.metrics)
+            if name in names
+        ]
+        return [_MetricValues(self._scored, name, column) for name, column in columns if column is not None]
+
+    def _scores(
+        self, sample: Mapping[str, Any], row: int, at: int, blocks: Sequence[tuple[_MetricValues, _Block]]
+    ) -> Iterator[Feedback]:
+        reasons = {known_name(entry["metric"]): entry["reason"] for entry in sample["scores"] or ()}
+        for metric, (values, statuses, sources) in blocks:
+            status, source = statuses[at], _SOURCES[sources[at]]
+            if status == Status.NOT_APPLICABLE:
+                self.counts.not_applicable += 1
+            elif status == Status.NOT_RUN:
+                self.counts.not_run += 1
+            elif status == Status.FAILED:
+                reason = metric.failure(row, source)
+                yield Feedback(metric.name, None, source.label, self._author(source), reason)
+            else:
+                reason = reasons.get(metric.name) or "" if source == Source.IMPORTED else ""
+                yield Feedback(metric.name, values[at], source.label, self._author(source), reason)
+
+    def _author(self, source: Source) -> str:
+        return self._judge if source == Source.JUDGED else ""
+
+    def _human(self, sample: Mapping[str, Any], row: int) -> Iterator[Feedback]:
+        """Yield what each annotator said of a sample: in the file, as a rating here, as a label here."""
+        entries = [*_recorded(sample["human"] or ()), *self._ratings.get(row, ())]
+        for label in self._labels.get(row, ()):
+            if label.verdict is None and not label.failure:
+                self.counts.notes += 1
+            entries += _labelled(label)
+        yield from (entry for entry in entries if self._chosen.wants(entry.name, entry.source))
+
+
+_SOURCES = tuple(Source)
+_Block = tuple[list[float], list[int], list[int]]
+
+
+class _MetricValues:
+    """The values of one metric, read in blocks, with the reasons of failed ones where there are any."""
+
+    def __init__(self, scored: ScoredRun, name: str, column: MetricColumn) -> None:
+        self.name = name
+        self._scored, self._column = scored, column
+        self._failures: dict[Source, Mapping[int, str]] = {}
+
+    def block(self, rows: IntArray) -> _Block:
+        """Return the values, codes of status and codes of source of some rows."""
+        column = self._column
+        return column.values[rows].tolist(), column.status[rows].tolist(), column.source[rows].tolist()
+
+    def failure(self, row: int, source: Source) -> str:
+        """Return why a score failed."""
+        if source not in self._failures:
+            self._failures[source] = self._scored.failures(self.name, source)
+        return self._failures[source].get(row, "")
+
+
+def _verdict(passing: float) -> list[Feedback]:
+    if np.isnan(passing):
+        return []
+    return [Feedback(VERDICT, "pass" if passing else "fail", Source.COMPUTED.label)]
+
+
+def _labelled(label: Label) -> Iterator[Feedback]:
+    said = [(VERDICT, label.verdict), (FAILURE, label.failure)]
+    for name, value in said:
+        if value:
+            yield Feedback(name, value, Source.HUMAN.label, label.annotator, label.note)
+
+
+def _recorded(human: Sequence[Mapping[str, Any]]) -> Iterator[Feedback]:
+    for entry in human:
+        if entry["value"] is not None:
+            name = known_name(entry["metric"])
+            value, low, high = (
+                np.array([np.nan if number is None else number])
+                for number in (entry["value"], entry["low"], entry["high"])
+            )
+            scaled = float(on_metric_scale(name, value, low, high)[0])
+            yield Feedback(name, scaled, Source.HUMAN.label, entry["annotator"], entry["note"] or "")
+
+
+def _ratings(scored: ScoredRun, ledger: Ledger) -> dict[int, list[Feedback]]:
+    """Return row -> what annotators rated here, pass and fail apart."""
+    found: dict[int, list[Feedback]] = {}
+    for key in rated_dimensions(scored, ledger):
+        if key == PASS or key.startswith(IMPORTED):
+            continue
+        ratings = [
+            rating for rating in ratings_of(ledger, scored.run.run_id, key) if rating.value is not None
+        ]
+        rows = rows_of(scored, ((rating.question_id, rating.repeat) for rating in ratings))
+        for rating in ratings:
+            row = rows.get((rating.question_id, rating.repeat))
+            if row is not None:
+                entry = Feedback(dimension_of(key).metric, rating.value, Source.HUMAN.label, rating.annotator)
+                found.setdefault(row, []).append(entry)
+    return found

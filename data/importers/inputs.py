@@ -1,0 +1,122 @@
+"""What to import for the paths of a command or the files of an upload, with what belongs together joined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from data.importers.detect import detect
+from data.importers.formats.beir import beir_inputs, is_beir
+from data.importers.importer import Importer
+from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.options import Options
+from data.importers.parsing.peek import Peek
+from data.importers.registry import importers
+
+__all__ = ["Input", "inputs_of", "joined"]
+
+Input = tuple[InputFile, Options]
+OF_ANY_TOOL = ("trec", "scores_json", "table", "table_questions", "native", "native_questions")
+MOST_FILES = 2_000
+
+
+def inputs_of(path: str, options: Options) -> list[Input]:
+    """Return what to import for a path: a file, a folder that an importer reads as such, or its files.
+
+    Raises:
+        InputError: a folder holds nothing that can be read, or more files than are read at once.
+    """
+    source = InputFile.from_path(path)
+    if not source.is_folder:
+        return [(source, options)]
+    folder = Path(path)
+    peek = Peek(source)
+    readers = [importer for importer in importers().values() if importer.detect(peek)]
+    if options.format != "auto" or any(not importer.shares_folder for importer in readers):
+        return [(source, options)]
+    files = _recognised(source, folder, options, readers)
+    if readers:
+        whole = [(source, replace(options, format=importer.key)) for importer in readers]
+        return whole + [(file, options) for file, _ in files]
+    if is_beir(folder) and not any(_is_of_a_tool(key) for _, key in files):
+        return beir_inputs(source, folder, options)
+    if not files:
+        raise source.error(
+            "is a folder with no file that can be read",
+            "a file; the folder that a tool writes; or a folder in the BEIR layout with at least one run",
+        )
+    return [(file, options) for file, _ in files]
+
+
+def joined(inputs: Sequence[Input]) -> list[Input]:
+    """Return inputs where files that complete another one of the same tool are handed to it as companions.
+
+    Raises:
+        InputError: a file that means nothing alone has no file that it completes.
+    """
+    keys = [_key_of(source, options) for source, options in inputs]
+    known = importers()
+    hosts: list[Input] = []
+    for (source, options), key in zip(inputs, keys, strict=True):
+        importer = known.get(key)
+        completes = () if importer is None else importer.companion_of
+        if importer is not None and completes and not set(completes) & set(keys) and not importer.alone:
+            *others, last = (known[host].title for host in completes)
+            titles = " or ".join(filter(None, (", ".join(others), last)))
+            raise source.error(
+                f"is {importer.title}, which holds no questions of its own", f"it together with {titles}"
+            )
+        if not set(completes) & set(keys):
+            found = _companions(inputs, keys, key)
+            hosts.append((source, replace(options, companions=found) if found else options))
+    return hosts
+
+
+def _companions(inputs: Sequence[Input], keys: Sequence[str], host: str) -> tuple[InputFile, ...]:
+    known = importers()
+    return tuple(
+        source
+        for (source, _), key in zip(inputs, keys, strict=True)
+        if key in known and host in known[key].companion_of
+    )
+
+
+def _recognised(
+    source: InputFile, folder: Path, options: Options, readers: Sequence[Importer]
+) -> list[tuple[InputFile, str]]:
+    """Return the files of a folder that some importer recognises, with the keys of their importers.
+
+    Files that one of `readers` reads out of the folder are not among them.
+
+    Raises:
+        InputError: they are too many.
+    """
+    found: list[tuple[InputFile, str]] = []
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith(".") or not path.is_file():  # a pipe, a socket or a loop of links is no file
+            continue
+        file = InputFile.from_path(str(path))
+        key = _key_of(file, options)
+        if not key or any(reader.key == key for reader in readers):
+            continue
+        if len(found) == MOST_FILES:
+            what = f"holds more than {MOST_FILES:,} files that can be read"
+            raise source.error(what, f"a folder of at most {MOST_FILES:,}, or some of its files by name")
+        found.append((file, key))
+    return found
+
+
+def _key_of(source: InputFile, options: Options) -> str:
+    """Return the key of the importer of a file; "" where none reads it, which its import will say."""
+    if options.format != "auto":
+        return options.format
+    try:
+        return detect(source, options.rows)
+    except Exception:  # noqa: BLE001 -- a fault of one file must not take the others with it
+        return ""
+
+
+def _is_of_a_tool(key: str) -> bool:
+    importer: Importer | None = importers().get(key)
+    return importer is not None and key not in OF_ANY_TOOL

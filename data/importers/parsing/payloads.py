@@ -1,0 +1,139 @@
+"""Inputs and outputs as tracing and evaluation tools keep them: JSON in JSON, reprs, messages, objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from data.importers.parsing.documents import documents_of
+from data.importers.parsing.literals import LiteralError, read_literal
+
+__all__ = [
+    "CONTEXT_KEYS",
+    "QUESTION_KEYS",
+    "answer_in",
+    "contexts_in",
+    "decoded",
+    "question_in",
+    "reference_in",
+]
+
+MOST_DECODED = 16 << 20
+MAX_DEPTH = 6
+QUESTION_KEYS = (
+    "question",
+    "query",
+    "user_input",
+    "input",
+    "prompt",
+    "user_query",
+    "input_value",
+    "query_str",
+    "text",
+)
+ANSWER_KEYS = ("answer", "response", "output", "result", "content", "text", "output_value", "generated_text")
+REFERENCE_KEYS = (
+    *("reference_answer", "reference", "expected_output", "expected_answer", "expected_response"),
+    *("expected", "ground_truth", "answer", "output", "response"),
+)
+CONTEXT_KEYS = (
+    *("contexts", "context", "retrieved_contexts", "retrieval_context", "retrieved_documents", "documents"),
+    *("source_documents", "source_nodes", "chunks", "passages"),
+)
+
+
+def decoded(value: Any, times: int = 3) -> Any:
+    """Return a value with JSON in its text decoded, also JSON in JSON; a Python repr where it is no JSON.
+
+    Text that is neither is returned as it is. Nothing is evaluated.
+    """
+    for _ in range(times):
+        if not isinstance(value, str) or len(value) > MOST_DECODED:
+            return value
+        text = value.strip()
+        if text[:1] not in ("{", "[", '"'):
+            return value
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return _literal(text, value)
+    return value
+
+
+def question_in(value: Any) -> str | None:
+    """Return the question in the input of a trace, a task or a row; None where there is none.
+
+    Of a conversation it is the user's last message.
+    """
+    return _text(decoded(value), QUESTION_KEYS, "user")
+
+
+def answer_in(value: Any) -> str | None:
+    """Return the answer in the output of a trace or a row; None where there is none."""
+    return _text(decoded(value), ANSWER_KEYS, "assistant")
+
+
+def reference_in(value: Any) -> str | None:
+    """Return the reference answer in what a tool keeps as expected; None where there is none."""
+    return _text(decoded(value), REFERENCE_KEYS, "assistant")
+
+
+def contexts_in(value: Any) -> list[Any] | None:
+    """Return the documents in an output, in the native form; None where it has no list of documents."""
+    fields = decoded(value)
+    if not isinstance(fields, Mapping):
+        return None
+    for key in CONTEXT_KEYS:
+        found = decoded(fields.get(key))
+        if isinstance(found, list):
+            read = documents_of(found)
+            return read if isinstance(read, list) else None
+    nested = [fields[key] for key in ("output", "result", "outputs") if isinstance(fields.get(key), Mapping)]
+    return contexts_in(nested[0]) if nested else None
+
+
+def _literal(text: str, value: Any) -> Any:
+    if text[0] == '"':
+        return value
+    try:
+        return read_literal(text)
+    except LiteralError:
+        return value
+
+
+def _text(value: Any, keys: Sequence[str], role: str, depth: int = 0) -> str | None:
+    """Return the text under the first of some keys, inside messages, parts and choices."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    if depth == MAX_DEPTH or not value:
+        return None
+    if isinstance(value, list):
+        return _message(value, keys, role, depth)
+    return _under_a_key(value, keys, role, depth) if isinstance(value, Mapping) else None
+
+
+def _under_a_key(value: Mapping[str, Any], keys: Sequence[str], role: str, depth: int) -> str | None:
+    listed = [key for key in ("messages",) if isinstance(value.get(key), list | str)]
+    for key in (*listed, *keys, "content", "parts", "choices", "message"):
+        if value.get(key) is not None:
+            found = _text(decoded(value[key]), keys, role, depth + 1)
+            if found is None and isinstance(value[key], str) and value[key].strip():
+                return str(value[key])  # an answer that is written in JSON
+            if found is not None:
+                return found
+    return _text(next(iter(value.values())), keys, role, depth + 1) if len(value) == 1 else None
+
+
+def _message(items: list[Any], keys: Sequence[str], role: str, depth: int) -> str | None:
+    """Return the last message of a role, else the texts of all parts, one a line."""
+    messages = [item for item in items if isinstance(item, Mapping) and ("role" in item or "type" in item)]
+    roles = {"user": ("user", "human"), "assistant": ("assistant", "ai", "model")}[role]
+    of_role = [m for m in messages if str(m.get("role") or m.get("type")).lower() in roles]
+    if of_role:
+        return _text(of_role[-1], ("content", "text", "parts", *keys), role, depth + 1)
+    texts = [_text(item, ("text", "content", *keys), role, depth + 1) for item in items]
+    shown = [text for text in texts if text]
+    return "\n".join(shown) if shown else None

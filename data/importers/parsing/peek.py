@@ -1,0 +1,97 @@
+"""A first look at a file, a folder or a database: what an importer needs to recognise it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from functools import cached_property
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from data.errors import InputError, ValidationErrors
+from data.importers.parsing.documents_in_json import outline
+from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.rows import container, open_table
+from data.importers.parsing.sqlite_file import is_sqlite, table_names
+
+__all__ = ["Peek"]
+
+ROWS = 20
+
+
+class Peek:
+    """What a file looks like, found out once and only as far as asked for.
+
+    A file that cannot be read as what its beginning promises looks empty here: the importer that reads it, or
+    the detection itself, says what is wrong with it.
+    """
+
+    def __init__(self, source: InputFile) -> None:
+        self.source = source
+
+    @cached_property
+    def kind(self) -> str:
+        """Container format: "folder", "sqlite", "parquet", "json", "jsonl" or "csv" (any delimited text)."""
+        if self.source.is_folder:
+            return "folder"
+        return "sqlite" if is_sqlite(self.source) else container(self.source)
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder, or None where it is a file."""
+        return self.source.path if self.kind == "folder" else None
+
+    @cached_property
+    def tables(self) -> frozenset[str]:
+        """Names of the tables of an SQLite database."""
+        return table_names(self.source) if self.kind == "sqlite" else frozenset()
+
+    @cached_property
+    def document(self) -> Any:
+        """The JSON document; of a large one, its beginning; None where it is none."""
+        try:
+            return outline(self.source) if self.kind == "json" else None
+        except InputError:
+            return None
+
+    @cached_property
+    def keys(self) -> Mapping[str, Any]:
+        """Top-level keys of a JSON object with their values; empty for anything else."""
+        return self.document if isinstance(self.document, dict) else {}
+
+    @cached_property
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """The first rows: objects of a JSON list or of lines, rows of a table; () for a JSON object."""
+        if self.kind == "json":
+            listed = self.document if isinstance(self.document, list) else []
+            return tuple(row for row in listed[:ROWS] if isinstance(row, dict))
+        if self.kind not in ("jsonl", "csv", "parquet"):
+            return ()
+        with suppress(InputError):
+            table = open_table(self.source, ValidationErrors(self.source.name), ROWS)
+            return tuple(row for _, row in islice(table.rows(), ROWS) if isinstance(row, dict))
+        return ()
+
+    def rows_at(self, key: str) -> tuple[dict[str, Any], ...]:
+        """Return the first rows, or, of a JSON object, those in the list under a key."""
+        listed = self.keys.get(key)
+        return (
+            tuple(row for row in listed[:ROWS] if isinstance(row, dict))
+            if isinstance(listed, list)
+            else self.rows
+        )
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """Names in the first rows."""
+        return frozenset(chain.from_iterable(map(_names, self.rows)))
+
+    @property
+    def first(self) -> Mapping[str, Any]:
+        """The first row; empty where there is none."""
+        return self.rows[0] if self.rows else {}
+
+
+def _names(row: Mapping[str, Any]) -> Iterable[str]:
+    return map(str, row)

@@ -1,0 +1,64 @@
+"""Rows grouped by a key on disk, for files whose samples or runs are scattered over many rows."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from array import array
+from collections.abc import Iterator
+from typing import Any, BinaryIO, cast
+
+import orjson
+
+__all__ = ["Spool"]
+
+
+class Spool:
+    """Rows kept in a temporary file by key, in order of arrival; memory holds 24 bytes a row.
+
+    The file is gone when the spool is no longer used. Values come back as JSON: NaN as None, tuples as lists.
+    """
+
+    def __init__(self) -> None:
+        self._file = cast(BinaryIO, tempfile.TemporaryFile(prefix="ragtriage-"))  # noqa: SIM115 # lives on
+        self._places: dict[str, array[int]] = {}
+        self._end = 0
+
+    def add(self, key: str, line: int, value: Any) -> None:
+        """Keep a row under a key."""
+        content = _encoded(value)
+        self._file.seek(self._end)
+        self._file.write(content)
+        self._places.setdefault(key, array("q")).extend((line, self._end, len(content)))
+        self._end += len(content)
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys in order of first arrival."""
+        return list(self._places)
+
+    def rows(self, key: str) -> Iterator[tuple[int, Any]]:
+        """Yield the rows of a key with their lines."""
+        places = self._places.get(key, array("q"))
+        for at in range(0, len(places), 3):
+            line, start, length = places[at : at + 3]
+            self._file.seek(start)
+            yield line, _decoded(self._file.read(length))
+
+
+def _encoded(value: Any) -> bytes:
+    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+    try:
+        return orjson.dumps(value, default=str, option=options)
+    except (
+        orjson.JSONEncodeError,
+        UnicodeEncodeError,
+    ):  # whole numbers of more than 64 bits, lone surrogates
+        return json.dumps(value, default=str).encode()
+
+
+def _decoded(content: bytes) -> Any:
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:  # lone surrogates
+        return json.loads(content)

@@ -1,0 +1,181 @@
+"""The traces of a file: spans grouped on disk by trace, labels joined to them, samples run by run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import chain, islice
+from typing import Any
+
+from data.errors import ValidationErrors
+from data.importers.parsing.records.shapes import storable
+from data.importers.parsing.spool import Spool
+from data.importers.spans.retrieval import STEPS
+from data.importers.spans.samples import sample_of_trace
+from data.importers.spans.span import Labels, Span
+from data.importers.spans.values import ranked
+from data.store.parsed_run import ParsedRun
+from data.store.sample_schema import question_key
+
+__all__ = ["Traces", "runs_of_spans", "with_labels"]
+
+LAST = 1 << 62
+UNJOINED = "scores or labels of a span that is not in the file"
+
+
+@dataclass
+class _Known:
+    """What is kept in memory of a trace."""
+
+    start: int
+    line: int
+    run: str
+    of_root: bool
+
+
+class Traces:
+    """The traces of a file; memory holds a line or two about each, its spans lie on disk.
+
+    Args:
+        errors: takes remarks and the count of what was left out.
+        extra: what every sample keeps beside its fields, e.g. {"tool": "phoenix"}.
+    """
+
+    def __init__(self, errors: ValidationErrors, extra: Mapping[str, Any] | None = None) -> None:
+        self._errors = errors
+        self._extra = dict(extra or {})
+        self._spans, self._labels = Spool(), Spool()
+        self._known: dict[str, _Known] = {}
+        self._records_documents = False
+        self._asked: Counter[str] = Counter()
+        self._unread = 0
+        self._unjoined: set[str] = set()
+
+    def add(self, line: int, span: Span) -> None:
+        """Keep a span; one that names no trace is left out."""
+        if not span.trace_id:
+            self._errors.leave_out("a span without a trace id")
+            return
+        self._spans.add(span.trace_id, line, vars(span))
+        self._records_documents |= span.documents is not None or (span.kind in STEPS and bool(span.output))
+        start = LAST if span.start is None else span.start
+        of_root = not span.parent_id
+        known = self._known.get(span.trace_id)
+        if known is None:
+            known = self._known[span.trace_id] = _Known(start, line, span.run, of_root)
+            self._unread += 1
+        known.start = min(known.start, start)
+        if (not of_root, span.run) < (not known.of_root, known.run):
+            known.run, known.line, known.of_root = span.run, line, of_root
+
+    def attach(self, line: int, labels: Labels, *, span_id: str = "", trace_id: str = "") -> None:
+        """Keep labels of a span or of a whole trace, which may be in the file before them or after."""
+        key = f"span {span_id}" if span_id else f"trace {trace_id}"
+        self._labels.add(key, line, vars(labels))
+        self._unjoined.add(key)
+
+    @property
+    def runs(self) -> dict[str, int]:
+        """The runs with the begin of each in nanoseconds, the earliest first."""
+        starts: dict[str, int] = {}
+        for known in self._known.values():
+            starts[known.run] = min(starts.get(known.run, LAST), known.start)
+        return dict(sorted(starts.items(), key=lambda run: (run[1], run[0])))
+
+    def samples(self, run: str | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield the sample of each trace, of one run or of all, in order of time.
+
+        Questions that are asked again are numbered as repeats.
+        """
+        chosen = [(known.start, key) for key, known in self._known.items() if run in (None, known.run)]
+        for _, trace_id in sorted(chosen):
+            self._unread -= 1
+            spans = [self._labelled(Span(**value)) for _, value in self._spans.rows(trace_id)]
+            spans += self._of_trace(trace_id)
+            line = self._known[trace_id].line
+            sample = sample_of_trace(spans, self._errors, line, null_is_empty=self._records_documents)
+            if sample is not None:
+                yield line, {**self._numbered(sample), **self._extra}
+        self._tell_unjoined()
+
+    def _numbered(self, sample: dict[str, Any]) -> dict[str, Any]:
+        key = str(sample.get("question_id") or question_key(sample["question"], sample.get("history")))
+        run = f"{self._known[sample['trace_id']].run}\x1f{key}"
+        if "repeat" not in sample and self._asked[run]:
+            sample["repeat"] = self._asked[run]
+        self._asked[run] += 1
+        return sample
+
+    def _labelled(self, span: Span) -> Span:
+        for _, labels in self._labels_of(f"span {span.span_id}") if span.span_id else ():
+            span = with_labels(span, Labels(**labels))
+        return span
+
+    def _of_trace(self, trace_id: str) -> list[Span]:
+        """Return the labels of a trace as spans without a time: the root's own win over them."""
+        nowhere = Span(trace_id, parent_id="?")
+        return [with_labels(nowhere, Labels(**labels)) for _, labels in self._labels_of(f"trace {trace_id}")]
+
+    def _labels_of(self, key: str) -> Iterator[tuple[int, Any]]:
+        self._unjoined.discard(key)
+        return self._labels.rows(key)
+
+    def _tell_unjoined(self) -> None:
+        """Tell, once all traces are read, how many labels belong to none."""
+        if self._unread == 0 and self._unjoined:
+            self._errors.remark(UNJOINED, times=len(self._unjoined))
+            self._unjoined.clear()
+
+
+def with_labels(span: Span, labels: Labels) -> Span:
+    """Return a span with labels that were kept apart from it."""
+    documents = span.documents
+    if labels.relevant:
+        documents = ranked(documents) or []
+        for position, relevant in labels.relevant.items():
+            if int(position) < len(documents):
+                documents[int(position)]["relevant"] = relevant
+    return replace(
+        span,
+        documents=documents,
+        input=_extended(span.input, labels.input),
+        output=_extended(span.output, labels.output),
+        scores={**span.scores, **labels.scores},
+        human=[*span.human, *labels.human],
+        fields={**span.fields, **labels.fields},
+        tags={**span.tags, **labels.tags},
+    )
+
+
+def _extended(messages: Any, more: Sequence[Any]) -> Any:
+    if not more or not (messages is None or isinstance(messages, list)):
+        return messages
+    return [*(messages or ()), *more]
+
+
+def runs_of_spans(traces: Traces, base: ParsedRun, limit: int | None = None) -> list[ParsedRun]:
+    """Return a parsed run for each run of the traces that has a sample.
+
+    Args:
+        traces: the traces of a file, read whole.
+        base: file, format and notes; its name is that of traces that name no run.
+        limit: number of samples, for a preview.
+    """
+    parsed = []
+    for name, start in traces.runs.items():
+        samples = islice(traces.samples(name), limit)
+        first = next(samples, None)
+        if first is not None:
+            created = None if start == LAST else datetime.fromtimestamp(start // 1_000_000_000, UTC)
+            parsed.append(
+                replace(
+                    base,
+                    name=storable(name) or base.name,
+                    named_by_content=bool(name),
+                    records=chain([first], samples),
+                    created_at=base.created_at or (created and created.replace(tzinfo=None)),
+                )
+            )
+    return parsed

@@ -1,0 +1,1 @@
+"""What evaluation and tracing tools export: a module for each tool, which declares its importers."""

@@ -1,0 +1,226 @@
+"""Braintrust: events of an experiment as its API and screens write them, and results of its SDK."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from data.errors import ValidationErrors
+from data.importers.importer import Importer
+from data.importers.parsing.documents_in_json import value_at
+from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.metric_names import metric_name
+from data.importers.parsing.options import Options
+from data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in, reference_in
+from data.importers.parsing.peek import Peek
+from data.importers.parsing.rows import rows_at
+from data.importers.spans.samples import SCORED_WITHOUT_ANSWER
+from data.importers.spans.span import Span, kind_of
+from data.importers.spans.traces import Traces, runs_of_spans
+from data.importers.spans.values import nanoseconds, number
+from data.importers.tools.facts import (
+    field_of,
+    fields_in,
+    kind_in,
+    last_line,
+    question_id_in,
+    tags_of,
+    text_in,
+    value_in,
+    without_blanks,
+)
+from data.store.parsed_run import ParsedRun, Record
+
+__all__ = ["IMPORTERS"]
+
+EVENT = {"root_span_id", "span_id"}
+RESULT = {"input", "output", "expected", "scores", "error"}
+CONTEXTS = "stated_contexts"  # of the metadata, which count where no span of the trace retrieved
+NOT_TAGS = ("contexts", "context", "retrieved_contexts", "documents", "scorer_errors")
+SUMMARY = "the summary of the SDK leaves failed rows out, so its means are of fewer questions: not compared"
+
+
+def _is_events(peek: Peek) -> bool:
+    return any(row.keys() >= EVENT and "input" in row for row in _rows(peek, "events"))
+
+
+def _is_results(peek: Peek) -> bool:
+    """Return whether the rows are results of `Eval`; CSV has no objects, so scores are text there."""
+    return any(
+        row.keys() >= RESULT and not EVENT & row.keys() and isinstance(decoded(row["scores"]), dict)
+        for row in _rows(peek, "results")
+    )
+
+
+def _rows(peek: Peek, key: str) -> tuple[dict[str, Any], ...]:
+    return peek.rows_at(key) or peek.rows_at("data")
+
+
+def _path(source: InputFile, key: str) -> str:
+    return key if isinstance(Peek(source).keys.get(key), list) else "data"
+
+
+def _read_events(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read events: one sample per root span, one run per experiment."""
+    traces = Traces(errors, {"tool": "Braintrust"})
+    for line, row in rows_at(source, _path(source, "events"), errors):
+        if not isinstance(row, Mapping):
+            errors.leave_out("a row that is no event")
+            continue
+        # A span of a score repeats what its root says; its own row is no part of the pipeline.
+        if fields_in(row.get("span_attributes")).get("type") != "score":
+            traces.add(line, _span(row))
+    runs = runs_of_spans(traces, ParsedRun(source.stem, (), source.name, "braintrust"), options.limit)
+    several = len(runs) > 1
+    return [
+        replace(
+            run,
+            name=f"{source.stem} {run.name[:8]}" if several else source.stem,
+            named_by_content=several,
+            records=_with_contexts(run.records),
+        )
+        for run in runs
+    ]
+
+
+def _with_contexts(records: Any) -> Iterator[Record]:
+    for line, record in records:
+        stated = record.pop(CONTEXTS, None)
+        yield line, record if stated is None else {"retrieved": stated, **record}
+
+
+def _span(row: Mapping[str, Any]) -> Span:
+    root_id, span_id = text_in(row.get("root_span_id")) or "", text_in(row.get("span_id")) or ""
+    attributes, metrics = fields_in(row.get("span_attributes")), fields_in(row.get("metrics"))
+    parents = decoded(row.get("span_parents"))
+    is_root = decoded(row.get("is_root")) in (True, "true", "True") or span_id == root_id
+    parent = text_in(parents[0]) if isinstance(parents, list) and parents else None
+    output = decoded(row.get("output"))
+    name = text_in(attributes.get("name")) or ""
+    return Span(
+        root_id,
+        span_id,
+        None if is_root else parent or root_id,
+        name,
+        "root" if is_root else kind_in(kind_of(attributes.get("type")), name, output),
+        nanoseconds(metrics.get("start")),
+        nanoseconds(metrics.get("end")),
+        decoded(row.get("input")),
+        output,
+        error=last_line(decoded(row.get("error"))),
+        input_tokens=number(metrics.get("prompt_tokens")),
+        output_tokens=number(metrics.get("completion_tokens")),
+        cost=number(metrics.get("estimated_cost")),
+        model=text_in(fields_in(row.get("metadata")).get("model")),
+        run=text_in(row.get("experiment_id")) or text_in(row.get("project_id")) or "",
+        **(_of_root(row) if is_root else {}),
+    )
+
+
+def _of_root(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parts of a span that a root alone has: scores, tags, and fields of the sample."""
+    metadata = fields_in(row.get("metadata"))
+    fields = {
+        "question_id": question_id_in(metadata, fields_in(row.get("input"))),
+        "reference_answer": reference_in(row.get("expected")),
+        CONTEXTS: contexts_in(metadata),
+        "observation_id": text_in(row.get("id")),
+        "latency_ms": _milliseconds(fields_in(row.get("metrics"))),
+    }
+    return {
+        "scores": _scores(row, metadata),
+        "tags": tags_of(metadata, row.get("tags"), but=NOT_TAGS),
+        "fields": without_blanks(fields),
+    }
+
+
+def _milliseconds(metrics: Mapping[str, Any]) -> float | None:
+    """Return the time of a span; seconds since 1970 are exact to less than a thousandth in a float."""
+    start, end = number(metrics.get("start")), number(metrics.get("end"))
+    return None if start is None or end is None or end < start else round((end - start) * 1000, 3)
+
+
+def _scores(row: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return scores; null is one that was not run, unless the metadata say that its scorer failed."""
+    values = {
+        metric_name(str(name))[0]: value_in(value) for name, value in fields_in(row.get("scores")).items()
+    }
+    scores: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
+    for name, error in fields_in(metadata.get("scorer_errors")).items():
+        scores.setdefault(metric_name(str(name))[0], {"value": None, "reason": last_line(error) or "failed"})
+    return scores
+
+
+def _read_results(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read the results of `Eval`: a sample a result."""
+    summary = value_at(source, "summary") if isinstance(Peek(source).keys.get("results"), list) else None
+    name = text_in(field_of(fields_in(summary), "experiment_name", "experimentName"))
+    return [
+        ParsedRun(
+            name or source.stem,
+            islice(_results(source, errors), options.limit),
+            source.name,
+            "braintrust_results",
+            named_by_content=name is not None,
+            notes=(SUMMARY,) if summary else (),
+        )
+    ]
+
+
+def _results(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
+    asked: Counter[str] = Counter()
+    for line, value in rows_at(source, _path(source, "results"), errors):
+        row = fields_in(value)
+        question = question_in(row.get("input"))
+        if not question or not question.strip():
+            errors.leave_out("a result without a question in its input")
+            continue
+        metadata, output = fields_in(row.get("metadata")), decoded(row.get("output"))
+        question_id, error = (
+            question_id_in(metadata, fields_in(row.get("input"))),
+            last_line(row.get("error")),
+        )
+        record = {
+            "question_id": question_id,
+            "question": question,
+            "repeat": asked[question_id or question],
+            "answer": answer_in(output),
+            "reference_answer": reference_in(row.get("expected")),
+            "retrieved": contexts_in(metadata) if contexts_in(output) is None else contexts_in(output),
+            "scores": _scores(row, metadata),
+            "tags": {
+                **tags_of(metadata, row.get("tags"), but=NOT_TAGS),
+                **({"error": error} if error else {}),
+            },
+            "tool": "Braintrust",
+        }
+        asked[question_id or question] += 1
+        if record["scores"] and not record["answer"]:
+            errors.remark(SCORED_WITHOUT_ANSWER, line)
+        yield line, without_blanks(record)
+
+
+IMPORTERS = (
+    Importer(
+        "braintrust",
+        "Braintrust experiment",
+        "events with root_span_id, input, output and scores: `{events: [...]}`, JSONL or CSV",
+        _is_events,
+        _read_events,
+        unit="trace",
+        written_by="Braintrust 0.47",
+        example="the answer of POST /v1/experiment/{id}/fetch, saved as JSON",
+    ),
+    Importer(
+        "braintrust_results",
+        "Braintrust SDK results",
+        "a list of input, output, expected, scores and error, as `Eval(...).results`",
+        _is_results,
+        _read_results,
+        written_by="Braintrust 0.47",
+        example="json.dump([vars(result) for result in Eval(...).results], file, default=str)",
+    ),
+)

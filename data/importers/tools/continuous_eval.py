@@ -1,0 +1,143 @@
+"""continuous-eval: data sets of answers and retrieved passages, and metrics that are joined by position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from data.errors import ValidationErrors
+from data.importers.formats.table import reader_of
+from data.importers.formats.tool_rows import Row, ToolRows, each
+from data.importers.importer import Importer
+from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.metric_names import metric_name
+from data.importers.parsing.options import Options
+from data.importers.parsing.peek import Peek
+from data.store.parsed_run import ParsedRun, Record
+
+__all__ = ["IMPORTERS"]
+
+LABELS = {"correct": 1.0, "incorrect": 0.0}
+REFUSAL = "refuse-to-answer"
+# Shares of chunks in or out of the gold; the names alone would read as metrics of a judge.
+OWN_NAMES = {
+    "context_precision": "retrieval_precision",
+    "context_recall": "retrieval_recall",
+    "context_f1": "retrieval_f1",
+}
+HINT = "the data set that was evaluated, as JSONL, in the same command: metrics are joined by position"
+
+
+def _sample(row: Row) -> Row:
+    """Return a row with its annotation as a human label; a refusal is neither right nor wrong."""
+    if "annotation" not in row:
+        return row
+    label = str(row.get("annotation") or "").strip().lower()
+    sample = dict(row)
+    human = None
+    if label in LABELS:
+        human = {"metric": "correctness", "value": LABELS[label]}
+    elif label == REFUSAL:
+        human = {"metric": "refused", "value": 1.0}
+        sample |= {"refused": True, "refused_source": "human"}
+    if human is not None:
+        del sample["annotation"]
+        human |= {"annotator": "continuous-eval", "note": label, "low": 0.0, "high": 1.0}
+    return {"refused": None, **sample, "human": None if human is None else [human]}
+
+
+def _is_metrics(peek: Peek) -> bool:
+    """Return whether a document is {module: {metric: [{name: value}]}}."""
+    modules = list(peek.keys.values())
+    return bool(modules) and all(map(_is_module, modules))
+
+
+def _is_module(module: object) -> bool:
+    return (
+        isinstance(module, Mapping)
+        and bool(module)
+        and all(isinstance(rows, list) and rows and _is_figures(rows[0]) for rows in module.values())
+    )
+
+
+def _is_figures(row: object) -> bool:
+    return (
+        isinstance(row, Mapping)
+        and bool(row)
+        and all(value is None or isinstance(value, int | float) for value in row.values())
+    )
+
+
+def _read_data(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read a data set, with the metrics of the files beside it joined to its rows by position."""
+    figures: list[Row] = []
+    for file in options.companions:
+        figures = _merged(file, figures, _figures(file))
+
+    def joined(records: Iterator[Record]) -> Iterator[Record]:
+        count = 0
+        for line, row in ROWS.convert(records):
+            count += 1
+            if isinstance(row, dict) and count <= len(figures):
+                row = {**row, "scores": figures[count - 1]}
+            yield line, row
+        if figures and options.limit is None and count != len(figures):
+            raise source.error(f"has {count:,} rows for metrics of {len(figures):,}", HINT)
+
+    return reader_of(replace(ROWS, convert=joined), "continuous_eval")(source, options, errors)
+
+
+def _figures(file: InputFile) -> list[Row]:
+    """Return the figures of each row in a file of metrics, under our names."""
+    rows: list[Row] = []
+    for module in file.document().values():
+        for listed in module.values():
+            if not all(map(_is_figures, listed)):
+                raise file.error("holds metrics that are no numbers", "{module: {metric: [{name: number}]}}")
+            named = [
+                {OWN_NAMES.get(name, metric_name(name)[0]): value for name, value in row.items()}
+                for row in listed
+            ]
+            rows = _merged(file, rows, named)
+    return rows
+
+
+def _merged(file: InputFile, rows: list[Row], more: list[Row]) -> list[Row]:
+    if rows and len(rows) != len(more):
+        raise file.error(f"has metrics of {len(rows):,} rows and of {len(more):,}", "one value for each row")
+    return [{**row, **other} for row, other in zip(rows, more, strict=True)] if rows else more
+
+
+def _refuse(source: InputFile, _: Options, __: ValidationErrors) -> list[ParsedRun]:
+    raise source.error("holds metrics of continuous-eval without their questions", HINT)
+
+
+ROWS = ToolRows(
+    lambda names: (
+        "question" in names and ("ground_truth_contexts" in names or {"ground_truths", "annotation"} <= names)
+    ),
+    each(_sample),
+    "read as a data set of continuous-eval: an annotation is a human label, a model is a run",
+)
+IMPORTERS = (
+    Importer(
+        "continuous_eval",
+        "continuous-eval",
+        "JSONL with question, ground_truths and ground_truth_contexts or annotation",
+        lambda peek: ROWS.fits(set(peek.columns)),
+        _read_data,
+        mapped=True,
+        written_by="continuous-eval 0.3",
+        rows=ROWS,
+    ),
+    Importer(
+        "continuous_eval_metrics",
+        "metrics of continuous-eval",
+        "JSON with {module: {metric: [{name: value}]}}, together with its data set",
+        _is_metrics,
+        _refuse,
+        written_by="continuous-eval 0.3",
+        companion_of=("continuous_eval",),
+        alone=False,
+    ),
+)

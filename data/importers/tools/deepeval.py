@@ -1,0 +1,374 @@
+"""DeepEval: test runs (0.20 to 4.x) as JSON, and `EvaluationResult`; `context` is the gold of a test case.
+
+The cost of a metric is the judge's, so it is no cost of the pipeline. A metric with `error` has failed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import chain, islice
+from typing import Any
+
+from data.declarations import declaration_fault
+from data.errors import ValidationErrors
+from data.importers.formats.tool_rows import ToolRows
+from data.importers.importer import Importer
+from data.importers.parsing.documents import documents_of
+from data.importers.parsing.documents_in_json import items_at, small_values, value_at
+from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.metric_names import CAMEL, metric_name
+from data.importers.parsing.options import Options
+from data.importers.parsing.payloads import question_in
+from data.importers.parsing.peek import Peek
+from data.importers.parsing.records.gold_texts import relevant_of_texts
+from data.importers.parsing.records.numbering import Numbering
+from data.importers.parsing.records.shapes import (
+    mapping,
+    milliseconds,
+    objects,
+    plain_settings,
+    storable,
+    tags_of,
+    unquoted_number,
+)
+from data.importers.parsing.rows import open_table
+from data.store.parsed_run import ParsedRun, Record
+
+__all__ = ["IMPORTERS", "is_case", "is_test_cases", "records_of_cases"]
+
+Case = dict[str, Any]
+
+ACCEPTED = "a test run of DeepEval: testCases with input, actualOutput and metricsData"
+CACHE_HINT = (
+    "test_run_*.json of DEEPEVAL_RESULTS_FOLDER, .deepeval/.latest_test_run.json or an EvaluationResult"
+)
+LISTS = ("testCases", "conversationalTestCases", "test_results")
+RUN_FIELDS = ("identifier", "testFile", "hyperparameters", "test_cases_lookup_map")
+HEAD = 200
+NOT_GOLD = (
+    "no passage of `context`, which DeepEval takes as the ideal retrieval, is among the retrieved ones: "
+    "kept as extra, not as gold"
+)
+# The kind of a metric that DeepEval adds to its name, as in "Correctness [GEval]".
+KIND_OF_METRIC = re.compile(
+    r"\s*[\[(](?:Conversational )?(?:G-?Eval|DAG|Arena GEval)[\])]\s*$", re.IGNORECASE
+)
+READ = {
+    *("name", "input", "actual_output", "expected_output", "retrieval_context", "context", "tags", "success"),
+    *("metrics_data", "metrics_metadata", "metadata", "additional_metadata", "completion_time", "token_cost"),
+    *(
+        "trace",
+        "tools_called",
+        "expected_tools",
+        "flaky",
+        "conversational",
+        "multimodal",
+        "turns",
+        "messages",
+    ),
+    *("threshold", "comments"),
+}
+
+
+def is_test_cases(peek: Peek) -> bool:
+    """Return whether a file holds results of DeepEval: a test run, its test cases alone, or its cache."""
+    run = mapping(peek.keys.get("testRunData")) or peek.keys
+    if "test_cases_lookup_map" in peek.keys:
+        return True
+    if isinstance(run.get("test_results"), list):
+        return any({"metrics_data", "input"} & case.keys() for case in objects(run["test_results"]))
+    cases = run.get("testCases")
+    if isinstance(cases, list) or isinstance(run.get("conversationalTestCases"), list):
+        mine = {"testPassed", "metricsScores", "hyperparameters", "dictTestCases", "conversationalTestCases"}
+        return bool(mine & run.keys()) or any("input" in case for case in objects(cases))
+    return any(is_case(row) for row in peek.rows)
+
+
+def is_case(row: Mapping[str, Any]) -> bool:
+    """Return whether a row is a test case of DeepEval with the results of its metrics."""
+    return "input" in row and bool({"metricsData", "metrics_data", "metricsMetadata"} & row.keys())
+
+
+def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read a test run; each assistant turn of a conversational test case is a sample.
+
+    Raises:
+        InputError: it is the cache of DeepEval, or holds no test cases.
+    """
+    facts = _facts(source)
+    if "test_cases_lookup_map" in facts:
+        raise source.error("is the cache of DeepEval, which holds no answers", CACHE_HINT)
+    head = list(islice(_cases(source, facts, errors), HEAD))
+    if not head:
+        errors.raise_if_any()
+        raise source.error("is a test run of DeepEval without test cases", ACCEPTED)
+    name = facts.get("identifier") or facts.get("testFile")
+    is_named = isinstance(name, str) and bool(name.strip())
+    gold = _gold_is_retrieved(head)
+    has_context = any(isinstance(case, dict) and case.get("context") for _, case in head)
+    cases = islice(_cases(source, facts, errors), options.limit)
+    return [
+        ParsedRun(
+            storable(name) if is_named else source.stem,
+            records_of_cases(cases, errors, gold=gold),
+            source.name,
+            "deepeval",
+            named_by_content=is_named,
+            config=plain_settings(facts.get("hyperparameters")),
+            notes=(NOT_GOLD,) if has_context and not gold else (),
+            metrics=_lower_is_better(case for _, case in head),
+        )
+    ]
+
+
+def _facts(source: InputFile) -> Mapping[str, Any]:
+    """Return what a run says of itself, and under "path" where its parts stand; {} of mere test cases."""
+    peek = Peek(source)
+    if peek.kind != "json" or not peek.keys:
+        return {}
+    path = "testRunData" if isinstance(peek.keys.get("testRunData"), dict) else ""
+    return {**small_values(source, path, RUN_FIELDS), "path": path}
+
+
+def _cases(source: InputFile, facts: Mapping[str, Any], errors: ValidationErrors) -> Iterator[Record]:
+    if not facts:
+        is_json = Peek(source).kind == "json"
+        yield from items_at(source, "") if is_json else open_table(source, errors).rows()
+        return
+    found = False
+    for record in chain.from_iterable(
+        items_at(source, f"{facts['path']}.{key}".lstrip(".")) for key in LISTS
+    ):
+        found = True
+        yield record
+    if not found:  # 0.20 to 1.x keep them by number too
+        numbered = value_at(source, f"{facts['path']}.dictTestCases".lstrip("."))
+        yield from enumerate(mapping(numbered).values(), start=1)
+
+
+def records_of_cases(
+    cases: Iterator[Record], errors: ValidationErrors, *, gold: bool = False
+) -> Iterator[Record]:
+    """Yield test cases as native records.
+
+    Args:
+        cases: test cases with their lines.
+        errors: collector of the errors and remarks.
+        gold: whether `context` is read as the gold; if not it is only kept.
+    """
+    numbering = Numbering()
+    for line, case in cases:
+        if not isinstance(case, dict):
+            yield line, case
+            continue
+        fields = _snake(case)
+        turns = fields.get("turns") or fields.get("messages")
+        if isinstance(turns, list):
+            yield from ((line, record) for record in _of_conversation(fields, turns, numbering, errors, line))
+            continue
+        record = _record(case, gold)
+        yield line, record | numbering.of(fields.get("name"), record.get("question"))
+
+
+def _record(case: Case, gold: bool) -> Case:
+    fields = _snake(case)
+    asked = fields.get("input")
+    retrieved = documents_of(fields.get("retrieval_context"))
+    metadata = {**mapping(fields.get("metadata")), **mapping(fields.get("additional_metadata"))}
+    record: Case = {
+        "question": asked if isinstance(asked, str) else question_in(asked),
+        "answer": fields.get("actual_output"),
+        "reference_answer": fields.get("expected_output"),
+        "latency_ms": milliseconds(fields.get("completion_time")),
+        "cost_usd": unquoted_number(fields.get("token_cost")),
+        "tool": "DeepEval",
+    } | _results(fields)
+    trace = mapping(fields.get("trace"))
+    if retrieved is None and trace:
+        record |= _of_trace(trace)
+    elif retrieved is not None:
+        ids, held = metadata.get("chunk_ids"), objects(retrieved)
+        if isinstance(ids, list) and isinstance(retrieved, list) and len(ids) == len(held) == len(retrieved):
+            retrieved = [{**document, "id": name} for document, name in zip(held, ids, strict=True)]
+        record["retrieved"] = retrieved
+    if trace.get("uuid"):
+        record["trace_id"] = trace["uuid"]
+    context = fields.get("context")
+    if isinstance(context, list) and context:
+        record["reference_contexts"] = context
+        if gold:
+            record["relevant"] = relevant_of_texts(context, record.get("retrieved"))[0]
+    flaky = {"flaky": True} if fields.get("flaky") is True else {}
+    record["tags"] = {**tags_of(fields.get("tags")), **tags_of(metadata), **flaky}
+    record["deepeval"] = {
+        name: value
+        for name, value in case.items()
+        if _snake_name(str(name)) not in READ and value is not None
+    }
+    return record
+
+
+def _results(fields: Case) -> Case:
+    """Return the results of the metrics of a test case as scores and checks, and its tool calls as checks."""
+    results = fields.get("metrics_data") or fields.get("metrics_metadata")
+    scores: dict[str, Case] = {}
+    checks: list[Case] = []
+    for result in objects(results):
+        title = str(result.get("name") or result.get("metric") or "metric")
+        error, score = result.get("error"), unquoted_number(result.get("score"))
+        value = None if error else score
+        scores[_name(title)] = {"value": value, "reason": error or result.get("reason")}
+        passed = result.get("success")
+        if value is None or not isinstance(passed, bool):  # success is false where nothing was measured
+            continue
+        limit = next((result[key] for key in ("threshold", "minimumScore") if key in result), None)
+        limit = fields.get("threshold") if limit is None else limit
+        checks.append({"name": title, "kind": "metric", "expected": limit, "actual": value, "passed": passed})
+    called = [str(tool.get("name")) for tool in objects(fields.get("tools_called"))]
+    expected = [str(tool.get("name")) for tool in objects(fields.get("expected_tools"))]
+    checks += [
+        {
+            "name": f"calls {name}",
+            "kind": "tool",
+            "expected": name,
+            "actual": called,
+            "passed": name in called,
+        }
+        for name in expected
+    ]
+    found: Case = {"scores": scores} if scores else {}
+    if called:
+        found["tools_called"] = fields["tools_called"]
+    return found | ({"checks": checks} if checks else {})
+
+
+def _of_trace(trace: Mapping[str, Any]) -> Case:
+    """Return what the retriever spans of a test case's trace retrieved, in order of time."""
+    spans = sorted(objects(trace.get("retrieverSpans")), key=lambda span: str(span.get("endTime")))
+    by_query: dict[str, Case] = {str(span.get("input")): span for span in spans}  # of equal queries the last
+    documents: list[Any] = []
+    for span in by_query.values():
+        held = span.get("retrievalContext") or span.get("output")
+        read = documents_of(held) if isinstance(held, list) else None
+        documents += read if isinstance(read, list) else []
+    if not by_query:
+        return {}
+    query = next(iter(by_query))
+    several = {"retrieval_calls": len(by_query)} if len(by_query) > 1 else {}
+    return {"retrieved": documents, "search_query": query, **several}
+
+
+def _of_conversation(
+    fields: Case, turns: list[Any], numbering: Numbering, errors: ValidationErrors, line: int
+) -> Iterator[Case]:
+    """Yield a sample for each assistant turn; the scores of the conversation stand on its last one."""
+    said = list(chain.from_iterable(map(_turns, objects(turns))))
+    answered = [at for at, turn in enumerate(said) if turn["role"] == "assistant"]
+    if not answered:
+        errors.leave_out("a conversation without an answer")
+        return
+    name = fields.get("name")
+    for nth, at in enumerate(answered, start=1):
+        turn = said[at]
+        asked = next((one for one in range(at - 1, -1, -1) if said[one]["role"] == "user"), None)
+        question = said[asked]["text"] if asked is not None else fields.get("scenario")
+        if not isinstance(question, str) or not question.strip():
+            errors.leave_out("an answer that no question stands before")
+            continue
+        history = [{"role": one["role"], "text": one["text"]} for one in said[: asked or 0]]
+        record = _record({**turn["fields"], "input": question, "actual_output": turn["text"]}, False)
+        if nth == len(answered):
+            record |= _results(fields)
+            record["tags"] |= tags_of(fields.get("tags"))
+            if len(answered) > 1 and "scores" in record:
+                errors.remark("scores of a conversation stand on its last answer", line)
+        named = f"{name} turn {nth}" if isinstance(name, str) and name else None
+        record |= numbering.of(named, question)
+        yield record | {
+            "history": history or None,
+            "conversation_id": name if isinstance(name, str) else None,
+        }
+
+
+def _turns(turn: Case) -> list[dict[str, Any]]:
+    """Return a turn {role, content}; or of 1.x to 2.x, where a turn is a test case, the two that it holds."""
+    if "role" in turn:
+        role = {"ai": "assistant", "bot": "assistant", "human": "user"}.get(
+            str(turn["role"]), str(turn["role"])
+        )
+        rest = {name: value for name, value in turn.items() if name not in ("role", "content", "order")}
+        return [{"role": role, "text": str(turn.get("content") or ""), "fields": rest}]
+    fields = _snake(turn)
+    asked, answered = fields.get("input"), fields.get("actual_output")
+    return [
+        {"role": "user", "text": str(asked or ""), "fields": {}},
+        {"role": "assistant", "text": str(answered or ""), "fields": fields},
+    ]
+
+
+def _gold_is_retrieved(head: list[Record]) -> bool:
+    for case in objects([case for _, case in head]):
+        context = case.get("context")
+        if isinstance(context, list) and relevant_of_texts(context, _record(case, False).get("retrieved"))[1]:
+            return True
+    return False
+
+
+def _lower_is_better(cases: Iterator[Any]) -> dict[str, Case]:
+    """Return the direction of metrics that pass below their threshold, as bias and toxicity do."""
+    below: dict[str, int] = {}
+    for case in cases:
+        for check in _results(_snake(case)).get("checks", ()) if isinstance(case, dict) else ():
+            limit, value = check["expected"], check["actual"]
+            if (
+                check["kind"] == "metric"
+                and isinstance(limit, int | float)
+                and isinstance(value, int | float)
+            ):
+                side = (value < limit) - (value > limit)
+                name = _name(check["name"])
+                below[name] = below.get(name, 0) + (side if check["passed"] else -side)
+    lower = {name: {"direction": "lower"} for name, count in below.items() if count > 0}
+    return {name: entry for name, entry in lower.items() if declaration_fault(name, entry) is None}
+
+
+def _name(title: str) -> str:
+    return metric_name(KIND_OF_METRIC.sub("", title))[0]
+
+
+def _snake(fields: Mapping[str, Any]) -> Case:
+    return {_snake_name(str(name)): value for name, value in fields.items()}
+
+
+@lru_cache(4096)
+def _snake_name(name: str) -> str:
+    return CAMEL.sub("_", name).lower()
+
+
+def _columns(records: Iterator[Record]) -> Iterator[Record]:
+    """Yield test cases that come as a table of Python as rows with the usual columns."""
+    for line, record in records_of_cases(records, ValidationErrors("")):
+        fields = mapping(record)
+        yield line, {name: value for name, value in fields.items() if name != "tool" and value is not None}
+
+
+IMPORTERS = (
+    Importer(
+        "deepeval",
+        "DeepEval",
+        "a test run (test_run_*.json, .latest_test_run.json) or an EvaluationResult as JSON",
+        is_test_cases,
+        read,
+        written_by="DeepEval 0.20-4.3",
+        example="DEEPEVAL_RESULTS_FOLDER=results deepeval test run ...",
+        rows=ToolRows(
+            lambda names: "input" in names and bool({"metricsData", "metrics_data"} & names),
+            _columns,
+            "read as test cases of DeepEval: `context` is the gold, `retrievalContext` what was retrieved, "
+            "the results of metrics are scores and checks",
+        ),
+        unit="test case",
+    ),
+)

@@ -1,0 +1,297 @@
+"""LlamaIndex: results of BatchEvalRunner, of a retriever evaluation, and predictions over a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice, zip_longest
+from math import isfinite, log2
+from typing import Any
+
+from data.declarations import declaration_fault
+from data.errors import ValidationErrors
+from data.importers.formats.tool_rows import Row
+from data.importers.importer import Importer
+from data.importers.parsing.documents import documents_of
+from data.importers.parsing.documents_in_json import items_at, names_of
+from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.metric_names import metric_name
+from data.importers.parsing.options import Options
+from data.importers.parsing.peek import Peek
+from data.importers.parsing.records.gold_texts import relevant_of_texts
+from data.importers.parsing.records.numbering import Numbering
+from data.importers.parsing.records.shapes import mapping, objects, unquoted_number
+from data.importers.parsing.rows import open_table
+from data.store.parsed_run import ParsedRun, Record
+from data.store.sample_models import is_finite
+
+__all__ = ["IMPORTERS"]
+
+BATCH, RETRIEVAL, PREDICTIONS = "llamaindex", "llamaindex_retrieval", "llamaindex_predictions"
+NAMES = {"relevancy": "answer_relevancy", "context_relevancy": "context_relevance"}
+BATCH_ACCEPTED = "an object of evaluator -> list of {query, response, contexts, passing, score}"
+CORRECTNESS = "correctness is from 1 to 5 in LlamaIndex: read as (score - 1) / 4"
+NOTHING_RETRIEVED = "nothing was retrieved: LlamaIndex computes no metric then"
+HEAD = 50
+TOLERANCE = 1e-6
+
+
+def _is_batch(peek: Peek) -> bool:
+    lists = [value for value in peek.keys.values() if isinstance(value, list) and value]
+    rows = [value[0] for value in lists]
+    is_result = all(isinstance(row, dict) and {"query", "response", "passing"} <= row.keys() for row in rows)
+    return bool(lists) and len(lists) >= len(peek.keys) - 1 and is_result
+
+
+def _is_retrieval(peek: Peek) -> bool:
+    return any({"query", "expected_ids", "retrieved_ids", "metric_dict"} <= row.keys() for row in peek.rows)
+
+
+def _is_predictions(peek: Peek) -> bool:
+    listed = objects(peek.keys.get("predictions"))
+    return (
+        bool(listed) and len(peek.keys) == 1 and any({"response", "contexts"} <= row.keys() for row in listed)
+    )
+
+
+def read_batch(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read the results of several evaluators, one list each in the order of the questions."""
+    names = names_of(source)
+    head = [result for name in names for _, result in islice(items_at(source, name), HEAD)]
+    if not head:
+        raise source.error("is a result of LlamaIndex's BatchEvalRunner without results", BATCH_ACCEPTED)
+    graded = islice(items_at(source, "correctness"), HEAD) if "correctness" in names else ()
+    to_five = any(
+        isinstance(score := unquoted_number(mapping(result).get("score")), int | float) and score > 1
+        for _, result in graded
+    )
+    records = islice(_of_batch(source, names, to_five, errors), options.limit)
+    notes = (CORRECTNESS,) if to_five else ()
+    return [ParsedRun(source.stem, records, source.name, BATCH, notes=notes)]
+
+
+def _of_batch(
+    source: InputFile, names: Sequence[str], to_five: bool, errors: ValidationErrors
+) -> Iterator[Record]:
+    numbering = Numbering()
+    for line, results in enumerate(zip_longest(*(items_at(source, name) for name in names)), start=1):
+        by_name = {name: one[1] for name, one in zip(names, results, strict=True) if one is not None}
+        if any(not isinstance(result, dict) for result in by_name.values()):
+            errors.add(line, "", "holds a result that is no object", BATCH_ACCEPTED)
+            continue
+        if len(by_name) < len(names):
+            missing = next(name for name in names if name not in by_name)
+            errors.add(line, missing[:60], "has fewer results than other evaluators", "lists of one length")
+            return
+        asked = {str(result["query"]) for result in by_name.values() if result.get("query") is not None}
+        if len(asked) > 1:
+            errors.add(
+                line, "query", "differs between the evaluators", "lists with the questions in one order"
+            )
+            continue
+        record = _answered(list(by_name.values())) | _verdicts(by_name, to_five)
+        yield line, record | numbering.of(None, record["question"])
+
+
+def _answered(results: Sequence[Mapping[str, Any]]) -> Row:
+    """Return question, answer and contexts: of each the first that an evaluator was given."""
+    fields = {
+        name: next((result[name] for result in results if result.get(name) is not None), None)
+        for name in ("query", "response", "contexts", "reference")
+    }
+    return {
+        "question": fields["query"],
+        "answer": fields["response"],
+        "reference_answer": fields["reference"],
+        "retrieved": documents_of(fields["contexts"]),
+        "tool": "LlamaIndex",
+    }
+
+
+def _verdicts(by_name: Mapping[str, Mapping[str, Any]], to_five: bool) -> Row:
+    scores: Row = {}
+    checks: list[Row] = []
+    for name, result in by_name.items():
+        score, passing = unquoted_number(result.get("score")), result.get("passing")
+        value = score if score is not None else passing
+        reason = result.get("feedback")
+        if result.get("invalid_result") or value is None:
+            value, reason = None, result.get("invalid_reason") or reason or "the evaluator gave no score"
+        elif (
+            to_five
+            and name == "correctness"
+            and isinstance(value, int | float)
+            and not isinstance(value, bool)
+        ):
+            value = (value - 1) / 4
+        scores[NAMES.get(name) or metric_name(name)[0]] = {"value": value, "reason": reason}
+        if isinstance(passing, bool) and value is not None:
+            checks.append({"name": name, "kind": "evaluator", "actual": score, "passed": passing})
+    return {"scores": scores} | ({"checks": checks} if checks else {})
+
+
+def read_retrieval(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read the results of a retriever evaluation; its figures are compared with those of its own ids."""
+    is_json = Peek(source).kind == "json"
+    rows = islice(items_at(source, "") if is_json else open_table(source, errors).rows(), options.limit)
+    head = list(islice(rows, HEAD))
+    names: dict[str, None] = {}
+    for _, row in head:
+        names.update(dict.fromkeys(mapping(mapping(row).get("metric_dict"))))
+    declared = {_metric(name): {"direction": "higher", "range": [0, 1]} for name in names}
+    return [
+        ParsedRun(
+            source.stem,
+            _of_retrieval(chain(head, rows), list(names), errors),
+            source.name,
+            RETRIEVAL,
+            metrics={
+                name: entry for name, entry in declared.items() if declaration_fault(name, entry) is None
+            },
+        )
+    ]
+
+
+def _of_retrieval(rows: Iterator[Record], names: Sequence[str], errors: ValidationErrors) -> Iterator[Record]:
+    numbering = Numbering()
+    for line, row in rows:
+        if not isinstance(row, dict):
+            yield line, row
+            continue
+        ids, texts, expected = (
+            row.get(name) for name in ("retrieved_ids", "retrieved_texts", "expected_ids")
+        )
+        retrieved: Any = ids
+        if isinstance(ids, list):
+            paired = texts if isinstance(texts, list) and len(texts) == len(ids) else [None] * len(ids)
+            retrieved = [{"id": name, "text": text} for name, text in zip(ids, paired, strict=True)]
+        scores = {}
+        for name in names:
+            score = unquoted_number(mapping(mapping(row.get("metric_dict")).get(name)).get("score"))
+            failed = NOTHING_RETRIEVED if ids == [] else "LlamaIndex computed no value"
+            scores[_metric(name)] = {"value": score, "reason": failed if score is None else None}
+            _compare(name, score, ids, expected, errors, line)
+        yield (
+            line,
+            {
+                "question": row.get("query"),
+                "retrieved": retrieved,
+                "relevant": expected,
+                "scores": scores,
+                "tool": "LlamaIndex",
+                **numbering.of(None, row.get("query")),
+            },
+        )
+
+
+def _metric(name: str) -> str:
+    return metric_name(name)[0]
+
+
+def _compare(name: str, score: Any, ids: Any, expected: Any, errors: ValidationErrors, line: int) -> None:
+    """Tell a figure that is above its bound, or that the ids of the row do not give."""
+    if not isinstance(ids, list) or not isinstance(expected, list):
+        return
+    if not isinstance(score, int | float) or not is_finite(score):
+        return
+    ours = _figures([str(one) for one in ids], {str(one) for one in expected}).get(name)
+    if ours is None or abs(ours - score) <= TOLERANCE:
+        return
+    why = ": it counts a repeated document again" if len(set(map(str, ids))) < len(ids) else ""
+    above = "above 1 and " if score > 1 else ""
+    errors.remark(f"{name} of LlamaIndex is {above}not what its ids give{why}", line)
+
+
+def _figures(ids: Sequence[str], expected: set[str]) -> dict[str, float]:
+    """Return the retrieval metrics of LlamaIndex with each document counted once, at its first rank."""
+    if not expected:
+        return {}
+    ranking = list(dict.fromkeys(ids))
+    ranks = [rank for rank, name in enumerate(ranking, start=1) if name in expected]
+    ideal = sum(1 / log2(rank + 1) for rank in range(1, min(len(expected), len(ranking)) + 1))
+    return {
+        "hit_rate": float(bool(ranks)),
+        "mrr": 1 / ranks[0] if ranks else 0.0,
+        "recall": len(ranks) / len(expected),
+        "precision": len(ranks) / len(ranking) if ranking else 0.0,
+        "ap": sum(nth / rank for nth, rank in enumerate(ranks, start=1)) / len(expected),
+        "ndcg": sum(1 / log2(rank + 1) for rank in ranks) / ideal if isfinite(ideal) and ideal else 0.0,
+    }
+
+
+def read_predictions(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read predictions; their questions and references stand in the data set, in the same order.
+
+    Raises:
+        InputError: the data set is not given, or holds another number of questions.
+    """
+    held = [file for file in options.companions if isinstance(Peek(file).keys.get("examples"), list)]
+    if len(held) != 1:
+        what = "is the predictions of LlamaIndex, which hold no questions"
+        raise source.error(what, "it together with the rag_dataset.json that they were made over")
+    asked, answered = (
+        sum(1 for _ in items_at(file, path))
+        for file, path in ((held[0], "examples"), (source, "predictions"))
+    )
+    if asked != answered:
+        what = f"holds {answered:,} predictions for {asked:,} examples of {held[0].name}"
+        raise source.error(what, "the data set that they were made over, one prediction for each example")
+    records = islice(_of_predictions(source, held[0], errors), options.limit)
+    return [ParsedRun(source.stem, records, source.name, PREDICTIONS)]
+
+
+def _of_predictions(source: InputFile, dataset: InputFile, errors: ValidationErrors) -> Iterator[Record]:
+    numbering = Numbering()
+    pairs = zip(items_at(source, "predictions"), items_at(dataset, "examples"), strict=True)
+    for (line, prediction), (_, example) in pairs:
+        if not isinstance(prediction, dict) or not isinstance(example, dict):
+            errors.add(
+                line, "", "is no object", "a prediction {response, contexts} and an example {query, ...}"
+            )
+            continue
+        golds = example.get("reference_contexts")
+        retrieved = documents_of(prediction.get("contexts"))
+        relevant = relevant_of_texts(golds, retrieved)[0] if isinstance(golds, list) else []
+        yield (
+            line,
+            {
+                "question": example.get("query"),
+                "answer": prediction.get("response"),
+                "reference_answer": example.get("reference_answer") or None,
+                "retrieved": retrieved,
+                "relevant": relevant or None,
+                "reference_contexts": golds,
+                "tool": "LlamaIndex",
+                **numbering.of(None, example.get("query")),
+            },
+        )
+
+
+IMPORTERS = (
+    Importer(
+        BATCH,
+        "LlamaIndex batch evaluation",
+        BATCH_ACCEPTED,
+        _is_batch,
+        read_batch,
+        written_by="LlamaIndex 0.14",
+        example="json.dump({name: [r.model_dump() for r in rs] for name, rs in results.items()}, file)",
+    ),
+    Importer(
+        RETRIEVAL,
+        "LlamaIndex retriever evaluation",
+        "a list of {query, expected_ids, retrieved_ids, metric_dict}",
+        _is_retrieval,
+        read_retrieval,
+        written_by="LlamaIndex 0.14",
+        example="json.dump([r.model_dump() for r in results], file)",
+    ),
+    Importer(
+        PREDICTIONS,
+        "LlamaIndex predictions",
+        "{predictions: [{response, contexts}]}, together with the data set that they were made over",
+        _is_predictions,
+        read_predictions,
+        written_by="LlamaIndex 0.12",
+        example="`predictions.save_json(path)`",
+    ),
+)

@@ -1,0 +1,338 @@
+"""W&B Weave: calls of evaluations and of traced code, and the results of evaluations by row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from data.errors import ValidationErrors
+from data.importers.importer import Importer
+from data.importers.parsing.documents_in_json import value_at
+from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.metric_names import metric_name
+from data.importers.parsing.options import Options
+from data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in
+from data.importers.parsing.peek import Peek
+from data.importers.parsing.rows import rows_at
+from data.importers.parsing.spool import Spool
+from data.importers.spans.samples import SCORED_WITHOUT_ANSWER, sample_of_trace
+from data.importers.spans.span import Span, kind_of
+from data.importers.spans.traces import Traces, runs_of_spans
+from data.importers.spans.values import nanoseconds, number
+from data.importers.tools.facts import (
+    fields_in,
+    kind_in,
+    last_line,
+    moment,
+    objects_in,
+    question_id_in,
+    reference_beside_question,
+    text_in,
+    value_in,
+    without_blanks,
+)
+from data.store.parsed_run import ParsedRun, Record
+
+__all__ = ["IMPORTERS"]
+
+REFERENCE = "weave:///"
+EVALUATION, ROW = ".evaluate", ".predict_and_score"
+MOST_DEEP = 50
+AGREES = 1e-3  # a summary's mean and that of its rows differ by rounding alone
+UNRESOLVED = "{} is a reference to Weave (weave:///...), which the export does not resolve"
+REASONS = ("reason", "explanation", "comment", "rationale")
+
+
+def _is_calls(peek: Peek) -> bool:
+    return any(str(row.get("op_name")).startswith(REFERENCE) for row in peek.rows_at("calls"))
+
+
+def _is_results(peek: Peek) -> bool:
+    return any({"row_digest", "evaluations"} <= row.keys() for row in peek.rows_at("rows"))
+
+
+def _op(call: Mapping[str, Any]) -> str:
+    """Return the name of a call's op, as "Evaluation.predict_and_score"."""
+    return str(call.get("op_name")).rpartition("/")[2].partition(":")[0]
+
+
+def _read_calls(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read calls: one run per evaluation, one sample per row; without evaluations, one sample per trace."""
+    calls, evaluations, rows = Spool(), dict[str, dict[str, Any]](), Spool()
+    for line, row in rows_at(source, "calls", errors):
+        if not isinstance(row, Mapping) or not text_in(row.get("id")):
+            errors.leave_out("a row that is no call")
+            continue
+        call = {str(key): decoded(value) for key, value in row.items()}
+        parent = text_in(call.get("parent_id"))
+        if _op(call).endswith(EVALUATION):
+            evaluations[str(call["id"])] = call
+        elif _op(call).endswith(ROW):
+            rows.add(parent or "", line, call)
+        else:
+            calls.add(parent or "", line, call)
+    base = ParsedRun(source.stem, (), source.name, "weave")
+    if not rows.keys:
+        return _of_traces(source, base, options, errors)
+    runs = []
+    for evaluation in rows.keys:
+        about = evaluations.get(evaluation, {})
+        records = islice(_samples(rows.rows(evaluation), calls, errors), options.limit)
+        means = {name: fields_in(entry).get("mean") for name, entry in fields_in(about.get("output")).items()}
+        runs.append(
+            replace(
+                _named(base, about, evaluation if len(rows.keys) > 1 else ""),
+                records=records if options.limit else _agreeing(records, means, errors),
+            )
+        )
+    return runs
+
+
+def _named(base: ParsedRun, evaluation: Mapping[str, Any], otherwise: str) -> ParsedRun:
+    """Return a run with the name, the model and the data set of its evaluation."""
+    inputs = fields_in(evaluation.get("inputs"))
+    name = text_in(evaluation.get("display_name")) or otherwise
+    model, dataset = (_object_of(inputs.get(key)) for key in ("model", "self"))
+    return replace(
+        base,
+        name=name or base.name,
+        named_by_content=bool(name),
+        config={"model": model} if model else {},
+        dataset=dataset or "",
+        created_at=moment(evaluation.get("started_at")),
+    )
+
+
+def _object_of(reference: object) -> str | None:
+    is_reference = isinstance(reference, str) and reference.startswith(REFERENCE)
+    return str(reference).rpartition("/")[2] or None if is_reference else None
+
+
+def _of_traces(
+    source: InputFile, base: ParsedRun, options: Options, errors: ValidationErrors
+) -> list[ParsedRun]:
+    traces = Traces(errors, {"tool": "Weave"})
+    for line, row in rows_at(source, "calls", errors):
+        if isinstance(row, Mapping) and text_in(row.get("id")):
+            call = {str(key): decoded(value) for key, value in row.items()}
+            traces.add(line, _span(call, text_in(call.get("trace_id")) or "", text_in(call.get("parent_id"))))
+    return runs_of_spans(traces, base, options.limit)
+
+
+def _samples(rows: Iterator[tuple[int, Any]], calls: Spool, errors: ValidationErrors) -> Iterator[Record]:
+    asked: Counter[str] = Counter()
+    for line, row in rows:
+        below = list(_below(calls, str(row["id"])))
+        inputs = fields_in(row.get("inputs"))
+        example, output = _resolved(inputs.get("example"), "inputs.example", line, errors), row.get("output")
+        result = fields_in(_resolved(output, "output", line, errors))
+        failed = [error for call in (row, *below) if (error := last_line(call.get("exception")))]
+        root = replace(
+            _span(row, str(row["id"]), None),
+            kind="root",
+            input=example if example is not None else _asked_of(below),
+            output=_resolved(result.get("output"), "output.output", line, errors),
+            error=failed[0] if failed else None,
+            scores=_scores(result.get("scores")),
+            fields=without_blanks(
+                {
+                    "question_id": question_id_in(fields_in(example)),
+                    "reference_answer": reference_beside_question(example),
+                    "latency_ms": _milliseconds(result.get("model_latency")),
+                    "run_id": text_in(row.get("parent_id")),
+                }
+            ),
+        )
+        spans = [_span(call, root.trace_id, text_in(call.get("parent_id"))) for call in below]
+        sample = sample_of_trace([root, *spans], errors, line)
+        if sample is not None:
+            key = str(sample.get("question_id") or sample["question"])
+            yield line, {**sample, "repeat": asked[key], "tool": "Weave"}
+            asked[key] += 1
+
+
+def _below(calls: Spool, parent: str) -> Iterator[dict[str, Any]]:
+    """Yield the calls inside a call, level by level; a call is not followed twice."""
+    seen, level = {parent}, [parent]
+    for _ in range(MOST_DEEP):
+        found = [call for one in level for _, call in calls.rows(one) if str(call.get("id")) not in seen]
+        level = [str(call.get("id")) for call in found]
+        seen.update(level)
+        yield from found
+
+
+def _resolved(value: object, field: str, line: int, errors: ValidationErrors) -> Any:
+    """Return a value of a call; None in place of a reference that an export leaves as it is."""
+    if isinstance(value, str) and value.startswith(REFERENCE):
+        errors.remark(UNRESOLVED.format(field), line)
+        return None
+    return value
+
+
+def _asked_of(below: list[dict[str, Any]]) -> object:
+    return next((fields_in(call.get("inputs")) for call in below if question_in(_own(call))), None)
+
+
+def _own(call: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs of a call without the object that it is a method of."""
+    inputs = fields_in(call.get("inputs"))
+    return {
+        key: value
+        for key, value in inputs.items()
+        if key != "self" and not (isinstance(value, str) and value.startswith(REFERENCE))
+    }
+
+
+def _milliseconds(value: object) -> float | None:
+    """Return seconds as milliseconds; None for what is no number."""
+    seconds = number(value)
+    return None if seconds is None else seconds * 1000
+
+
+def _span(call: Mapping[str, Any], trace_id: str, parent: str | None) -> Span:
+    usage = [fields_in(one) for one in fields_in(fields_in(call.get("summary")).get("usage")).values()]
+    name, output = _op(call), call.get("output")
+    kind = kind_of(fields_in(fields_in(call.get("attributes")).get("weave")).get("kind"))
+    return Span(
+        trace_id,
+        str(call.get("id")),
+        parent,
+        name,
+        kind_in("chain" if kind == "other" else kind, name, output),
+        nanoseconds(call.get("started_at")),
+        nanoseconds(call.get("ended_at")),
+        _own(call) or None,
+        output,
+        error=last_line(call.get("exception")),
+        input_tokens=_tokens(usage, "prompt_tokens", "input_tokens"),
+        output_tokens=_tokens(usage, "completion_tokens", "output_tokens"),
+    )
+
+
+def _tokens(usage: list[Mapping[str, Any]], *names: str) -> float | None:
+    counts = [count for one in usage for name in names if (count := number(one.get(name))) is not None]
+    return sum(counts) if counts else None
+
+
+def _scores(scores: object) -> dict[str, Any]:
+    """Return scores by scorer; of a scorer that gives an object, each number in it. Null has failed."""
+    found: dict[str, Any] = {}
+    for name, value in fields_in(scores).items():
+        entry = decoded(value)
+        if isinstance(entry, Mapping):
+            reason = next((text for key in REASONS if (text := text_in(entry.get(key)))), None)
+            values = {key: one for key, given in entry.items() if (one := value_in(given)) is not None}
+            for key, one in values.items():
+                metric = name if len(values) == 1 else f"{name}_{key}"
+                found[metric_name(str(metric))[0]] = {"value": one, "reason": reason}
+        elif entry is None or value_in(entry) is not None:
+            found[metric_name(str(name))[0]] = value_in(entry)
+    return found
+
+
+def _agreeing(
+    records: Iterator[Record], means: Mapping[str, object], errors: ValidationErrors
+) -> Iterator[Record]:
+    """Yield records, and tell where the mean of their scores is not the one that Weave reports."""
+    values: dict[str, list[float]] = {}
+    for line, record in records:
+        yield line, record
+        scores = record["scores"] if isinstance(record, dict) and "scores" in record else {}
+        for name, score in scores.items():
+            value = score["value"] if isinstance(score, Mapping) else score
+            if value is not None:
+                values.setdefault(name, []).append(value)
+    for name, reported in means.items():
+        mean, own = number(reported), values.get(metric_name(str(name))[0])
+        if mean is not None and own and abs(sum(own) / len(own) - mean) > AGREES:
+            rows = f"{sum(own) / len(own):.4g} over {len(own)}"
+            errors.remark(f"Weave reports {str(name)[:60]} {mean:.4g}; the mean of the rows is {rows}")
+
+
+def _read_results(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
+    """Read the rows of evaluations: one run per evaluation, one repeat per trial."""
+    trials, path = Spool(), "rows"
+    for line, row in rows_at(source, path, errors):
+        fields = fields_in(row)
+        if not fields:
+            errors.leave_out("a row that is no row of an evaluation")
+        for evaluation in objects_in(fields.get("evaluations")):
+            asks = {"example": fields.get("raw_data_row"), "digest": fields.get("row_digest")}
+            for trial in objects_in(evaluation.get("trials")):
+                trials.add(text_in(evaluation.get("evaluation_call_id")) or "", line, {**trial, **asks})
+    summary = value_at(source, "summary") if Peek(source).keys else None
+    about = {
+        str(one.get("evaluation_call_id")): one for one in objects_in(fields_in(summary).get("evaluations"))
+    }
+    base = ParsedRun(source.stem, (), source.name, "weave_results")
+    runs = []
+    for key in trials.keys:
+        evaluation = about.get(key, {})
+        stats = objects_in(evaluation.get("scorer_stats"))
+        means = {str(one.get("scorer_key")): one.get("numeric_mean") for one in stats}
+        records = islice(_of_trials(trials.rows(key), errors), options.limit)
+        runs.append(
+            replace(
+                _named(base, evaluation, key if len(trials.keys) > 1 else ""),
+                records=records if options.limit else _agreeing(records, means, errors),
+            )
+        )
+    return runs
+
+
+def _of_trials(rows: Iterator[tuple[int, Any]], errors: ValidationErrors) -> Iterator[Record]:
+    asked: Counter[str] = Counter()
+    for line, row in rows:
+        example = _resolved(row.get("example"), "raw_data_row", line, errors)
+        question = question_in(example)
+        if not question or not question.strip():
+            errors.leave_out("a row without a question in its data")
+            continue
+        output = decoded(_resolved(row.get("model_output"), "model_output", line, errors))
+        key = question_id_in(fields_in(example)) or text_in(row.get("digest"))
+        answer, scores, error = answer_in(output), _scores(row.get("scores")), last_line(row.get("exception"))
+        if scores and not answer:
+            errors.remark(SCORED_WITHOUT_ANSWER, line)
+        record = {
+            "question_id": key,
+            "question": question,
+            "repeat": asked[key or question],
+            "answer": answer,
+            "reference_answer": reference_beside_question(example),
+            "retrieved": contexts_in(output),
+            "scores": scores,
+            "latency_ms": _milliseconds(row.get("model_latency_seconds")),
+            "cost_usd": number(row.get("total_cost")),
+            "tags": {"error": error} if error else {},
+            "trace_id": text_in(row.get("predict_and_score_call_id")),
+            "tool": "Weave",
+        }
+        asked[key or question] += 1
+        yield line, without_blanks(record)
+
+
+WRITTEN_BY = "Weave 0.54"
+IMPORTERS = (
+    Importer(
+        "weave",
+        "Weave calls",
+        "JSONL, JSON or CSV of calls with op_name weave:///...: evaluations, or traced code",
+        _is_calls,
+        _read_calls,
+        written_by=WRITTEN_BY,
+        unit="trace",
+        example="the export button above the table of traces, as JSONL or CSV",
+    ),
+    Importer(
+        "weave_results",
+        "Weave evaluation results",
+        "JSON with rows: row_digest, raw_data_row, evaluations with trials",
+        _is_results,
+        _read_results,
+        written_by=WRITTEN_BY,
+        example="the answer of the API (eval_results/query), saved as JSON",
+    ),
+)

@@ -1,0 +1,40 @@
+"""What an importer of another package is built from: its declaration, the first look, and the readers.
+
+docs/importers.md shows how to write one and how to install it as an entry point.
+"""
+
+from __future__ import annotations
+
+from data.errors import InputError, ValidationErrors
+from data.importers.importer import Importer
+from data.importers.parsing.documents_in_json import items_at, value_at
+from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.options import Options
+from data.importers.parsing.payloads import answer_in, contexts_in, decoded, question_in, reference_in
+from data.importers.parsing.peek import Peek
+from data.importers.parsing.rows import open_table
+from data.importers.parsing.spool import Spool
+from data.importers.parsing.sqlite_file import open_sqlite, rows_of
+from data.store.parsed_run import ParsedRun, Record
+
+__all__ = [
+    "Importer",
+    "InputError",
+    "InputFile",
+    "Options",
+    "ParsedRun",
+    "Peek",
+    "Record",
+    "Spool",
+    "ValidationErrors",
+    "answer_in",
+    "contexts_in",
+    "decoded",
+    "items_at",
+    "open_sqlite",
+    "open_table",
+    "question_in",
+    "reference_in",
+    "rows_of",
+    "value_at",
+]

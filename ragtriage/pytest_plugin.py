@@ -1,0 +1,212 @@
+"""The pytest plugin: a run as a fixture, its gates as an assertion, the failing cases in the report.
+
+def test_the_version_holds(ragtriage_run, assert_gate):
+    assert_gate(ragtriage_run, baseline="released")
+
+    pytest --ragtriage-file results.jsonl
+
+It is loaded in every test session of an environment that has ragtriage, so that it imports nothing heavy and
+does nothing until a test asks for one of its fixtures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ragtriage.calls import call
+from ragtriage.errors import RagtriageError
+from ragtriage.results import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["AssertGate"]
+
+MOST_CASES = 10
+LONGEST_QUESTION = 100
+OPTIONS: Mapping[str, str] = {
+    "run": "Id or name of the run that the fixture ragtriage_run returns.",
+    "file": "File of an evaluation to import; its run is the one that ragtriage_run returns.",
+    "baseline": "Id or name of the run that assert_gate compares with, unless a test names one.",
+    "workspace": "Folder of the workspace; by default RAGTRIAGE_WORKSPACE or ./ragtriage-workspace, and with "
+    "a file a temporary one.",
+}
+METAVARS: Mapping[str, str] = {"file": "FILE", "workspace": "FOLDER"}
+JUDGED = "ragtriage gate"  # the property of a test that says what was judged; workers of pytest-xdist send it
+NO_RUN = (
+    "no run is named; accepted: --ragtriage-run NAME or --ragtriage-file FILE, or ragtriage_run or "
+    "ragtriage_file in the ini file"
+)
+WORDS = {"PASS": "holds", "FAIL": "fails", "INCONCLUSIVE": "cannot tell", "UNMEASURED": "not measured"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options, each also as a setting of the ini file."""
+    group = parser.getgroup("ragtriage", "gates on evaluation runs")
+    for name, text in OPTIONS.items():
+        group.addoption(f"--ragtriage-{name}", metavar=METAVARS.get(name, "NAME"), help=text)
+        parser.addini(f"ragtriage_{name}", text, default="")
+
+
+def _setting(config: pytest.Config, name: str) -> str:
+    """Return an option, else the setting of the ini file; paths in that file are relative to it."""
+    given = config.getoption(f"--ragtriage-{name}")
+    if given is not None:
+        return str(given)
+    value = str(config.getini(f"ragtriage_{name}"))
+    is_path = name in ("file", "workspace") and value
+    return str((config.inipath.parent if config.inipath else config.rootpath) / value) if is_path else value
+
+
+@pytest.fixture(scope="session")
+def ragtriage_workspace(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory
+) -> str | Path | None:
+    """The workspace: the one of the settings; a temporary one for a file; else the usual one, as None."""
+    folder = _setting(pytestconfig, "workspace")
+    if folder:
+        return folder
+    if _setting(pytestconfig, "file"):
+        return tmp_path_factory.mktemp("ragtriage") / "workspace"
+    return None
+
+
+@pytest.fixture(scope="session")
+def ragtriage_run(pytestconfig: pytest.Config, ragtriage_workspace: str | Path | None) -> Run:
+    """The run under test: the one that --ragtriage-run names, or that of --ragtriage-file."""
+    name, file = _setting(pytestconfig, "run"), _setting(pytestconfig, "file")
+    fault = NO_RUN
+    try:
+        if file:
+            entries = call("add_file", ragtriage_workspace, path=file)
+            return _run_of_file(entries, name, file)
+        if name:
+            return _run(call("run", ragtriage_workspace, run=name))
+    except RagtriageError as error:
+        fault = str(error)
+    # Outside of the except, as pytest prints the error that another one was raised from, with our source.
+    pytest.fail(f"ragtriage_run: {_plain(fault)}", pytrace=False)
+
+
+def _run_of_file(entries: Sequence[dict[str, Any]], name: str, file: str) -> Run:
+    chosen = [entry for entry in entries if name in ("", entry["name"], entry["run_id"])]
+    if len(chosen) == 1:
+        return _run(chosen[0])
+    names = ", ".join(repr(entry["name"]) for entry in entries[:MOST_CASES])
+    wanted = f"has no run {name!r}" if name else f"has {len(entries):,} runs"
+    raise RagtriageError(f"{file}: {wanted}; accepted: --ragtriage-run with one of {names}")
+
+
+def _run(entry: Mapping[str, Any]) -> Run:
+    return Run(**{**entry, "created_at": datetime.fromisoformat(entry["created_at"])})
+
+
+class AssertGate:
+    """The assertion that a run passes the gates of its project; what the fixture assert_gate returns."""
+
+    def __init__(self, test: pytest.Item, workspace: str | Path | None) -> None:
+        self._test = test
+        self._workspace = workspace
+
+    def __call__(
+        self,
+        run: Run | str,
+        baseline: Run | str | None = None,
+        config: str | Path | None = None,
+        strict: bool = False,
+    ) -> None:
+        """Fail the test where `ragtriage gate` would end with 1, with its sentences and the failing cases.
+
+        Args:
+            run: a run, its id or its name.
+            baseline: run to compare with; that of the settings, else the project's, when left out.
+            config: a gates.toml; the workspace's, else the bundled one, when left out.
+            strict: whether a blocking gate that is INCONCLUSIVE or UNMEASURED fails the test too.
+        """
+        __tracebackhide__ = True
+        base = _setting(self._test.config, "baseline") if baseline is None else _name(baseline)
+        arguments = {"run": _name(run), "baseline": base, "config": None if config is None else str(config)}
+        fault = ""
+        try:
+            report = call("gate", self._workspace, **arguments, strict=strict)
+            summary = f"{WORDS[report['verdict']]}: {_title(report)}"
+            self._test.user_properties.append((JUDGED, _plain(summary)))
+            if report["exit_code"] == 0:
+                return
+            against = report["baseline"]["run"] if report["baseline"] else ""
+            cases = call("failing_cases", self._workspace, run=report["run"], base=against, most=MOST_CASES)
+        except RagtriageError as error:
+            fault = f"assert_gate: {error}"
+        if fault:
+            pytest.fail(_plain(fault), pytrace=False)
+        pytest.fail("\n".join(map(_plain, _failure(report, cases))), pytrace=False)
+
+
+@pytest.fixture
+def assert_gate(request: pytest.FixtureRequest, ragtriage_workspace: str | Path | None) -> AssertGate:
+    """The assertion that a run passes its gates; called with the run, and maybe baseline, config, strict."""
+    return AssertGate(request.node, ragtriage_workspace)
+
+
+def _name(run: Run | str) -> str:
+    return run.run_id if isinstance(run, Run) else str(run)
+
+
+def _title(report: Mapping[str, Any]) -> str:
+    base = f"against {report['baseline']['name']}" if report["baseline"] else "without a baseline"
+    gates = report["gates"]
+    passed = sum(gate["verdict"] == "PASS" for gate in gates)
+    return f"{report['name']} ({report['project']}) {base}, {passed} of {len(gates)} gates pass"
+
+
+def _failure(report: Mapping[str, Any], cases: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a failed assertion: verdict, each gate that does not pass, the failing cases."""
+    lines = [f"{report['verdict']}: {_title(report)}"]
+    lines += [f"  read first: {sentence}" for sentence in report["read_first"]]
+    shown = [gate for gate in report["gates"] if gate["verdict"] not in ("PASS", "UNMEASURED")]
+    shown += [gate for gate in report["gates"] if gate["verdict"] == "UNMEASURED" and _matters(report, gate)]
+    lines += [f"  {gate['verdict']} ({gate['severity']}): {gate['sentence']}" for gate in shown]
+    passed = sum(gate["verdict"] == "PASS" for gate in report["gates"])
+    if rest := len(report["gates"]) - passed - len(shown):
+        lines.append(f"  {rest} {'gate was' if rest == 1 else 'gates were'} not measured")
+    listed, total = cases["cases"], cases["total"]
+    if listed:
+        lines.append(f"{total:,} {cases['kind']} {'case' if total == 1 else 'cases'}, to fix in this order:")
+    for case in listed:
+        question = " ".join(case["question"].split())
+        short = f"{question[:LONGEST_QUESTION]}..." if len(question) > LONGEST_QUESTION else question
+        repeat = f" (repeat {case['repeat']})" if case["repeat"] else ""
+        lines.append(f"  {case['question_id']}{repeat}: {case['stage'] or 'not attributed'}: {short}")
+    if total > len(listed):
+        lines.append(f"  and {total - len(listed):,} more; `ragtriage serve` shows all of them")
+    return lines
+
+
+def _matters(report: Mapping[str, Any], gate: Mapping[str, Any]) -> bool:
+    """Return whether a gate without a value keeps the version from shipping."""
+    return bool(gate["severity"] == "block" and (report["strict"] or gate["required"]))
+
+
+def _plain(text: str) -> str:
+    """Replace what would steer a terminal, in texts of a run, by spaces; keep the ends of lines."""
+    return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Write a section with the verdict of each run that was judged; nothing where none was."""
+    judged = [
+        f"{value}  [{report.nodeid}]"
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if isinstance(report, pytest.TestReport) and report.when == "call"
+        for name, value in report.user_properties
+        if name == JUDGED
+    ]
+    if judged:
+        terminalreporter.section("ragtriage gates")
+        for line in judged:
+            terminalreporter.write_line(line)

@@ -1,0 +1,156 @@
+"""What `ragtriage import` answers: two lines, the rest behind `--explain`, and the list of formats."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import run
+from exports_oracle import EXPORTS
+
+from dashboard.wording.imports import import_lines
+from data.importers.parsing.input_file import InputFile
+from data.importers.registry import importers
+
+Capture = pytest.CaptureFixture[str]
+ITEMS = EXPORTS / "langfuse/api_experiment_items.json"
+RECORDS = [
+    {"question": f"Question {at}?", "answer": "Yes.", "scores": {"faithfulness": 1.0}} for at in range(6)
+]
+
+
+def _file(folder: Path, records: object, name: str = "runs.jsonl") -> Path:
+    path = folder / name
+    lines = records if isinstance(records, list) else [records]
+    path.write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    return path
+
+
+def test_an_import_says_two_lines(capsys: Capture, tmp_path: Path) -> None:
+    lines = run(capsys, tmp_path / "ws", "import", str(ITEMS)).out.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("rag-v1: 12 samples from Langfuse experiment items, read 12 of 12 rows; ")
+    assert lines[0].endswith(": --explain")
+    assert "1 note" in lines[0]
+    assert lines[1].startswith("Next: `ragtriage diagnose ")
+
+
+def test_explain_has_notes_and_what_is_not_computable(capsys: Capture, tmp_path: Path) -> None:
+    text = run(capsys, tmp_path / "ws", "import", str(ITEMS), "--explain").out
+    assert "--explain" not in text
+    assert "scored although there is no answer" in text
+    assert "not computable in " in text
+
+
+def test_rows_left_out_and_columns_kept_as_extra_are_told(capsys: Capture, tmp_path: Path) -> None:
+    document = json.loads(ITEMS.read_text("utf-8"))
+    document["data"][0]["input"] = None
+    path = tmp_path / "items.json"
+    path.write_text(json.dumps(document), "utf-8")
+    line = run(capsys, tmp_path / "ws", "import", str(path)).out.splitlines()[0]
+    assert (
+        "11 samples from Langfuse experiment items, read 11 of 12 rows; 1 left out: an item without" in line
+    )
+    extra = _file(tmp_path, [{**one, "retrieved": [], "mood": 1, "shop": "north"} for one in RECORDS])
+    (line, _) = run(capsys, tmp_path / "ws", "import", str(extra)).out.splitlines()
+    assert line.endswith("read 6 of 6 rows; 2 columns kept as extra: mood, shop")
+    (loaded,) = run(capsys, tmp_path / "ws", "import", str(extra), "--json").json["runs"]
+    assert (loaded["extra"], loaded["left_out"], loaded["format"]) == (["mood", "shop"], {}, "native")
+    assert loaded["status"] == "unchanged"
+
+
+def test_a_finding_that_makes_a_number_wrong_is_shown_anyway(capsys: Capture, tmp_path: Path) -> None:
+    wrong = [{**one, "scores": {"recall@3": 0.9, "recall@5": 0.1}} for one in RECORDS]
+    text = run(capsys, tmp_path / "ws", "import", str(_file(tmp_path, wrong))).out
+    assert "finding (error) in " in text
+    assert "note on" not in text
+    assert "not computable" not in text
+
+
+def test_each_run_has_a_line_up_to_five_and_the_others_are_counted(capsys: Capture, tmp_path: Path) -> None:
+    paths = []
+    for number in range(7):
+        records = [{**one, "answer": f"No. {number}"} for one in RECORDS]
+        paths.append(str(_file(tmp_path, records, f"run{number}.jsonl")))
+    lines = run(capsys, tmp_path / "ws", "import", *paths).out.splitlines()
+    assert [line.partition(":")[0] for line in lines[:5]] == [f"run{number}" for number in range(5)]
+    assert lines[5] == "and 2 more"
+    assert len(lines) == 7
+
+
+def test_a_name_with_escape_codes_is_printed_without_them(capsys: Capture, tmp_path: Path) -> None:
+    path = _file(tmp_path, RECORDS)
+    text = run(capsys, tmp_path / "ws", "import", str(path), "--name", "a\x1b[31mb").out
+    assert "\x1b" not in text
+
+
+def test_nothing_imported_says_nothing() -> None:
+    assert import_lines([], {}) == []
+
+
+def test_the_formats_are_listed_for_people_and_for_programs(capsys: Capture, tmp_path: Path) -> None:
+    text = run(capsys, tmp_path / "ws", "import", "--help-formats").out
+    rows = run(capsys, tmp_path / "ws", "import", "--help-formats", "--json").json["formats"]
+    assert [row["format"] for row in rows] == list(importers())
+    for row in rows:
+        assert row.keys() == {"format", "title", "holds", "file", "written_by", "example"}
+        assert f"{row['title']} (--format {row['format']})\n" in text
+        assert row["example"] in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
+    assert not (tmp_path / "ws").exists()
+
+
+@pytest.mark.parametrize(("name", "close"), [("phoenx", "phoenix"), ("nonsense", "")])
+def test_an_unknown_format_names_the_closest(name: str, close: str, capsys: Capture, tmp_path: Path) -> None:
+    answer = run(capsys, tmp_path / "ws", "import", str(_file(tmp_path, RECORDS)), "--format", name)
+    assert answer.code == 2
+    accepted = answer.err.partition("accepted: ")[2]
+    assert accepted.startswith(close)
+    assert "auto, or one that `ragtriage import --help-formats` lists" in " ".join(accepted.split())
+    assert len(accepted) < 200
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_nothing_to_import_is_bad_usage(capsys: Capture, tmp_path: Path, words: tuple[str, ...]) -> None:
+    answer = run(capsys, tmp_path / "ws", "import", *words)
+    assert answer.code == 2
+    assert "PATHS" in answer.err
+
+
+def test_a_file_given_twice_has_its_findings_once(capsys: Capture, tmp_path: Path) -> None:
+    wrong = [{**one, "scores": {"recall@3": 0.9, "recall@5": 0.1}} for one in RECORDS]
+    path = str(_file(tmp_path, wrong))
+    once = run(capsys, tmp_path / "ws", "import", path).out
+    twice = run(capsys, tmp_path / "ws", "import", path, path).out
+    assert once.count("finding (error)") == twice.count("finding (error)")
+
+
+DETECT, READ = "data.importers.inputs.detect", "data.importers.load.read_runs"
+
+
+@pytest.mark.parametrize("places", [[READ], [DETECT, READ]])
+def test_a_fault_of_ours_in_one_file_leaves_the_others(
+    places: list[str], capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(right: Any, source: InputFile, *rest: Any) -> Any:
+        if "bad" in source.name:
+            raise KeyError("spans")
+        return right(source, *rest)
+
+    for place in places:
+        module, _, function = place.rpartition(".")
+        monkeypatch.setattr(place, partial(broken, getattr(import_module(module), function)))
+    paths = [
+        str(_file(tmp_path, RECORDS[:at], f"{name}.jsonl")) for at, name in ((3, "a"), (4, "bad"), (5, "c"))
+    ]
+    answer = run(capsys, tmp_path / "ws", "import", *paths, "--json")
+    assert answer.code == 2
+    assert sorted(loaded["n"] for loaded in answer.json["runs"]) == [3, 5]
+    (message,) = answer.json["errors"]
+    assert message.startswith(f"{paths[1]}: internal error in ragtriage (KeyError: 'spans')")
+    assert "Traceback" not in answer.err
+    assert "Traceback" not in run(capsys, tmp_path / "ws", "import", "--dry-run", *paths).err

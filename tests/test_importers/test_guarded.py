@@ -1,0 +1,79 @@
+"""An importer that fails on a file refuses it in a sentence, and does not keep others from reading it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from data.errors import InputError, ValidationErrors
+from data.importers import detect as detection
+from data.importers.importer import Importer
+from data.importers.parsing.input_file import InputFile
+from data.importers.parsing.options import Options
+from data.importers.parsing.peek import Peek
+from data.importers.preview import preview
+from data.importers.registry import importers
+from data.store.parsed_run import ParsedRun, Record
+
+FILE = InputFile.from_bytes("f.jsonl", b'{"question": "Who?", "answer": "Ann."}\n')
+FAILURES = (
+    KeyError("x"),
+    TypeError("no text"),
+    RecursionError(),
+    OverflowError("too large"),
+    IndexError("1"),
+)
+
+
+def with_failing(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, *, lazily: bool = False, detecting: bool = False
+) -> None:
+    """Put an importer before all others that recognises every file and fails on it."""
+
+    def records() -> Iterator[Record]:
+        yield 1, {"question": "Who?", "answer": "Ann."}
+        raise error
+
+    def detect(_peek: Peek) -> bool:
+        if detecting:
+            raise error
+        return True
+
+    def read(source: InputFile, _options: Options, _errors: ValidationErrors) -> list[ParsedRun]:
+        if lazily:
+            return [ParsedRun("r", records(), source.name, "failing")]
+        raise error
+
+    failing = Importer("failing", "Tool X", "a file of X", detect, read)
+    monkeypatch.setattr(detection, "importers", lambda: {"failing": failing, **importers()})
+
+
+@pytest.mark.parametrize("lazily", [False, True])
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
+def test_a_failing_importer_refuses_the_file_in_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, lazily: bool
+) -> None:
+    with_failing(monkeypatch, error, lazily=lazily)
+    with pytest.raises(InputError) as refused:
+        preview(FILE, Options())
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    assert str(refused.value) == (
+        f"f.jsonl: cannot be read as Tool X ({said}); it may be of a version that is not known; "
+        "accepted: a file of X"
+    )
+    assert refused.value.__cause__ is error
+
+
+def test_an_importer_that_says_what_is_wrong_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_failing(monkeypatch, FILE.error("is empty", "rows"), lazily=True)
+    with pytest.raises(InputError, match=r"^f\.jsonl: is empty; accepted: rows$"):
+        preview(FILE, Options())
+
+
+@pytest.mark.parametrize("error", FAILURES, ids=lambda error: type(error).__name__)
+def test_an_importer_that_fails_to_recognise_a_file_leaves_it_to_others(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    with_failing(monkeypatch, error, detecting=True)
+    assert detection.detect(FILE) == "native"
