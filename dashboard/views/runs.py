@@ -18,6 +18,7 @@ from dashboard.sections.runs.run_list import (
     run_filters,
     run_list,
     strip_chart,
+    strip_legend,
 )
 from dashboard.shell.blocks import open_page
 from dashboard.shell.session import View, current_selection, open_store
@@ -25,7 +26,7 @@ from dashboard.shell.stale_links import tell_unreadable
 from dashboard.shell.user import may_write, only_reads
 from dashboard.wording.formatting import count
 
-BAND_HEIGHT = 68
+BAND_HEIGHT = 88  # of the conclusion in two lines, which it has where a run is in doubt
 
 store = open_store()
 view = View.of(store, current_selection())
@@ -65,6 +66,7 @@ with band:
     waiting = st.skeleton(BAND_HEIGHT)
 with chart:
     chart_waits = st.skeleton(strips_height(len({run.project for run in runs})))
+    strip_legend()
 digests = all_digests(store, runs)
 baselines = set(store.ledger.baselines().values())
 with waiting.container():

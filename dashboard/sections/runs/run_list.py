@@ -25,7 +25,15 @@ from data.scoring.run_store import RunStore
 from data.store.run_config import flat_settings, setting_text
 from data.store.workspace import Run
 
-__all__ = ["LIST_HEIGHT", "all_digests", "matching_runs", "run_filters", "run_list", "strip_chart"]
+__all__ = [
+    "LIST_HEIGHT",
+    "all_digests",
+    "matching_runs",
+    "run_filters",
+    "run_list",
+    "strip_chart",
+    "strip_legend",
+]
 
 MOST_READ = 200  # runs that one visit diagnoses for the first time; about 0.1 s each
 MOST_LISTED = 200
@@ -66,6 +74,10 @@ def strip_chart(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest
         selection_mode="points",
         alt=f"Pass rate of {count(len(runs), 'run')} in {count(n_projects, 'project')}, one row per project",
     )
+
+
+def strip_legend() -> None:
+    """Say how the dots of the chart are read."""
     st.caption(
         "One dot a run: ● 30 questions or more · ○ fewer · amber: a check warns. "
         "Projects ask different questions: do not rank them against each other."
