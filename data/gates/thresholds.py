@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from data.comparison.compare import GOOD_SHARE
 from data.comparison.newly_failing import slice_mask
@@ -101,7 +100,7 @@ def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResu
 
 def _shares(scored: ScoredRun, kind: str, keep: BoolArray | None) -> FloatArray:
     """(q,) share of the checks of a kind that a question passed; NaN where it has none."""
-    checks = checks_of(pq.read_table(scored.samples_path, columns=["checks"]))
+    checks = checks_of(scored.auxiliary_table("checks"))
     if checks is None:
         return np.full(len(scored.question_ids), np.nan)
     mine = np.array([kind in ("all", check_kind) for check_kind in checks.kind], dtype=np.bool_)

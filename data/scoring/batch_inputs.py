@@ -284,17 +284,16 @@ def _cited(table: Any, row: int, width: int) -> BoolArray:
 
 
 def checks_of(table: Any) -> Checks | None:
-    """Return the checks of an Arrow table of samples; None where none is recorded."""
+    """Return the decided checks of an Arrow table of samples, evaluated first; None where none is decided."""
     checks = Ragged.of(table["checks"])
-    if not len(checks.sample):
+    verdict = flags(checks.field("passed"))
+    decided = verdict >= 0
+    if not decided.any():
         return None
-    said = flags(checks.field("passed"))
-    expected, actual = checks.field("expected").to_pylist(), checks.field("actual").to_pylist()
-    same = np.array([left == right for left, right in zip(expected, actual, strict=True)], dtype=np.bool_)
     kinds = checks.field("kind").fill_null("").to_pylist()
     names = checks.field("name").to_pylist()
     kind = np.array([given or name for given, name in zip(kinds, names, strict=True)], dtype=object)
-    return Checks(_rows(checks.sample), kind, np.where(said >= 0, said == 1, same))
+    return Checks(_rows(checks.sample[decided]), kind[decided], verdict[decided] == 1)
 
 
 def _rows(sample: IntArray) -> IntArray:

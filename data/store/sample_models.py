@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NotRequired, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -246,10 +246,20 @@ class UsedDocument(TypedDict):
 
 @with_config(extra="forbid")
 class Citation(TypedDict):
-    """The documents that a sentence of the answer cites."""
+    """The documents that a sentence of the answer cites.
+
+    `start` and `end` are characters of the answer. `supported` says whether the cited documents together
+    support the sentence, `supporting` which of them do so alone, `needed` whether it needs a citation at all.
+    Absent keys stay absent, so that ids of runs of earlier versions stay valid.
+    """
 
     sentence: Maybe[Text]
     ids: Maybe[ListOf[Identifier]]
+    start: NotRequired[Count | None]
+    end: NotRequired[Count | None]
+    supported: NotRequired[Flag | None]
+    supporting: NotRequired[ListOf[Identifier] | None]
+    needed: NotRequired[Flag | None]
 
 
 @with_config(extra="forbid")
@@ -364,6 +374,8 @@ class SampleModel(TypedDict):
     tags: Maybe[Tags]
     retrieved_tokens: Maybe[ListOf[Count]]
     relevant_chunks: Maybe[Count]
+    account_id: Maybe[Identifier]
+    tools: Maybe[Annotated[ListOf[dict[str, Any]], AfterValidator(as_json)]]
 
 
 sample_adapter = TypeAdapter(SampleModel)

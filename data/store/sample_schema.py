@@ -64,7 +64,22 @@ SCHEMA = pa.schema(
         ),
         ("used", pa.list_(pa.struct([("rank", pa.int32()), ("share", pa.float64())]))),
         ("used_source", pa.string()),
-        ("citations", pa.list_(pa.struct([("sentence", pa.string()), ("ids", pa.list_(pa.string()))]))),
+        (
+            "citations",
+            pa.list_(
+                pa.struct(
+                    [
+                        ("sentence", pa.string()),
+                        ("ids", pa.list_(pa.string())),
+                        ("start", pa.int64()),
+                        ("end", pa.int64()),
+                        ("supported", pa.bool_()),
+                        ("supporting", pa.list_(pa.string())),
+                        ("needed", pa.bool_()),
+                    ]
+                )
+            ),
+        ),
         ("answerable", pa.string()),
         ("refused", pa.bool_()),
         ("refused_source", pa.string()),
@@ -114,19 +129,28 @@ SCHEMA = pa.schema(
         ("extra", pa.string()),
         ("retrieved_tokens", _RANKS),
         ("relevant_chunks", pa.int32()),
+        ("account_id", pa.string()),
+        ("tools", pa.string()),
     ]
 )
 
 FIELDS = dict.fromkeys(name for name in SCHEMA.names if name not in ("row", "extra")).keys()  # in order
-LATER_FIELDS = ("retrieved_tokens", "relevant_chunks")  # missing in runs stored by earlier versions
+# Missing in runs stored by earlier versions.
+LATER_FIELDS = ("retrieved_tokens", "relevant_chunks", "account_id", "tools")
+GROWN_FIELDS = ("citations",)  # with fewer keys in runs stored by earlier versions
 
 
 def conform(table: Any) -> Any:
-    """Return an Arrow table of samples with the columns that it was stored without, all null."""
+    """Return an Arrow table of samples with the columns and keys that it was stored without, all null."""
     for name in LATER_FIELDS:
         if name not in table.column_names:
             field = SCHEMA.field(name)
             table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    for name in GROWN_FIELDS:
+        field = SCHEMA.field(name)
+        if name in table.column_names and table.schema.field(name).type != field.type:
+            position = table.column_names.index(name)
+            table = table.set_column(position, field, table[name].cast(field.type))
     return table
 
 

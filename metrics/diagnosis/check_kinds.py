@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
-__all__ = ["CHECK_KINDS", "OTHER_CHECK", "CheckKind", "kind_code"]
+__all__ = ["CHECK_KINDS", "FORMAT", "OTHER_CHECK", "CheckKind", "kind_code", "suite_of"]
+
+FORMAT = "format"  # the suite whose failure is a stage of its own, apart from those below
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ CHECK_KINDS = (
         "The system used data of another user or tenant.",
         "Check the retriever's access filter before anything else.",
         "safety",
-        ("isolation", "tenant", "access", "permission"),
+        ("isolation", "tenant", "access", "permission", "privacy", "leak"),
     ),
     CheckKind(
         "router",
@@ -124,10 +127,27 @@ def kind_code(kind: str) -> int | None:
     Args:
         kind: as recorded, such as "router", "tool choice" or "Tool-Arguments".
     """
-    words = re.split(r"[\W_]+", kind.casefold())
-    if "format" in words:
+    words = _words_of(kind)
+    if FORMAT in words:
         return None
     for code, entry in enumerate(CHECK_KINDS):
         if not set(entry.words).isdisjoint(words):
             return code
     return len(CHECK_KINDS)
+
+
+@lru_cache(maxsize=10_000)
+def suite_of(kind: str) -> str:
+    """Return the suite that a kind of check belongs to; a kind that is not known is a suite of its own.
+
+    Args:
+        kind: as recorded, such as "router", "tool choice" or "Tool-Arguments".
+    """
+    code = kind_code(kind)
+    if code is None:
+        return FORMAT
+    return CHECK_KINDS[code].key if code < len(CHECK_KINDS) else " ".join(_words_of(kind)) or OTHER_CHECK.key
+
+
+def _words_of(kind: str) -> list[str]:
+    return [word for word in re.split(r"[\W_]+", kind.casefold()) if word]

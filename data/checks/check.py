@@ -1,0 +1,101 @@
+"""A check as recorded, the sample it belongs to, and what evaluating it finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "CheckOutcome",
+    "CheckedSample",
+    "Evaluate",
+    "RecordedCheck",
+    "document_account",
+    "recorded_outcome",
+]
+
+
+@dataclass(frozen=True)
+class RecordedCheck:
+    """A check as recorded.
+
+    Attributes:
+        name: of the check.
+        kind: as recorded, such as "router" or "tool choice"; the name where none is.
+        expected: the expected value, any JSON; None where none is recorded.
+        actual: the actual value likewise.
+        passed: the recorded verdict; None where the suite has to decide.
+    """
+
+    name: str
+    kind: str
+    expected: Any
+    actual: Any
+    passed: bool | None
+
+
+class CheckedSample:
+    """The sample of a check, read column by column as an evaluation asks for it."""
+
+    def __init__(self, columns: Mapping[str, Any], row: int) -> None:
+        """Look at one row of Arrow columns."""
+        self._columns, self._row = columns, row
+
+    @classmethod
+    def of(cls, sample: Mapping[str, Any]) -> CheckedSample:
+        """Return a stored sample, as read by data.store.sample_reader."""
+        return cls({name: [value] for name, value in sample.items()}, 0)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a field of the sample as Python values; None where it is not recorded."""
+        if name not in self._columns:
+            return None
+        value = self._columns[name][self._row]
+        return value.as_py() if hasattr(value, "as_py") else value
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The schemas of the tools that the system could call; [] where none are recorded."""
+        text = self["tools"]
+        tools = json.loads(text) if text else []
+        return tools if isinstance(tools, list) else []
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    """What evaluating a check finds.
+
+    Attributes:
+        passed: the verdict; None where nothing decides it, which is never a pass or a failure.
+        reason: why it failed or was not decided; "" where it passed.
+        detail: what the summary of the suite counts, JSON; by suite.
+    """
+
+    passed: bool | None
+    reason: str = ""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+Evaluate = Callable[[RecordedCheck, CheckedSample], CheckOutcome]
+
+
+def recorded_outcome(check: RecordedCheck) -> CheckOutcome:
+    """Return the recorded verdict, else whether expected and actual value are equal."""
+    if check.passed is not None:
+        return CheckOutcome(check.passed, "" if check.passed else "recorded as failed")
+    if check.actual is None:
+        return CheckOutcome(None, "no actual value is recorded")
+    if check.expected is None:
+        return CheckOutcome(None, "no expected value is recorded")
+    same = bool(check.expected == check.actual)
+    return CheckOutcome(same, "" if same else "the actual value differs from the expected one")
+
+
+def document_account(document: Mapping[str, Any]) -> str | None:
+    """Return the account that a stored document belongs to; None where it names none."""
+    if not document.get("extra") or "account_id" not in document["extra"]:
+        return None
+    account = json.loads(document["extra"]).get("account_id")
+    return None if account is None else str(account)

@@ -1,0 +1,1 @@
+"""Check suites over a run: the checks of one kind with their summary, their failures and their cases."""

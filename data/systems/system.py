@@ -1,0 +1,129 @@
+"""The protocol between ragtriage and a system under test: what it is sent, what it answers, its limits.
+
+One JSON object goes in, one comes out:
+
+    {"question_id": "q1", "repeat": 0, "question": "...", "history": [{"role": "user", "text": "..."}],
+     "contexts": [{"id": "d1", "text": "..."}], "settings": {"top_k": 5}, "account_id": "a1", "tools": [...]}
+
+    {"answer": "...", "retrieved": [{"id": "d1", "text": "..."}], "latency_ms": 812, "cost_usd": 0.002, ...}
+
+`contexts` is there where an experiment fixes the context, and the system has to answer from it; `settings`
+where an experiment sets parameters. The answer is a sample in the native form; only `answer` is needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import orjson
+
+__all__ = ["System", "SystemLimits", "SystemReply", "SystemRequest"]
+
+
+@dataclass(frozen=True)
+class SystemRequest:
+    """One question to a system.
+
+    Attributes:
+        question_id: of the question.
+        question: its text.
+        repeat: number of the repeat, from 0.
+        history: earlier turns, {role, text}.
+        contexts: documents {id, text} to answer from, in rank order; None where the system retrieves itself.
+        settings: parameters that an experiment sets.
+        account_id: on whose behalf is asked; "" for nobody's.
+        tools: schemas of the tools that may be called.
+    """
+
+    question_id: str
+    question: str
+    repeat: int = 0
+    history: Sequence[Mapping[str, str]] = ()
+    contexts: Sequence[Mapping[str, Any]] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    account_id: str = ""
+    tools: Sequence[Mapping[str, Any]] = ()
+
+    def payload(self) -> dict[str, Any]:
+        """Return the JSON object that is sent; what is not set is left out."""
+        sent: dict[str, Any] = {
+            "question_id": self.question_id,
+            "repeat": self.repeat,
+            "question": self.question,
+        }
+        if self.history:
+            sent["history"] = [dict(turn) for turn in self.history]
+        if self.contexts is not None:
+            sent["contexts"] = [dict(document) for document in self.contexts]
+        if self.settings:
+            sent["settings"] = dict(self.settings)
+        if self.account_id:
+            sent["account_id"] = self.account_id
+        if self.tools:
+            sent["tools"] = [dict(tool) for tool in self.tools]
+        return sent
+
+    @property
+    def key(self) -> str:
+        """Digest of what is sent: a question that was answered is not asked again after a stop."""
+        return hashlib.sha256(orjson.dumps(self.payload(), option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+@dataclass(frozen=True)
+class SystemReply:
+    """What became of a request.
+
+    Attributes:
+        status: "answered", "failed" (the system's fault: a time-out, no JSON, 500 ...) or "not_asked" (a
+            budget or a stop kept it from being asked).
+        sample: fields of a sample in the native form, `answer` among them; {} unless answered.
+        reason: why there is no answer; one sentence, without any secret.
+        seconds: that the request took.
+    """
+
+    status: Literal["answered", "failed", "not_asked"]
+    sample: Mapping[str, Any] = field(default_factory=dict)
+    reason: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class SystemLimits:
+    """What a system may take.
+
+    Attributes:
+        timeout_seconds: for one request.
+        most_bytes: of one answer; what is longer is cut off and fails.
+        concurrency: requests at a time.
+        most_requests: in all; None for no limit.
+        budget_usd: the most that the `cost_usd` of the answers may add up to; None for no limit.
+        tries: of a request that fails for a passing reason, such as 429 or 503.
+    """
+
+    timeout_seconds: float = 60.0
+    most_bytes: int = 4_000_000
+    concurrency: int = 4
+    most_requests: int | None = None
+    budget_usd: float | None = None
+    tries: int = 3
+
+
+class System(Protocol):
+    """A system under test."""
+
+    @property
+    def name(self) -> str:
+        """How it is called on screens and in the configuration of runs, without any secret."""
+
+    @property
+    def identity(self) -> str:
+        """Digest of what it is: answers of another system are never taken for its own."""
+
+    def ask(self, request: SystemRequest, limits: SystemLimits) -> SystemReply:
+        """Ask one question; never raises for what the system does. Called from several threads."""
+
+    def close(self) -> None:
+        """End what it started."""

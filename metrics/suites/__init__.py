@@ -1,0 +1,1 @@
+"""Formulas of the check suites: routes, tool calls, filters and order, safety, memory."""
