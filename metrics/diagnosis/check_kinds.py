@@ -7,9 +7,29 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-__all__ = ["CHECK_KINDS", "FORMAT", "OTHER_CHECK", "CheckKind", "kind_code", "suite_of"]
+__all__ = [
+    "CHECK_KINDS",
+    "CRITICAL_SUITES",
+    "FORMAT",
+    "OTHER_CHECK",
+    "CheckKind",
+    "kind_code",
+    "suite_of",
+    "suite_title",
+]
 
 FORMAT = "format"  # the suite whose failure is a stage of its own, apart from those below
+CRITICAL_SUITES = ("isolation", "safety")  # one failure is too many, whatever the rate
+_TITLES = {
+    "filter": "Filters",
+    "format": "Format",
+    "isolation": "Isolation",
+    "memory": "Memory",
+    "order": "Order",
+    "router": "Router",
+    "safety": "Safety",
+    "tool": "Tools",
+}
 
 
 @dataclass(frozen=True)
@@ -147,6 +167,11 @@ def suite_of(kind: str) -> str:
     if code is None:
         return FORMAT
     return CHECK_KINDS[code].key if code < len(CHECK_KINDS) else " ".join(_words_of(kind)) or OTHER_CHECK.key
+
+
+def suite_title(suite: str) -> str:
+    """Return the title of a suite; of one that is not known, its key with a capital."""
+    return _TITLES.get(suite) or f"{suite[:1].upper()}{suite[1:]}"
 
 
 def _words_of(kind: str) -> list[str]:

@@ -1,0 +1,73 @@
+"""Cohorts of cases by their checks.
+
+The value of `check` is the suite and the name of the check, both quoted as in a URL and parted by a slash, so
+that a name with any character stays one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote, unquote
+
+import numpy as np
+
+from data.cases.cohort import Cohort
+from data.scoring.scored_run import ScoredRun
+from data.suites.check_table import CheckTable, check_table
+from metrics.diagnosis.check_kinds import suite_title
+from metrics.schema.scores import BoolArray
+
+__all__ = ["SUITE_COHORTS", "check_cohort", "suite_cohort"]
+
+LONGEST_VALUE = 400
+
+
+def suite_cohort(suite: str) -> str:
+    """Return the cohort of the cases that fail a check of a suite."""
+    return f"suite:{quote(suite, safe='')}"
+
+
+def check_cohort(suite: str, name: str, reason: str = "") -> str:
+    """Return the cohort of the cases that fail a check of a name, for one reason where that is given."""
+    parts = [suite, name, *([reason] if reason else [])]
+    return f"check:{'/'.join(quote(part, safe='') for part in parts)}"
+
+
+def _parts(value: str, most: int) -> list[str]:
+    parts = [unquote(part) for part in value.split("/")]
+    if not value or len(value) > LONGEST_VALUE * 3 or len(parts) > most:
+        raise ValueError(f"{value[:60]!r}; accepted: the key of a suite, or SUITE/NAME")
+    return parts
+
+
+def _failing(scored: ScoredRun, parts: list[str]) -> BoolArray:
+    """(n,) True for the samples that fail a check of a suite, a name and a reason."""
+    failing = np.zeros(scored.n, dtype=np.bool_)
+    checks = check_table(scored)
+    if checks is not None:
+        failing[checks.sample[_matching(checks, parts)]] = True
+    return failing
+
+
+def _matching(checks: CheckTable, parts: list[str]) -> BoolArray:
+    suite, name, reason = [*parts, "", ""][:3]
+    matching = checks.of(suite) & checks.failed
+    if name:
+        matching &= checks.name.equal(name)
+    if reason:
+        matching &= checks.reason.equal(reason)
+    return matching
+
+
+def _check_title(value: str) -> str:
+    suite, name, reason = [*_parts(value, 3), "", ""][:3]
+    return f"fails {name or suite_title(suite)}{f': {reason}' if reason else ''}"
+
+
+SUITE_COHORTS: Mapping[str, Cohort] = {
+    "suite": Cohort(
+        lambda value: f"fails a check of the suite {suite_title(_parts(value, 1)[0])}",
+        lambda scored, value: _failing(scored, _parts(value, 1)),
+    ),
+    "check": Cohort(_check_title, lambda scored, value: _failing(scored, _parts(value, 3))),
+}

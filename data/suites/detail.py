@@ -1,0 +1,60 @@
+"""What a suite tells beyond its pass rate: a sentence and tables, whose rows open their cases.
+
+To give a suite a section of its own:
+
+1. Put its formulas, over plain arrays, into metrics/suites/<suite>.py.
+2. Write data/suites/<suite>.py with a frozen dataclass that is a SuiteDetail, and a function that returns it
+   for a ScoredRun, or None where the run has nothing for it. It reads `check_table(scored)`: the column
+   `detail` of a check holds what its rule in data.checks counted.
+3. Enter the function in DETAILS of data/suites/registry.py under the key of the suite.
+
+The page Checks, `ragtriage checks`, its JSON and the report then show the sentence and the tables. A suite
+that needs a chart as well has dashboard/sections/checks/<suite>.py with a function of (View, detail), entered
+in SECTIONS of dashboard/sections/checks/registry.py; it stands above the tables on the page.
+
+Reasons of a CheckOutcome are counted by their text, so they hold no values: these belong into `detail`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from metrics.statistics.intervals import Interval
+
+__all__ = ["Cell", "SuiteDetail", "SuiteTable"]
+
+Cell: TypeAlias = str | int | float | Interval | None
+
+
+@dataclass(frozen=True)
+class SuiteTable:
+    """A table of a suite.
+
+    Attributes:
+        title: of the table, a few words.
+        rows: title of a column -> its cell. An Interval is drawn with n and ends, None as a dash.
+        note: what the numbers are, how they were obtained, what they leave out; sentences.
+        cohorts: for each row the cohort of its cases, see data.cases.suite_cohorts; () for none.
+    """
+
+    title: str
+    rows: tuple[Mapping[str, Cell], ...]
+    note: str = ""
+    cohorts: tuple[str, ...] = ()
+
+
+class SuiteDetail(Protocol):
+    """What a suite tells beyond its pass rate."""
+
+    @property
+    def statement(self) -> str:
+        """What a person would say of this suite, one sentence or two, with the numbers; "" for nothing."""
+
+    @property
+    def tables(self) -> tuple[SuiteTable, ...]:
+        """Its tables, the most telling first."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its numbers as JSON values: null where something is not measured, never NaN."""

@@ -1,0 +1,18 @@
+"""The suites that tell more than their pass rate; see data.suites.detail for how to add one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from data.scoring.scored_run import ScoredRun
+from data.suites.detail import SuiteDetail
+
+__all__ = ["DETAILS", "suite_detail"]
+
+DETAILS: Mapping[str, Callable[[ScoredRun], SuiteDetail | None]] = {}  # by suite, in alphabetical order
+
+
+def suite_detail(scored: ScoredRun, suite: str) -> SuiteDetail | None:
+    """Return what a suite of a run tells beyond its pass rate; None where it has no more to tell."""
+    detail = DETAILS.get(suite)
+    return None if detail is None else detail(scored)

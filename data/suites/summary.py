@@ -1,0 +1,195 @@
+"""What every suite of a run shows: how many checks passed, with an interval, and why the others did not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from data.scoring.scored_run import ScoredRun
+from data.suites.check_table import CheckTable, check_table
+from metrics.diagnosis.check_kinds import CRITICAL_SUITES, suite_title
+from metrics.schema.scores import BoolArray, FloatArray
+from metrics.statistics.intervals import Interval, interval, intervals
+from metrics.statistics.question_means import question_means
+
+__all__ = ["NameSummary", "SuiteSummary", "passed_shares", "rate_of", "suite_summaries"]
+
+MOST_REASONS = 8
+MOST_NAMES = 40
+
+
+@dataclass(frozen=True)
+class NameSummary:
+    """The checks of one name in a suite.
+
+    Attributes:
+        name: of the checks.
+        n_checks: how many there are.
+        n_decided: how many passed or failed.
+        n_passed: how many passed.
+        rate: the share that passed, a mean over questions.
+    """
+
+    name: str
+    n_checks: int
+    n_decided: int
+    n_passed: int
+    rate: Interval
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "name": self.name,
+            "n_checks": self.n_checks,
+            "n_decided": self.n_decided,
+            "n_passed": self.n_passed,
+            "n_not_measured": self.n_checks - self.n_decided,
+            **rate_values(self.rate),
+        }
+
+
+@dataclass(frozen=True)
+class SuiteSummary:
+    """The checks of one suite.
+
+    Attributes:
+        key: of the suite.
+        title: of the suite.
+        n_checks: how many checks there are.
+        n_samples: samples that have one.
+        n_decided: how many checks passed or failed.
+        n_passed: how many passed.
+        rate: the share that passed, a mean over questions, repeats averaged first.
+        reasons: the commonest reasons for a failure, with their counts.
+        not_measured: the commonest reasons for no verdict, with their counts.
+        names: by name of the check, at most MOST_NAMES, the commonest first.
+    """
+
+    key: str
+    title: str
+    n_checks: int
+    n_samples: int
+    n_decided: int
+    n_passed: int
+    rate: Interval
+    reasons: tuple[tuple[str, int], ...]
+    not_measured: tuple[tuple[str, int], ...]
+    names: tuple[NameSummary, ...]
+
+    @property
+    def n_failed(self) -> int:
+        """How many checks failed."""
+        return self.n_decided - self.n_passed
+
+    @property
+    def n_not_measured(self) -> int:
+        """How many checks have no verdict; they are neither passes nor failures."""
+        return self.n_checks - self.n_decided
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "suite": self.key,
+            "title": self.title,
+            "n_checks": self.n_checks,
+            "n_samples": self.n_samples,
+            "n_decided": self.n_decided,
+            "n_passed": self.n_passed,
+            "n_failed": self.n_failed,
+            "n_not_measured": self.n_not_measured,
+            **rate_values(self.rate),
+            "reasons": [{"reason": reason, "n": n} for reason, n in self.reasons],
+            "not_measured": [{"reason": reason, "n": n} for reason, n in self.not_measured],
+            "checks": [name.to_dict() for name in self.names],
+        }
+
+
+def suite_summaries(scored: ScoredRun) -> list[SuiteSummary]:
+    """Return the suites of a run, the worst first; those with no verdict at all come last."""
+    checks = check_table(scored)
+    if checks is None:
+        return []
+    summaries = [_summary(scored, checks, key) for key in checks.suite.values]
+    return sorted(summaries, key=_badness)
+
+
+def _badness(summary: SuiteSummary) -> tuple[bool, bool, float, str]:
+    """Order suites: a failure where one is too many, then by rate, then what has no verdict."""
+    alarming = summary.key in CRITICAL_SUITES and summary.n_failed > 0
+    rate = summary.rate.mean if summary.n_decided else 1.0
+    return not summary.n_decided, not alarming, rate, summary.key
+
+
+def _summary(scored: ScoredRun, checks: CheckTable, key: str) -> SuiteSummary:
+    mine = checks.of(key)
+    decided, failed = mine & checks.decided, mine & checks.failed
+    return SuiteSummary(
+        key,
+        suite_title(key),
+        int(mine.sum()),
+        len(np.unique(checks.sample[mine])),
+        int(decided.sum()),
+        int(decided.sum() - failed.sum()),
+        rate_of(scored, checks, mine),
+        checks.reason.counts(failed, MOST_REASONS),
+        checks.reason.counts(mine & ~checks.decided, MOST_REASONS),
+        _names(scored, checks, mine),
+    )
+
+
+def _names(scored: ScoredRun, checks: CheckTable, mine: BoolArray) -> tuple[NameSummary, ...]:
+    totals = checks.name.counts(mine, MOST_NAMES)
+    if not totals:
+        return ()
+    chosen = [mine & checks.name.equal(name) for name, _ in totals]
+    matrix = np.array([passed_shares(scored, checks, rows) for rows in chosen]).T
+    applicable = [int(np.isfinite(matrix[:, at]).sum()) for at in range(len(totals))]
+    rates = intervals(matrix, scored.clusters, applicable, [_binary(column) for column in matrix.T])
+    return tuple(
+        NameSummary(
+            name, n, int((rows & checks.decided).sum()), int((checks.passed[rows] == 1).sum()), rates[at]
+        )
+        for at, ((name, n), rows) in enumerate(zip(totals, chosen, strict=True))
+    )
+
+
+def passed_shares(scored: ScoredRun, checks: CheckTable, chosen: BoolArray) -> FloatArray:
+    """(q,) share of the chosen checks of a question that passed, repeats averaged; NaN where none is decided.
+
+    Args:
+        scored: the run.
+        checks: its m checks.
+        chosen: (m,) True for the checks to count; those without a verdict never are.
+    """
+    decided = chosen & checks.decided
+    total = np.bincount(checks.sample[decided], minlength=scored.n)
+    passed = np.bincount(checks.sample[decided & (checks.passed == 1)], minlength=scored.n)
+    shares = np.divide(passed, total, out=np.full(scored.n, np.nan), where=total > 0)
+    return question_means(shares, scored.question)[0]
+
+
+def rate_of(scored: ScoredRun, checks: CheckTable, chosen: BoolArray) -> Interval:
+    """Return the share of the chosen checks that passed, as a mean over questions with a 95 % interval."""
+    shares = passed_shares(scored, checks, chosen)
+    return interval(shares, scored.clusters, int(np.isfinite(shares).sum()), _binary(shares))
+
+
+def rate_values(rate: Interval) -> dict[str, Any]:
+    """Return a rate as JSON values; null where nothing is measured."""
+    measured: Sequence[float | None] = [
+        value if np.isfinite(value) else None for value in (rate.mean, rate.low, rate.high)
+    ]
+    return {
+        "rate": measured[0],
+        "low": measured[1],
+        "high": measured[2],
+        "n_questions": rate.n_scored,
+        "method": rate.method,
+    }
+
+
+def _binary(shares: FloatArray) -> bool:
+    return bool(np.isin(shares[np.isfinite(shares)], (0.0, 1.0)).all())
