@@ -21,6 +21,7 @@ from data.errors import DataError
 from metrics.diagnosis.fix_first import UNEXPLAINED, FixFirst
 from metrics.diagnosis.stages import STAGES, FailureStage, Owner, stage_code
 from metrics.gates.gates import FEWEST_QUESTIONS, GateResult
+from metrics.gates.wording import subject_of
 from metrics.metric_registry import title_of
 from metrics.sanity.documents import read_first
 from metrics.sanity.rule import Finding
@@ -231,7 +232,8 @@ def _required(view: StoryView) -> str:
     texts = []
     for gate in failing:
         title = in_sentence(title_of(gate.metric))
-        if gate.kind == "mean":
+        if gate.kind in ("mean", "percentile"):
+            title = in_sentence(subject_of(gate))
             texts.append(f"{title} at {'most' if gate.at_most else 'least'} {number(gate.threshold)}")
         elif gate.kind == "regression":
             texts.append(f"{title} not more than {number(gate.threshold)} below the baseline")

@@ -17,7 +17,7 @@ from dashboard.wording.formatting import count, number, percent, signed, source_
 from dashboard.wording.gates import rule_texts
 from data.comparison.compare import GOOD_SHARE, MetricDifference, Side, metric_sides
 from data.errors import DataError
-from metrics.gates.gates import GateResult
+from metrics.gates.gates import GateKind, GateResult
 from metrics.gates.wording import subject_of
 from metrics.metric_registry import bounds_of, declared, title_of
 
@@ -124,14 +124,14 @@ def _facts(view: StoryView) -> list[str]:
     ]
 
 
-def _results(view: StoryView) -> list[GateResult]:
-    """Return the results of gates on means and changes, those that decide first."""
+def _results(view: StoryView, *also: GateKind) -> list[GateResult]:
+    """Return the results of gates on means, changes and other kinds asked for, those that decide first."""
     try:
         results = view.gates.results
     except DataError:
         return []
     whole = [result for result in results if not result.gate.slice]
-    kinds = [result for result in whole if result.gate.kind in ("mean", "regression")]
+    kinds = [result for result in whole if result.gate.kind in ("mean", "regression", *also)]
     return sorted(kinds, key=lambda result: (not result.blocks, _ORDER[result.verdict], result.margin or 0.0))
 
 
@@ -235,7 +235,7 @@ def _remarks(view: StoryView, base: str, compared: bool) -> list[Remark]:
     else:
         beside = f"Compared with nothing: {view.found.note}. "
     remarks = [Remark(name, f"{beside}Line: 95 % interval, {questions}.", view.headline.state)]
-    gates = [_requirement(result) for result in _results(view) if result.blocks]
+    gates = [_requirement(result) for result in _results(view, "percentile") if result.blocks]
     if gates:
         more = f"; and {len(gates) - MOST_GATES} more" if len(gates) > MOST_GATES else ""
         remarks.append(Remark("Gates", f"{capital('; '.join(gates[:MOST_GATES]))}{more}."))

@@ -67,7 +67,7 @@ def rule_texts(report: GateReport) -> list[str]:
         "PASS and FAIL need the whole 95 % interval on one side of the threshold": any(
             gate.rule == "interval" for gate in ruled
         ),
-        "*by the mean*: the mean or its change alone passes or fails, whatever its interval": any(
+        "*by the mean*: the mean, its change or the percentile alone decides, whatever its interval": any(
             gate.rule == "mean" for gate in ruled
         ),
         "a gate on one metric is tested alone; the metrics of a gate on a family together (step-down max-T), "

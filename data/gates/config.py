@@ -57,7 +57,7 @@ class GateConfig:
 
 def _key(gate: Gate) -> GateKey:
     """Return what a gate looks at; two gates of a project on the same thing would contradict each other."""
-    return (gate.kind, gate.metric, gate.slice, gate.at_most)
+    return (gate.kind, gate.metric, gate.slice, gate.at_most, gate.percentile, gate.over)
 
 
 def load_gates(workspace: Workspace, file: str | None = None) -> GateConfig:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -23,7 +24,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from data.comparison.compare import GOOD_SHARE
 from data.comparison.metric_families import FAMILIES
-from metrics.gates.gates import Gate, GateKind, GateRule
+from metrics.gates.gates import Gate, GateKind, GateRule, GateUnit
 from metrics.metric_registry import REGISTRY, bounds_of, declared, lookup
 from metrics.schema.scores import MetricsError
 
@@ -45,6 +46,8 @@ ACCEPTED = {  # by setting; where it depends on others, the validator says it
     "tag": "a text in quotes",
     "values": 'a list of texts, e.g. ["yes", "true"]',
     "rule": '"interval" or "mean"',
+    "percentile": "a number between 0 and 100, e.g. 95",
+    "over": '"questions" or "samples"',
 }
 
 
@@ -105,10 +108,9 @@ class _RuledTable(_GateTable):
     rule: GateRule | None = None
 
 
-class MeanTable(_RuledTable):
-    """A gate on the mean of a metric."""
+class _LevelTable(_RuledTable):
+    """A gate that holds a metric against a threshold."""
 
-    kind: Literal["mean"] = "mean"
     metric: Name
     at_least: float | None = None
     at_most: float | None = Field(None, validate_default=True)
@@ -156,11 +158,40 @@ class MeanTable(_RuledTable):
             )
         return at_most
 
-    def to_gate(self, rule: GateRule = "interval") -> Gate:
+    def _level(self, kind: GateKind, rule: GateRule) -> Gate:
         """Return the gate under its own rule or else that of the file; one that is off needs no threshold."""
         at_most = self.at_most is not None or (self.at_least is None and _lower_is_better(self.metric))
         threshold = (self.at_most if at_most else self.at_least) or 0.0
-        return self._gate("mean", self.metric, threshold, at_most, rule=self.rule or rule)
+        return self._gate(kind, self.metric, threshold, at_most, rule=self.rule or rule)
+
+
+class MeanTable(_LevelTable):
+    """A gate on the mean of a metric."""
+
+    kind: Literal["mean"] = "mean"
+
+    def to_gate(self, rule: GateRule = "interval") -> Gate:
+        """Return the gate under its own rule or else that of the file."""
+        return self._level("mean", rule)
+
+
+class PercentileTable(_LevelTable):
+    """A gate on a percentile of a metric, over questions or single samples."""
+
+    kind: Literal["percentile"]
+    percentile: float = Field(gt=0, lt=100)
+    over: GateUnit = "questions"
+
+    @field_validator("metric")
+    @classmethod
+    def _of_values(cls, metric: str) -> str:
+        if metric == GOOD_SHARE:
+            raise _misfit("the pass rate is a share and has no percentiles", "a metric of docs/metrics.md")
+        return metric
+
+    def to_gate(self, rule: GateRule = "interval") -> Gate:
+        """Return the gate under its own rule or else that of the file."""
+        return replace(self._level("percentile", rule), percentile=self.percentile, over=self.over)
 
 
 class RegressionTable(_RuledTable):
@@ -204,9 +235,10 @@ class CriticalTable(_GateTable):
         return self._gate("critical", self.tag, 0.0, True, tuple(self.values))
 
 
-GateTable: TypeAlias = MeanTable | RegressionTable | ChecksTable | CriticalTable
+GateTable: TypeAlias = MeanTable | PercentileTable | RegressionTable | ChecksTable | CriticalTable
 TABLES: Mapping[str, type[_GateTable]] = {
     "mean": MeanTable,
+    "percentile": PercentileTable,
     "regression": RegressionTable,
     "checks": ChecksTable,
     "critical": CriticalTable,
@@ -221,6 +253,7 @@ def _kind_of(value: Any) -> str | None:
 
 AnyGateTable = Annotated[
     Annotated[MeanTable, Tag("mean")]
+    | Annotated[PercentileTable, Tag("percentile")]
     | Annotated[RegressionTable, Tag("regression")]
     | Annotated[ChecksTable, Tag("checks")]
     | Annotated[CriticalTable, Tag("critical")],

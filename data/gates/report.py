@@ -17,6 +17,7 @@ from data.diagnosis.run_checks import check_run
 from data.errors import DataError
 from data.gates.baseline import Baseline, unequal_sides
 from data.gates.config import GateConfig
+from data.gates.percentiles import judge_percentile_gate
 from data.gates.regressions import judge_regressions
 from data.gates.thresholds import judge_checks, judge_mean_gate
 from data.scoring.run_store import RunStore, distinct_labels
@@ -137,6 +138,8 @@ def _result(result: GateResult) -> dict[str, Any]:
         "slice": None if gate.slice is None else {gate.slice[0]: gate.slice[1]},
         "threshold": gate.threshold,
         "at_most": gate.at_most,
+        "percentile": gate.percentile,
+        "over": gate.over,
         "rule": gate.rule,
         "severity": gate.severity,
         "required": gate.required,
@@ -240,6 +243,8 @@ def judge_run(
             results.append(_critical(gate, run, base))
         elif gate.kind == "checks":
             results.append(judge_checks(gate, run, base))
+        elif gate.kind == "percentile":
+            results.append(judge_percentile_gate(gate, run))
         else:
             results.append(judge_mean_gate(gate, run, summary))
     results = [replace(result, doubt=_doubt(result, run, findings)) for result in results]

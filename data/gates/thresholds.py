@@ -18,7 +18,7 @@ from metrics.schema.scores import BoolArray, FloatArray
 from metrics.statistics.intervals import Interval, interval
 from metrics.statistics.question_means import question_means
 
-__all__ = ["judge_checks", "judge_mean_gate", "slice_lacking"]
+__all__ = ["judge_checks", "judge_mean_gate", "metric_lacking", "slice_lacking"]
 
 
 def judge_mean_gate(
@@ -40,7 +40,7 @@ def judge_mean_gate(
     summaries = summarise(scored, [gate.metric], keep) if keep is not None or summary is None else summary
     metric_summary = summaries.get(gate.metric)
     if metric_summary is None:
-        return unmeasured(gate, _absent(scored, gate.metric), n_total=len(scored.question_ids))
+        return unmeasured(gate, metric_lacking(scored, gate.metric), n_total=len(scored.question_ids))
     reason = "" if metric_summary.n_scored else _unscored(len(scored.question_ids))
     if reason:
         return unmeasured(gate, reason, n_total=metric_summary.n_applicable)
@@ -56,7 +56,7 @@ def judge_mean_gate(
     )
 
 
-def _absent(scored: ScoredRun, metric: str) -> str:
+def metric_lacking(scored: ScoredRun, metric: str) -> str:
     """Return why a run has no column of a metric, with near names where it may be misspelt."""
     reason = scored.missing.get(metric) or scored.missing.get(f"{metric.partition('@')[0]}@k")
     if reason:

@@ -10,16 +10,19 @@ from typing import Literal
 from metrics.schema.scores import MetricsError
 from metrics.statistics.distributions import normal_quantile
 from metrics.statistics.paired import SIGNIFICANCE, PairedDifference
+from metrics.statistics.quantiles import QuantileInterval
 
 __all__ = [
     "Gate",
     "GateKind",
     "GateResult",
     "GateRule",
+    "GateUnit",
     "GateVerdict",
     "exit_code",
     "judge_critical",
     "judge_gate",
+    "judge_percentile",
     "judge_regression",
     "overall",
     "smallest_effect",
@@ -27,8 +30,9 @@ __all__ = [
 ]
 
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE", "UNMEASURED"]
-GateKind = Literal["mean", "regression", "checks", "critical"]
+GateKind = Literal["mean", "percentile", "regression", "checks", "critical"]
 GateRule = Literal["interval", "mean"]
+GateUnit = Literal["questions", "samples"]
 Severity = Literal["block", "warn"]
 FEWEST_QUESTIONS = 5  # below this a mean decides nothing
 POWER = 0.80
@@ -43,18 +47,21 @@ class Gate:
     """One condition that a run must meet.
 
     Attributes:
-        metric: of a mean: full name of the metric; of a regression: the same, "pass rate", or a family of
-            metrics; of checks: their kind, or "all"; of critical: the tag that marks a critical case.
+        metric: of a mean or percentile: full name of the metric; of a regression: the same, "pass rate", or
+            a family of metrics; of checks: their kind, or "all"; of critical: the tag of a critical case.
         threshold: the value that must be reached or not exceeded; of a regression: the drop that is allowed.
         at_most: True where the threshold is an upper limit.
         severity: "block" keeps a version from shipping, "warn" does not.
         reason: why it matters, printed with the verdict.
-        kind: "mean" of a metric, "regression" against the baseline, "checks" passed, or "critical" cases.
+        kind: "mean" or "percentile" of a metric, "regression" against the baseline, "checks" passed, or
+            "critical" cases.
         required: whether INCONCLUSIVE and UNMEASURED keep a version from shipping too.
         slice: (what it groups by, value) of the questions that count; None for all.
         values: of critical: the values of the tag that mean yes.
         rule: "interval" passes and fails only where the whole 95 % interval lies on one side of the
-            threshold, "mean" by the mean (or its change) alone.
+            threshold, "mean" by the mean (or its change, or the percentile) alone.
+        percentile: of a percentile: which one, between 0 and 100; None for other kinds.
+        over: of a percentile: whether the values are means of questions or single samples.
     """
 
     metric: str
@@ -67,11 +74,13 @@ class Gate:
     slice: tuple[str, str] | None = None
     values: tuple[str, ...] = ()
     rule: GateRule = "interval"
+    percentile: float | None = None
+    over: GateUnit = "questions"
 
     @property
     def every(self) -> bool:
         """Whether every value must meet the threshold: no interval lies beyond 1, so values are counted."""
-        if self.kind == "regression":
+        if self.kind in ("regression", "percentile"):
             return False
         return self.threshold <= 0 if self.at_most else self.threshold >= 1
 
@@ -189,6 +198,49 @@ def judge_gate(
         n_total,
         smallest_effect(low, high),
         margin=gate.threshold - mean if gate.at_most else mean - gate.threshold,
+        by_interval=_by_interval(gate, worst, best),
+        obtained=obtained,
+        why=why,
+    )
+
+
+def judge_percentile(
+    gate: Gate,
+    measured: QuantileInterval,
+    n_total: int = 0,
+    adverse: float | None = None,
+    obtained: str = "",
+) -> GateResult:
+    """Judge a percentile by its interval or, if so ruled, by itself.
+
+    By the interval, a percentile with an open end (fewer values than fewest_values) decides nothing.
+
+    Args:
+        gate: the threshold.
+        measured: the percentile.
+        n_total: questions or samples that it could rest on.
+        adverse: the percentile if every value that failed to score had been the worst possible; None where
+            none failed.
+        obtained: sources of the values and method of the interval.
+    """
+    value, low, high = measured.value, measured.low, measured.high
+    lacking = low is None or high is None
+    if value is None or (lacking and gate.rule == "interval"):
+        return unmeasured(gate, "" if value is None else "too few", measured.n, n_total)
+    worst, best = (high, low) if gate.at_most else (low, high)
+    verdict = _verdict(gate, value, worst, best)
+    why = ""
+    if verdict == "PASS" and adverse is not None and not _meets(gate, adverse):
+        verdict, why = "INCONCLUSIVE", "failed to score"
+    return GateResult(
+        gate,
+        verdict,
+        value,
+        None if lacking else low,
+        None if lacking else high,
+        measured.n,
+        n_total,
+        margin=gate.threshold - value if gate.at_most else value - gate.threshold,
         by_interval=_by_interval(gate, worst, best),
         obtained=obtained,
         why=why,

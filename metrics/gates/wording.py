@@ -5,6 +5,7 @@ from __future__ import annotations
 from metrics.gates.gates import FEWEST_QUESTIONS, UNCHANGED, Gate, GateResult
 from metrics.metric_registry import bounds_of, lookup
 from metrics.schema.scores import MetricsError
+from metrics.statistics.quantiles import fewest_values
 
 __all__ = [
     "GOOD_SHARE",
@@ -29,7 +30,10 @@ def subject_of(gate: Gate) -> str:
     if gate.kind == "regression" and gate.metric in _FAMILIES:
         return f"Every {'' if gate.metric == 'all' else gate.metric + ' '}metric"
     title = _title(gate.metric)
-    return title if title[1:2].isupper() else title[:1].upper() + title[1:]  # keep nDCG as it is
+    title = title if title[1:2].isupper() else title[:1].upper() + title[1:]  # keep nDCG as it is
+    if gate.percentile is None:
+        return title
+    return f"{title}, p{gate.percentile:g}{' of samples' if gate.over == 'samples' else ''}"
 
 
 def gate_title(gate: Gate) -> str:
@@ -44,7 +48,10 @@ def gate_title(gate: Gate) -> str:
     if gate.kind == "checks":
         share = "every one passes" if gate.every else f"at least {100 * gate.threshold:g} % pass{by}"
         return f"{subject}{where}: {share}"
-    return f"{subject}{where}: {'at most' if gate.at_most else 'at least'} {gate.threshold:.2f}{by}"
+    side = "at most" if gate.at_most else "at least"
+    if gate.kind == "percentile":
+        return f"{subject}{where}: {side} {gate.threshold:g}{' by its value' if by else ''}"
+    return f"{subject}{where}: {side} {gate.threshold:.2f}{by}"
 
 
 def distance_text(result: GateResult, digits: int = 2) -> str:
@@ -128,10 +135,13 @@ def _conclusion(result: GateResult, within: str, beyond: str, threshold: str) ->
         threshold: the limit between the two.
     """
     if result.verdict == "INCONCLUSIVE" and result.why:
-        return f"counting values that {result.why} as the worst possible would move the mean past {threshold}"
+        moved = "percentile" if result.gate.kind == "percentile" else "mean"
+        return (
+            f"counting values that {result.why} as the worst possible would move the {moved} past {threshold}"
+        )
     met = within if result.verdict == "PASS" else beyond
     if result.gate.rule == "mean":
-        subject = "change" if result.gate.kind == "regression" else "mean"
+        subject = {"regression": "change", "percentile": "percentile"}.get(result.gate.kind, "mean")
         doubt = "" if result.by_interval == result.verdict else f"; its interval includes {threshold}"
         return f"the {subject} alone decides, and it {met}{'' if result.low is None else doubt}"
     if result.verdict != "INCONCLUSIVE":
@@ -155,8 +165,10 @@ def _critical(result: GateResult) -> str:
 def _unmeasured(result: GateResult) -> str:
     subject = subject_of(result.gate)
     if result.why == "too few":
-        needed = f"at least {FEWEST_QUESTIONS} are needed"
-        return f"{subject}: measured on {_count(result.n_scored)}, too few to decide; {needed}."
+        share = result.gate.percentile
+        least = FEWEST_QUESTIONS if share is None else fewest_values(share / 100)
+        measured = _count(result.n_scored, result.gate.over[:-1])
+        return f"{subject}: measured on {measured}, too few to decide; at least {least:,} are needed."
     return f"{subject}: not measured; {result.why or 'this run has no value of it'}."
 
 
@@ -183,7 +195,8 @@ def _over(result: GateResult, shared: bool = False) -> str:
     if shared:
         return f"over {_count(result.n_scored, 'shared question')}"
     of = f" of {result.n_total:,}" if result.n_total else ""
-    return f"over {result.n_scored:,}{of} question{'' if (result.n_total or result.n_scored) == 1 else 's'}"
+    unit = result.gate.over[:-1]
+    return f"over {result.n_scored:,}{of} {unit}{'' if (result.n_total or result.n_scored) == 1 else 's'}"
 
 
 def _count(n: int, noun: str = "question") -> str:

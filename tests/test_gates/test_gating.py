@@ -458,7 +458,7 @@ off = true
         (MEAN.replace("faithfulness", "recall"), ["gate[1].metric", "needs a rank k"]),
         (
             MEAN + 'kind = "average"\n',
-            ["gate[1].kind: 'average'; accepted: mean, regression, checks, critical"],
+            ["gate[1].kind: 'average'; accepted: mean, percentile, regression, checks, critical"],
         ),
         (MEAN + 'required = "yes"\n', ["gate[1].required: 'yes'; accepted: true or false"]),
         (MEAN.replace("block", "warn") + "required = true\n", ["a gate that only warns cannot be required"]),
@@ -522,7 +522,7 @@ def test_the_page_of_the_gates_is_what_the_code_gives(demo: RunStore) -> None:
     assert _between(text, "gates") == gates_table(load_gates(demo.workspace).general)
     assert _between(text, "iris") == verdicts_table(reports)
     example = text.partition("```toml\n")[2].partition("```")[0]
-    assert len(read_gates(example, "docs/gates.md").gates_for("clinic")) == 3
+    assert len(read_gates(example, "docs/gates.md").gates_for("clinic")) == 4
     assert len(read_gates(example, "docs/gates.md").gates_for("another")) == 2
 
 

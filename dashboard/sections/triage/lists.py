@@ -128,7 +128,7 @@ def gate_link(view: View, result: GateResult) -> str:
     )
     if gate.kind == "critical" and view.found.run is not None:
         selection = selection.with_(cohort=newly_failing_cohort_key(view.found.run.run_id))
-    elif gate.kind in ("mean", "regression") and gate.metric != GOOD_SHARE:
+    elif gate.kind in ("mean", "percentile", "regression") and gate.metric != GOOD_SHARE:
         metric = declared(gate.metric)
         lower_is_better = gate.at_most or (metric is not None and metric.higher_is_better is False)
         selection = selection.with_(sort=gate.metric, descending=lower_is_better)
@@ -176,6 +176,7 @@ def _gate_row(result: GateResult, base_name: str, scale: float) -> GateRow:
     base = f"vs {shorten(base_name, LONGEST_NAME) or 'the baseline'}"
     need = {
         "mean": gate_need(result),
+        "percentile": gate_need(result),
         "regression": base,
         "checks": "every one passes" if gate.every else f"≥ {percent(gate.threshold)} pass",
         "critical": "none newly fails",
