@@ -18,6 +18,7 @@ from data.scoring.batch_inputs import batch_of
 from data.scoring.context_lists import context_list_table
 from data.scoring.context_use import use_table
 from data.scoring.gold_join import Match
+from data.scoring.grouping.languages import language_table
 from data.scoring.id_overlap import id_mismatch
 from data.scoring.imported_scores import human_scores, imported_scores, recorded_figures
 from data.scoring.judged_labels import overlaid
@@ -70,6 +71,7 @@ AUXILIARY_TABLES: Mapping[str, Callable[[Any, Batch], Any]] = {
     "ranked": ranked_table,
     "lists": context_list_table,
     "checks": check_table,
+    "languages": language_table,
 }
 
 

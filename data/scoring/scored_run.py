@@ -16,19 +16,26 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from data.scoring.grouping.languages import language_slices
+from data.scoring.grouping.slices import (
+    MOST_SLICE_VALUES,
+    NOT_GIVEN,
+    Slice,
+    distinct_codes,
+    field_slice,
+    length_slice,
+    tag_slices,
+)
 from data.scoring.stored_scores import ScoreFile
 from data.store.duckdb_engine import query
 from data.store.judge_results import judge_result_path
-from data.store.ragged import Ragged
 from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run, Workspace
 from metrics.schema.scores import FloatArray, IntArray, Status
 from metrics.schema.source import Source
 
-__all__ = ["MOST_SLICE_VALUES", "MetricColumn", "ScoredRun", "Slice"]
+__all__ = ["MOST_SLICE_VALUES", "NOT_GIVEN", "MetricColumn", "ScoredRun", "Slice"]
 
-NOT_GIVEN = "(not given)"
-MOST_SLICE_VALUES = 200  # a tag with more values identifies single cases and is no use as a slice
 _STATUS = {status.label: int(status) for status in Status}
 
 
@@ -51,21 +58,6 @@ class MetricColumn:
         """Number of samples that each source scored, best source first."""
         scored = self.source[self.status == Status.SCORED]
         return {source.label: int((scored == source).sum()) for source in Source if (scored == source).any()}
-
-
-@dataclass(frozen=True)
-class Slice:
-    """A way to group samples: by a tag, the query type, and so on.
-
-    Attributes:
-        name: what the samples are grouped by.
-        codes: (n,) int codes into labels.
-        labels: the values.
-    """
-
-    name: str
-    codes: IntArray
-    labels: tuple[str, ...]
 
 
 class ScoredRun:
@@ -152,12 +144,12 @@ class ScoredRun:
 
     @cached_property
     def _questions(self) -> tuple[NDArray[np.object_], IntArray]:
-        return _codes(self.index["question_id"])
+        return distinct_codes(self.index["question_id"])
 
     @cached_property
     def clusters(self) -> IntArray:
         """(q,) code of each question's cluster: its conversation if it has one, else itself."""
-        codes = _codes(self.index["cluster"])[1]
+        codes = distinct_codes(self.index["cluster"])[1]
         of_question = np.zeros(len(self.question_ids), dtype=np.int64)
         of_question[self.question] = codes
         return of_question
@@ -240,23 +232,19 @@ class ScoredRun:
     @cached_property
     def groups(self) -> tuple[Slice, ...]:
         """Every way to group the samples, including those with a single value."""
-        fields = [_slice(name, self.index[name]) for name in ("query_type", "answerable", "context_mode")]
-        return (*fields, _length_slice(self.index["question_length"]), *_tag_slices(self.index["tags"]))
+        fields = [
+            field_slice(name, self.index[name]) for name in ("query_type", "answerable", "context_mode")
+        ]
+        recorded = (*fields, length_slice(self.index["question_length"]), *tag_slices(self.index["tags"]))
+        languages = self.auxiliary_table("languages")
+        told = [] if languages is None else language_slices(languages)
+        taken = {group.name for group in recorded}
+        return (*recorded, *(group for group in told if group.name not in taken))
 
     @cached_property
     def slices(self) -> tuple[Slice, ...]:
         """Every way to group the samples that has at least two values."""
         return tuple(group for group in self.groups if 2 <= len(group.labels) <= MOST_SLICE_VALUES)
-
-
-def _codes(column: Any) -> tuple[NDArray[np.object_], IntArray]:
-    """Return the distinct values of a text column, sorted, and each row's index among them."""
-    encoded = column.combine_chunks().dictionary_encode()
-    values = np.array(encoded.dictionary.to_pylist(), dtype=object)
-    order = np.argsort(values)
-    sorted_code = np.empty(len(values), dtype=np.int64)
-    sorted_code[order] = np.arange(len(values))
-    return values[order], sorted_code[encoded.indices.to_numpy(zero_copy_only=False)]
 
 
 def _block(table: Any, source: Source) -> MetricColumn:
@@ -282,40 +270,3 @@ def _by_precedence(blocks: list[MetricColumn]) -> MetricColumn:
         values[better], status[better] = block.values[better], block.status[better]
         source[better] = block.source[better]
     return MetricColumn(values, status, source)
-
-
-def _slice(name: str, column: Any) -> Slice:
-    values, codes = _codes(column.cast("string").fill_null(NOT_GIVEN))
-    return Slice(name, codes, tuple(values))
-
-
-def _length_slice(lengths: Any) -> Slice:
-    values = lengths.to_numpy().astype(np.float64)
-    edges = (50, 100, 200)
-    labels = ("under 50 characters", "50 to 99 characters", "100 to 199 characters", "200 characters or more")
-    codes = np.digitize(values, edges)
-    present = np.unique(codes)
-    return Slice("question length", np.searchsorted(present, codes), tuple(labels[code] for code in present))
-
-
-def _tag_slices(tags: Any) -> list[Slice]:
-    ragged = Ragged.of(tags)
-    if not len(ragged.sample):
-        return []
-    keys, key_codes = _codes_of(ragged.field("key"))
-    values, value_codes = _codes_of(ragged.field("value"))
-    slices = []
-    for key_code, key in enumerate(keys):
-        has_key = key_codes == key_code
-        codes = np.full(len(ragged.recorded), -1, dtype=np.int64)  # -1: the sample lacks the tag
-        codes[ragged.sample[has_key]] = value_codes[has_key]
-        present = np.unique(codes)
-        if len(present) <= MOST_SLICE_VALUES:
-            labels = tuple(NOT_GIVEN if code < 0 else str(values[code]) for code in present)
-            slices.append(Slice(str(key), np.searchsorted(present, codes), labels))
-    return slices
-
-
-def _codes_of(array: Any) -> tuple[list[str], IntArray]:
-    encoded = array.dictionary_encode()
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
