@@ -82,12 +82,14 @@ class SystemReply:
         sample: fields of a sample in the native form, `answer` among them; {} unless answered.
         reason: why there is no answer; one sentence, without any secret.
         seconds: that the request took.
+        passing: whether the failure may be gone when it is asked again, as of a service that is too busy.
     """
 
     status: Literal["answered", "failed", "not_asked"]
     sample: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
     seconds: float = 0.0
+    passing: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class SystemLimits:
         most_requests: in all; None for no limit.
         budget_usd: the most that the `cost_usd` of the answers may add up to; None for no limit.
         tries: of a request that fails for a passing reason, such as 429 or 503.
+        longest_wait_seconds: that a service may ask for with Retry-After; a longer one is a failure.
     """
 
     timeout_seconds: float = 60.0
@@ -109,6 +112,7 @@ class SystemLimits:
     most_requests: int | None = None
     budget_usd: float | None = None
     tries: int = 3
+    longest_wait_seconds: float = 30.0
 
 
 class System(Protocol):

@@ -1,0 +1,121 @@
+"""What a system wrote, as a reply: the fields of a sample that are its own to set, or the reason why not.
+
+The bytes are hostile: their size is bounded before they come here, and what they hold is validated like any
+imported file. A system says what it answered and retrieved; which question it was, on whose behalf, and what
+is checked is never its to say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from data.errors import ValidationErrors
+from data.store.sample_schema import FIELDS
+from data.store.sample_validation import normalise
+from data.systems.secrets import Secrets
+from data.systems.system import SystemReply, SystemRequest
+from data.text.printable import printable
+
+__all__ = ["REPLY_FIELDS", "failed", "read_reply", "reason_text", "sample_record"]
+
+REPLY_FIELDS = frozenset(
+    (
+        *("answer", "retrieved", "candidates", "citations", "used", "search_query", "prompt"),
+        *("latency_ms", "retrieval_ms", "input_tokens", "output_tokens", "retrieved_tokens"),
+        *("cost_usd", "peak_memory_mb"),
+    )
+)
+NOT_ITS_OWN = {*FIELDS, "row", "extra", "no_answer"}
+SHOWN = 200  # characters of what a system wrote that are shown in a reason
+
+
+def read_reply(written: bytes, request: SystemRequest, seconds: float, secrets: Secrets) -> SystemReply:
+    """Return the reply that a system's output stands for; failed with the reason where it is none.
+
+    Args:
+        written: all that it wrote, one JSON object in UTF-8.
+        request: that it answers.
+        seconds: that it took; the latency, unless the system gives one.
+        secrets: to be hidden in whatever it wrote.
+    """
+    if not written.strip():
+        return failed("it wrote nothing; accepted: a JSON object with `answer`", seconds)
+    try:
+        record = json.loads(written.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        return failed(f"its output is not UTF-8 (byte {error.start:,})", seconds)
+    except (ValueError, RecursionError):
+        start = secrets.hide(written[: 4 * SHOWN].decode("utf-8", "replace"))
+        return failed(f"its output is no JSON; it begins: {reason_text(start)}", seconds)
+    problem = _problem(record, request)
+    if problem:
+        return failed(secrets.hide(problem), seconds)
+    sample = {
+        name: secrets.hide_values(value)
+        for name, value in record.items()
+        if name in REPLY_FIELDS or name not in NOT_ITS_OWN
+    }
+    sample.setdefault("latency_ms", round(1000 * seconds, 3))
+    return SystemReply("answered", sample, seconds=seconds)
+
+
+def failed(reason: str, seconds: float = 0.0, passing: bool = False) -> SystemReply:
+    """Return a reply that failed."""
+    return SystemReply("failed", {}, reason, seconds, passing)
+
+
+def reason_text(text: str) -> str:
+    """Return what a system wrote as one short line that any screen takes."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= SHOWN else line[: SHOWN - 3] + "..."
+
+
+def sample_record(
+    request: SystemRequest, reply: SystemReply, case: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the sample of a request in the native form; without an answer, it says why under `no_answer`.
+
+    Args:
+        request: what was asked.
+        reply: what became of it.
+        case: fields that the asker sets, e.g. `checks`, `relevant` and `tags`; they win over the reply.
+    """
+    asked: dict[str, Any] = {
+        "question_id": request.question_id,
+        "repeat": request.repeat,
+        "question": request.question,
+        "history": [dict(turn) for turn in request.history] or None,
+        "account_id": request.account_id or None,
+        "tools": [dict(tool) for tool in request.tools] or None,
+    }
+    record = {**reply.sample, **asked, **(case or {})}
+    if request.contexts is not None and "retrieved" not in reply.sample:
+        record["retrieved"] = [dict(document) for document in request.contexts]
+    if reply.status != "answered":
+        record["no_answer"] = {"status": reply.status, "reason": reply.reason}
+    return record
+
+
+def _problem(record: object, request: SystemRequest) -> str:
+    """Return what keeps a JSON value from being a reply; "" where nothing does."""
+    if not isinstance(record, dict):
+        return "its output is JSON, but no object; accepted: an object with `answer`"
+    if record.get("answer") is None:
+        error = record.get("error")
+        said = f"; it says: {reason_text(str(error))}" if error else ""
+        return f"its reply has no `answer`{said}"
+    answers = record.get("question_id", request.question_id)
+    if str(answers) != request.question_id:
+        return f"its reply is to another question, {reason_text(str(answers))}"
+    errors = ValidationErrors("its reply")
+    own = {name: value for name, value in record.items() if name in REPLY_FIELDS}
+    try:
+        sample = normalise({**own, "question": request.question}, 1, errors)
+    except (RecursionError, UnicodeEncodeError):
+        return "its reply is nested too deeply, or holds half of a surrogate pair"
+    if sample is None:
+        first = errors.first[0]
+        return f"its reply: {first.field}: {reason_text(first.what)}; accepted: {first.accepted}"
+    return ""

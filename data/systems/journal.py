@@ -1,0 +1,139 @@
+"""The journal of an experiment: every reply on a line of its own, on the disk before the next is asked.
+
+A kill loses nothing that was answered, and nothing that was answered is asked again. The first line says
+which system it is of. One process at a time writes to it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+import orjson
+
+from data.errors import DataError
+from data.store.workspace import OWNER_ONLY
+from data.systems.system import System, SystemReply
+
+__all__ = ["Journal", "open_journal"]
+
+VERSION = 1
+
+
+class Journal:
+    """The replies so far, by the key of their request."""
+
+    def __init__(self, file: IO[bytes], replies: dict[str, SystemReply]) -> None:
+        self._file, self.replies = file, replies
+
+    def keep(self, key: str, reply: SystemReply) -> None:
+        """Write a reply and wait until it is on the disk."""
+        entry = {"key": key, **asdict(reply), "sample": dict(reply.sample)}
+        self._file.write(_line(entry))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.replies[key] = reply
+
+
+@contextmanager
+def open_journal(path: Path, system: System) -> Iterator[Journal]:
+    """Open a journal, alone; a half-written last line, which a kill leaves, is dropped.
+
+    Args:
+        path: of the file; it is created with its folders, for its owner alone.
+        system: that is asked.
+
+    Raises:
+        DataError: another process writes to it, it is of another system, or it cannot be written.
+    """
+    try:
+        path.parent.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be written ({error.strerror}); accepted: a writable workspace"
+        ) from error
+    with os.fdopen(handle, "r+b") as file:
+        _lock(file, path)
+        replies = _read(file, path, system)
+        yield Journal(file, replies)
+
+
+def _read(file: IO[bytes], path: Path, system: System) -> dict[str, SystemReply]:
+    """Read the replies, cut off what is half written, and leave the file at its end."""
+    header, replies, end = None, {}, 0
+    for line in file:
+        entry = _entry(line)
+        if entry is None:
+            break
+        if header is None:
+            header = entry
+            _check_header(header, path, system)
+        else:
+            replies[str(entry["key"])] = _reply(entry)
+        end += len(line)
+    file.seek(end)
+    file.truncate()
+    if header is None:
+        file.write(_line({"version": VERSION, "system": system.identity, "name": system.name}))
+        file.flush()
+    return replies
+
+
+def _check_header(header: Mapping[str, Any], path: Path, system: System) -> None:
+    if header.get("version") != VERSION or header.get("system") != system.identity:
+        raise DataError(
+            f"{path}: holds answers of another system ({str(header.get('name'))[:80]}); accepted: the system "
+            "that it was begun with, or the file deleted"
+        )
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    """Return a line as an object; None where it is half written."""
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        entry = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return entry if isinstance(entry, dict) and ("key" in entry or "system" in entry) else None
+
+
+def _reply(entry: Mapping[str, Any]) -> SystemReply:
+    return SystemReply(
+        status=entry.get("status", "failed"),
+        sample=entry.get("sample") or {},
+        reason=str(entry.get("reason", "")),
+        seconds=float(entry.get("seconds", 0.0)),
+        passing=bool(entry.get("passing", False)),
+    )
+
+
+def _line(entry: Mapping[str, Any]) -> bytes:
+    return orjson.dumps(dict(entry), option=orjson.OPT_NON_STR_KEYS) + b"\n"
+
+
+def _lock(file: IO[bytes], path: Path) -> None:
+    """Lock the file for this process until it is closed; a killed process leaves no lock.
+
+    Raises:
+        DataError: another process has it.
+    """
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise DataError(
+            f"{path}: another process is asking the same questions; wait for it to end, or stop it"
+        ) from error
