@@ -34,6 +34,7 @@ PAGES = {
     "Find the cause": [
         st.Page("views/cases.py", title="Cases", icon=":material/list_alt:"),
         st.Page("views/diagnosis.py", title="Diagnosis", icon=":material/account_tree:"),
+        st.Page("views/checks.py", title="Checks", icon=":material/checklist:"),
     ],
     "Look at one stage": [
         st.Page("views/retrieval.py", title="Retrieval", icon=":material/search:"),

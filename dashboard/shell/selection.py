@@ -34,6 +34,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "part": ("", "people", "errors"),
     "axis": ("", "time"),
     "bands": ("", *SCALE_TITLES),
+    "verdict": ("", "passed", "unmeasured", "all"),
 }
 _FORMER_KEYS = {  # names of fields in older links
     "signal": "context_metric",
@@ -108,6 +109,11 @@ class Selection:
         symptom_noise_irrelevant: the same for noise sensitivity (irrelevant).
         story: number of the story on the Present page; 0 for none.
         slide: section of the story that is presented, from 1; 0 while it is edited.
+        suite: key of the check suite on display; "" for the worst.
+        check: name of the checks that are listed; "" for all of the suite.
+        reason: why they failed; "" for all.
+        verdict: which checks are listed: "" failed ones, "passed", "unmeasured" or "all".
+        check_page: page of the list of checks, from 1.
     """
 
     project: str = ""
@@ -164,6 +170,11 @@ class Selection:
     symptom_noise_irrelevant: float = SymptomEdges.noise_irrelevant
     story: int = 0
     slide: int = 0
+    suite: str = ""
+    check: str = ""
+    reason: str = ""
+    verdict: str = ""
+    check_page: int = 1
 
     def with_(self, **changes: Any) -> Selection:
         """Return a copy with some values changed."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = [
+    "DIFFERS",
     "CheckOutcome",
     "CheckedSample",
     "Evaluate",
@@ -15,6 +16,8 @@ __all__ = [
     "document_account",
     "recorded_outcome",
 ]
+
+DIFFERS = "the actual value differs from the expected one"
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def recorded_outcome(check: RecordedCheck) -> CheckOutcome:
     if check.expected is None:
         return CheckOutcome(None, "no expected value is recorded")
     same = bool(check.expected == check.actual)
-    return CheckOutcome(same, "" if same else "the actual value differs from the expected one")
+    return CheckOutcome(same, "" if same else DIFFERS)
 
 
 def document_account(document: Mapping[str, Any]) -> str | None:

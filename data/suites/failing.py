@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,10 +11,16 @@ from data.scoring.scored_run import ScoredRun
 from data.suites.check_table import CheckTable, check_table
 from metrics.schema.scores import BoolArray
 
-__all__ = ["CHECK_STATES", "CheckFilter", "CheckPage", "CheckRow", "check_page", "chosen_checks"]
+__all__ = [
+    "CheckFilter",
+    "CheckPage",
+    "CheckRow",
+    "CheckState",
+    "check_page",
+    "chosen_checks",
+]
 
 CheckState = Literal["failed", "passed", "not measured", ""]
-CHECK_STATES: tuple[CheckState, ...] = ("failed", "passed", "not measured", "")
 LISTED = ["question_id", "repeat", "question"]
 SHORT = 300  # characters of a question or a value
 _CODES = {"failed": 0, "passed": 1, "not measured": -1}
@@ -66,6 +72,10 @@ class CheckRow:
     actual: str
     state: CheckState
     reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values; expected and actual stay JSON texts, as they may be cut."""
+        return {name: value for name, value in asdict(self).items() if name != "row"}
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,8 @@ class SuiteSummary:
         title: of the suite.
         n_checks: how many checks there are.
         n_samples: samples that have one.
+        n_samples_decided: samples of which one passed or failed.
+        n_samples_failed: samples of which one failed.
         n_decided: how many checks passed or failed.
         n_passed: how many passed.
         rate: the share that passed, a mean over questions, repeats averaged first.
@@ -72,6 +74,8 @@ class SuiteSummary:
     title: str
     n_checks: int
     n_samples: int
+    n_samples_decided: int
+    n_samples_failed: int
     n_decided: int
     n_passed: int
     rate: Interval
@@ -96,6 +100,8 @@ class SuiteSummary:
             "title": self.title,
             "n_checks": self.n_checks,
             "n_samples": self.n_samples,
+            "n_samples_decided": self.n_samples_decided,
+            "n_samples_failed": self.n_samples_failed,
             "n_decided": self.n_decided,
             "n_passed": self.n_passed,
             "n_failed": self.n_failed,
@@ -131,6 +137,8 @@ def _summary(scored: ScoredRun, checks: CheckTable, key: str) -> SuiteSummary:
         suite_title(key),
         int(mine.sum()),
         len(np.unique(checks.sample[mine])),
+        len(np.unique(checks.sample[decided])),
+        len(np.unique(checks.sample[failed])),
         int(decided.sum()),
         int(decided.sum() - failed.sum()),
         rate_of(scored, checks, mine),

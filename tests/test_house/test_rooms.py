@@ -10,7 +10,7 @@ import pytest
 from places import REPOSITORY
 
 LAYERS = ("metrics", "data", "dashboard")
-MOST_MODULES = {"dashboard/cli": 30}  # a module for each command; 20 everywhere else
+MOST_MODULES = {"dashboard/cli": 40}  # a module for each command; 20 everywhere else
 PATTERNS = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc", "parts", "core", "lib"}
 FOLDERS = sorted({path.parent for layer in LAYERS for path in (REPOSITORY / layer).rglob("*.py")})
 

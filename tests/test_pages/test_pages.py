@@ -15,7 +15,7 @@ from data.demo import FIRST_PROJECT, FIRST_RUN
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
 
-PAGES = ("triage", "diagnosis", "cases", "compare", "runs")
+PAGES = ("triage", "diagnosis", "cases", "checks", "compare", "runs")
 
 
 def _open(root: Path, page: str, selection: Selection, monkeypatch: pytest.MonkeyPatch) -> AppTest:

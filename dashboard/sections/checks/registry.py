@@ -1,0 +1,12 @@
+"""The suites whose section draws more than tables; see data.suites.detail for how to add one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dashboard.shell.session import View
+
+__all__ = ["SECTIONS"]
+
+SECTIONS: Mapping[str, Callable[[View, Any], None]] = {}  # by suite; called with the view and its SuiteDetail

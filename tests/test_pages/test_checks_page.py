@@ -1,0 +1,94 @@
+"""The page Checks: the worst suite in a sentence, a suite from the link, failing checks with their cases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from page_text import headline, page_text
+from places import APP
+from streamlit.testing.v1 import AppTest
+
+from dashboard.headlines.checks import checks_headline
+from dashboard.shell.selection import Selection
+from data.api import add_run
+from data.scoring.run_store import RunStore
+from data.suites.summary import suite_summaries
+
+HOSTILE = "<img src=x onerror=alert(1)> ![a](http://x.test)"
+
+
+def _check(name: str, kind: str, expected: Any, actual: Any) -> dict[str, Any]:
+    return {"name": name, "kind": kind, "expected": expected, "actual": actual}
+
+
+def _filled(store: RunStore, leaks: int = 1) -> None:
+    """Forty questions: a quarter wrongly routed, one that leaks, half of a hostile kind not measured."""
+    records = []
+    for at in range(40):
+        leak = {"name": "leak", "kind": "isolation", "passed": at >= leaks}
+        hostile = _check(HOSTILE, HOSTILE, HOSTILE, None if at % 2 else HOSTILE)
+        route = _check("route", "router", "offline", "online" if at % 4 == 0 else "offline")
+        records.append(
+            {"question_id": f"q{at}", "question": f"Question {at}?", "checks": [route, leak, hostile]}
+        )
+    add_run(records, "run", "p", str(store.workspace.root))
+
+
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch, **chosen: Any) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(project="p", **chosen)
+    app.run()
+    return app.switch_page("views/checks.py").run()
+
+
+def test_the_headline_states_the_worst_suite(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    _filled(workspace)
+    app = _open(workspace, monkeypatch)
+    assert not app.exception
+    assert headline(app) == "run: 1 of 40 cases shows another account’s data"
+    assert "20 of 120 checks not measured" in page_text(app)
+    assert app.selectbox(key="pick_suite").value == "isolation"
+
+
+def test_a_link_chooses_suite_and_verdict(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    _filled(workspace)
+    app = _open(workspace, monkeypatch, suite="router")
+    frames = [frame.value for frame in app.dataframe]
+    listed = next(frame for frame in frames if "Expected" in frame)
+    assert listed["Case"].tolist() == [f"q{at}" for at in range(0, 40, 4)]
+    assert set(listed["Actual"]) == {'"online"'}
+    unmeasured = _open(workspace, monkeypatch, suite="router", verdict="unmeasured")
+    assert "No check of this suite is without a verdict." in page_text(unmeasured)
+
+
+def test_hostile_names_are_text(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    _filled(workspace)
+    key = next(
+        one.key
+        for one in suite_summaries(workspace.scored(workspace.runs()[0]))
+        if one.key not in ("router", "isolation")
+    )
+    app = _open(workspace, monkeypatch, suite=key, verdict="all")
+    assert not app.exception
+    assert all("<img" not in str(part.value) for part in [*app.markdown, *app.caption])
+
+
+def test_a_run_without_checks_says_how_to_record_them(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_run([{"question": "?", "answer": "a"}], "run", "p", str(workspace.workspace.root))
+    app = _open(workspace, monkeypatch)
+    assert headline(app) == "run records no checks"
+    assert "expected_X and actual_X" in page_text(app)
+
+
+def test_no_failure_says_what_it_still_allows(workspace: RunStore) -> None:
+    _filled(workspace, leaks=0)
+    summaries = [
+        one for one in suite_summaries(workspace.scored(workspace.runs()[0])) if one.key == "isolation"
+    ]
+    said = checks_headline("run", summaries)
+    assert (said.state, said.statement) == ("good", "run passes all 40 checks of “Isolation”")
+    assert "still allows up to 7.2 % to fail" in said.detail  # 1 - 0.05 ** (1 / 40)
