@@ -1,0 +1,224 @@
+"""Decide a check of tool calls, and tell which values of the arguments nothing that was read holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
+from data.checks.recorded_calls import Expected, MadeCall, expected_of, made_calls
+from metrics.suites.grounding import ArgumentValue, Reading, argument_values
+from metrics.suites.tool_calls import ArgumentError, Selection, common_subsequence, paired_calls, selection
+from metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, tool_schemas
+
+__all__ = ["tool_call_outcome"]
+
+MOST_CALLS = 500
+SHOWN = 160  # characters of a value in a reason or a detail
+Detail = dict[str, Any]
+
+
+def tool_call_outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
+    """Return whether the calls are the expected ones; a recorded verdict stands.
+
+    Without a recorded verdict a check passes if just the expected tools were called, with right arguments, and in
+    the expected order where the check says that it matters. A value that cannot be read as calls is compared as
+    it is.
+    """
+    try:
+        return _outcome(check, sample)
+    except ValueError as fault:
+        return CheckOutcome(check.passed, f"sample {_name_of(sample)}: {fault}")
+    except RecursionError:
+        return CheckOutcome(check.passed, f"sample {_name_of(sample)}: the calls are nested too deeply to compare")
+
+
+def _outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
+    made = made_calls(check.actual)
+    expected = expected_of(check.expected, check.kind, isinstance(check.actual, list))
+    other = (made, check.actual), (expected, check.expected)
+    if any(read is None and value is not None for read, value in other) or (made is None and expected is None):
+        return recorded_outcome(check)
+    if max(len(made or ()), len(expected.calls) if expected else 0) > MOST_CALLS:
+        raise ValueError(f"more than {MOST_CALLS} calls in one check")
+    schemas = _schemas(sample["tools"])
+    detail: Detail = {} if made is None else _origins(made, schemas, sample) | _results(made)
+    if expected is None or made is None:
+        missing = "actual" if made is None else "expected"
+        verdict = CheckOutcome(check.passed, f"no {missing} calls are recorded")
+    else:
+        verdict = _compared(expected, made, _writing(expected, schemas, sample), schemas, detail)
+    if check.passed is None:
+        return CheckOutcome(verdict.passed, verdict.reason, detail)
+    recorded = "" if check.passed else verdict.reason or "recorded as failed"
+    return CheckOutcome(check.passed, recorded, detail | {"recorded": True})
+
+
+def _compared(
+    expected: Expected,
+    made: Sequence[MadeCall],
+    writing: frozenset[str] | None,
+    schemas: Mapping[str, ToolSchema],
+    detail: Detail,
+) -> CheckOutcome:
+    """Return the verdict of comparing calls, and add to the detail what the suite counts."""
+    if expected.any_call:
+        detail |= {"wants_call": True, "called": len(made)}
+        return CheckOutcome(bool(made), "" if made else "no tool was called, one was expected")
+    wanted = [call for call in expected.calls if writing is None or call.name in writing]
+    calls = [entry for entry in made if writing is None or entry.call.name in writing]
+    chosen = selection([call.name for call in wanted], [entry.call.name for entry in calls])
+    pairs = paired_calls(wanted, [entry.call for entry in calls], schemas)
+    compared = [errors for entry, call, errors in pairs if entry.accepted is not None and _given(call)]
+    errors = [error for found in compared for error in found]
+    detail |= _selection_detail(chosen, expected.lists_all) | {
+        "pairs": len(compared),
+        "right": sum(not found for found in compared),
+        "exact_calls": sum(not found for _, _, found in pairs),
+        "errors": [_error_detail(error) for error in errors[:50]],
+    }
+    if writing is not None:
+        detail["writes"] = True
+    reasons = [*_selection_reasons(chosen, expected.lists_all), *map(_error_reason, errors)]
+    if expected.ordered:
+        names = [call.name for call in wanted], [entry.call.name for entry in calls]
+        detail |= {"in_order": names[0] == names[1], "common": common_subsequence(*names)}
+        if sorted(names[0]) == sorted(names[1]) and names[0] != names[1]:
+            reasons.append(f"called in the order {', '.join(names[1])}; expected {', '.join(names[0])}")
+    return CheckOutcome(not reasons, _shortened("; ".join(reasons), 600))
+
+
+def _given(call: Any) -> bool:
+    return call.arguments is not None or bool(call.fault)
+
+
+def _selection_detail(chosen: Selection, lists_all: bool) -> Detail:
+    detail: Detail = {"expected": chosen.expected, "hits": chosen.hits, "missing": list(chosen.missing)}
+    if lists_all:
+        detail |= {"called": chosen.called, "needless": list(chosen.needless)}
+    return detail
+
+
+def _selection_reasons(chosen: Selection, lists_all: bool) -> list[str]:
+    needless = list(dict.fromkeys(chosen.needless)) if lists_all else []
+    if not chosen.expected and needless:
+        return [f"called {', '.join(needless)}; expected no call"]
+    missing = list(dict.fromkeys(chosen.missing))
+    return [f"missing call of {', '.join(missing)}"] * bool(missing) + [
+        f"needless call of {', '.join(needless)}"
+    ] * bool(needless)
+
+
+def _error_detail(error: ArgumentError) -> Detail:
+    detail: Detail = {"call": error.call, "argument": error.argument, "error": error.kind}
+    if error.kind not in ("missing", "malformed"):
+        detail["value"] = _shown(error.value)
+    if error.accepted:
+        detail["accepted"] = _shown(error.accepted[0] if len(error.accepted) == 1 else list(error.accepted))
+    return detail
+
+
+def _error_reason(error: ArgumentError) -> str:
+    where = f"{error.call}: {error.argument}" if error.argument else f"{error.call}:"
+    accepted = " or ".join(_shown(option) for option in error.accepted[:3])
+    said = {
+        "missing": f"{where} is missing" + (f", expected {accepted}" if accepted else ""),
+        "unexpected": f"{where} is not expected",
+        "type": f"{where} is {_shown(error.value)}, expected {' or '.join(map(str, error.accepted))}",
+        "value": f"{where} is {_shown(error.value)}, expected {accepted}",
+        "malformed": f"{where} {error.value}",
+    }
+    return said[error.kind]
+
+
+def _writing(
+    expected: Expected, schemas: Mapping[str, ToolSchema], sample: CheckedSample
+) -> frozenset[str] | None:
+    """Return the tools that write, where the check, a tag or the schemas say so: then only they are compared."""
+    if expected.writes is not None:
+        return frozenset(expected.writes)
+    tagged = next((tag["value"] for tag in sample["tags"] or () if tag["key"] == "write_tools"), None)
+    if tagged is not None:
+        return frozenset(filter(None, (name.strip() for name in str(tagged).split(","))))
+    declared = [schema for schema in schemas.values() if schema.writes is not None]
+    return frozenset(schema.name for schema in schemas.values() if schema.writes is not False) if declared else None
+
+
+def _origins(made: Sequence[MadeCall], schemas: Mapping[str, ToolSchema], sample: CheckedSample) -> Detail:
+    """Return how many values of arguments were looked up, and those that nothing read before holds.
+
+    Where an earlier result is not recorded whole, a value that is not found is undecided, unless the call
+    itself says which of its values were not found.
+    """
+    texts: list[str] | None = None
+    found: Detail = {"values": 0, "identifiers": 0, "undecided": 0}
+    invented: list[Detail] = []
+    whole = True
+    for entry in made:
+        values = argument_values(entry.call.arguments or {})
+        if values and texts is None:
+            texts = _read_texts(sample)
+        reading = Reading(texts or ())
+        schema = schemas.get(entry.call.name, NO_SCHEMA)
+        for value in values:
+            ungrounded = None if entry.ungrounded is None else value.path in entry.ungrounded
+            held = ungrounded is False or reading.holds(value, schema.known_values(value.argument))
+            if not held and ungrounded is None and not whole:
+                found["undecided"] += 1
+                continue
+            found["values"] += 1
+            found["identifiers"] += value.kind == "identifier"
+            if not held:
+                invented.append(_invented(entry, value))
+        texts = None if texts is None else [*texts, entry.result_text]
+        if texts is None and entry.result_text:
+            texts = [*_read_texts(sample), entry.result_text]
+        whole = whole and entry.result_is_whole
+    return found | {"invented": invented[:50]}
+
+
+def _invented(entry: MadeCall, value: ArgumentValue) -> Detail:
+    shown = _shown(value.value)
+    return {"call": entry.call.name, "argument": value.path[:120], "value": shown, "kind": value.kind}
+
+
+def _read_texts(sample: CheckedSample) -> list[str]:
+    """Return what the system had read before its first call."""
+    texts = [sample["question"], sample["prompt"], sample["account_id"], sample["conversation_id"]]
+    texts += [turn["text"] for turn in sample["history"] or ()]
+    texts += [document["text"] for document in sample["retrieved"] or ()]
+    texts += [document["id"] for document in sample["retrieved"] or ()]
+    return [text for text in texts if text]
+
+
+def _results(made: Sequence[MadeCall]) -> Detail:
+    known = [entry for entry in made if entry.has_result]
+    if not known:
+        return {}
+    return {
+        "results": len(known),
+        "error_results": sum(entry.is_error for entry in known),
+        "empty_results": sum(entry.is_empty for entry in known),
+    }
+
+
+@lru_cache(maxsize=256)
+def _schemas(text: str | None) -> Mapping[str, ToolSchema]:
+    tools = json.loads(text) if text else []
+    return tool_schemas(tools if isinstance(tools, list) else [tools])
+
+
+def _name_of(sample: CheckedSample) -> str:
+    return _shortened(str(sample["question_id"] or "without an id"), 80)
+
+
+def _shown(value: object) -> str:
+    return _shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str), SHOWN)
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
