@@ -9,11 +9,15 @@ import orjson
 import pyarrow as pa
 
 from data.checks.check import CheckedSample, CheckOutcome, Evaluate, RecordedCheck, recorded_outcome
+from data.checks.tool_calls import tool_call_outcome
 from metrics.diagnosis.check_kinds import suite_of
 
 __all__ = ["EVALUATED", "SUITE_RULES", "evaluated_checks", "outcome_of"]
 
-SUITE_RULES: Mapping[str, Evaluate] = {}  # suite -> how its checks are decided; others by `recorded_outcome`
+# suite -> how its checks are decided; others by `recorded_outcome`
+SUITE_RULES: Mapping[str, Evaluate] = {
+    "tool": tool_call_outcome,
+}
 EVALUATED = pa.list_(
     pa.struct(
         [

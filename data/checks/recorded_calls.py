@@ -1,8 +1,8 @@
 """Read the expected and the actual value of a check as tool calls, in the forms that tools write them.
 
 A call is {name, arguments}, with `args`, `kwargs`, `input` or `parameters` for the arguments; OpenAI's
-{type: "function", function: {...}} with the arguments as JSON text; Anthropic's {type: "tool_use", name, input};
-BFCL's {name: {argument: [accepted values]}}; or a plain name.
+{type: "function", function: {...}} with the arguments as JSON text; Anthropic's
+{type: "tool_use", name, input}; BFCL's {name: {argument: [accepted values]}}; or a plain name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from metrics.suites.tool_calls import ExpectedCall, ToolCall
 
@@ -76,7 +76,7 @@ def made_calls(value: object) -> list[MadeCall] | None:
     """
     if isinstance(value, str):
         return [MadeCall(ToolCall(value))] if NAME.fullmatch(value) else None
-    entries = value.get("calls", [value]) if isinstance(value, Mapping) else value
+    entries: object = value.get("calls", [value]) if isinstance(value, Mapping) else value
     if not _may_be_calls(entries):
         return None
     if isinstance(value, Mapping) and "calls" not in value and _named(value) is None:
@@ -103,7 +103,13 @@ def _with_result(call: ToolCall, entry: Mapping[str, Any]) -> MadeCall:
     key = next((key for key in RESULTS if key in entry), None)
     result = entry[key] if key is not None else None
     error = entry.get("error")
-    text = result if isinstance(result, str) else "" if result is None else json.dumps(result, ensure_ascii=False)
+    text = (
+        result
+        if isinstance(result, str)
+        else ""
+        if result is None
+        else json.dumps(result, ensure_ascii=False)
+    )
     length = entry.get("result_chars")
     is_cut = isinstance(length, int) and length > len(text)
     said = entry.get("result_error", entry.get("is_error"))
@@ -137,7 +143,9 @@ def expected_of(value: object, kind: str, among_several: bool = False) -> Expect
     values_only = not words.isdisjoint(VALUES_ONLY)
     if isinstance(value, str):
         plain = NAME.fullmatch(value) and not values_only
-        return Expected((ExpectedCall(value),), ordered=ordered, lists_all=not among_several) if plain else None
+        return (
+            Expected((ExpectedCall(value),), ordered=ordered, lists_all=not among_several) if plain else None
+        )
     if isinstance(value, Mapping) and value.get("any_call") is True:
         return Expected((), any_call=True)
     if isinstance(value, Mapping) and isinstance(value.get("calls"), list):
@@ -147,13 +155,13 @@ def expected_of(value: object, kind: str, among_several: bool = False) -> Expect
             ordered=ordered or value.get("ordered") is True,
             writes=tuple(map(str, writes)) if isinstance(writes, list) else None,
         )
-    entries = [value] if isinstance(value, Mapping) and _is_call(value) else value
+    entries: object = [value] if isinstance(value, Mapping) and _is_call(value) else value
     if not _may_be_calls(entries) or (values_only and all(isinstance(entry, str) for entry in entries)):
         return None
     return Expected(_expected_calls(entries), ordered=ordered)
 
 
-def _may_be_calls(entries: object) -> bool:
+def _may_be_calls(entries: object) -> TypeGuard[list[Any]]:
     """Return whether a value is a list of objects or of names: other texts are values of another kind."""
     if not isinstance(entries, list):
         return False
@@ -182,13 +190,17 @@ def _expected(entry: object, place: int) -> ExpectedCall:
         raise ValueError(f"expected call {place} has no name; accepted: {ACCEPTED}")
     name, arguments = named
     if isinstance(entry, Mapping) and isinstance(entry.get("accepted"), Mapping):
-        return ExpectedCall(name, {key: _listed(options) for key, options in entry["accepted"].items()}, nested=True)
+        return ExpectedCall(
+            name, {key: _listed(options) for key, options in entry["accepted"].items()}, nested=True
+        )
     if isinstance(arguments, str):
         arguments, fault = _parsed(arguments)
         if fault:
             raise ValueError(f"expected call {place} of {name[:80]!r}: {fault}; accepted: {ACCEPTED}")
     if arguments is not None and not isinstance(arguments, Mapping):
-        raise ValueError(f"the arguments of expected call {place} of {name[:80]!r} are no object; accepted: {ACCEPTED}")
+        raise ValueError(
+            f"the arguments of expected call {place} of {name[:80]!r} are no object; accepted: {ACCEPTED}"
+        )
     return ExpectedCall.exactly(name, arguments)
 
 
@@ -197,7 +209,9 @@ def _of_bfcl(entry: Mapping[str, Any]) -> ExpectedCall | None:
     if len(entry) != 1:
         return None
     name, accepted = next(iter(entry.items()))
-    if not isinstance(accepted, Mapping) or not all(isinstance(options, list) for options in accepted.values()):
+    if name in (*ARGUMENTS, *RESULTS) or not isinstance(accepted, Mapping):
+        return None
+    if not all(isinstance(options, list) for options in accepted.values()):
         return None
     return ExpectedCall(str(name), accepted, nested=True)
 

@@ -10,44 +10,67 @@ from typing import Any
 from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
 from data.checks.recorded_calls import Expected, MadeCall, expected_of, made_calls
 from metrics.suites.grounding import ArgumentValue, Reading, argument_values
-from metrics.suites.tool_calls import ArgumentError, Selection, common_subsequence, paired_calls, selection
+from metrics.suites.tool_calls import (
+    ArgumentError,
+    ErrorKind,
+    Selection,
+    common_subsequence,
+    paired_calls,
+    selection,
+)
 from metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, tool_schemas
 
 __all__ = ["tool_call_outcome"]
 
 MOST_CALLS = 500
 SHOWN = 160  # characters of a value in a reason or a detail
+UNREADABLE = "calls or schemas that cannot be read"
+REASONS: Mapping[ErrorKind, str] = {
+    "missing": "an argument is missing",
+    "unexpected": "an unexpected argument",
+    "type": "an argument of the wrong type",
+    "value": "a wrong value of an argument",
+    "malformed": "arguments that cannot be read",
+}
 Detail = dict[str, Any]
 
 
 def tool_call_outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
     """Return whether the calls are the expected ones; a recorded verdict stands.
 
-    Without a recorded verdict a check passes if just the expected tools were called, with right arguments, and in
-    the expected order where the check says that it matters. A value that cannot be read as calls is compared as
-    it is.
+    Without a recorded verdict a check passes if just the expected tools were called, with right arguments,
+    and in the expected order where the check says that it matters. A value that cannot be read as calls is
+    compared as it is.
     """
     try:
         return _outcome(check, sample)
     except ValueError as fault:
-        return CheckOutcome(check.passed, f"sample {_name_of(sample)}: {fault}")
+        return _unreadable(check, sample, str(fault))
     except RecursionError:
-        return CheckOutcome(check.passed, f"sample {_name_of(sample)}: the calls are nested too deeply to compare")
+        return _unreadable(check, sample, "the calls are nested too deeply")
+
+
+def _unreadable(check: RecordedCheck, sample: CheckedSample, fault: str) -> CheckOutcome:
+    """Return the recorded verdict, or none, with a sentence that names the sample."""
+    reason = "" if check.passed else UNREADABLE if check.passed is None else "recorded as failed"
+    name = _shortened(str(sample["question_id"] or "without an id"), 80)
+    return CheckOutcome(check.passed, reason, {"fault": f"Sample {name}: {_shortened(fault, 400)}."})
 
 
 def _outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
     made = made_calls(check.actual)
     expected = expected_of(check.expected, check.kind, isinstance(check.actual, list))
     other = (made, check.actual), (expected, check.expected)
-    if any(read is None and value is not None for read, value in other) or (made is None and expected is None):
+    if any(read is None and value is not None for read, value in other) or (
+        made is None and expected is None
+    ):
         return recorded_outcome(check)
     if max(len(made or ()), len(expected.calls) if expected else 0) > MOST_CALLS:
         raise ValueError(f"more than {MOST_CALLS} calls in one check")
     schemas = _schemas(sample["tools"])
     detail: Detail = {} if made is None else _origins(made, schemas, sample) | _results(made)
     if expected is None or made is None:
-        missing = "actual" if made is None else "expected"
-        verdict = CheckOutcome(check.passed, f"no {missing} calls are recorded")
+        verdict = CheckOutcome(None, f"no {'actual' if made is None else 'expected'} calls are recorded")
     else:
         verdict = _compared(expected, made, _writing(expected, schemas, sample), schemas, detail)
     if check.passed is None:
@@ -81,13 +104,14 @@ def _compared(
     }
     if writing is not None:
         detail["writes"] = True
-    reasons = [*_selection_reasons(chosen, expected.lists_all), *map(_error_reason, errors)]
+    reasons = _reasons(chosen, expected.lists_all, errors)
     if expected.ordered:
         names = [call.name for call in wanted], [entry.call.name for entry in calls]
         detail |= {"in_order": names[0] == names[1], "common": common_subsequence(*names)}
-        if sorted(names[0]) == sorted(names[1]) and names[0] != names[1]:
-            reasons.append(f"called in the order {', '.join(names[1])}; expected {', '.join(names[0])}")
-    return CheckOutcome(not reasons, _shortened("; ".join(reasons), 600))
+        reasons += ["calls in another order"] * (
+            names[0] != names[1] and sorted(names[0]) == sorted(names[1])
+        )
+    return CheckOutcome(not reasons, "; ".join(reasons))
 
 
 def _given(call: Any) -> bool:
@@ -101,14 +125,13 @@ def _selection_detail(chosen: Selection, lists_all: bool) -> Detail:
     return detail
 
 
-def _selection_reasons(chosen: Selection, lists_all: bool) -> list[str]:
-    needless = list(dict.fromkeys(chosen.needless)) if lists_all else []
-    if not chosen.expected and needless:
-        return [f"called {', '.join(needless)}; expected no call"]
-    missing = list(dict.fromkeys(chosen.missing))
-    return [f"missing call of {', '.join(missing)}"] * bool(missing) + [
-        f"needless call of {', '.join(needless)}"
-    ] * bool(needless)
+def _reasons(chosen: Selection, lists_all: bool, errors: Sequence[ArgumentError]) -> list[str]:
+    """Return why calls are not the expected ones, without their values: reasons are counted."""
+    needless = lists_all and chosen.needless
+    reasons = ["a call is missing"] * bool(chosen.missing)
+    if needless:
+        reasons.append("a needless call" if chosen.expected else "a call where none is right")
+    return reasons + list(dict.fromkeys(REASONS[error.kind] for error in errors))
 
 
 def _error_detail(error: ArgumentError) -> Detail:
@@ -120,30 +143,21 @@ def _error_detail(error: ArgumentError) -> Detail:
     return detail
 
 
-def _error_reason(error: ArgumentError) -> str:
-    where = f"{error.call}: {error.argument}" if error.argument else f"{error.call}:"
-    accepted = " or ".join(_shown(option) for option in error.accepted[:3])
-    said = {
-        "missing": f"{where} is missing" + (f", expected {accepted}" if accepted else ""),
-        "unexpected": f"{where} is not expected",
-        "type": f"{where} is {_shown(error.value)}, expected {' or '.join(map(str, error.accepted))}",
-        "value": f"{where} is {_shown(error.value)}, expected {accepted}",
-        "malformed": f"{where} {error.value}",
-    }
-    return said[error.kind]
-
-
 def _writing(
     expected: Expected, schemas: Mapping[str, ToolSchema], sample: CheckedSample
 ) -> frozenset[str] | None:
-    """Return the tools that write, where the check, a tag or the schemas say so: then only they are compared."""
+    """Return the tools that write, where check, tag or schemas say so: then only they are compared."""
     if expected.writes is not None:
         return frozenset(expected.writes)
     tagged = next((tag["value"] for tag in sample["tags"] or () if tag["key"] == "write_tools"), None)
     if tagged is not None:
         return frozenset(filter(None, (name.strip() for name in str(tagged).split(","))))
     declared = [schema for schema in schemas.values() if schema.writes is not None]
-    return frozenset(schema.name for schema in schemas.values() if schema.writes is not False) if declared else None
+    return (
+        frozenset(schema.name for schema in schemas.values() if schema.writes is not False)
+        if declared
+        else None
+    )
 
 
 def _origins(made: Sequence[MadeCall], schemas: Mapping[str, ToolSchema], sample: CheckedSample) -> Detail:
@@ -210,15 +224,11 @@ def _schemas(text: str | None) -> Mapping[str, ToolSchema]:
     return tool_schemas(tools if isinstance(tools, list) else [tools])
 
 
-def _name_of(sample: CheckedSample) -> str:
-    return _shortened(str(sample["question_id"] or "without an id"), 80)
-
-
 def _shown(value: object) -> str:
-    return _shortened(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str), SHOWN)
+    return _shortened(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str), SHOWN
+    )
 
 
 def _shortened(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
-
-

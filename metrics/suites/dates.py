@@ -17,9 +17,12 @@ TIME = r"(?:[T ]\d{1,2}:\d{2}[\w:.+\-]{0,20})?"
 YEAR_FIRST = re.compile(rf"(?<!\d)(\d{{4}})[-/.年](\d{{1,2}})[-/.月](\d{{1,2}})日?{TIME}(?!\d)")
 YEAR_LAST = re.compile(rf"(?<!\d)(\d{{1,2}})[-/.](\d{{1,2}})[-/.](\d{{4}}|\d{{2}}){TIME}(?!\d)")
 SHORT = re.compile(r"(?<![\d/])(\d{1,2})/(\d{1,2})(?![\d/])")
-MONTH_DAY = re.compile(rf"\b{NAME}\s{{1,3}}(\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s{{1,3}}(\d{{4}}))?(?!\d)", re.IGNORECASE)
+MONTH_DAY = re.compile(
+    rf"\b{NAME}\s{{1,3}}(\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s{{1,3}}(\d{{4}}))?(?!\d)", re.IGNORECASE
+)
 DAY_MONTH = re.compile(
-    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?:\s{{1,3}}of)?\s{{1,3}}{NAME}(?:,?\s{{1,3}}(\d{{4}}))?(?!\d)", re.IGNORECASE
+    rf"(?<!\d)(\d{{1,2}})(?:st|nd|rd|th)?(?:\s{{1,3}}of)?\s{{1,3}}{NAME}(?:,?\s{{1,3}}(\d{{4}}))?(?!\d)",
+    re.IGNORECASE,
 )
 
 

@@ -1,7 +1,7 @@
 """Where the values of tool arguments come from: found in what the system had read, or invented.
 
-A value that is only written in another way is found: a date, a number, a code, a choice of the schema. Without
-that, 95 of 143 values that a plain search misses in tau-bench's airline runs are reformatted dates.
+A value that is only written in another way is found: a date, a number, a code, a choice of the schema.
+Without that, 95 of 143 values that a plain search misses in tau-bench's airline runs are reformatted dates.
 """
 
 from __future__ import annotations
@@ -21,15 +21,23 @@ SHORTEST = 3  # characters of a text that can be told from chance
 MOST_WORDS = 6  # of a text that is a value; a longer one is written by the system, such as a search query
 MOST_DEPTH = 20
 MOST_VALUES = 1000  # of one call
-NUMBER = re.compile(r"(?<![\w.])[-+]?[$€£¥]?(\d{1,3}(?:,\d{3}){1,6}(?:\.\d{1,12})?|\d{1,15}(?:\.\d{1,12})?)(k|m)?(?![\d])")
-WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
-ID_NAME = re.compile(r"(?:^|[_\W])(?:id|ids|uuid|guid|email|phone|iban|ssn|token|key|sku|isbn)$|[a-z](?:Id|ID|Ids|UUID|Key)$")
+NUMBER = re.compile(
+    r"(?<![\w.])[-+]?[$€£¥]?(\d{1,3}(?:,\d{3}){1,6}(?:\.\d{1,12})?|\d{1,15}(?:\.\d{1,12})?)(k|m)?(?![\d])"
+)
+WORDS = (
+    *("zero", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
+ID_NAME = re.compile(
+    r"(?:^|[_\W])(?:id|ids|uuid|guid|email|phone|iban|ssn|token|key|sku|isbn)$|[a-z](?:Id|ID|Ids|UUID|Key)$"
+)
 EMAIL = re.compile(r"[^\s@]{1,64}@[^\s@]{1,255}\.[^\s@.]{2,24}")
 CODE = re.compile(r"[A-Z]{2,5}")
 MEASURE = re.compile(r"[\d.,:]{1,20}[A-Za-z]{1,4}")  # 10am, 5km
 TOKEN = re.compile(r"[\w\-.:#/@]{3,200}")
 EXPRESSION = re.compile(r"[\d\s.,+\-*/()%^=]+")
 PUNCTUATION = str.maketrans("", "", " -./()+#,:")  # what identifiers are printed with, or without
+SEPARATORS = r"[ \-./()+#,:]{0,2}"
 UNSPACED = str.maketrans("", "", " -_./,'")
 MULTIPLES = {"k": 1e3, "m": 1e6, None: 1.0, "": 1.0}
 
@@ -129,10 +137,6 @@ class Reading:
         return self._text.casefold()
 
     @cached_property
-    def _compact(self) -> str:
-        return self._lower.translate(PUNCTUATION)
-
-    @cached_property
     def _unspaced(self) -> str:
         return self._lower.translate(UNSPACED)
 
@@ -174,7 +178,10 @@ class Reading:
         if _stands_in(plain, self._lower):
             return True
         compact = plain.translate(PUNCTUATION)
-        return compact != "" and (compact != plain or compact.isdigit()) and compact in self._compact
+        if len(compact) < SHORTEST or not any(map(str.isdigit, compact)):
+            return False
+        spaced = SEPARATORS.join(map(re.escape, compact))  # a card number is printed in groups of four
+        return re.search(rf"(?<!\w){spaced}(?!\w)", self._lower) is not None
 
     def _holds_number(self, plain: str) -> bool:
         match = NUMBER.fullmatch(plain.rstrip("%"))
@@ -186,7 +193,9 @@ class Reading:
         else:
             value = float(match[1].replace(",", "")) * MULTIPLES[match[2]]
         forms = (value, value * 100, value / 100)  # a share as per cent, and back
-        return any(abs(form - number) <= 1e-9 * max(1, abs(form)) for form in forms for number in self._numbers)
+        return any(
+            abs(form - number) <= 1e-9 * max(1, abs(form)) for form in forms for number in self._numbers
+        )
 
 
 def _stands_in(token: str, text: str) -> bool:

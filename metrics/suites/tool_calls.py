@@ -1,4 +1,4 @@
-"""Tool calls against expected ones: selection, order, arguments by the rules of BFCL, and repeats (pass^k)."""
+"""Tool calls against expected ones: selection, order, arguments by BFCL's rules, repeats (pass^k)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ExpectedCall:
         name: of the tool.
         accepted: argument -> its accepted values, "" among them where it may be left out; None where the
             arguments do not matter.
-        nested: whether objects among the accepted values hold lists of accepted values themselves, as BFCL's do.
+        nested: whether objects among the accepted values hold lists of accepted values too, as BFCL's do.
     """
 
     name: str
@@ -170,14 +170,19 @@ def _plain(text: str) -> str:
 
 
 def _accepts(option: object, value: object, nested: bool) -> bool:
-    """Return whether an accepted value is the one given; with `nested`, keys of objects hold lists of them."""
+    """Return whether an accepted value is the one given.
+
+    With `nested`, the keys of objects hold lists of accepted values.
+    """
     if nested and isinstance(option, Mapping) and isinstance(value, Mapping):
         given = all(
             key in option and _any_accepts(option[key], entry, nested) for key, entry in value.items()
         )
         return given and all(key in value or OMITTED in _options(option[key]) for key in option)
     if nested and isinstance(option, list) and isinstance(value, list):
-        return len(option) == len(value) and all(_accepts(*pair, nested) for pair in zip(option, value, strict=True))
+        return len(option) == len(value) and all(
+            _accepts(*pair, nested) for pair in zip(option, value, strict=True)
+        )
     return same_value(option, value)
 
 
@@ -270,7 +275,7 @@ def paired_calls(
 
 
 def _matched(right: Sequence[Sequence[bool]]) -> list[tuple[int, int]]:
-    """Return (row, column) pairs: as many right ones as possible (augmenting paths), then the rest in order."""
+    """Return (row, column) pairs: as many right ones as possible, then the rest in order."""
     columns = len(right[0])
     partner: dict[int, int] = {}  # column -> row
 
@@ -287,7 +292,9 @@ def _matched(right: Sequence[Sequence[bool]]) -> list[tuple[int, int]]:
         assign(row, set())
     rest_rows = [row for row in range(len(right)) if row not in partner.values()]
     rest_columns = [column for column in range(columns) if column not in partner]
-    return sorted([(row, column) for column, row in partner.items()] + list(zip(rest_rows, rest_columns, strict=False)))
+    return sorted(
+        [(row, column) for column, row in partner.items()] + list(zip(rest_rows, rest_columns, strict=False))
+    )
 
 
 def pass_hat_k(successes: Sequence[int], repeats: Sequence[int], k: int) -> float | None:

@@ -82,8 +82,12 @@ def tool_schema(tool: object, place: int = 1) -> ToolSchema:
 
 def _with_parameters(name: str, parameters: Mapping[str, Any], writes: bool | None) -> ToolSchema:
     properties = parameters.get("properties", {})
-    if not isinstance(properties, Mapping) or not all(isinstance(one, Mapping) for one in properties.values()):
-        raise ValueError(f"the properties of tool {name[:80]!r} are no objects by argument; accepted: {ACCEPTED}")
+    if not isinstance(properties, Mapping) or not all(
+        isinstance(one, Mapping) for one in properties.values()
+    ):
+        raise ValueError(
+            f"the properties of tool {name[:80]!r} are no objects by argument; accepted: {ACCEPTED}"
+        )
     required = parameters.get("required") or ()
     if not isinstance(required, list | tuple) or not all(isinstance(one, str) for one in required):
         raise ValueError(f"`required` of tool {name[:80]!r} is no list of names; accepted: {ACCEPTED}")
@@ -135,7 +139,7 @@ def fits_type(value: object, schema: Mapping[str, Any], depth: int = 0) -> bool:
     A whole number fits "number" and "float"; a truth value is no number.
     """
     types = _types(schema)
-    if types and not any(OF_TYPE.get(name, lambda _: True)(value) for name in types):
+    if types and not any(name not in OF_TYPE or OF_TYPE[name](value) for name in types):
         return False
     items = schema.get("items")
     if isinstance(value, list | tuple) and isinstance(items, Mapping) and depth < MOST_DEPTH:
@@ -148,7 +152,9 @@ def _types(schema: Mapping[str, Any]) -> tuple[str, ...]:
     own = [declared] if isinstance(declared, str) else declared if isinstance(declared, list) else []
     nullable = ["null"] if schema.get("nullable") is True and own else []
     options = schema.get("anyOf") or schema.get("oneOf") or ()
-    listed = [option for option in options if isinstance(option, Mapping)] if isinstance(options, list) else []
+    listed = (
+        [option for option in options if isinstance(option, Mapping)] if isinstance(options, list) else []
+    )
     inner = [option["type"] for option in listed if isinstance(option.get("type"), str)]
     if len(inner) < len(listed):  # an option that names no type fits anything
         return ()
