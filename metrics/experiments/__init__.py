@@ -1,0 +1,1 @@
+"""Formulas of the experiments: injection, stability, retrieval across languages, parsed pages."""
