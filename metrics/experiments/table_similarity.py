@@ -10,7 +10,7 @@ from rapidfuzz.process import cdist
 
 from metrics.experiments.tables import Cell, Table
 from metrics.experiments.tree_edit import MOST_PAIRS, OrderedTree, tree_edit_distance
-from metrics.schema.scores import FloatArray
+from metrics.schema.scores import BoolArray, FloatArray
 
 __all__ = ["TableSimilarity", "matched_similarity", "page_similarity"]
 
@@ -46,7 +46,8 @@ def page_similarity(
     if nodes[0] * nodes[1] > MOST_PAIRS:
         return None
     rename = _rename_costs(first_cells, second_cells, structure_only)
-    return 1.0 - tree_edit_distance(first, second, rename) / (max(nodes) - 1)  # the page itself counts as no node
+    size = max(nodes) - 1  # the page itself counts as no node
+    return 1.0 - tree_edit_distance(first, second, rename) / size
 
 
 def matched_similarity(gold: Sequence[Table], parsed: Sequence[Table]) -> TableSimilarity:
@@ -105,12 +106,14 @@ def _tree(tables: Sequence[Table]) -> tuple[OrderedTree, list[Node]]:
 def _rename_costs(first: Sequence[Node], second: Sequence[Node], structure_only: bool) -> FloatArray:
     """Return the (n, m) costs of renaming a node to another."""
     kinds = [np.array([_kind(node) for node in nodes], dtype=np.int64) for nodes in (first, second)]
-    different = (kinds[0][:, None, :] != kinds[1][None, :, :]).any(axis=2)
+    different: BoolArray = (kinds[0][:, None, :] != kinds[1][None, :, :]).any(axis=2)
     if structure_only:
-        return different.astype(np.float64)
+        structure: FloatArray = different.astype(np.float64)
+        return structure
     texts = [[node.text if isinstance(node, Cell) else "" for node in nodes] for nodes in (first, second)]
     distances = cdist(*texts, scorer=Levenshtein.normalized_distance, dtype=np.float64)
-    return np.where(different, 1.0, distances)
+    costs: FloatArray = np.where(different, 1.0, distances)
+    return costs
 
 
 def _kind(node: Node) -> tuple[int, int, int]:

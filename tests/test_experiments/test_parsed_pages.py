@@ -113,7 +113,10 @@ def test_pages_of_other_names_are_one_sentence(tmp_path: Path) -> None:
     [
         (lambda folder: None, "none there; accepted: a file, or a folder"),
         (lambda folder: (folder / "a.md").write_bytes(b"\xff\xfe\xfa"), "page a.md: is not UTF-8"),
-        (lambda folder: [(folder / f"a.{end}").write_text("x") for end in ("md", "html")], "two files are named"),
+        (
+            lambda folder: [(folder / f"a.{end}").write_text("x") for end in ("md", "html")],
+            "two files are named",
+        ),
     ],
 )
 def test_pages_that_cannot_be_read_are_one_sentence(tmp_path: Path, make: object, message: str) -> None:
@@ -124,12 +127,17 @@ def test_pages_that_cannot_be_read_are_one_sentence(tmp_path: Path, make: object
 
 
 def test_broken_markup_is_read_as_far_as_it_goes() -> None:
-    assert [[c.text for c in row] for row in page_tables("<table><tr><td>a<td>b<tr><td>c")[0]] == [["a", "b"], ["c"]]
+    assert [[c.text for c in row] for row in page_tables("<table><tr><td>a<td>b<tr><td>c")[0]] == [
+        ["a", "b"],
+        ["c"],
+    ]
     assert page_tables("<table></table><tr><td>x</td></tr>") == []
     assert page_tables("|a|b|\n|-|\n|1|2|3|4|\n")[0][1][1].text == "2"
     (cell,) = page_tables('<table><td colspan="999999" rowspan="-3">x &lt;script&gt;</td></table>')[0][0]
     assert (cell.columns, cell.rows, cell.text) == (1, 1, "x <script>")
-    assert page_tables("<table><tr><td>out<table><tr><td>in</td></tr></table></td></tr></table>")[0][0][0].text
+    assert page_tables("<table><tr><td>out<table><tr><td>in</td></tr></table></td></tr></table>")[0][0][
+        0
+    ].text
 
 
 def test_a_markdown_table_is_written_as_html_and_left_out() -> None:
@@ -145,6 +153,16 @@ def test_sections_are_headings_of_any_level() -> None:
     assert page_sections(page) == [("", "before"), ("One", "text"), ("Two", "more #hashtag")]
 
 
-@pytest.mark.parametrize("text", ["|" * 200_000, "<table" * 100_000, "<br" + " " * 200_000, "# " * 100_000, "<" + "a" * 200_000, "# a\n" * 50_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "|" * 200_000,
+        "<table" * 100_000,
+        "<br" + " " * 200_000,
+        "# " * 100_000,
+        "<" + "a" * 200_000,
+        "# a\n" * 50_000,
+    ],
+)
 def test_hostile_pages_are_read(text: str) -> None:
     assert page_scores("a true page", text)[0]["nid"] < 1

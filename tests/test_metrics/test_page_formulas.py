@@ -130,7 +130,9 @@ def test_cells_of_a_page_without_tables_are_not_applicable() -> None:
 def test_headings_are_compared_with_the_text_under_them() -> None:
     """Nodes: page, 2 headings, 2 texts = 5; "Body" to "Bodx" costs 1/4; a lost section its 2 nodes."""
     gold = [("", ""), ("One", "Text"), ("Two", "Body")]
-    assert heading_similarity(gold, [("", ""), ("One", "Text"), ("Two", "Bodx")]) == pytest.approx(1 - 0.25 / 5)
+    assert heading_similarity(gold, [("", ""), ("One", "Text"), ("Two", "Bodx")]) == pytest.approx(
+        1 - 0.25 / 5
+    )
     assert heading_similarity(gold, gold[:2], structure_only=True) == pytest.approx(1 - 2 / 5)
     assert heading_similarity(gold, [("", "One Text Two Body")]) == 0.0
     assert heading_similarity([("", "text")], gold) is None

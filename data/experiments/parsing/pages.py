@@ -62,17 +62,19 @@ def parsed_pages(path: str) -> list[ParsedPages]:
 def _page_files(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
-    return sorted(
-        file for file in folder.iterdir() if file.suffix.lower() in PAGE_FILES and file.is_file()
-    )
+    return sorted(file for file in folder.iterdir() if file.suffix.lower() in PAGE_FILES and file.is_file())
 
 
 def _text(file: Path) -> str:
     try:
         if file.stat().st_size > MOST_BYTES:
-            raise DataError(f"page {file.name}: {file.stat().st_size:,} bytes; accepted: at most {MOST_BYTES:,}")
+            raise DataError(
+                f"page {file.name}: {file.stat().st_size:,} bytes; accepted: at most {MOST_BYTES:,}"
+            )
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"page {file.name}: is not UTF-8; accepted: text in UTF-8") from error
     except OSError as error:
-        raise DataError(f"page {file.name}: cannot be read ({error.strerror}); accepted: a text file") from error
+        raise DataError(
+            f"page {file.name}: cannot be read ({error.strerror}); accepted: a text file"
+        ) from error

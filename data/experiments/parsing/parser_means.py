@@ -52,7 +52,9 @@ def means_of(columns: Mapping[str, FloatArray]) -> ParserMeans:
         return ParserMeans(means, nothing, float("nan"))
     stacked = np.stack(parts)
     counts = np.isfinite(stacked).sum(axis=0)
-    by_page = np.divide(np.nansum(stacked, axis=0), counts, out=np.full(len(counts), np.nan), where=counts > 0)
+    by_page = np.divide(
+        np.nansum(stacked, axis=0), counts, out=np.full(len(counts), np.nan), where=counts > 0
+    )
     return ParserMeans(means, _mean(by_page), float(np.mean([np.nanmean(part) for part in parts])))
 
 

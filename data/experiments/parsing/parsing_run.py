@@ -17,7 +17,9 @@ from data.store.workspace import Run
 __all__ = ["PARSING", "parsing_run", "store_parsing_runs"]
 
 PARSING = "parsing"  # config["experiment"] of these runs
-DECLARED = {name: {"direction": "higher", "range": [0, 1], "title": title} for name, title in PAGE_SCORES.items()}
+DECLARED = {
+    name: {"direction": "higher", "range": [0, 1], "title": title} for name, title in PAGE_SCORES.items()
+}
 NO_PAGE = "the parser returned no such page: it counts as empty"
 
 
@@ -45,7 +47,7 @@ def parsing_run(parser: ParsedPages, gold: Mapping[str, str], dataset: str) -> P
         pages = dict(zip(gold, pages.values(), strict=True))
     if not pages.keys() & gold.keys():
         raise DataError(
-            f"parser {parser.parser}: none of its {len(pages):,} pages has the name of a true page; accepted: "
+            f"parser {parser.parser}: none of its {len(pages):,} pages is named as a true page; accepted: "
             f"files named alike on both sides, e.g. {next(iter(gold))}.md"
         )
     return ParsedRun(
@@ -88,8 +90,8 @@ def _version(gold: Mapping[str, str]) -> str:
 
 def _notes(pages: Mapping[str, str], gold: Mapping[str, str]) -> Iterator[str]:
     yield (
-        "Computed by ragtriage from the parsed and the true pages. A page without a table has no table score, "
-        "a page without a heading no heading score; a parser that found none of them scores 0."
+        "Computed by ragtriage from the parsed and the true pages. A page without a table has no table score"
+        ", nor one without a heading a heading score; a parser that found none of them scores 0."
     )
     missing, extra = len(gold.keys() - pages.keys()), len(pages.keys() - gold.keys())
     if missing:
