@@ -1,0 +1,124 @@
+"""What an experiment is: arms of planned samples that differ in one thing, and what is measured of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from data.experiments.questions import AskedQuestion, Questions
+from data.systems.system import SystemRequest
+from data.text.answer_match import holds_answer
+from metrics.schema.scores import FloatArray
+
+__all__ = ["QUALITY", "Arm", "Design", "ExperimentKind", "Measured", "PlannedSample", "answer_scores"]
+
+QUALITY = "answer_match"  # of an arm, unless the user names another metric
+Level = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class PlannedSample:
+    """One question under one arm.
+
+    Attributes:
+        question: what is asked.
+        request: to the system.
+        case: fields of the sample that the experiment sets; they win over the system's.
+    """
+
+    question: AskedQuestion
+    request: SystemRequest
+    case: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One condition of an experiment; it becomes one run.
+
+    Attributes:
+        key: names it in the record, e.g. "rank-5".
+        title: name of its run.
+        levels: factor -> level; they are settings of the run, so that effects are estimated from them.
+        samples: what is asked.
+    """
+
+    key: str
+    title: str
+    levels: Mapping[str, Level]
+    samples: tuple[PlannedSample, ...]
+
+
+@dataclass(frozen=True)
+class Design:
+    """The arms of an experiment.
+
+    Attributes:
+        arms: in the order in which they are shown.
+        notes: what the reader must know: questions left out and why.
+    """
+
+    arms: tuple[Arm, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the runs of an experiment say, as the findings of its kind are computed from it.
+
+    Attributes:
+        parameters: of the experiment.
+        arms: their keys.
+        levels: arm -> factor -> level.
+        values: metric -> (q, arms) mean over repeats of each question, NaN where not measured. Every arm has
+            the questions of the others, in the same order.
+        question_ids: (q,) of the rows.
+    """
+
+    parameters: Mapping[str, Any]
+    arms: tuple[str, ...]
+    levels: Mapping[str, Mapping[str, Level]]
+    values: Mapping[str, FloatArray]
+    question_ids: tuple[str, ...]
+
+    def column(self, arm: str, metric: str) -> FloatArray:
+        """Return (q,) values of an arm."""
+        return self.values[metric][:, self.arms.index(arm)]
+
+    def matrix(self, arms: Sequence[str], metric: str) -> FloatArray:
+        """Return (q, arms) values of some arms."""
+        return self.values[metric][:, [self.arms.index(arm) for arm in arms]]
+
+
+def answer_scores(planned: PlannedSample, answer: str) -> dict[str, float | None]:
+    """Return whether an answer holds an accepted one; nothing where none is known."""
+    accepted = planned.question.answers
+    return {QUALITY: float(holds_answer(answer, accepted))} if accepted else {}
+
+
+@dataclass(frozen=True)
+class ExperimentKind:
+    """A kind of experiment.
+
+    Attributes:
+        key: names it on the command line and in the address.
+        title: shown to the reader.
+        changes: what differs between its arms, as the end of "... changes".
+        design: (questions, parameters) -> the arms; raises DataError where they cannot be made.
+        findings: (measured, quality) -> a frozen dataclass with what the arms show. It is computed anew
+            whenever runs are scored anew, and shown by the headline and the chart of its kind.
+        scores: (planned sample, answer) -> metric -> value, kept with the sample.
+        metrics: names of what `scores` returns that `findings` reads beside the quality.
+        quality: metric of its arms unless the user names another.
+        parameters: name -> what it means, with its default in brackets.
+    """
+
+    key: str
+    title: str
+    changes: str
+    design: Callable[[Questions, Mapping[str, Any]], Design]
+    findings: Callable[[Measured, str], Any]
+    scores: Callable[[PlannedSample, str], Mapping[str, float | None]] = answer_scores
+    metrics: tuple[str, ...] = ()
+    quality: str = QUALITY
+    parameters: Mapping[str, str] = field(default_factory=dict)

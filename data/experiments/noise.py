@@ -1,0 +1,280 @@
+"""Noise and counterfact: documents that do not help, no gold document, and an altered one.
+
+Source: Chen et al. 2024, "Benchmarking large language models in retrieval-augmented generation" (RGB; AAAI).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from data.errors import DataError
+from data.experiments.distractors import draw_distractors
+from data.experiments.experiment import (
+    Arm,
+    Design,
+    ExperimentKind,
+    Level,
+    Measured,
+    PlannedSample,
+    answer_scores,
+)
+from data.experiments.questions import AskedQuestion, Passage, Questions
+from data.systems.system import SystemRequest
+from data.text.answer_match import holds_answer
+from data.text.refusal_detection import detect_refusal
+from metrics.schema.scores import FloatArray
+from metrics.statistics.intervals import Interval
+from metrics.suites.noise_effect import NoiseEffect, Outcome, noise_effect, outcome_of, rate, shares_of
+
+__all__ = ["ALTERED_ARM", "NOISE", "REMOVED_ARM", "NoiseFindings", "altered_answer"]
+
+DOCUMENTS = 5
+SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
+REMOVED_ARM, ALTERED_ARM = "gold-removed", "gold-altered"
+REFUSED, ALTERED_MATCH = "refused_answer", "altered_answer_match"
+
+
+@dataclass(frozen=True)
+class NoiseFindings:
+    """What documents that do not help did.
+
+    Attributes:
+        effect: of the share of noise; None with fewer than two shares.
+        refused_with_gold: share of answers that decline although the gold document is there, without noise.
+        refused_without: share that decline where it was removed: what should happen.
+        known: share of right answers where it was removed: the system's own knowledge, or luck.
+        followed: outcome -> share, of the answers from an altered document; {} where not asked.
+    """
+
+    effect: NoiseEffect | None
+    refused_with_gold: Interval | None
+    refused_without: Interval | None
+    known: Interval | None
+    followed: Mapping[Outcome, Interval]
+
+
+def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
+    documents = int(parameters.get("documents", DOCUMENTS))
+    shares = tuple(parameters.get("shares") or SHARES)
+    if documents < 2 or len(set(shares)) < 2 or not all(0 <= share < 1 for share in shares):
+        raise DataError(
+            f"noise: --documents {documents}, --shares {', '.join(map(str, shares))}; accepted: 2 or more "
+            "documents, and two or more shares from 0 to below 1"
+        )
+    with_gold = [entry for entry in questions.questions if entry.gold]
+    if not with_gold:
+        raise DataError(
+            f"{questions.name}: no question has the text of a gold passage; accepted: rows with `gold` or "
+            "`relevant` entries that have a `text`, or a run with gold documents"
+        )
+    drawn, notes = draw_distractors(questions, with_gold, documents)
+    asked = [entry for entry in with_gold if entry.question_id in drawn]
+    if not asked:
+        raise DataError(
+            f"{questions.name}: no question has {documents} passages of noise; accepted: more questions with "
+            "gold passages, or fewer --documents"
+        )
+    arms = [_noisy(asked, drawn, share, documents) for share in sorted(set(shares))]
+    distinct, merged = _distinct(arms)
+    altered = _altered(asked)
+    without = len(asked) - len(altered.samples) if altered else len(asked)
+    left_out = len(questions.questions) - len(with_gold)
+    return Design(
+        (*distinct, _removed(asked, drawn), *([altered] if altered else [])),
+        tuple(
+            filter(
+                None,
+                (
+                    f"{left_out:,} questions were left out: no gold passage with a text" if left_out else "",
+                    *notes,
+                    *merged,
+                    f"{without:,} questions cannot be altered: their gold passage does not hold an accepted "
+                    "answer word for word, or nothing of its kind is there to replace it"
+                    if without
+                    else "",
+                ),
+            )
+        ),
+    )
+
+
+def _counts(gold: int, share: float, documents: int) -> tuple[int, int]:
+    """Return how many gold passages and passages of noise a context gets.
+
+    `documents` in all, as RGB has it; a question with fewer gold passages gets all of them, and as much noise
+    as comes closest to the share.
+    """
+    noise = int(share * documents + 0.5)
+    held = min(gold, documents - noise)
+    if held < documents - noise:
+        noise = min(noise, int(share / (1 - share) * held + 0.5))
+    return held, noise
+
+
+def _noisy(
+    asked: Sequence[AskedQuestion], drawn: Mapping[str, tuple[Passage, ...]], share: float, documents: int
+) -> Arm:
+    samples = []
+    for entry in asked:
+        held, noise = _counts(len(entry.gold), share, documents)
+        context = _mixed(entry, entry.gold[:held], drawn[entry.question_id][:noise])
+        relevant = [{"id": passage.doc_id} for passage in entry.gold[:held]]
+        samples.append(_planned(entry, context, {"relevant": relevant}))
+    levels: dict[str, Level] = {"noise_share": share, "gold": "there"}
+    return Arm(f"noise-{share:g}", f"Noise {share:.0%}", levels, tuple(samples))
+
+
+def _mixed(
+    question: AskedQuestion, gold: Sequence[Passage], noise: Sequence[Passage]
+) -> list[Passage]:
+    """Order a context by a hash of question and document: the same noise stays in the same order."""
+
+    def place(passage: Passage) -> str:
+        return hashlib.sha256(f"{question.question_id}\x1e{passage.doc_id}".encode()).hexdigest()
+
+    return sorted((*gold, *noise), key=place)
+
+
+def _distinct(arms: Sequence[Arm]) -> tuple[list[Arm], list[str]]:
+    """Leave out arms that ask exactly what an earlier one asks, as where each question has one gold passage."""
+    kept: dict[tuple[str, ...], Arm] = {}
+    notes = []
+    for arm in arms:
+        asked = tuple(sample.request.key for sample in arm.samples)
+        if asked in kept:
+            notes.append(f"{arm.title} is left out: with this many gold passages it equals {kept[asked].title}")
+        kept.setdefault(asked, arm)
+    return list(kept.values()), notes
+
+
+def _removed(asked: Sequence[AskedQuestion], drawn: Mapping[str, tuple[Passage, ...]]) -> Arm:
+    samples = [
+        _planned(entry, _mixed(entry, (), drawn[entry.question_id]), {"answerable": "no"}) for entry in asked
+    ]
+    return Arm(REMOVED_ARM, "Gold removed", {"noise_share": 1.0, "gold": "removed"}, tuple(samples))
+
+
+def _altered(asked: Sequence[AskedQuestion]) -> Arm | None:
+    """Return the arm in which the gold passage states another answer; None where no question allows it."""
+    samples = []
+    for entry in asked:
+        wrong = altered_answer(entry, asked)
+        text = _replaced(entry.gold[0].text, entry.answers, wrong) if wrong else ""
+        if not text or holds_answer(text, entry.answers):
+            continue
+        passage = Passage(f"{entry.gold[0].doc_id}-altered", text)
+        samples.append(_planned(entry, [passage], {"tags": _tags(entry, {"altered_answer": wrong})}))
+    levels: dict[str, Level] = {"noise_share": 0.0, "gold": "altered"}
+    return Arm(ALTERED_ARM, "Gold altered", levels, tuple(samples)) if samples else None
+
+
+def _tags(question: AskedQuestion, more: Mapping[str, str]) -> dict[str, Any]:
+    return {**(question.record.get("tags") or {}), **more}
+
+
+def altered_answer(question: AskedQuestion, others: Sequence[AskedQuestion]) -> str:
+    """Return a wrong answer to plant: the question's own, a shifted number, or another question's answer.
+
+    Another question's answer has as many words as possible in common with it in form: the same number of
+    words, capitals alike. "" where there is none.
+    """
+    if question.altered:
+        return question.altered
+    right = question.answers[0] if question.answers else ""
+    number = re.fullmatch(r"\D{0,3}(\d{1,9})\D{0,20}", right)
+    if number:
+        return right.replace(number[1], str(int(number[1]) + 7), 1)
+    candidates = [
+        other.answers[0]
+        for other in others
+        if other is not question and other.answers and not _overlap(other.answers[0], question.answers)
+    ]
+    alike = [answer for answer in candidates if _form(answer) == _form(right)]
+    if not alike:
+        return ""
+    start = int(hashlib.sha256(question.question_id.encode()).hexdigest()[:8], 16)
+    return alike[start % len(alike)]
+
+
+def _overlap(answer: str, accepted: Sequence[str]) -> bool:
+    return holds_answer(answer, accepted) or any(holds_answer(right, [answer]) for right in accepted)
+
+
+def _form(answer: str) -> tuple[int, bool, bool]:
+    return len(answer.split()), answer[:1].isupper(), any(character.isdigit() for character in answer)
+
+
+def _replaced(text: str, accepted: Sequence[str], wrong: str) -> str:
+    """Return a text with every accepted answer replaced, the longest first; "" where none is in it."""
+    changed = text
+    for answer in sorted(filter(str.strip, accepted), key=len, reverse=True):
+        changed = re.sub(re.escape(answer), lambda _: wrong, changed, flags=re.IGNORECASE)
+    return changed if changed != text else ""
+
+
+def _planned(question: AskedQuestion, context: Sequence[Passage], case: Mapping[str, Any]) -> PlannedSample:
+    request = SystemRequest(
+        question.question_id,
+        question.question,
+        history=question.history,
+        contexts=[passage.sent() for passage in context],
+    )
+    return PlannedSample(question, request, case)
+
+
+def _scores(planned: PlannedSample, answer: str) -> dict[str, float | None]:
+    wrong = (planned.case.get("tags") or {}).get("altered_answer")
+    scores = {**answer_scores(planned, answer), REFUSED: float(detect_refusal(answer).refused)}
+    return {**scores, **({ALTERED_MATCH: float(holds_answer(answer, [wrong]))} if wrong else {})}
+
+
+def _findings(measured: Measured, quality: str) -> NoiseFindings:
+    shares = {
+        arm: float(measured.levels[arm]["noise_share"])
+        for arm in measured.arms
+        if measured.levels[arm].get("gold") == "there"
+    }
+    arms = sorted(shares, key=lambda arm: shares[arm])
+    levels = [shares[arm] for arm in arms]
+    has_removed = REMOVED_ARM in measured.arms
+    return NoiseFindings(
+        noise_effect(levels, measured.matrix(arms, quality)) if len(arms) > 1 else None,
+        rate(measured.column(arms[0], REFUSED)) if arms else None,
+        rate(measured.column(REMOVED_ARM, REFUSED)) if has_removed else None,
+        rate(measured.column(REMOVED_ARM, "answer_match")) if has_removed else None,
+        _followed(measured) if ALTERED_ARM in measured.arms else {},
+    )
+
+
+def _followed(measured: Measured) -> dict[Outcome, Interval]:
+    altered = measured.column(ALTERED_ARM, ALTERED_MATCH)
+    right = measured.column(ALTERED_ARM, "answer_match")
+    refused = measured.column(ALTERED_ARM, REFUSED)
+    known: FloatArray = np.isfinite(altered)
+    return shares_of(
+        [
+            outcome_of(bool(altered[at] > 0), bool(right[at] > 0), bool(refused[at] > 0))
+            for at in np.flatnonzero(known)
+        ]
+    )
+
+
+NOISE = ExperimentKind(
+    key="noise",
+    title="Noise and counterfact",
+    changes="what stands beside the gold document, or in its place",
+    design=_design,
+    findings=_findings,
+    scores=_scores,
+    metrics=(REFUSED, ALTERED_MATCH, "answer_match"),
+    parameters={
+        "documents": f"documents in a context [{DOCUMENTS}]",
+        "shares": f"of noise [{', '.join(f'{share:g}' for share in SHARES)}]",
+    },
+)

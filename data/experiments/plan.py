@@ -1,0 +1,175 @@
+"""What an experiment takes before it is begun: requests, tokens, cost and time, as far as they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from data.errors import DataError
+from data.experiments.experiment import Design, ExperimentKind
+from data.experiments.questions import Questions
+from data.experiments.record import ArmRecord, Experiment, experiment_id
+from data.store.workspace import utc_now
+from data.systems.system import System, SystemLimits, SystemReply, SystemRequest
+from data.chunking.tokens import count_tokens
+
+__all__ = ["ExperimentPlan", "PlannedExperiment", "distinct_requests", "estimate", "plan_experiment"]
+
+SAMPLED = 50  # requests whose tokens are counted
+
+
+@dataclass(frozen=True)
+class PlannedExperiment:
+    """An experiment ready to be begun or continued.
+
+    Attributes:
+        kind: of experiment.
+        design: its arms.
+        experiment: its record, without runs.
+        dataset_version: of the questions.
+    """
+
+    kind: ExperimentKind
+    design: Design
+    experiment: Experiment
+    dataset_version: str = ""
+
+
+@dataclass(frozen=True)
+class ExperimentPlan:
+    """What is still to be asked.
+
+    Attributes:
+        arms: of the experiment.
+        questions: of each.
+        requests: different ones, over all arms; an arm may share one with another.
+        kept: of them, those with a reply from earlier.
+        tokens: that the remaining requests send, estimated from a sample of them.
+        cost_usd: of the remaining requests, from the costs that earlier replies report; None where none does.
+        seconds: they take, from the times of earlier replies and the concurrency; None where there is none.
+    """
+
+    arms: int
+    questions: int
+    requests: int
+    kept: int
+    tokens: int
+    cost_usd: float | None
+    seconds: float | None
+
+    @property
+    def remaining(self) -> int:
+        """Requests without a reply."""
+        return self.requests - self.kept
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {**asdict(self), "remaining": self.remaining}
+
+
+def plan_experiment(
+    kind: ExperimentKind,
+    questions: Questions,
+    parameters: Mapping[str, Any],
+    system: System,
+    project: str = "",
+    created_at: datetime | None = None,
+) -> PlannedExperiment:
+    """Plan an experiment; the same questions, parameters and system give the same one.
+
+    Args:
+        kind: of experiment.
+        questions: to ask.
+        parameters: of the kind; what is left out takes its default.
+        system: under test.
+        project: of the runs; "" for one named after the questions and the kind.
+        created_at: time of its runs; None for now.
+
+    Raises:
+        DataError: the arms cannot be made; the message says why.
+    """
+    if not questions.questions:
+        raise DataError(f"{questions.name}: holds no question")
+    design = kind.design(questions, parameters)
+    project = project or f"{questions.name}: {kind.title.lower()}"
+    asked = {sample.question.question_id for arm in design.arms for sample in arm.samples}
+    experiment = Experiment(
+        experiment_id=experiment_id(kind.key, project, system.identity, design),
+        kind=kind.key,
+        project=project,
+        system=system.name,
+        system_identity=system.identity,
+        questions=questions.name,
+        n_questions=len(asked),
+        parameters={
+            name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()
+        },
+        arms=tuple(
+            ArmRecord(arm.key, arm.title, dict(arm.levels), len(arm.samples)) for arm in design.arms
+        ),
+        created_at=created_at or utc_now(),
+        notes=design.notes,
+    )
+    return PlannedExperiment(kind, design, experiment, questions.dataset_version)
+
+
+def distinct_requests(design: Design) -> list[SystemRequest]:
+    """Return what is asked, each once, question by question: what a stop leaves is paired over the arms."""
+    order: dict[str, int] = {}
+    for arm in design.arms:
+        for sample in arm.samples:
+            order.setdefault(sample.question.question_id, len(order))
+    samples = (sample for arm in design.arms for sample in arm.samples)
+    ordered = sorted(samples, key=lambda sample: order[sample.question.question_id])
+    return list({sample.request.key: sample.request for sample in ordered}.values())
+
+
+def estimate(
+    planned: PlannedExperiment, replies: Mapping[str, SystemReply], limits: SystemLimits
+) -> ExperimentPlan:
+    """Estimate what an experiment still takes.
+
+    Args:
+        planned: the experiment.
+        replies: by request key, of the journal.
+        limits: that the system is asked within.
+    """
+    requests = distinct_requests(planned.design)
+    kept = [replies[request.key] for request in requests if request.key in replies]
+    waiting = [request for request in requests if request.key not in replies]
+    costs = [
+        float(reply.sample["cost_usd"])
+        for reply in kept
+        if isinstance(reply.sample.get("cost_usd"), int | float)
+    ]
+    seconds = [reply.seconds for reply in kept if reply.status == "answered"]
+    per_request = _mean(seconds)
+    return ExperimentPlan(
+        arms=len(planned.design.arms),
+        questions=planned.experiment.n_questions,
+        requests=len(requests),
+        kept=len(kept),
+        tokens=_tokens(waiting),
+        cost_usd=None if not costs else _mean(costs) * len(waiting),
+        seconds=None if not seconds else per_request * len(waiting) / max(limits.concurrency, 1),
+    )
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _tokens(requests: list[SystemRequest]) -> int:
+    """Estimate the tokens of questions and contexts from requests spread over all of them."""
+    step = max(1, len(requests) // SAMPLED)
+    sampled = requests[::step]
+    if not sampled:
+        return 0
+    total = sum(count_tokens(_text(request)) for request in sampled)
+    return round(total / len(sampled) * len(requests))
+
+
+def _text(request: SystemRequest) -> str:
+    return "\n".join([request.question, *(str(entry.get("text", "")) for entry in request.contexts or ())])

@@ -1,0 +1,152 @@
+"""Lost in the middle: the same question and documents, with the gold document at different ranks.
+
+Source: Liu et al. 2024, "Lost in the middle: how language models use long contexts" (TACL 12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from data.errors import DataError
+from data.experiments.distractors import draw_distractors
+from data.experiments.experiment import Arm, Design, ExperimentKind, Level, Measured, PlannedSample
+from data.experiments.questions import AskedQuestion, Passage, Questions
+from data.systems.system import SystemRequest
+from metrics.schema.scores import MetricsError
+from metrics.statistics.intervals import Interval
+from metrics.suites.noise_effect import rate
+from metrics.suites.position_effect import PositionEffect, position_effect, positions_of
+
+__all__ = ["CLOSED_BOOK", "GOLD_ONLY", "POSITION", "PositionFindings"]
+
+DOCUMENTS, PLACES = 10, 5
+CLOSED_BOOK, GOLD_ONLY = "closed-book", "gold-only"
+FEWEST_UNKNOWN = 3  # questions that closed book fails, below which the curve over them is left out
+
+
+@dataclass(frozen=True)
+class PositionFindings:
+    """What the place of the gold document did.
+
+    Attributes:
+        effect: over all questions.
+        unknown: over the questions that the system fails without documents; None where they are too few or
+            closed book was not asked.
+        n_unknown: how many these are.
+        floor: closed book; None where not asked.
+        ceiling: the gold document alone.
+        documents: in a context.
+    """
+
+    effect: PositionEffect
+    unknown: PositionEffect | None
+    n_unknown: int
+    floor: Interval | None
+    ceiling: Interval | None
+    documents: int
+
+
+def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
+    documents = int(parameters.get("documents", DOCUMENTS))
+    try:
+        ranks = tuple(parameters.get("ranks") or positions_of(documents, PLACES))
+    except MetricsError as error:
+        raise DataError(f"position: {error}; accepted: --documents of 3 or more") from error
+    if len(ranks) < 3 or not all(1 <= rank <= documents for rank in ranks):
+        raise DataError(f"--ranks {ranks}; accepted: three or more ranks from 1 to {documents}")
+    with_gold = [entry for entry in questions.questions if entry.gold]
+    if not with_gold:
+        raise DataError(
+            f"{questions.name}: no question has the text of a gold passage; accepted: rows with `gold` or "
+            "`relevant` entries that have a `text`, or a run with gold documents"
+        )
+    drawn, notes = draw_distractors(questions, with_gold, documents - 1)
+    asked = [entry for entry in with_gold if entry.question_id in drawn]
+    if not asked:
+        raise DataError(
+            f"{questions.name}: no question has {documents - 1} distractors; accepted: more questions with "
+            "gold passages, or fewer --documents"
+        )
+    arms = [_closed_book(asked), _gold_only(asked)]
+    arms += [_at_rank(asked, drawn, rank, documents) for rank in sorted(set(ranks))]
+    without = len(questions.questions) - len(with_gold)
+    left_out = f"{without:,} questions were left out: no gold passage with a text" if without else ""
+    return Design(tuple(arms), tuple(filter(None, (left_out, *notes))))
+
+
+def _closed_book(asked: Sequence[AskedQuestion]) -> Arm:
+    samples = [_planned(entry, [], {"context_mode": "closed_book"}) for entry in asked]
+    return Arm(CLOSED_BOOK, "Closed book", {"context": "closed book"}, tuple(samples))
+
+
+def _gold_only(asked: Sequence[AskedQuestion]) -> Arm:
+    samples = [_planned(entry, entry.gold[:1], {"context_mode": "oracle"}) for entry in asked]
+    return Arm(GOLD_ONLY, "Gold document alone", {"context": "gold only"}, tuple(samples))
+
+
+def _at_rank(
+    asked: Sequence[AskedQuestion], drawn: Mapping[str, tuple[Passage, ...]], rank: int, documents: int
+) -> Arm:
+    samples = []
+    for entry in asked:
+        others = drawn[entry.question_id]
+        context = [*others[: rank - 1], entry.gold[0], *others[rank - 1 :]]
+        samples.append(_planned(entry, context, {}))
+    levels: dict[str, Level] = {"context": f"{documents} documents", "gold_rank": rank}
+    return Arm(f"rank-{rank}", f"Gold at rank {rank} of {documents}", levels, tuple(samples))
+
+
+def _planned(
+    question: AskedQuestion, context: Sequence[Passage], case: Mapping[str, Any]
+) -> PlannedSample:
+    """Return a question with a fixed context; only the first gold passage is in it, so only it is gold."""
+    request = SystemRequest(
+        question.question_id,
+        question.question,
+        history=question.history,
+        contexts=[passage.sent() for passage in context],
+    )
+    relevant = [{"id": question.gold[0].doc_id}]
+    return PlannedSample(question, request, {**case, "relevant": relevant})
+
+
+def _findings(measured: Measured, quality: str) -> PositionFindings | None:
+    """Return the effect of the place; None while fewer than three places have a run."""
+    ranks = {
+        arm: int(measured.levels[arm]["gold_rank"])
+        for arm in measured.arms
+        if "gold_rank" in measured.levels[arm]
+    }
+    arms = sorted(ranks, key=lambda arm: ranks[arm])
+    if len(arms) < 3:
+        return None
+    places = [ranks[arm] for arm in arms]
+    values = measured.matrix(arms, quality)
+    closed = measured.column(CLOSED_BOOK, quality) if CLOSED_BOOK in measured.arms else None
+    unknown = np.zeros(len(values), dtype=np.bool_) if closed is None else closed < 0.5
+    enough = int(unknown.sum()) >= FEWEST_UNKNOWN
+    return PositionFindings(
+        position_effect(places, values),
+        position_effect(places, values[unknown]) if enough else None,
+        int(unknown.sum()),
+        None if closed is None else rate(closed),
+        rate(measured.column(GOLD_ONLY, quality)) if GOLD_ONLY in measured.arms else None,
+        int(measured.parameters.get("documents", DOCUMENTS)),
+    )
+
+
+POSITION = ExperimentKind(
+    key="position",
+    title="Lost in the middle",
+    changes="the rank of the gold document",
+    design=_design,
+    findings=_findings,
+    parameters={
+        "documents": f"documents in a context, the gold one among them [{DOCUMENTS}]",
+        "ranks": "of the gold document [five, evenly from the first to the last]",
+    },
+)

@@ -1,0 +1,211 @@
+"""The questions of an experiment with their accepted answers and gold passages: of a set, a file or a run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from data.cases.export import native_record
+from data.errors import DataError, WorkspaceError
+from data.generation.oracle_context import gold_texts, oracle_documents
+from data.importers.question_choice import is_question_file, named_questions
+from data.scoring.run_store import RunStore
+from data.store.question_sets import KEPT, LoadedSet
+from data.store.sample_reader import StoredSamples
+
+__all__ = ["AskedQuestion", "Passage", "Questions", "open_questions"]
+
+ANSWERS = ("answers", "accepted_answers", "gold_answers")  # of a row, beside its reference answer
+ALTERED = ("altered_answer", "incorrect_answer", "wrong_answer", "wrong_answers", "adv_answer")
+GOLD = ("gold", "gold_passages")
+OF_THE_QUESTION = tuple(name for name in KEPT if name not in ("relevant", "relevant_spans"))
+AT_ONCE = 256
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A document that can be put into a context."""
+
+    doc_id: str
+    text: str
+
+    def sent(self) -> dict[str, str]:
+        """Return it as a request has it."""
+        return {"id": self.doc_id, "text": self.text}
+
+
+@dataclass(frozen=True)
+class AskedQuestion:
+    """A question as an experiment asks it.
+
+    Attributes:
+        question_id: of the question.
+        question: its text.
+        answers: that are accepted; () where none is known.
+        gold: passages that hold the answer.
+        retrieved: other passages that a run retrieved for it, the best first.
+        altered: a wrong answer to plant; "" where none is given.
+        history: earlier turns.
+        record: fields of a sample about the question, in the native form.
+    """
+
+    question_id: str
+    question: str
+    answers: tuple[str, ...] = ()
+    gold: tuple[Passage, ...] = ()
+    retrieved: tuple[Passage, ...] = ()
+    altered: str = ""
+    history: tuple[Mapping[str, str], ...] = ()
+    record: Mapping[str, Any] = field(default_factory=dict)
+
+    def relevant(self) -> list[dict[str, str]] | None:
+        """Return its gold as the field `relevant` of a sample; None where it has none."""
+        return [{"id": passage.doc_id} for passage in self.gold] or None
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions of an experiment.
+
+    Attributes:
+        name: of the set, file or run.
+        questions: in order.
+        documents: further passages to draw from, e.g. the corpus that came with the questions.
+        dataset_version: of the set.
+    """
+
+    name: str
+    questions: tuple[AskedQuestion, ...]
+    documents: tuple[Passage, ...] = ()
+    dataset_version: str = ""
+
+    @cached_property
+    def version(self) -> str:
+        """12 digits over all that is asked and drawn from."""
+        content = [
+            [
+                [entry.question_id, entry.question, entry.answers, entry.altered],
+                [[passage.doc_id, passage.text] for passage in (*entry.gold, *entry.retrieved)],
+            ]
+            for entry in self.questions
+        ]
+        content.append([[passage.doc_id, passage.text] for passage in self.documents])
+        return hashlib.sha256(orjson.dumps(content)).hexdigest()[:12]
+
+    def first(self, limit: int | None) -> Questions:
+        """Return the first questions; what is drawn from stays."""
+        if limit is None or limit >= len(self.questions):
+            return self
+        rest = (passage for entry in self.questions[limit:] for passage in entry.gold)
+        documents = (*self.documents, *rest)
+        return Questions(self.name, self.questions[:limit], documents, self.dataset_version)
+
+
+def open_questions(store: RunStore, wanted: str) -> Questions:
+    """Return the questions of a file, of a set that the workspace keeps, or of a run.
+
+    Raises:
+        InputError: the file cannot be read as questions.
+        DataError: there is nothing of that name, or it holds no question.
+    """
+    if is_question_file(wanted):
+        return _of_set(named_questions(store.workspace, wanted))
+    try:
+        loaded = named_questions(store.workspace, wanted)
+    except WorkspaceError as no_set:
+        try:
+            run = store.find(wanted)
+        except WorkspaceError as no_run:
+            raise WorkspaceError(
+                f"questions {wanted!r}: no file, question set or run; accepted: a path, or a name that "
+                "`ragtriage questions` or `ragtriage runs` lists"
+            ) from (no_run or no_set)
+        return _of_run(store, run.run_id)
+    return _of_set(loaded)
+
+
+def _of_set(loaded: LoadedSet) -> Questions:
+    questions = tuple(_of_record(record) for record in loaded.questions)
+    documents = tuple(
+        Passage(str(document.get("id", "")), str(document.get("text", ""))) for document in loaded.documents
+    )
+    return Questions(loaded.facts.name, questions, documents, loaded.facts.dataset_version)
+
+
+def _of_run(store: RunStore, run_id: str) -> Questions:
+    run = store.find(run_id)
+    if run.means:
+        raise DataError(f"run {run_id}: summary scores only; accepted: a run with samples")
+    path = store.workspace.samples_path(run_id)
+    texts = gold_texts(path)
+    questions: dict[str, AskedQuestion] = {}
+    for sample in _samples(StoredSamples(path), run.n):
+        gold = [Passage(str(entry["id"]), entry["text"]) for entry in oracle_documents(sample, texts)[0]]
+        questions.setdefault(sample["question_id"], _of_record(native_record(sample), gold))
+    return Questions(run.name, tuple(questions.values()), (), run.dataset_version)
+
+
+def _samples(stored: StoredSamples, n: int) -> Iterator[dict[str, Any]]:
+    for start in range(0, n, AT_ONCE):
+        yield from stored.read(range(start, min(start + AT_ONCE, n)))
+
+
+def _of_record(record: Mapping[str, Any], gold: Iterable[Passage] | None = None) -> AskedQuestion:
+    """Return a record in the native form as a question; `gold` where its passages are known otherwise."""
+    passages = tuple(gold if gold is not None else _gold(record))
+    ids = {passage.doc_id for passage in passages}
+    retrieved = tuple(
+        Passage(str(entry.get("id") or f"retrieved-{rank}"), entry["text"])
+        for rank, entry in enumerate(record.get("retrieved") or (), 1)
+        if entry.get("text") and not entry.get("relevant") and str(entry.get("id")) not in ids
+    )
+    return AskedQuestion(
+        question_id=str(record["question_id"]),
+        question=record["question"],
+        answers=_answers(record),
+        gold=passages,
+        retrieved=retrieved,
+        altered=next(iter(_texts(record, ALTERED)), ""),
+        history=tuple(record.get("history") or ()),
+        record={name: record[name] for name in OF_THE_QUESTION if record.get(name) is not None},
+    )
+
+
+def _answers(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the accepted answers: those that a row lists, else its reference answer."""
+    listed = _texts(record, ANSWERS)
+    return tuple(listed or _texts(record, ("reference_answer",)))
+
+
+def _texts(record: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Return the texts of the first of these fields that has any."""
+    for name in names:
+        value = record.get(name)
+        listed = value if isinstance(value, list) else [value]
+        texts = [str(entry) for entry in listed if isinstance(entry, str | int | float) and str(entry).strip()]
+        if texts:
+            return texts
+    return []
+
+
+def _gold(record: Mapping[str, Any]) -> Iterator[Passage]:
+    """Yield the gold passages of a question whose texts are known, each once."""
+    own = {str(entry.get("id")): entry.get("text") for entry in record.get("candidates") or ()}
+    listed = [*(record.get("relevant") or ())]
+    for name in GOLD:
+        value = record.get(name)
+        listed += value if isinstance(value, list) else [value] if isinstance(value, Mapping) else []
+    seen: set[str] = set()
+    for at, entry in enumerate(listed, 1):
+        if not isinstance(entry, Mapping) or not (entry.get("grade") is None or float(entry["grade"]) > 0):
+            continue
+        doc_id = str(entry.get("id") or f"{record['question_id']}-gold-{at}")
+        text = entry.get("text") or own.get(doc_id)
+        if isinstance(text, str) and text.strip() and doc_id not in seen:
+            seen.add(doc_id)
+            yield Passage(doc_id, text)

@@ -1,0 +1,225 @@
+"""Experiments as the workspace keeps them: what was planned, for which system, and the run of each arm.
+
+An experiment is a folder named after its content: the record, and the journal of the system's replies. Its
+state is not stored but read off: done is what has a run for each arm.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from data.errors import WorkspaceError
+from data.experiments.experiment import Design
+from data.store.read_only import must_write
+from data.store.stored_file import replace_file
+from data.store.workspace import Workspace, writing
+
+__all__ = [
+    "ArmRecord",
+    "Experiment",
+    "delete_experiment",
+    "experiment_id",
+    "experiments",
+    "find_experiment",
+    "journal_path",
+    "keep_experiment",
+]
+
+FORMAT_VERSION = 1
+RECORD = "experiment.json"
+State = Literal["done", "unfinished"]
+
+
+@dataclass(frozen=True)
+class ArmRecord:
+    """One arm as it is kept.
+
+    Attributes:
+        key: of the arm.
+        title: of its run.
+        levels: factor -> level.
+        n: samples.
+        run_id: of its run; "" until everything of it is asked.
+    """
+
+    key: str
+    title: str
+    levels: dict[str, str | int | float | bool]
+    n: int
+    run_id: str = ""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """The facts of an experiment as stored in experiment.json.
+
+    Attributes:
+        experiment_id: beginning of the hash over all that is asked, and of whom.
+        kind: key of its kind.
+        project: of its runs.
+        system: name of the system under test.
+        system_identity: digest of what it is.
+        questions: name of the questions.
+        n_questions: asked.
+        parameters: of its kind.
+        arms: in order.
+        created_at: time at which it was begun; naive UTC.
+        notes: what the reader must know.
+        format_version: version of the stored format.
+    """
+
+    experiment_id: str
+    kind: str
+    project: str
+    system: str
+    system_identity: str
+    questions: str
+    n_questions: int
+    parameters: dict[str, Any]
+    arms: tuple[ArmRecord, ...]
+    created_at: datetime
+    notes: tuple[str, ...] = ()
+    format_version: int = field(default=FORMAT_VERSION)
+
+    @property
+    def state(self) -> State:
+        """Whether every arm has its run."""
+        return "done" if all(arm.run_id for arm in self.arms) else "unfinished"
+
+    @property
+    def run_ids(self) -> tuple[str, ...]:
+        """The runs that there are."""
+        return tuple(arm.run_id for arm in self.arms if arm.run_id)
+
+    def with_run(self, key: str, run_id: str) -> Experiment:
+        """Return the experiment with the run of an arm."""
+        arms = tuple(replace(arm, run_id=run_id) if arm.key == key else arm for arm in self.arms)
+        return replace(self, arms=arms)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts as JSON values."""
+        facts = {**asdict(self), "created_at": self.created_at.isoformat(), "notes": list(self.notes)}
+        return {**facts, "arms": [asdict(arm) for arm in self.arms]}
+
+
+@cache
+def _adapter() -> TypeAdapter[Experiment]:
+    return TypeAdapter(Experiment)
+
+
+def experiment_id(kind: str, project: str, identity: str, design: Design) -> str:
+    """Return 12 hexadecimal digits over all that is asked, and of whom: the same command gives the same."""
+    content = [
+        kind,
+        project,
+        identity,
+        [[arm.key, dict(arm.levels), [sample.request.key for sample in arm.samples]] for arm in design.arms],
+    ]
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
+
+
+def _folder(workspace: Workspace) -> Path:
+    return workspace.root / "experiments"
+
+
+def journal_path(workspace: Workspace, identifier: str) -> Path:
+    """Return the path of the system's replies."""
+    return _folder(workspace) / identifier / "journal.jsonl"
+
+
+def keep_experiment(workspace: Workspace, experiment: Experiment) -> None:
+    """Write an experiment's record, whole or not at all.
+
+    Raises:
+        WorkspaceError: the workspace is read-only or cannot be written.
+    """
+    must_write(f"workspace {workspace.name}")
+    folder = _folder(workspace) / experiment.experiment_id
+    text = json.dumps(experiment.to_dict(), ensure_ascii=False, indent=1)
+    with writing(workspace.name):
+        workspace.create()
+        folder.mkdir(workspace.mode(), parents=True, exist_ok=True)
+        replace_file(folder / RECORD, text.encode("utf-8", "replace"))
+
+
+def experiments(workspace: Workspace) -> list[Experiment]:
+    """List the experiments that can be read, the newest first; arms whose run was deleted have none."""
+    folder = _folder(workspace)
+    names = sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+    there = workspace.run_ids() if names else set()
+    found = []
+    for name in names:
+        try:
+            found.append(_with_runs_there(_read(workspace, name), there))
+        except WorkspaceError:
+            continue  # `find_experiment` names it
+    return sorted(found, key=lambda entry: (entry.created_at, entry.experiment_id), reverse=True)
+
+
+def _with_runs_there(experiment: Experiment, there: set[str]) -> Experiment:
+    arms = (arm if arm.run_id in there else replace(arm, run_id="") for arm in experiment.arms)
+    return replace(experiment, arms=tuple(arms))
+
+
+def _read(workspace: Workspace, name: str) -> Experiment:
+    path = _folder(workspace) / name / RECORD
+    accepted = f"the {RECORD} that the experiment wrote, or `ragtriage experiment delete {name}`"
+    try:
+        experiment = _adapter().validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error.errors()[0]["msg"]
+        raise WorkspaceError(f"{path}: cannot be read ({reason}); accepted: {accepted}") from error
+    if experiment.experiment_id != name:  # paths are made of it
+        raise WorkspaceError(f"{path}: is not of the folder's name; accepted: {accepted}")
+    if experiment.format_version > FORMAT_VERSION:
+        newer = f"format_version {experiment.format_version}, and this ragtriage reads up to {FORMAT_VERSION}"
+        raise WorkspaceError(f"{path}: {newer}; accepted: {accepted}")
+    return experiment
+
+
+def find_experiment(workspace: Workspace, wanted: str) -> Experiment:
+    """Find an experiment by its id or the start of it.
+
+    Raises:
+        WorkspaceError: there is none, or more than one, or it cannot be read.
+    """
+    listed = experiments(workspace)
+    hits = [entry for entry in listed if entry.experiment_id == wanted] or [
+        entry for entry in listed if len(wanted) >= 4 and entry.experiment_id.startswith(wanted)
+    ]
+    if len(hits) == 1:
+        return hits[0]
+    if wanted in _folder_names(workspace):
+        return _read(workspace, wanted)
+    shown = ", ".join(f"{entry.experiment_id} ({entry.kind}: {entry.questions})" for entry in listed[:8])
+    known = f"one of {shown}" if listed else "an experiment; `ragtriage experiment position --help` begins one"
+    raise WorkspaceError(f"no experiment {wanted[:40]!r} in {workspace.root}; accepted: {known}")
+
+
+def _folder_names(workspace: Workspace) -> set[str]:
+    folder = _folder(workspace)
+    return {path.name for path in folder.iterdir() if path.is_dir()} if folder.is_dir() else set()
+
+
+def delete_experiment(workspace: Workspace, identifier: str) -> None:
+    """Delete an experiment's record and replies; its runs stay.
+
+    Raises:
+        WorkspaceError: there is no such experiment, or the folder cannot be changed.
+    """
+    must_write(f"workspace {workspace.name}")
+    if identifier not in _folder_names(workspace):
+        raise WorkspaceError(f"no experiment {identifier[:40]!r} in {workspace.root}")
+    with writing(workspace.name):
+        shutil.rmtree(_folder(workspace) / identifier)

@@ -1,0 +1,25 @@
+"""The kinds of experiment, by the name that the command and the page use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from data.errors import DataError
+from data.experiments.experiment import ExperimentKind
+from data.experiments.noise import NOISE
+from data.experiments.position import POSITION
+
+__all__ = ["KINDS", "kind_of"]
+
+KINDS: Mapping[str, ExperimentKind] = {kind.key: kind for kind in (POSITION, NOISE)}
+
+
+def kind_of(key: str) -> ExperimentKind:
+    """Return a kind of experiment.
+
+    Raises:
+        DataError: there is none of that name.
+    """
+    if key not in KINDS:
+        raise DataError(f"experiment {key[:40]!r}: not known here; accepted: {', '.join(KINDS)}")
+    return KINDS[key]

@@ -1,0 +1,149 @@
+"""Ask a system the requests of an experiment, and make a run of each arm that is complete."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from data.errors import ValidationErrors, WorkspaceError
+from data.experiments.experiment import QUALITY, Arm
+from data.experiments.plan import PlannedExperiment, distinct_requests
+from data.experiments.record import Experiment, find_experiment, journal_path, keep_experiment
+from data.importers.load import import_parsed_runs
+from data.scoring.run_store import RunStore
+from data.store.parsed_run import ParsedRun, Record
+from data.store.workspace import Run
+from data.systems.answers import sample_record
+from data.systems.runner import AskProgress, ask_all
+from data.systems.system import System, SystemLimits, SystemReply
+
+__all__ = ["EXPERIMENT", "ExperimentOutcome", "kept_replies", "run_experiment"]
+
+EXPERIMENT = "experiment"  # setting of a run: the id of its experiment
+FORMAT = "experiment"
+DECLARED = {
+    QUALITY: {"direction": "up", "range": [0, 1], "title": "Answer match"},
+    "refused_answer": {"direction": "none", "range": [0, 1], "title": "Answer declines"},
+    "altered_answer_match": {"direction": "none", "range": [0, 1], "title": "Altered answer given"},
+}
+
+
+@dataclass(frozen=True)
+class ExperimentOutcome:
+    """What running an experiment came to.
+
+    Attributes:
+        experiment: as it is kept now.
+        progress: counts of the asking.
+        stopped: why not everything was asked; "" where it was.
+        reasons: why answers failed -> how many, the most frequent first.
+    """
+
+    experiment: Experiment
+    progress: AskProgress
+    stopped: str
+    reasons: tuple[tuple[str, int], ...]
+
+
+def kept_replies(store: RunStore, planned: PlannedExperiment, system: System) -> Mapping[str, SystemReply]:
+    """Return the replies that the journal of an experiment has, by request key; asks nothing."""
+    path = journal_path(store.workspace, planned.experiment.experiment_id)
+    if not path.is_file():
+        return {}
+    nothing = SystemLimits(most_requests=0)
+    replies = ask_all(system, distinct_requests(planned.design), path, nothing).replies
+    return {key: reply for key, reply in replies.items() if reply.status != "not_asked"}
+
+
+def run_experiment(
+    store: RunStore,
+    planned: PlannedExperiment,
+    system: System,
+    limits: SystemLimits,
+    progress: Callable[[AskProgress], None] | None = None,
+    stopped: Callable[[], bool] | None = None,
+) -> ExperimentOutcome:
+    """Begin an experiment, or continue one that was stopped or killed; nothing is asked twice.
+
+    Args:
+        store: of the workspace.
+        planned: what to ask.
+        system: under test; the caller closes it.
+        limits: that it is asked within.
+        progress: called after every reply.
+        stopped: True ends the asking when what is in flight is done.
+
+    Raises:
+        DataError: another process runs the same experiment, or the workspace cannot be written.
+    """
+    experiment = _begun(store, planned)
+    path = journal_path(store.workspace, experiment.experiment_id)
+    asked = ask_all(system, distinct_requests(planned.design), path, limits, progress, stopped)
+    for arm, kept in zip(planned.design.arms, experiment.arms, strict=True):
+        if kept.run_id or not _is_complete(arm, asked.replies):
+            continue
+        run = _import_arm(store, planned, replace(experiment), arm, asked.replies)
+        experiment = experiment.with_run(arm.key, run.run_id)
+        keep_experiment(store.workspace, experiment)
+    failed = Counter(reply.reason for reply in asked.replies.values() if reply.status == "failed")
+    return ExperimentOutcome(experiment, asked.progress, asked.stopped, tuple(failed.most_common(5)))
+
+
+def _begun(store: RunStore, planned: PlannedExperiment) -> Experiment:
+    """Return the experiment as it is kept, with the runs that are still there; keep it where it is new."""
+    try:
+        return find_experiment(store.workspace, planned.experiment.experiment_id)
+    except WorkspaceError:
+        keep_experiment(store.workspace, planned.experiment)
+        return planned.experiment
+
+
+def _is_complete(arm: Arm, replies: Mapping[str, SystemReply]) -> bool:
+    return all(replies[sample.request.key].status != "not_asked" for sample in arm.samples)
+
+
+def _import_arm(
+    store: RunStore,
+    planned: PlannedExperiment,
+    experiment: Experiment,
+    arm: Arm,
+    replies: Mapping[str, SystemReply],
+) -> Run:
+    failed = sum(replies[sample.request.key].status == "failed" for sample in arm.samples)
+    title = planned.kind.title
+    parsed = ParsedRun(
+        name=arm.title,
+        records=_records(planned, arm, replies),
+        file=f"{title}: {experiment.questions}",
+        format=FORMAT,
+        named_by_content=True,
+        config={
+            EXPERIMENT: experiment.experiment_id,
+            "experiment_kind": experiment.kind,
+            "system": experiment.system,
+            **arm.levels,
+        },
+        dataset=experiment.questions,
+        dataset_version=planned.dataset_version,
+        created_at=experiment.created_at,
+        metrics=DECLARED,
+        notes=(
+            f"One arm of the experiment {experiment.experiment_id} ({title.lower()}) on {experiment.system}.",
+            *((f"{failed:,} of {len(arm.samples):,} samples have no answer: the system failed.",) if failed else ()),
+            *experiment.notes,
+        ),
+    )
+    return import_parsed_runs(store, [parsed], experiment.project, ValidationErrors(parsed.file))[0].run
+
+
+def _records(
+    planned: PlannedExperiment, arm: Arm, replies: Mapping[str, SystemReply]
+) -> Iterator[Record]:
+    for line, sample in enumerate(arm.samples, 1):
+        reply = replies[sample.request.key]
+        case = {**sample.question.record, "answerable": sample.question.record.get("answerable"), **sample.case}
+        record = sample_record(sample.request, reply, {k: v for k, v in case.items() if v is not None})
+        if reply.status == "answered":
+            record["scores"] = dict(planned.kind.scores(sample, str(reply.sample.get("answer") or "")))
+        yield line, {name: value for name, value in record.items() if value is not None}

@@ -1,0 +1,157 @@
+"""What the runs of an experiment show: a value for each arm, and the findings of its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from data.errors import DataError
+from data.experiments.experiment import ExperimentKind, Measured
+from data.experiments.record import ArmRecord, Experiment
+from data.experiments.registry import kind_of
+from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
+from metrics.schema.scores import FloatArray
+from metrics.statistics.intervals import Interval
+from metrics.statistics.question_means import question_means
+from metrics.suites.noise_effect import rate
+
+__all__ = ["ArmResult", "ExperimentSummary", "experiment_summary", "json_values", "measured_of"]
+
+
+@dataclass(frozen=True)
+class ArmResult:
+    """An arm with its quality.
+
+    Attributes:
+        arm: as it is kept.
+        quality: mean over questions; nothing scored while it has no run.
+        n: questions.
+    """
+
+    arm: ArmRecord
+    quality: Interval
+    n: int
+
+
+@dataclass(frozen=True)
+class ExperimentSummary:
+    """What an experiment shows.
+
+    Attributes:
+        experiment: its record.
+        quality: the metric its arms are measured by.
+        source: where that comes from: computed by the experiment, judged, human, imported ...
+        arms: each with its quality.
+        findings: of its kind; None while too few arms have a run.
+    """
+
+    experiment: Experiment
+    quality: str
+    source: str
+    arms: tuple[ArmResult, ...]
+    findings: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        arms = [
+            {**asdict(result.arm), "quality": asdict(result.quality), "n_questions": result.n}
+            for result in self.arms
+        ]
+        values = {
+            "experiment": {**self.experiment.to_dict(), "state": self.experiment.state},
+            "quality": {"metric": self.quality, "source": self.source},
+            "arms": arms,
+            "findings": asdict(self.findings) if is_dataclass(self.findings) else self.findings,  # type: ignore[arg-type]
+        }
+        return dict(json_values(values))
+
+
+def json_values(value: Any) -> Any:
+    """Return values as JSON has them: what is not a finite number is null, tuples are lists."""
+    if isinstance(value, Mapping):
+        return {str(key): json_values(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_values(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return json_values(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
+
+
+def measured_of(
+    experiment: Experiment, kind: ExperimentKind, scored: Mapping[str, ScoredRun], quality: str
+) -> Measured:
+    """Return the values of an experiment's runs side by side, one row a question.
+
+    Args:
+        experiment: its record.
+        kind: of it.
+        scored: run id -> scored run, of the arms that have one.
+        quality: metric of the arms.
+    """
+    arms = [arm for arm in experiment.arms if arm.run_id in scored]
+    names = sorted({str(name) for arm in arms for name in scored[arm.run_id].question_ids})
+    place = {name: at for at, name in enumerate(names)}
+    metrics = dict.fromkeys((quality, *kind.metrics))
+    values = {metric: np.full((len(names), len(arms)), np.nan) for metric in metrics}
+    for column, arm in enumerate(arms):
+        run = scored[arm.run_id]
+        rows = np.array([place[str(name)] for name in run.question_ids], dtype=np.int64)
+        for metric in metrics:
+            values[metric][rows, column] = question_means(run.values(metric), run.question)[0]
+    return Measured(
+        experiment.parameters,
+        tuple(arm.key for arm in arms),
+        {arm.key: arm.levels for arm in arms},
+        values,
+        tuple(names),
+    )
+
+
+def experiment_summary(store: RunStore, experiment: Experiment, quality: str = "") -> ExperimentSummary:
+    """Return what an experiment shows.
+
+    Args:
+        store: of the workspace.
+        experiment: its record.
+        quality: metric to measure the arms by, e.g. a judge's; "" for that of its kind.
+
+    Raises:
+        DataError: no run of the experiment has the metric.
+    """
+    kind = kind_of(experiment.kind)
+    wanted = quality or kind.quality
+    runs = {run.run_id: run for run in store.runs(experiment.project)}
+    scored = {name: store.scored(runs[name]) for name in experiment.run_ids if name in runs}
+    if scored and not any(wanted in run.sources for run in scored.values()):
+        known = sorted({name for run in scored.values() for name in run.sources})
+        raise DataError(
+            f"experiment {experiment.experiment_id}: no run has the metric {wanted!r}; accepted: "
+            f"{', '.join(known[:20]) or 'a metric that is measured'}"
+        )
+    measured = measured_of(experiment, kind, scored, wanted)
+    arms = tuple(_result(arm, measured, wanted) for arm in experiment.arms)
+    source = _source(list(scored.values()), wanted, kind)
+    return ExperimentSummary(
+        experiment, wanted, source, arms, kind.findings(measured, wanted) if scored else None
+    )
+
+
+def _result(arm: ArmRecord, measured: Measured, quality: str) -> ArmResult:
+    known = arm.key in measured.arms
+    values: FloatArray = measured.column(arm.key, quality) if known else np.zeros(0)
+    return ArmResult(arm, rate(values), arm.n)
+
+
+def _source(scored: Sequence[ScoredRun], metric: str, kind: ExperimentKind) -> str:
+    """Return where a metric comes from; what the experiment wrote into its runs, it computed."""
+    if metric == kind.quality or metric in kind.metrics:
+        return "computed"
+    sources = {run.source(metric) for run in scored if metric in run.sources}
+    return ", ".join(sorted(map(str, sources))) or "not measured"
+

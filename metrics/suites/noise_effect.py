@@ -1,0 +1,101 @@
+"""What documents that do not help do to an answer: noise beside the gold, no gold, altered gold.
+
+Source: Chen et al. 2024, "Benchmarking large language models in retrieval-augmented generation" (RGB; AAAI).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from metrics.schema.scores import FloatArray, MetricsError
+from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.paired import SIGNIFICANCE
+from metrics.statistics.repeated_measures import ConditionTest, PairTest, cochran_q, pair_tests
+
+__all__ = ["NoiseEffect", "NoiseVerdict", "Outcome", "noise_effect", "outcome_of", "rate", "shares_of"]
+
+NoiseVerdict = Literal["falls", "rises", "differs", "cannot tell", "not measured"]
+Outcome = Literal["context", "own knowledge", "both", "refused", "neither"]
+OUTCOMES: tuple[Outcome, ...] = ("context", "own knowledge", "both", "refused", "neither")
+
+
+@dataclass(frozen=True)
+class NoiseEffect:
+    """What the share of noise does to quality.
+
+    Attributes:
+        levels: share of noise, the lowest first.
+        means: quality at each, with its interval.
+        test: whether the share matters at all.
+        pairs: each further level (second) against the lowest (first), Holm over all.
+        verdict: by the tests: "falls" or "rises" where a level differs from the lowest so.
+        from_level: the lowest level that is worse; NaN where none is.
+    """
+
+    levels: tuple[float, ...]
+    means: tuple[Interval, ...]
+    test: ConditionTest
+    pairs: tuple[PairTest, ...]
+    verdict: NoiseVerdict
+    from_level: float
+
+
+def noise_effect(levels: Sequence[float], values: FloatArray, seed: int = 0) -> NoiseEffect:
+    """Return what the share of noise does to quality, paired on the question.
+
+    Args:
+        levels: (c,) shares of noise, rising, two or more.
+        values: (q, c) quality of each question at each level, NaN where not measured.
+        seed: of bootstrap, permutations and drawn signs.
+
+    Raises:
+        MetricsError: there are fewer than two levels, or the columns are not theirs.
+    """
+    if len(levels) < 2 or values.shape[1:] != (len(levels),):
+        raise MetricsError(f"noise_effect takes 2 or more levels with a column each, not {values.shape}")
+    means = tuple(rate(values[:, at], seed) for at in range(len(levels)))
+    test = cochran_q(values, seed)
+    pairs = tuple(pair_tests(values, [0], list(range(1, len(levels))), seed))
+    lower = [pair for pair in pairs if pair.adjusted_p < SIGNIFICANCE and pair.difference < 0]
+    higher = [pair for pair in pairs if pair.adjusted_p < SIGNIFICANCE and pair.difference > 0]
+    start = float(levels[lower[0].second]) if lower else float("nan")
+    return NoiseEffect(tuple(levels), means, test, pairs, _verdict(test, bool(lower), bool(higher)), start)
+
+
+def _verdict(test: ConditionTest, lower: bool, higher: bool) -> NoiseVerdict:
+    if not test.n:
+        return "not measured"
+    if not test.p < SIGNIFICANCE:
+        return "cannot tell"
+    if lower != higher:
+        return "falls" if lower else "rises"
+    return "differs"
+
+
+def rate(values: FloatArray, seed: int = 0) -> Interval:
+    """Return the mean of one value per question with its interval: Wilson's for passes and fails."""
+    n = int(np.isfinite(values).sum())
+    return interval(values, np.arange(len(values), dtype=np.int64), n, binary=True, seed=seed)
+
+
+def outcome_of(has_altered: bool, has_right: bool, refused: bool) -> Outcome:
+    """Return what an answer from an altered document follows; a refusal that names an answer is no refusal."""
+    if has_altered and has_right:
+        return "both"
+    if has_altered:
+        return "context"
+    if has_right:
+        return "own knowledge"
+    return "refused" if refused else "neither"
+
+
+def shares_of(outcomes: Sequence[Outcome]) -> dict[Outcome, Interval]:
+    """Return the share of each outcome over the answers, with Wilson's interval."""
+    return {
+        kind: rate(np.array([float(outcome == kind) for outcome in outcomes], dtype=np.float64))
+        for kind in OUTCOMES
+    }
