@@ -10,7 +10,17 @@ from typing import get_args
 
 import numpy as np
 
-from metrics.definitions import alignment, imported, judged, refusal, retrieval, similarity, spans, system
+from metrics.definitions import (
+    alignment,
+    experiments,
+    imported,
+    judged,
+    refusal,
+    retrieval,
+    similarity,
+    spans,
+    system,
+)
 from metrics.definitions.claims import METRICS as CLAIM_METRICS
 from metrics.definitions.spans import BUDGET_METRICS, BUDGETS, CHUNK_COUNT_METRICS
 from metrics.schema.applicability import ANSWERABLE_LABEL, missing
@@ -52,6 +62,7 @@ REGISTRY: dict[str, Metric] = {
         judged.METRICS,
         imported.ANSWERS,
         similarity.METRICS,
+        experiments.METRICS,
         refusal.METRICS,
         imported.CITATIONS,
         system.METRICS,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from data.experiments.questions import AskedQuestion, Questions
+from data.scoring.scored_run import ScoredRun
 from data.systems.system import SystemRequest
 from data.text.answer_match import holds_answer
 from metrics.schema.scores import FloatArray
@@ -70,9 +71,10 @@ class Measured:
         parameters: of the experiment.
         arms: their keys.
         levels: arm -> factor -> level.
-        values: metric -> (q, arms) mean over repeats of each question, NaN where not measured. Every arm has
-            the questions of the others, in the same order.
+        values: metric -> (q, arms) mean over repeats of each question, NaN where not measured or where an arm
+            does not ask it.
         question_ids: (q,) of the rows.
+        scored: (arms,) their scored runs.
     """
 
     parameters: Mapping[str, Any]
@@ -80,6 +82,7 @@ class Measured:
     levels: Mapping[str, Mapping[str, Level]]
     values: Mapping[str, FloatArray]
     question_ids: tuple[str, ...]
+    scored: tuple[ScoredRun, ...] = ()
 
     def column(self, arm: str, metric: str) -> FloatArray:
         """Return (q,) values of an arm."""

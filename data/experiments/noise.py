@@ -37,7 +37,7 @@ __all__ = ["ALTERED_ARM", "NOISE", "REMOVED_ARM", "NoiseFindings", "altered_answ
 DOCUMENTS = 5
 SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
 REMOVED_ARM, ALTERED_ARM = "gold-removed", "gold-altered"
-REFUSED, ALTERED_MATCH = "refused_answer", "altered_answer_match"
+REFUSED, ALTERED_MATCH = "answer_declined", "altered_answer_match"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ __all__ = ["AskedQuestion", "Passage", "Questions", "open_questions"]
 ANSWERS = ("answers", "accepted_answers", "gold_answers")  # of a row, beside its reference answer
 ALTERED = ("altered_answer", "incorrect_answer", "wrong_answer", "wrong_answers", "adv_answer")
 GOLD = ("gold", "gold_passages")
-OF_THE_QUESTION = tuple(name for name in KEPT if name not in ("relevant", "relevant_spans"))
+OF_THE_QUESTION = tuple(name for name in KEPT if name not in ("relevant", "relevant_spans", "history"))
 AT_ONCE = 256
 
 
@@ -51,6 +51,7 @@ class AskedQuestion:
         retrieved: other passages that a run retrieved for it, the best first.
         altered: a wrong answer to plant; "" where none is given.
         history: earlier turns.
+        spans: gold as characters of documents, {doc_id, start, end}.
         record: fields of a sample about the question, in the native form.
     """
 
@@ -61,6 +62,7 @@ class AskedQuestion:
     retrieved: tuple[Passage, ...] = ()
     altered: str = ""
     history: tuple[Mapping[str, str], ...] = ()
+    spans: tuple[Mapping[str, Any], ...] = ()
     record: Mapping[str, Any] = field(default_factory=dict)
 
     def relevant(self) -> list[dict[str, str]] | None:
@@ -172,6 +174,7 @@ def _of_record(record: Mapping[str, Any], gold: Iterable[Passage] | None = None)
         retrieved=retrieved,
         altered=next(iter(_texts(record, ALTERED)), ""),
         history=tuple(record.get("history") or ()),
+        spans=tuple(record.get("relevant_spans") or ()),
         record={name: record[name] for name in OF_THE_QUESTION if record.get(name) is not None},
     )
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from data.errors import DataError
+from data.experiments.arms import ARMS
 from data.experiments.experiment import ExperimentKind
 from data.experiments.noise import NOISE
 from data.experiments.position import POSITION
 
 __all__ = ["KINDS", "kind_of"]
 
-KINDS: Mapping[str, ExperimentKind] = {kind.key: kind for kind in (POSITION, NOISE)}
+KINDS: Mapping[str, ExperimentKind] = {kind.key: kind for kind in (ARMS, POSITION, NOISE)}
 
 
 def kind_of(key: str) -> ExperimentKind:

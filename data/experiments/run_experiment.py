@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from data.errors import ValidationErrors, WorkspaceError
-from data.experiments.experiment import QUALITY, Arm
+from data.experiments.experiment import Arm
 from data.experiments.plan import PlannedExperiment, distinct_requests
 from data.experiments.record import Experiment, find_experiment, journal_path, keep_experiment
 from data.importers.load import import_parsed_runs
@@ -22,11 +22,6 @@ __all__ = ["EXPERIMENT", "ExperimentOutcome", "kept_replies", "run_experiment"]
 
 EXPERIMENT = "experiment"  # setting of a run: the id of its experiment
 FORMAT = "experiment"
-DECLARED = {
-    QUALITY: {"direction": "up", "range": [0, 1], "title": "Answer match"},
-    "refused_answer": {"direction": "none", "range": [0, 1], "title": "Answer declines"},
-    "altered_answer_match": {"direction": "none", "range": [0, 1], "title": "Altered answer given"},
-}
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,7 @@ def run_experiment(
     for arm, kept in zip(planned.design.arms, experiment.arms, strict=True):
         if kept.run_id or not _is_complete(arm, asked.replies):
             continue
-        run = _import_arm(store, planned, replace(experiment), arm, asked.replies)
+        run = _import_arm(store, planned, experiment, arm, asked.replies)
         experiment = experiment.with_run(arm.key, run.run_id)
         keep_experiment(store.workspace, experiment)
     failed = Counter(reply.reason for reply in asked.replies.values() if reply.status == "failed")
@@ -127,7 +122,6 @@ def _import_arm(
         dataset=experiment.questions,
         dataset_version=planned.dataset_version,
         created_at=experiment.created_at,
-        metrics=DECLARED,
         notes=(
             f"One arm of the experiment {experiment.experiment_id} ({title.lower()}) on {experiment.system}.",
             *((f"{failed:,} of {len(arm.samples):,} samples have no answer: the system failed.",) if failed else ()),

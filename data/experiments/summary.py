@@ -110,6 +110,7 @@ def measured_of(
         {arm.key: arm.levels for arm in arms},
         values,
         tuple(names),
+        tuple(scored[arm.run_id] for arm in arms),
     )
 
 
@@ -152,6 +153,6 @@ def _source(scored: Sequence[ScoredRun], metric: str, kind: ExperimentKind) -> s
     """Return where a metric comes from; what the experiment wrote into its runs, it computed."""
     if metric == kind.quality or metric in kind.metrics:
         return "computed"
-    sources = {run.source(metric) for run in scored if metric in run.sources}
-    return ", ".join(sorted(map(str, sources))) or "not measured"
+    sources = {run.sources[metric][0].label for run in scored if metric in run.sources}
+    return ", ".join(sorted(sources)) or "not measured"
 

@@ -1,0 +1,112 @@
+"""Arms: every combination of some settings of a pipeline, or one setting at a time from a base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from data.comparison.ablation import Ablation, ablation
+from data.errors import DataError
+from data.experiments.experiment import Arm, Design, ExperimentKind, Level, Measured, PlannedSample
+from data.experiments.questions import AskedQuestion, Questions
+from data.systems.system import SystemRequest
+
+__all__ = ["ARMS", "ArmsFindings", "combinations"]
+
+MOST_ARMS = 200
+
+
+@dataclass(frozen=True)
+class ArmsFindings:
+    """What the settings did.
+
+    Attributes:
+        effects: of each setting on the quality, from the pairs of arms that differ in it alone.
+        best: key of the arm with the highest mean; "" while none is measured.
+    """
+
+    effects: Ablation
+    best: str
+
+
+def combinations(factors: Mapping[str, Sequence[Level]], one_at_a_time: bool) -> list[dict[str, Level]]:
+    """List the settings of the arms, the base first: the first level of every factor.
+
+    Args:
+        factors: factor -> levels, the base's first.
+        one_at_a_time: whether only one factor departs from the base; else every combination.
+
+    Raises:
+        DataError: there is no factor, one has a single level throughout, or the arms are too many.
+    """
+    levels = {name: list(dict.fromkeys(values)) for name, values in factors.items()}
+    if not any(len(values) > 1 for values in levels.values()):
+        raise DataError("arms: nothing changes; accepted: --factor NAME=A,B with two or more levels")
+    base = {name: values[0] for name, values in levels.items()}
+    if one_at_a_time:
+        found = [base]
+        found += [{**base, name: level} for name, values in levels.items() for level in values[1:]]
+    else:
+        found = [dict(zip(levels, chosen, strict=True)) for chosen in product(*levels.values())]
+    if len(found) > MOST_ARMS:
+        raise DataError(
+            f"arms: {len(found):,} combinations; accepted: up to {MOST_ARMS}, or --one-at-a-time"
+        )
+    return found
+
+
+def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
+    settings = combinations(parameters.get("factors") or {}, bool(parameters.get("one_at_a_time")))
+    return Design(tuple(_arm(questions.questions, entry) for entry in settings))
+
+
+def _arm(questions: Sequence[AskedQuestion], settings: Mapping[str, Level]) -> Arm:
+    samples = tuple(
+        PlannedSample(
+            entry,
+            SystemRequest(entry.question_id, entry.question, history=entry.history, settings=settings),
+            {"relevant": entry.relevant(), **_spans(entry)},
+        )
+        for entry in questions
+    )
+    title = ", ".join(f"{name} {level}" for name, level in settings.items())
+    key = "-".join(str(level).replace("/", "_") for level in settings.values())
+    return Arm(key, title, settings, samples)
+
+
+def _spans(question: AskedQuestion) -> dict[str, Any]:
+    return {"relevant_spans": list(question.spans)} if question.spans else {}
+
+
+def _findings(measured: Measured, quality: str) -> ArmsFindings | None:
+    """Return the effects; None with fewer than two arms that have a run."""
+    if len(measured.arms) < 2:
+        return None
+    runs = [scored.run for scored in measured.scored]
+    means = {
+        arm: scored_mean
+        for arm in measured.arms
+        if (scored_mean := _mean(measured, arm, quality)) is not None
+    }
+    best = max(means, key=lambda arm: means[arm]) if means else ""
+    return ArmsFindings(ablation(runs, measured.scored, quality), best)
+
+
+def _mean(measured: Measured, arm: str, quality: str) -> float | None:
+    values = [value for value in measured.column(arm, quality).tolist() if value == value]
+    return sum(values) / len(values) if values else None
+
+
+ARMS = ExperimentKind(
+    key="arms",
+    title="Arms",
+    changes="one or more settings of the pipeline",
+    design=_design,
+    findings=_findings,
+    parameters={
+        "factors": "settings with their levels, the base's first",
+        "one_at_a_time": "one setting at a time instead of every combination [no]",
+    },
+)
