@@ -51,9 +51,7 @@ def combinations(factors: Mapping[str, Sequence[Level]], one_at_a_time: bool) ->
     else:
         found = [dict(zip(levels, chosen, strict=True)) for chosen in product(*levels.values())]
     if len(found) > MOST_ARMS:
-        raise DataError(
-            f"arms: {len(found):,} combinations; accepted: up to {MOST_ARMS}, or --one-at-a-time"
-        )
+        raise DataError(f"arms: {len(found):,} combinations; accepted: up to {MOST_ARMS}, or --one-at-a-time")
     return found
 
 

@@ -130,9 +130,7 @@ def _noisy(
     return Arm(f"noise-{share:g}", f"Noise {share:.0%}", levels, tuple(samples))
 
 
-def _mixed(
-    question: AskedQuestion, gold: Sequence[Passage], noise: Sequence[Passage]
-) -> list[Passage]:
+def _mixed(question: AskedQuestion, gold: Sequence[Passage], noise: Sequence[Passage]) -> list[Passage]:
     """Order a context by a hash of question and document: the same noise stays in the same order."""
 
     def place(passage: Passage) -> str:
@@ -142,13 +140,15 @@ def _mixed(
 
 
 def _distinct(arms: Sequence[Arm]) -> tuple[list[Arm], list[str]]:
-    """Leave out arms that ask exactly what an earlier one asks, as where each question has one gold passage."""
+    """Leave out arms that ask exactly what an earlier one asks, as with one gold passage each."""
     kept: dict[tuple[str, ...], Arm] = {}
     notes = []
     for arm in arms:
         asked = tuple(sample.request.key for sample in arm.samples)
         if asked in kept:
-            notes.append(f"{arm.title} is left out: with this many gold passages it equals {kept[asked].title}")
+            notes.append(
+                f"{arm.title} is left out: with this many gold passages it equals {kept[asked].title}"
+            )
         kept.setdefault(asked, arm)
     return list(kept.values()), notes
 

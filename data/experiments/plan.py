@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from data.chunking.tokens import count_tokens
 from data.errors import DataError
 from data.experiments.experiment import Design, ExperimentKind
 from data.experiments.questions import Questions
 from data.experiments.record import ArmRecord, Experiment, experiment_id
 from data.store.workspace import utc_now
 from data.systems.system import System, SystemLimits, SystemReply, SystemRequest
-from data.chunking.tokens import count_tokens
 
 __all__ = ["ExperimentPlan", "PlannedExperiment", "distinct_requests", "estimate", "plan_experiment"]
 
@@ -106,9 +106,7 @@ def plan_experiment(
         parameters={
             name: list(value) if isinstance(value, tuple) else value for name, value in parameters.items()
         },
-        arms=tuple(
-            ArmRecord(arm.key, arm.title, dict(arm.levels), len(arm.samples)) for arm in design.arms
-        ),
+        arms=tuple(ArmRecord(arm.key, arm.title, dict(arm.levels), len(arm.samples)) for arm in design.arms),
         created_at=created_at or utc_now(),
         notes=design.notes,
     )

@@ -100,9 +100,7 @@ def _at_rank(
     return Arm(f"rank-{rank}", f"Gold at rank {rank} of {documents}", levels, tuple(samples))
 
 
-def _planned(
-    question: AskedQuestion, context: Sequence[Passage], case: Mapping[str, Any]
-) -> PlannedSample:
+def _planned(question: AskedQuestion, context: Sequence[Passage], case: Mapping[str, Any]) -> PlannedSample:
     """Return a question with a fixed context; only the first gold passage is in it, so only it is gold."""
     request = SystemRequest(
         question.question_id,

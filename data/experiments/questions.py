@@ -190,7 +190,9 @@ def _texts(record: Mapping[str, Any], names: Iterable[str]) -> list[str]:
     for name in names:
         value = record.get(name)
         listed = value if isinstance(value, list) else [value]
-        texts = [str(entry) for entry in listed if isinstance(entry, str | int | float) and str(entry).strip()]
+        texts = [
+            str(entry) for entry in listed if isinstance(entry, str | int | float) and str(entry).strip()
+        ]
         if texts:
             return texts
     return []

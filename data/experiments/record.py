@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -203,7 +202,9 @@ def find_experiment(workspace: Workspace, wanted: str) -> Experiment:
     if wanted in _folder_names(workspace):
         return _read(workspace, wanted)
     shown = ", ".join(f"{entry.experiment_id} ({entry.kind}: {entry.questions})" for entry in listed[:8])
-    known = f"one of {shown}" if listed else "an experiment; `ragtriage experiment position --help` begins one"
+    known = (
+        f"one of {shown}" if listed else "an experiment; `ragtriage experiment position --help` begins one"
+    )
     raise WorkspaceError(f"no experiment {wanted[:40]!r} in {workspace.root}; accepted: {known}")
 
 

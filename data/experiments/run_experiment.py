@@ -124,19 +124,25 @@ def _import_arm(
         created_at=experiment.created_at,
         notes=(
             f"One arm of the experiment {experiment.experiment_id} ({title.lower()}) on {experiment.system}.",
-            *((f"{failed:,} of {len(arm.samples):,} samples have no answer: the system failed.",) if failed else ()),
+            *(
+                (f"{failed:,} of {len(arm.samples):,} samples have no answer: the system failed.",)
+                if failed
+                else ()
+            ),
             *experiment.notes,
         ),
     )
     return import_parsed_runs(store, [parsed], experiment.project, ValidationErrors(parsed.file))[0].run
 
 
-def _records(
-    planned: PlannedExperiment, arm: Arm, replies: Mapping[str, SystemReply]
-) -> Iterator[Record]:
+def _records(planned: PlannedExperiment, arm: Arm, replies: Mapping[str, SystemReply]) -> Iterator[Record]:
     for line, sample in enumerate(arm.samples, 1):
         reply = replies[sample.request.key]
-        case = {**sample.question.record, "answerable": sample.question.record.get("answerable"), **sample.case}
+        case = {
+            **sample.question.record,
+            "answerable": sample.question.record.get("answerable"),
+            **sample.case,
+        }
         record = sample_record(sample.request, reply, {k: v for k, v in case.items() if v is not None})
         if reply.status == "answered":
             record["scores"] = dict(planned.kind.scores(sample, str(reply.sample.get("answer") or "")))

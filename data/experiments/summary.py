@@ -155,4 +155,3 @@ def _source(scored: Sequence[ScoredRun], metric: str, kind: ExperimentKind) -> s
         return "computed"
     sources = {run.sources[metric][0].label for run in scored if metric in run.sources}
     return ", ".join(sorted(sources)) or "not measured"
-

@@ -17,7 +17,7 @@ METRICS: tuple[Metric, ...] = (
         meaning="Whether the answer holds one of the accepted answers word for word.",
         formula="1 if any accepted answer, normalised, is a substring of the normalised answer, else 0",
         undefined="Where no accepted answer is known.",
-        reference="best-subspan exact match (Liu et al. 2024), normalised as in SQuAD (Rajpurkar et al. 2016)",
+        reference="best-subspan exact match (Liu et al. 2024), normalised as in SQuAD",
         aliases=("best_subspan_em",),
         caution="For short answers such as names and numbers; a right answer in other words scores 0.",
     ),

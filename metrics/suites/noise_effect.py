@@ -83,7 +83,7 @@ def rate(values: FloatArray, seed: int = 0) -> Interval:
 
 
 def outcome_of(has_altered: bool, has_right: bool, refused: bool) -> Outcome:
-    """Return what an answer from an altered document follows; a refusal that names an answer is no refusal."""
+    """Return what an answer from an altered document follows; one that names an answer is no refusal."""
     if has_altered and has_right:
         return "both"
     if has_altered:

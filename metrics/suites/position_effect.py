@@ -61,9 +61,9 @@ class PositionEffect:
         pairs: each end (first) against each inner place (second), Holm over all.
         ends: the first place against the last.
         fit: parabola through the means; None with fewer than three places.
-        verdict: "middle" where an inner place is worse than both ends by their tests; "falls" or "rises" where
-            it is worse than the first or the last alone, or the ends differ so; "differs" where only the test
-            over all places says so; else "cannot tell".
+        verdict: "middle" where an inner place is worse than both ends by their tests; "falls" or "rises"
+            where it is worse than the first or the last alone, or the ends differ so; "differs" where only
+            the test over all places says so; else "cannot tell".
     """
 
     ranks: tuple[int, ...]
@@ -157,13 +157,15 @@ def _verdict(test: ConditionTest, pairs: Sequence[PairTest], ends: PairTest, las
         return "not measured"
     if not test.p < SIGNIFICANCE:
         return "cannot tell"
-    worse = {end: {pair.second for pair in pairs if pair.first == end and _is_lower(pair)} for end in (0, last)}
+    worse = {
+        end: {pair.second for pair in pairs if pair.first == end and _is_lower(pair)} for end in (0, last)
+    }
     if worse[0] & worse[last]:
         return "middle"
     differ = ends.p < SIGNIFICANCE
-    if worse[0] and not worse[last] or differ and ends.difference < 0:
+    if (worse[0] and not worse[last]) or (differ and ends.difference < 0):
         return "falls"
-    if worse[last] and not worse[0] or differ and ends.difference > 0:
+    if (worse[last] and not worse[0]) or (differ and ends.difference > 0):
         return "rises"
     return "differs"
 
