@@ -12,7 +12,7 @@ from data.checks.check import CheckedSample, CheckOutcome, Evaluate, RecordedChe
 from data.checks.tool_calls import tool_call_outcome
 from metrics.diagnosis.check_kinds import suite_of
 
-__all__ = ["EVALUATED", "SUITE_RULES", "evaluated_checks", "outcome_of"]
+__all__ = ["EVALUATED", "SUITE_RULES", "evaluated_checks", "outcome_of", "with_evaluated_checks"]
 
 # suite -> how its checks are decided; others by `recorded_outcome`
 SUITE_RULES: Mapping[str, Evaluate] = {
@@ -52,6 +52,11 @@ def evaluated_checks(table: Any) -> Any:
         for row, checks in enumerate(_lists(table["checks"]))
     ]
     return pa.array(rows, EVALUATED)
+
+
+def with_evaluated_checks(table: Any) -> Any:
+    """Return an Arrow table of samples with its checks evaluated, each decided by its suite."""
+    return table.set_column(table.column_names.index("checks"), "checks", evaluated_checks(table))
 
 
 def _lists(column: Any) -> Iterable[list[dict[str, Any]] | None]:

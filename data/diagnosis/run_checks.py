@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from data.declarations import HOW_TO_DECLARE
+from data.diagnosis.failed_codes import failed_codes
 from data.diagnosis.refused_scores import refused_scores
 from data.scoring.context_lists import context_lists
 from data.scoring.id_overlap import id_mismatch
@@ -68,8 +69,13 @@ def check_run(scored: ScoredRun, convention: Convention = "default") -> list[Fin
                 for row in finding.rows[:SAMPLES_NAMED]
             ),
         )
-        for finding in [*findings, *refused_scores(scored), *_undirected(scored), *_labels_by(scored.run)]
+        for finding in [*findings, *_of_scores(scored), *_labels_by(scored.run)]
     ]
+
+
+def _of_scores(scored: ScoredRun) -> list[Finding]:
+    """Return the findings on imported scores: failed ones, those of refusals, those without a direction."""
+    return [*failed_codes(scored), *refused_scores(scored), *_undirected(scored)]
 
 
 def _depends_on_retrieval(name: str) -> bool:

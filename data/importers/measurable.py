@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from data.checks.evaluate import with_evaluated_checks
 from data.errors import ValidationErrors
 from data.scoring.batch_inputs import batch_of
 from data.scoring.imported_scores import human_scores, imported_scores
@@ -35,7 +36,7 @@ def computable(records: Sequence[Record]) -> tuple[list[str], dict[str, str]]:
     rows = [{**sample, "row": row} for row, sample in enumerate(_representative(samples))]
     if not rows:
         return [], {}
-    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    table = with_evaluated_checks(pa.Table.from_pylist(rows, schema=SCHEMA))
     batch = batch_of(table)
     computed = {name: scores.values for name, scores in compute(batch).items()}
     recorded = {

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from data.checks.evaluate import evaluated_checks
+from data.checks.evaluate import with_evaluated_checks
 from data.scoring.answered_only import over_answers
 from data.scoring.batch_inputs import batch_of
 from data.scoring.context_lists import context_list_table
@@ -146,7 +146,7 @@ def score_batch(workspace: Workspace, run_id: str, groups: list[int], options: S
     """Score the samples of some row groups of a run's samples file."""
     samples = workspace.samples_path(run_id)
     with reading(samples), pq.ParquetFile(samples) as file:
-        recorded = _with_checks(conform(file.read_row_groups(groups)))
+        recorded = with_evaluated_checks(conform(file.read_row_groups(groups)))
     ids_match = id_mismatch(samples, options.match) is None
     recorded_batch = batch_of(recorded, options.match, ids_match)
     computed = compute(recorded_batch, options.ks, options.convention)
@@ -178,11 +178,6 @@ def score_batch(workspace: Workspace, run_id: str, groups: list[int], options: S
         if auxiliary is not None:
             tables[name] = auxiliary
     return ScoredChunk(batch.n, blocks, features, missing, tables)
-
-
-def _with_checks(table: Any) -> Any:
-    """Return samples with their checks evaluated, each decided by its suite."""
-    return table.set_column(table.column_names.index("checks"), "checks", evaluated_checks(table))
 
 
 def _judgeable(metric: str, judged: Mapping[ScoreKey, Scores], evaluated: bool) -> bool:

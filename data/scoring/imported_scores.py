@@ -13,9 +13,10 @@ from metrics.metric_registry import REGISTRY, known_name
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Scores, Status
 from metrics.schema.source import Source
 
-__all__ = ["human_scores", "imported_scores", "on_metric_scale", "recorded_figures"]
+__all__ = ["FAILED_CODE", "human_scores", "imported_scores", "on_metric_scale", "recorded_figures"]
 
 FAILED = "the tool that scored it reported no number"
+FAILED_CODE = "stored as -1 among values of 0 and more, which marks a failed judgement"
 NOT_SCORED = "not scored in the imported file"
 NOT_RECORDED = "the pipeline recorded nothing of the kind for this sample"
 FIGURES = ("latency_ms", "retrieval_ms", "input_tokens", "output_tokens", "cost_usd", "peak_memory_mb")
@@ -32,9 +33,26 @@ def imported_scores(table: Any) -> dict[tuple[str, Source], Scores]:
     values, reasons = numbers(entries.field("value")), entries.field("reason").to_pylist()
     for name, mine in _entries_by_name(names):
         why = np.array([reasons[at] or FAILED for at in mine], dtype=object)
-        scores = _spread(entries.sample[mine], values[mine], why, table.num_rows)
+        of_name = values[mine]
+        coded = _failed_codes(name, of_name)
+        of_name[coded], why[coded] = np.nan, FAILED_CODE
+        scores = _spread(entries.sample[mine], of_name, why, table.num_rows)
         found[(known_name(name), Source.IMPORTED)] = scores
     return found
+
+
+def _failed_codes(name: str, values: FloatArray) -> BoolArray:
+    """True where a score is -1 and stands for a failed judgement, as no other value is negative.
+
+    Labels of -1, 0 and 1 are a scale of their own, unless the metric is one that starts at 0; cosines and
+    differences have other negative values too.
+    """
+    known = values[np.isfinite(values)]
+    others = known[known != -1]
+    metric = REGISTRY.get(known_name(name))
+    labels = (metric is None or metric.bounds[0] < 0) and bool(np.isin(others, (0.0, 1.0)).all())
+    is_value = not len(others) or labels or bool((others < 0).any())
+    return np.asarray((values == -1) & (not is_value), dtype=np.bool_)
 
 
 def _entries_by_name(names: Any) -> Iterator[tuple[str, IntArray]]:

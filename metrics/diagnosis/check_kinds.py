@@ -13,6 +13,7 @@ __all__ = [
     "FORMAT",
     "OTHER_CHECK",
     "CheckKind",
+    "is_known_kind",
     "kind_code",
     "suite_of",
     "suite_title",
@@ -154,6 +155,11 @@ def kind_code(kind: str) -> int | None:
         if not set(entry.words).isdisjoint(words):
             return code
     return len(CHECK_KINDS)
+
+
+def is_known_kind(kind: str) -> bool:
+    """Return whether a kind of check belongs to a suite that has a name, not to one of its own."""
+    return kind_code(kind) != len(CHECK_KINDS)
 
 
 @lru_cache(maxsize=10_000)

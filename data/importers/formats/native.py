@@ -17,6 +17,7 @@ from data.importers.parsing.field_names import guessed_fields
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.metric_names import metric_name
 from data.importers.parsing.options import Options
+from data.importers.parsing.records.check_columns import holds_pairs
 from data.importers.parsing.rows import Table, container, json_lines, open_table
 from data.store.parsed_run import ParsedRun, Record
 from data.store.sample_schema import FIELDS
@@ -41,6 +42,8 @@ def is_native(columns: Iterable[str]) -> bool:
     if "question" not in names:
         return False
     foreign = names - FIELDS - OWN_NAMES
+    if holds_pairs(foreign):
+        return False
     unmapped = guessed_fields(foreign) - names - {"run", "repeat"}
     has_metric = any(metric_name(name)[1] for name in foreign)
     return not unmapped and not has_metric and bool(names & SIGNS or not foreign)

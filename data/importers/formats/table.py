@@ -16,6 +16,7 @@ from data.importers.parsing.head_column import with_point
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.nested_ids import is_nested, nested_value
 from data.importers.parsing.options import Options
+from data.importers.parsing.records.check_columns import put_check
 from data.importers.parsing.rows import Table, open_table
 from data.importers.parsing.spool import Spool
 from data.store.parsed_run import ParsedRun, Record
@@ -191,6 +192,9 @@ class _Builder:
             scores = record.setdefault("scores", {})
             if isinstance(scores, dict):
                 scores[key] = self._score(column, value)
+            return
+        if kind == "checks" and key:
+            put_check(record, field, value, blank_text=self._plan.blank_text)
             return
         if field == "run" or is_blank(value, blank_text=self._plan.blank_text):
             return

@@ -14,6 +14,7 @@ from data.importers.parsing.field_names import MAP_QUESTION, NoQuestionError, is
 from data.importers.parsing.head_column import HeadColumn, questions_about
 from data.importers.parsing.metric_names import metric_name, plain_name
 from data.importers.parsing.nested_ids import NestedIds, gold_ids_of, is_nested, nested_ids
+from data.importers.parsing.records.check_columns import check_columns, is_check_field, is_route_quality
 from data.importers.parsing.records.verdicts import Verdict
 from data.importers.parsing.rows import Table
 from data.store.parsed_run import MappedColumn
@@ -46,7 +47,8 @@ def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file
         if column not in columns and not (nested and column.partition("[]")[0] in columns):
             errors.append(ValidationError(file, None, column, "no such column to map", ", ".join(columns)))
         if field and field not in all_fields and not is_prefixed(field):
-            accepted = f"{', '.join(all_fields)}, scores.<metric>, tags.<key>, or nothing to keep it as extra"
+            prefixed = "scores.<metric>, tags.<key>, checks.<kind>.expected, checks.<kind>.actual"
+            accepted = f"{', '.join(all_fields)}, {prefixed}, or nothing to keep it as extra"
             errors.append(
                 ValidationError(file, None, column, f"mapped to {field!r}, which is not a field", accepted)
             )
@@ -59,8 +61,9 @@ def check_overrides(columns: tuple[str, ...], overrides: Mapping[str, str], file
 
 
 def is_prefixed(field: str) -> bool:
-    """Return whether a field is `scores.<metric>` or `tags.<key>`."""
-    return any(field.startswith(prefix) and field != prefix for prefix in PREFIXES)
+    """Return whether a field is `scores.<metric>`, `tags.<key>` or a side of a check."""
+    prefixed = any(field.startswith(prefix) and field != prefix for prefix in PREFIXES)
+    return prefixed or is_check_field(field)
 
 
 MAX_RUNS = 50
@@ -142,6 +145,8 @@ def plan_columns(
     columns = [_head_column(table, name, blank_text) for name in table.columns]
     fields = dict(overrides)
     _guess_fields(columns, fields)
+    for name, field in check_columns(table.columns).items():
+        fields.setdefault(name, field)
     _guess_metrics(columns, fields, metrics_after, declared)
     reasons = _reasons(columns, fields)
     for column in columns:
@@ -300,6 +305,7 @@ def _guess_metrics(
         after = position > last and (numbers or not column.values)
         is_share = column.numeric == 1.0 and column.is_share
         asked_for = key in declared and mostly
+        asked_for |= column.numeric == 1.0 and is_route_quality(column.name, fields.values())
         if (is_known and mostly) or after or is_share or asked_for or column.verdict is not None:
             taken = set(fields.values())
             repeat = next(n for n in range(1, len(columns) + 2) if _numbered(key, n) not in taken)
