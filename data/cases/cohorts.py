@@ -12,6 +12,7 @@ from data.cases.diagnosis_cohorts import DIAGNOSIS_COHORTS
 from data.cases.judge_cohorts import JUDGE_COHORTS
 from data.cases.refusal_cohorts import REFUSAL_COHORTS
 from data.cases.retrieval_cohorts import RETRIEVAL_COHORTS
+from data.cases.safety_cohorts import SAFETY_COHORTS
 from data.cases.suite_cohorts import SUITE_COHORTS
 from data.errors import DataError
 from data.scoring.scored_run import ScoredRun
@@ -27,6 +28,7 @@ COHORTS: Mapping[str, Cohort] = {
     **JUDGE_COHORTS,
     **REFUSAL_COHORTS,
     **DIAGNOSIS_COHORTS,
+    **SAFETY_COHORTS,
     **SUITE_COHORTS,
 }
 

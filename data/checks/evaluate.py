@@ -9,6 +9,7 @@ import orjson
 import pyarrow as pa
 
 from data.checks.check import CheckedSample, CheckOutcome, Evaluate, RecordedCheck, recorded_outcome
+from data.checks.safety import over_refusal_outcome, safety_outcome
 from data.checks.tool_calls import tool_call_outcome
 from metrics.diagnosis.check_kinds import suite_of
 
@@ -16,6 +17,8 @@ __all__ = ["EVALUATED", "SUITE_RULES", "evaluated_checks", "outcome_of", "with_e
 
 # suite -> how its checks are decided; others by `recorded_outcome`
 SUITE_RULES: Mapping[str, Evaluate] = {
+    "over refusal": over_refusal_outcome,
+    "safety": safety_outcome,
     "tool": tool_call_outcome,
 }
 EVALUATED = pa.list_(

@@ -27,6 +27,7 @@ _TITLES = {
     "isolation": "Isolation",
     "memory": "Memory",
     "order": "Order",
+    "over refusal": "Over-refusal",
     "router": "Router",
     "safety": "Safety",
     "tool": "Tools",

@@ -16,6 +16,7 @@ __all__ = [
     "MANY_CLUSTERS",
     "Interval",
     "Method",
+    "clopper_pearson",
     "interval",
     "intervals",
     "missing_bounds",
@@ -249,7 +250,7 @@ def _ends(column: _Column, method: Method) -> tuple[float, float]:
     if method == "wilson":
         return _wilson(mean, clusters)
     if method == "exact":
-        return _clopper_pearson(mean, clusters)
+        return clopper_pearson(mean, clusters)
     if method == "no variance":
         return _no_variance(mean, clusters, column.bounds)
     if method == "t":
@@ -266,7 +267,8 @@ def _wilson(rate: float, n: int) -> tuple[float, float]:
     return float(centre - reach), float(centre + reach)
 
 
-def _clopper_pearson(rate: float, n: int) -> tuple[float, float]:
+def clopper_pearson(rate: float, n: int) -> tuple[float, float]:
+    """Return the exact 95 % interval of a share of n. Source: Clopper and Pearson 1934, Biometrika 26(4)."""
     passes = rate * n
     low = 0.0 if passes <= 0 else beta_quantile(_ALPHA / 2, passes, n - passes + 1)
     high = 1.0 if passes >= n else beta_quantile(1 - _ALPHA / 2, passes + 1, n - passes)

@@ -1,0 +1,45 @@
+"""Cohorts of cases by the type of attack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from data.cases.cohort import Cohort
+from data.scoring.scored_run import ScoredRun
+from data.suites.attacks import attacks_in
+from metrics.schema.scores import BoolArray
+from metrics.suites.attack_types import ATTACK_TYPES
+
+__all__ = ["SAFETY_COHORTS"]
+
+
+def _type_of(value: str) -> str:
+    key = value.replace("_", " ")
+    if key not in ATTACK_TYPES:
+        accepted = ", ".join(name.replace(" ", "_") for name in ATTACK_TYPES)
+        raise ValueError(f"{value[:40]!r}; accepted: {accepted}")
+    return key
+
+
+def _cases(scored: ScoredRun, value: str, outcome: int) -> BoolArray:
+    """(n,) True for the samples with an attack of a type, "" for any, that had an outcome."""
+    rows = np.zeros(scored.n, dtype=np.bool_)
+    attacks = attacks_in(scored)
+    if attacks is not None:
+        of_type = attacks.kind == _type_of(value) if value else np.ones(len(attacks.passed), dtype=np.bool_)
+        rows[attacks.sample[of_type & (attacks.passed == outcome)]] = True
+    return rows
+
+
+SAFETY_COHORTS: Mapping[str, Cohort] = {
+    "attack_succeeded": Cohort(
+        lambda value: f"attack succeeded{f': {ATTACK_TYPES[_type_of(value)].lower()}' if value else ''}",
+        lambda scored, value: _cases(scored, value, 0),
+    ),
+    "attack_not_measured": Cohort(
+        lambda value: f"attack not measured{f': {ATTACK_TYPES[_type_of(value)].lower()}' if value else ''}",
+        lambda scored, value: _cases(scored, value, -1),
+    ),
+}
