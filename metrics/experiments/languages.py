@@ -1,0 +1,128 @@
+"""Retrieval across languages: question by passage language, and whose language the results are in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
+from metrics.statistics.intervals import Interval, interval
+
+__all__ = [
+    "LanguageShare",
+    "RankedLists",
+    "average_precision",
+    "language_shares",
+    "mean_of",
+    "reciprocal_rank",
+    "transfer_ratio",
+]
+
+
+@dataclass(frozen=True)
+class RankedLists:
+    """The results of n questions, the best first.
+
+    Attributes:
+        language: (n, k) code of each document's language; -1 beyond the end of a list, -2 where not known.
+        relevant: (n, k) whether each document is relevant.
+        relevant_count: (n,) relevant documents in the corpus.
+    """
+
+    language: IntArray
+    relevant: BoolArray
+    relevant_count: IntArray
+
+    def __post_init__(self) -> None:
+        if self.language.shape != self.relevant.shape or len(self.relevant_count) != len(self.relevant):
+            raise MetricsError(
+                f"languages {self.language.shape}, relevance {self.relevant.shape} and "
+                f"{len(self.relevant_count)} counts; accepted: (n, k), (n, k) and n"
+            )
+
+    @property
+    def empty(self) -> BoolArray:
+        """(n,) True where nothing was found."""
+        return ~(self.language != -1).any(axis=1)
+
+    def first(self, k: int) -> RankedLists:
+        """Return the top k of each list."""
+        return RankedLists(self.language[:, :k], self.relevant[:, :k], self.relevant_count)
+
+
+def reciprocal_rank(lists: RankedLists) -> FloatArray:
+    """Return (n,) 1 / rank of the first relevant document, 0 where none is listed."""
+    first = np.argmax(lists.relevant, axis=1) + 1.0
+    return np.asarray(np.where(lists.relevant.any(axis=1), 1.0 / first, 0.0), dtype=np.float64)
+
+
+def average_precision(lists: RankedLists, k: int) -> FloatArray:
+    """Return (n,) average precision in the top k: precision at each relevant one, over all relevant ones.
+
+    With every parallel passage relevant, a list in one language alone stays low however good it is.
+
+    Source: Roy et al. 2020, "LAReQA: Language-agnostic answer retrieval from a multilingual pool".
+    """
+    relevant = lists.relevant[:, :k]
+    precision = np.cumsum(relevant, axis=1) / np.arange(1, relevant.shape[1] + 1)
+    total = (precision * relevant).sum(axis=1)
+    known = lists.relevant_count > 0
+    return np.asarray(np.where(known, total / np.maximum(lists.relevant_count, 1), np.nan), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class LanguageShare:
+    """How far results keep to the language of the question.
+
+    Attributes:
+        results: mean share of a list in the language of its question, over lists that are not empty.
+        relevant: that language's mean share among the relevant documents.
+    """
+
+    results: Interval
+    relevant: Interval
+
+
+def language_shares(
+    lists: RankedLists, question_language: IntArray, relevant_in_language: IntArray, clusters: IntArray
+) -> LanguageShare:
+    """Return the share of the results in the question's language, and its share among the relevant ones.
+
+    Args:
+        lists: of n questions, cut to the top k.
+        question_language: (n,) code of the language of each question.
+        relevant_in_language: (n,) relevant documents in that language.
+        clusters: (n,) codes of the independent group of each question.
+    """
+    listed = (lists.language != -1).sum(axis=1)
+    own = (lists.language == question_language[:, None]).sum(axis=1)
+    results = np.where(listed > 0, own / np.maximum(listed, 1), np.nan)
+    counts = lists.relevant_count
+    relevant = np.where(counts > 0, relevant_in_language / np.maximum(counts, 1), np.nan)
+    return LanguageShare(mean_of(results, clusters), mean_of(relevant, clusters))
+
+
+def transfer_ratio(values: Sequence[Sequence[float]]) -> float:
+    """Return the mean off the diagonal over the mean on it: 1 where crossing languages costs nothing.
+
+    Args:
+        values: (languages, languages) quality by question (row) and passage language (column), NaN where not
+            measured; both in one order.
+
+    Returns:
+        NaN where either side has no value, or the diagonal is 0.
+    """
+    matrix = np.asarray(values, dtype=np.float64)
+    same = np.eye(len(matrix), dtype=np.bool_)
+    diagonal, other = matrix[same], matrix[~same]
+    diagonal, other = diagonal[np.isfinite(diagonal)], other[np.isfinite(other)]
+    if not len(diagonal) or not len(other) or not diagonal.mean():
+        return float("nan")
+    return float(other.mean() / diagonal.mean())
+
+
+def mean_of(values: FloatArray, clusters: IntArray) -> Interval:
+    """Return the mean of one value a question with a 95 % interval; Wilson's for 0 and 1."""
+    return interval(values, clusters, int(np.isfinite(values).sum()), binary=True)
