@@ -7,12 +7,16 @@ from collections.abc import Mapping
 from data.errors import DataError
 from data.experiments.arms import ARMS
 from data.experiments.experiment import ExperimentKind
+from data.experiments.languages.findings import LANGUAGES
 from data.experiments.noise import NOISE
+from data.experiments.parsing.findings import PARSING_KIND
 from data.experiments.position import POSITION
 
 __all__ = ["KINDS", "kind_of"]
 
-KINDS: Mapping[str, ExperimentKind] = {kind.key: kind for kind in (ARMS, POSITION, NOISE)}
+KINDS: Mapping[str, ExperimentKind] = {
+    kind.key: kind for kind in (ARMS, POSITION, NOISE, LANGUAGES, PARSING_KIND)
+}
 
 
 def kind_of(key: str) -> ExperimentKind:

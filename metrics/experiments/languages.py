@@ -45,7 +45,8 @@ class RankedLists:
     @property
     def empty(self) -> BoolArray:
         """(n,) True where nothing was found."""
-        return ~(self.language != -1).any(axis=1)
+        listed: BoolArray = (self.language != -1).any(axis=1)
+        return ~listed
 
     def first(self, k: int) -> RankedLists:
         """Return the top k of each list."""

@@ -13,7 +13,8 @@ from data.experiments.parsing.markdown_tables import page_tables, with_html_tabl
 from data.experiments.parsing.page_scores import page_scores, page_sections
 from data.experiments.parsing.pages import parsed_pages, read_pages
 from data.experiments.parsing.parser_means import means_of, parser_means
-from data.experiments.parsing.parsing_run import store_parsing_runs
+from data.experiments.parsing.parsing_run import run_parsing_experiment
+from data.experiments.summary import experiment_summary
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
 
@@ -73,14 +74,17 @@ def test_two_denominators_make_two_numbers_of_one_parser() -> None:
 def test_each_parser_becomes_a_run_with_a_case_for_each_page(tmp_path: Path) -> None:
     parsed, gold = write_bench(tmp_path)
     store = RunStore(Workspace(tmp_path / "ws").create())
-    runs = store_parsing_runs(store, parsed_pages(parsed), read_pages(gold), "bench", "default")
+    experiment = run_parsing_experiment(store, parsed_pages(parsed), read_pages(gold), "bench")
+    runs = [store.find(name) for name in experiment.run_ids]
     assert [(run.name, run.n) for run in runs] == [
         *[("docling", 30), ("markitdown", 30), ("mineru", 30), ("pymupdf4llm", 30)]
     ]
     docling, markitdown = (parser_means(store.scored(run)) for run in runs[:2])
     assert docling.means["teds"].n_scored == 22
     assert markitdown.means["teds"].mean == 0
-    assert markitdown.by_page.mean > 2 * markitdown.by_score - 0.3
+    findings = experiment_summary(store, experiment).findings
+    assert (findings.best_text, findings.best_tables) == ("docling", "docling")
+    assert findings.parsers["markitdown"].by_page.mean > 1.4 * findings.parsers["markitdown"].by_score
 
 
 def test_a_page_that_was_not_returned_counts_as_empty(tmp_path: Path) -> None:
@@ -90,7 +94,8 @@ def test_a_page_that_was_not_returned_counts_as_empty(tmp_path: Path) -> None:
             (tmp_path / name / f"{page}.md").write_text("some text", encoding="utf-8")
     store = RunStore(Workspace(tmp_path / "ws").create())
     gold = read_pages(str(tmp_path / "gold"))
-    (run,) = store_parsing_runs(store, parsed_pages(str(tmp_path / "parser")), gold, "two", "default")
+    experiment = run_parsing_experiment(store, parsed_pages(str(tmp_path / "parser")), gold, "two")
+    run = store.find(experiment.run_ids[0])
     assert store.scored(run).values("nid").tolist() == [1.0, 0.0]
     assert "1 of 2 pages were not returned and count as empty." in run.notes
     assert "1 parsed pages have no true page and were left out." in run.notes
@@ -103,8 +108,8 @@ def test_pages_of_other_names_are_one_sentence(tmp_path: Path) -> None:
             (tmp_path / name / f"{name}-{page}.md").write_text("text", encoding="utf-8")
     store = RunStore(Workspace(tmp_path / "ws").create())
     with pytest.raises(DataError, match=r"none of its 2 pages .* e\.g\. gold-a\.md"):
-        store_parsing_runs(
-            store, parsed_pages(str(tmp_path / "parser")), read_pages(str(tmp_path / "gold")), "", "default"
+        run_parsing_experiment(
+            store, parsed_pages(str(tmp_path / "parser")), read_pages(str(tmp_path / "gold")), ""
         )
 
 

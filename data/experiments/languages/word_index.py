@@ -12,19 +12,19 @@ __all__ = ["WordIndex", "word_tokens"]
 
 K1, B = 0.9, 0.4  # Anserini's, as in the multilingual benchmarks
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_WORD = re.compile(r"\w+")
-_HAS_CJK = re.compile(f"[{_CJK}]")
+_RUN = re.compile(rf"[{_CJK}]+|\w+")  # a number that runs into Chinese stays one word with it
+_STARTS_CJK = re.compile(f"[{_CJK}]")
 _NOTHING = "\x00"  # what no text holds
 
 
 def word_tokens(text: str) -> list[str]:
     """Return the words of a text in lower case, Chinese, Japanese and Korean as overlapping pairs."""
     tokens: list[str] = []
-    for word in _WORD.findall(text.lower()):
-        if _HAS_CJK.search(word):
-            tokens += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
+    for run in _RUN.findall(text.lower()):
+        if _STARTS_CJK.match(run):
+            tokens += [run[at : at + 2] for at in range(max(1, len(run) - 1))]
         else:
-            tokens.append(word)
+            tokens.append(run)
     return tokens
 
 

@@ -9,34 +9,65 @@ from typing import Any
 from data.errors import DataError, ValidationErrors
 from data.experiments.parsing.page_scores import PAGE_SCORES, page_scores
 from data.experiments.parsing.pages import ParsedPages
+from data.experiments.record import ArmRecord, Experiment, keep_experiment
 from data.importers.load import import_parsed_runs
 from data.scoring.run_store import RunStore
 from data.store.parsed_run import ParsedRun, Record
-from data.store.workspace import Run
+from data.store.workspace import utc_now
 
-__all__ = ["PARSING", "parsing_run", "store_parsing_runs"]
+__all__ = ["PARSING", "parsing_run", "run_parsing_experiment"]
 
-PARSING = "parsing"  # config["experiment"] of these runs
+PARSING = "parsing"  # key of the kind
 DECLARED = {
     name: {"direction": "higher", "range": [0, 1], "title": title} for name, title in PAGE_SCORES.items()
 }
 NO_PAGE = "the parser returned no such page: it counts as empty"
 
 
-def store_parsing_runs(
-    store: RunStore, parsers: Sequence[ParsedPages], gold: Mapping[str, str], dataset: str, project: str
-) -> list[Run]:
-    """Score the pages of each parser against the true ones, and keep a run for each.
+def run_parsing_experiment(
+    store: RunStore, parsers: Sequence[ParsedPages], gold: Mapping[str, str], dataset: str, project: str = ""
+) -> Experiment:
+    """Score the pages of each parser against the true ones, keep a run for each, and the experiment.
+
+    Args:
+        store: of the workspace.
+        parsers: with their pages.
+        gold: name of a page -> its true text.
+        dataset: name of the true pages.
+        project: of the runs; "" for one named after the pages.
 
     Raises:
         DataError: a parser has none of the true pages.
     """
-    errors = ValidationErrors(dataset)
-    runs = [parsing_run(parser, gold, dataset) for parser in parsers]
-    return [imported.run for imported in import_parsed_runs(store, runs, project, errors)]
+    project = project or f"{dataset}: parsing"
+    content = [project, _version(gold), *(f"{each.parser} {_version(each.pages)}" for each in parsers)]
+    digest = hashlib.sha256("\x1e".join(content).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    runs = [parsing_run(parser, gold, dataset, digest) for parser in parsers]
+    imported = import_parsed_runs(store, runs, project, ValidationErrors(dataset))
+    experiment = Experiment(
+        experiment_id=digest,
+        kind=PARSING,
+        project=project,
+        system=_several(len(parsers), "parser"),
+        system_identity=digest,
+        questions=dataset,
+        n_questions=len(gold),
+        parameters={},
+        arms=tuple(
+            ArmRecord(f"parser-{at}", parser.parser, {"parser": parser.parser}, entry.run.n, entry.run.run_id)
+            for at, (parser, entry) in enumerate(zip(parsers, imported, strict=True), start=1)
+        ),
+        created_at=utc_now(),
+        notes=(
+            "A page without a table has no table score, one without a heading no heading score; a parser "
+            "that finds none of them scores 0 there.",
+        ),
+    )
+    keep_experiment(store.workspace, experiment)
+    return experiment
 
 
-def parsing_run(parser: ParsedPages, gold: Mapping[str, str], dataset: str) -> ParsedRun:
+def parsing_run(parser: ParsedPages, gold: Mapping[str, str], dataset: str, experiment: str) -> ParsedRun:
     """Return the run of a parser, ready to import.
 
     Raises:
@@ -56,7 +87,7 @@ def parsing_run(parser: ParsedPages, gold: Mapping[str, str], dataset: str) -> P
         file=parser.parser,
         format="experiment",
         named_by_content=True,
-        config={"experiment": PARSING, "parser": parser.parser},
+        config={"experiment": experiment, "experiment_kind": PARSING, "parser": parser.parser},
         dataset=dataset,
         dataset_version=_version(gold),
         notes=tuple(_notes(pages, gold)),
@@ -81,6 +112,10 @@ def _records(pages: Mapping[str, str], gold: Mapping[str, str]) -> Iterator[Reco
         if page not in pages:
             record["tags"] = {**record.get("tags", {}), "page": NO_PAGE}
         yield line, record
+
+
+def _several(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
 def _version(gold: Mapping[str, str]) -> str:

@@ -1,0 +1,155 @@
+"""The runs of the language experiment: every question against the passages of each language, and of all."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from data.errors import ValidationErrors
+from data.experiments.languages.parallel_questions import LanguagePassage, LanguageQuestion, MultilingualSet
+from data.experiments.languages.word_index import WordIndex
+from data.experiments.record import ArmRecord, Experiment, keep_experiment
+from data.importers.load import import_parsed_runs
+from data.scoring.run_store import RunStore
+from data.scoring.scored_run import ScoredRun
+from data.store.parsed_run import ParsedRun, Record
+from data.store.workspace import utc_now
+
+__all__ = ["ALL", "Ranking", "run_language_experiment", "stored_ranking", "word_ranking"]
+
+ALL = "all"  # level of the arm whose passages are in every language
+DEPTH = 10
+AT_ONCE = 256
+Ranking = Callable[[LanguageQuestion], Sequence[tuple[LanguagePassage, float]]]
+
+
+def word_ranking(passages: Sequence[LanguagePassage]) -> Ranking:
+    """Return the built-in retriever over some passages: BM25 over words as they stand."""
+    index = WordIndex([passage.text for passage in passages])
+    return lambda question: [(passages[at], score) for at, score in index.search(question.question, DEPTH)]
+
+
+def stored_ranking(scored: ScoredRun, passages: Sequence[LanguagePassage]) -> Ranking:
+    """Return what a run retrieved; a question that it does not have found nothing."""
+    known = {passage.doc_id: passage for passage in passages}
+    lists: dict[str, list[tuple[LanguagePassage, float]]] = {}
+    for start in range(0, scored.n, AT_ONCE):
+        rows = range(start, min(start + AT_ONCE, scored.n))
+        for sample in scored.samples.read(rows, ["question_id", "retrieved"]):
+            found = [
+                (known[entry["id"]], float(entry["score"] or 0))
+                for entry in sample["retrieved"] or ()
+                if entry["id"] in known
+            ]
+            lists.setdefault(sample["question_id"], found)
+    return lambda question: lists.get(question.question_id, [])
+
+
+def run_language_experiment(
+    store: RunStore, asked: MultilingualSet, project: str, stored: ScoredRun | None = None
+) -> Experiment:
+    """Make the runs and keep the experiment; the same questions and passages give the same one.
+
+    Args:
+        store: of the workspace.
+        asked: questions and passages.
+        project: of the runs; "" for one named after the questions.
+        stored: a run that retrieved from all passages; by default the built-in BM25 searches, those of each
+            language and all of them.
+    """
+    project = project or f"{asked.name}: across languages"
+    system = f"run {stored.run.name}" if stored else "built-in BM25, words unstemmed"
+    arms = [(ALL, stored_ranking(stored, asked.passages))] if stored else _built_in(asked)
+    digest = hashlib.sha256("\x1e".join([project, system, _version(asked)]).encode()).hexdigest()[:12]
+    runs = [_arm_run(asked, passages, ranking, system, digest) for passages, ranking in arms]
+    imported = import_parsed_runs(store, runs, project, ValidationErrors(asked.name))
+    experiment = Experiment(
+        experiment_id=digest,
+        kind="languages",
+        project=project,
+        system=system,
+        system_identity=hashlib.sha256(system.encode()).hexdigest(),
+        questions=asked.name,
+        n_questions=len(asked.questions),
+        parameters={"languages": ", ".join(asked.languages), "depth": DEPTH},
+        arms=tuple(
+            ArmRecord(
+                f"passages-{passages}",
+                _title(passages),
+                {"passages": passages},
+                entry.run.n,
+                entry.run.run_id,
+            )
+            for (passages, _), entry in zip(arms, imported, strict=True)
+        ),
+        created_at=utc_now(),
+        notes=(f"Passages of {len(asked.languages)} languages, as the file gives them; else as told.",),
+    )
+    keep_experiment(store.workspace, experiment)
+    return experiment
+
+
+def _built_in(asked: MultilingualSet) -> list[tuple[str, Ranking]]:
+    by_language: dict[str, list[LanguagePassage]] = {language: [] for language in asked.languages}
+    for passage in asked.passages:
+        by_language[passage.language].append(passage)
+    arms = [(language, word_ranking(passages)) for language, passages in by_language.items()]
+    return [*arms, (ALL, word_ranking(asked.passages))]
+
+
+def _title(passages: str) -> str:
+    return "Passages in every language" if passages == ALL else f"Passages in {passages}"
+
+
+def _arm_run(asked: MultilingualSet, passages: str, ranking: Ranking, system: str, digest: str) -> ParsedRun:
+    in_arm = {
+        passage.doc_id: passage.language for passage in asked.passages if passages in (ALL, passage.language)
+    }
+    return ParsedRun(
+        name=_title(passages),
+        records=_records(asked.questions, in_arm, ranking),
+        file=asked.name,
+        format="experiment",
+        named_by_content=True,
+        config={"experiment": digest, "experiment_kind": "languages", "system": system, "passages": passages},
+        dataset=asked.name,
+        dataset_version=_version(asked),
+        notes=(
+            "A question whose words no passage has gets an empty list: nothing was found, not found badly.",
+        ),
+    )
+
+
+def _records(
+    questions: Sequence[LanguageQuestion], in_arm: Mapping[str, str], ranking: Ranking
+) -> Iterator[Record]:
+    for line, question in enumerate(questions, start=1):
+        relevant = [name for name in question.relevant if name in in_arm]
+        if not relevant:
+            continue
+        in_language = sum(in_arm[name] == question.language for name in relevant)
+        yield (
+            line,
+            {
+                "question_id": question.question_id,
+                "conversation_id": question.parallel_id,
+                "question": question.question,
+                "retrieved": [_document(passage, score) for passage, score in ranking(question)],
+                "relevant": [{"id": name} for name in relevant],
+                "tags": {"language": question.language, "relevant in the language": in_language},
+            },
+        )
+
+
+def _document(passage: LanguagePassage, score: float) -> dict[str, object]:
+    return {"id": passage.doc_id, "text": passage.text, "score": score, "language": passage.language}
+
+
+def _version(asked: MultilingualSet) -> str:
+    digest = hashlib.sha256()
+    for text in (
+        *(f"{entry.question_id}\x1f{entry.question}\x1f{entry.relevant}" for entry in asked.questions),
+        *(f"{entry.doc_id}\x1f{entry.text}" for entry in asked.passages),
+    ):
+        digest.update(text.encode("utf-8", "surrogatepass") + b"\x00")
+    return digest.hexdigest()[:12]
