@@ -30,6 +30,7 @@ from data.importers.parsing.head_column import is_question
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.limits import NO_LIMITS
 from data.importers.parsing.options import Options
+from data.importers.parsing.tool_list import read_tools
 from data.importers.preview import Preview, preview
 from data.importers.question_choice import named_questions
 from data.importers.registry import importers, plugin_faults
@@ -77,6 +78,11 @@ NAMED_RUNS = 4  # a note on more runs tells their number
 @click.option(
     "--questions", metavar="NAME|FILE", help="Question set whose gold and references are joined, by question."
 )
+@click.option(
+    "--tools",
+    metavar="FILE",
+    help="Schemas of the tools of all samples: a JSON list, or MCP's {tools: [...]}.",
+)
 @click.option("--dataset", default="", help="Name of the question set.")
 @click.option(
     "--no-limits",
@@ -105,6 +111,7 @@ def import_(
     metrics: tuple[str, ...],
     all_topics: bool,
     questions: str | None,
+    tools: str | None,
     dataset: str,
     no_limits: bool,
     dry_run: bool,
@@ -136,6 +143,7 @@ def import_(
         corpus=InputFile.from_path(corpus) if corpus else None,
         metrics=dict(parsed_declaration(text, "--metric") for text in metrics),
         all_topics=all_topics,
+        tools=read_tools(InputFile.from_path(tools)) if tools else (),
         dataset=dataset,
         questions=named_questions(Workspace.find(workspace), questions) if questions else None,
     )

@@ -87,7 +87,7 @@ def made_calls(value: object) -> list[MadeCall] | None:
 def _made(entry: str | Mapping[str, Any], place: int) -> MadeCall:
     if isinstance(entry, str):
         return MadeCall(ToolCall(_plain_name(entry, place)))
-    named = _named(entry)
+    named = _named(entry) or _by_name(entry)
     if named is None:
         raise ValueError(f"actual call {place} has no name; accepted: {ACCEPTED}")
     name, arguments = named
@@ -97,6 +97,16 @@ def _made(entry: str | Mapping[str, Any], place: int) -> MadeCall:
     if arguments is not None and not isinstance(arguments, Mapping):
         arguments, fault = None, f"arguments are no object but {type(arguments).__name__}"
     return _with_result(ToolCall(name, arguments, fault), entry)
+
+
+def _by_name(entry: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """Return name and arguments of a call in the form {name: {arguments}}, as BFCL writes results."""
+    if len(entry) != 1:
+        return None
+    name, arguments = next(iter(entry.items()))
+    text = isinstance(arguments, str) and arguments.lstrip().startswith("{")
+    is_call = (text or isinstance(arguments, Mapping)) and name not in (*ARGUMENTS, *RESULTS, *NAMES)
+    return (str(name), arguments) if is_call else None
 
 
 def _with_result(call: ToolCall, entry: Mapping[str, Any]) -> MadeCall:

@@ -20,6 +20,7 @@ from data.importers.parsing.options import Options
 from data.importers.parsing.peek import Peek
 from data.importers.parsing.rows import Table, open_table
 from data.importers.parsing.sqlite_file import check_readable
+from data.importers.parsing.tool_list import with_tools
 from data.importers.question_join import QuestionJoin
 from data.importers.registry import GENERAL, importers
 from data.store.parsed_run import ParsedRun, Record
@@ -188,6 +189,9 @@ def _with_options(
         run = _labelled(run, options, qrels)
     if options.questions is not None:
         run = _with_questions(run, options.questions, options.limit is not None)
+    tools = options.tools or run.tools
+    if tools:
+        run = replace(run, records=with_tools(run.records, tools))
     name, named_by_content = run.name, run.named_by_content
     if options.name:
         name = f"{options.name} {run.name}" if several else options.name

@@ -39,6 +39,7 @@ from data.importers.tools import (
     opik,
     phoenix,
     promptfoo,
+    tool_calls,
     trulens,
     uptrain,
     weave,
@@ -82,6 +83,7 @@ TOOLS: tuple[Importer, ...] = (
     *phoenix.IMPORTERS,
     *llamaindex.IMPORTERS,
     *mlflow.IMPORTERS,
+    *tool_calls.IMPORTERS,
 )
 QUESTION_FILES: tuple[Importer, ...] = (
     *deepeval_goldens.IMPORTERS,

@@ -50,6 +50,7 @@ class ParsedRun:
         documents: of a question set, the corpus in its file: {id, text, title}; complete once the records are
             consumed.
         closing_notes: returns further notes, once the records are consumed.
+        tools: schemas of the tools that the system could call in all samples that list none of their own.
         questions: whether it is a question set: questions with gold, without answers of a system.
     """
 
@@ -70,6 +71,7 @@ class ParsedRun:
     metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     documents: Sequence[Mapping[str, str]] = ()
     closing_notes: Callable[[], tuple[str, ...]] | None = None
+    tools: Sequence[Mapping[str, Any]] = ()
     questions: bool = False
 
     @property

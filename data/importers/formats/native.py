@@ -19,6 +19,7 @@ from data.importers.parsing.metric_names import metric_name
 from data.importers.parsing.options import Options
 from data.importers.parsing.records.check_columns import holds_pairs
 from data.importers.parsing.rows import Table, container, json_lines, open_table
+from data.importers.parsing.tool_list import TOOLS_ACCEPTED, tools_fault
 from data.store.parsed_run import ParsedRun, Record
 from data.store.sample_schema import FIELDS
 
@@ -28,7 +29,7 @@ HEADER = "ragtriage_run"
 SIGNS = FIELDS - {"question", "answer", "question_id", "prompt", "relevant", "history", "scores"}
 FACTS = {
     **{"name": str, "config": dict, "dataset": str, "dataset_version": str, "corpus_version": str},
-    "metrics": dict,
+    **{"metrics": dict, "tools": list},
 }
 FACTS_ACCEPTED = ", ".join([*FACTS, "created_at"])
 OWN_NAMES = {"row", "extra", HEADER}
@@ -100,11 +101,13 @@ def _with_facts(
         elif key not in FACTS:
             errors.add(line, f"{field}.{key}", "is not a property of a run", FACTS_ACCEPTED)
         elif value is not None and not isinstance(value, FACTS[key]):
-            accepted = "an object" if FACTS[key] is dict else "text"
+            accepted = {dict: "an object", list: TOOLS_ACCEPTED}.get(FACTS[key], "text")
             errors.add(line, f"{field}.{key}", f"found {type_name(value)}", accepted)
         elif value is not None:
             values[key] = value
     _check_declarations(values.get("metrics", {}), field, line, errors)
+    if fault := tools_fault(values.get("tools", [])):
+        errors.add(line, f"{field}.tools", fault, TOOLS_ACCEPTED)
     has_name = bool(str(values.get("name", "")).strip())
     if not has_name:
         values.pop("name", None)

@@ -33,6 +33,7 @@ class Options:
         corpus_version: version of the documents.
         limit: number of records to read, for a preview; None for all.
         questions: question set whose gold and references are joined, by question.
+        tools: schemas of the tools of the whole run, for samples that list none of their own.
         companions: other files of the same tool that complete this one, e.g. scores joined by trace id.
     """
 
@@ -51,4 +52,5 @@ class Options:
     corpus_version: str = ""
     limit: int | None = None
     questions: LoadedSet | None = None
+    tools: tuple[Mapping[str, Any], ...] = ()
     companions: tuple[InputFile, ...] = ()
