@@ -14,6 +14,7 @@ from data.cases.refusal_cohorts import REFUSAL_COHORTS
 from data.cases.retrieval_cohorts import RETRIEVAL_COHORTS
 from data.cases.safety_cohorts import SAFETY_COHORTS
 from data.cases.suite_cohorts import SUITE_COHORTS
+from data.cases.tool_cohorts import TOOL_COHORTS
 from data.errors import DataError
 from data.scoring.scored_run import ScoredRun
 from metrics.schema.scores import BoolArray
@@ -30,6 +31,7 @@ COHORTS: Mapping[str, Cohort] = {
     **DIAGNOSIS_COHORTS,
     **SAFETY_COHORTS,
     **SUITE_COHORTS,
+    **TOOL_COHORTS,
 }
 
 

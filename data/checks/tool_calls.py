@@ -23,6 +23,7 @@ from metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, tool_schemas
 __all__ = ["tool_call_outcome"]
 
 MOST_CALLS = 500
+MOST_LISTED = 50  # errors and values that a check lists; all are counted
 SHOWN = 160  # characters of a value in a reason or a detail
 UNREADABLE = "calls or schemas that cannot be read"
 REASONS: Mapping[ErrorKind, str] = {
@@ -100,7 +101,7 @@ def _compared(
         "pairs": len(compared),
         "right": sum(not found for found in compared),
         "exact_calls": sum(not found for _, _, found in pairs),
-        "errors": [_error_detail(error) for error in errors[:50]],
+        "errors": [_error_detail(error) for error in errors[:MOST_LISTED]],
     }
     if writing is not None:
         detail["writes"] = True
@@ -167,7 +168,7 @@ def _origins(made: Sequence[MadeCall], schemas: Mapping[str, ToolSchema], sample
     itself says which of its values were not found.
     """
     texts: list[str] | None = None
-    found: Detail = {"values": 0, "identifiers": 0, "undecided": 0}
+    found: Detail = {"values": 0, "identifiers": 0, "undecided": 0, "not_found": 0, "invented_identifiers": 0}
     invented: list[Detail] = []
     whole = True
     for entry in made:
@@ -185,12 +186,14 @@ def _origins(made: Sequence[MadeCall], schemas: Mapping[str, ToolSchema], sample
             found["values"] += 1
             found["identifiers"] += value.kind == "identifier"
             if not held:
+                found["not_found"] += 1
+                found["invented_identifiers"] += value.kind == "identifier"
                 invented.append(_invented(entry, value))
         texts = None if texts is None else [*texts, entry.result_text]
         if texts is None and entry.result_text:
             texts = [*_read_texts(sample), entry.result_text]
         whole = whole and entry.result_is_whole
-    return found | {"invented": invented[:50]}
+    return found | {"invented": invented[:MOST_LISTED]}
 
 
 def _invented(entry: MadeCall, value: ArgumentValue) -> Detail:

@@ -1,0 +1,12 @@
+"""Cohorts of cases by their tool calls: `calls:invented`, `calls:missing/book_flight`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from data.cases.cohort import Cohort
+from data.suites.tools.cohorts import cohort_title, matching_calls
+
+__all__ = ["TOOL_COHORTS"]
+
+TOOL_COHORTS: Mapping[str, Cohort] = {"calls": Cohort(cohort_title, matching_calls)}

@@ -1,0 +1,239 @@
+"""The tables of the suite Tools: measures, errors of arguments, invented values, wrong selections."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+from data.scoring.scored_run import ScoredRun
+from data.suites.detail import Cell, SuiteTable
+from data.suites.tools.calls import CallChecks
+from data.suites.tools.cohorts import call_cohort
+from data.suites.tools.measures import CallMeasure
+from data.suites.tools.repeats import Agreement, PassHatK
+
+__all__ = [
+    "agreement_table",
+    "error_table",
+    "fault_table",
+    "inferred_table",
+    "invented_table",
+    "measure_table",
+    "repeat_table",
+    "selection_table",
+]
+
+MOST_ROWS = 30
+ERRORS = {
+    "missing": "missing",
+    "unexpected": "unexpected",
+    "type": "wrong type",
+    "value": "wrong value",
+    "malformed": "not readable",
+}
+Tally = dict[Hashable, tuple[int, set[int], Mapping[str, Any]]]
+
+
+def measure_table(measures: Sequence[CallMeasure], writes: bool) -> SuiteTable:
+    """Return the measures, each with its share over questions and its counts."""
+    compared = (
+        "Only calls of tools that write are compared, reads need not match."
+        if writes
+        else "Every call is compared; to leave out reads, say which tools write: readOnlyHint or writes in "
+        "their schema, or the tag write_tools."
+    )
+    note = f"Computed. Share: mean over questions, 95 % interval; count: over all checks. {compared}"
+    rows: list[dict[str, Cell]] = [
+        {"Measure": one.title, "Share": one.share, "Count": f"{one.hits:,} of {one.total:,}"}
+        for one in measures
+    ]
+    return SuiteTable("Calls", tuple(rows), note, tuple(one.cohort for one in measures))
+
+
+def error_table(checks: CallChecks) -> SuiteTable | None:
+    """Return the errors of arguments by type, tool and argument, the commonest first."""
+    tally = _tally(checks, "errors", lambda entry: (entry["error"], entry["call"], entry["argument"]))
+    if not tally:
+        return None
+    shown = _commonest(tally)
+    rows = [
+        {
+            "Error": ERRORS.get(str(entry["error"]), str(entry["error"])),
+            "Tool": entry["call"],
+            "Argument": entry["argument"],
+            "Errors": n,
+            "Cases": len(samples),
+            "Given": entry.get("value", ""),
+            "Accepted": entry.get("accepted", ""),
+        }
+        for _, (n, samples, entry) in shown
+    ]
+    totals = Counter[str]()
+    for n, _, entry in tally.values():
+        totals[ERRORS.get(str(entry["error"]), str(entry["error"]))] += n
+    by_type = ", ".join(f"{n:,} {kind}" for kind, n in totals.most_common())
+    pairs = int(sum(detail.get("pairs", 0) for detail in checks.details))
+    note = (
+        f"{by_type}; in {pairs:,} expected calls that were made. By the rules of the Berkeley Function "
+        "Calling Leaderboard; given and accepted: of the first case."
+    )
+    cohorts = tuple(
+        call_cohort("arguments", entry["error"], entry["call"], entry["argument"])
+        for _, (_, _, entry) in shown
+    )
+    return SuiteTable("Errors of arguments", tuple(rows), note, cohorts)
+
+
+def invented_table(scored: ScoredRun, checks: CallChecks) -> SuiteTable | None:
+    """Return the identifiers that nothing read holds: value, argument, tool, case."""
+    tally = _tally(
+        checks,
+        "invented",
+        lambda entry: (
+            (entry["call"], entry["argument"], entry["value"]) if entry["kind"] == "identifier" else None
+        ),
+    )
+    if not tally:
+        return None
+    shown = _commonest(tally)
+    first = scored.samples.read([min(samples) for _, (_, samples, _) in shown], ["question_id"])
+    rows = [
+        {
+            "Value": entry["value"],
+            "Argument": entry["argument"],
+            "Tool": entry["call"],
+            "Calls": n,
+            "Cases": len(samples),
+            "First case": str(case["question_id"]),
+        }
+        for (_, (n, samples, entry)), case in zip(shown, first, strict=True)
+    ]
+    note = (
+        f"{len(tally):,} identifiers that stand neither in the question, the conversation, the passages, "
+        "earlier results nor the schema. Reformatted dates, numbers and codes count as found."
+    )
+    cohorts = tuple(
+        call_cohort("invented", entry["call"], entry["argument"], entry["value"])
+        for _, (_, _, entry) in shown
+    )
+    return SuiteTable("Invented identifiers", tuple(rows), note, cohorts)
+
+
+def inferred_table(checks: CallChecks) -> SuiteTable | None:
+    """Return the other values that nothing read holds, by kind, tool and argument: perhaps inferred."""
+    tally = _tally(
+        checks,
+        "invented",
+        lambda entry: (
+            (entry["kind"], entry["call"], entry["argument"]) if entry["kind"] != "identifier" else None
+        ),
+    )
+    if not tally:
+        return None
+    shown = _commonest(tally)
+    rows = [
+        {
+            "Kind": entry["kind"],
+            "Argument": entry["argument"],
+            "Tool": entry["call"],
+            "Values": n,
+            "Cases": len(samples),
+            "Example": entry["value"],
+        }
+        for _, (n, samples, entry) in shown
+    ]
+    undecided = int(sum(detail.get("undecided", 0) for detail in checks.details))
+    note = "Not in what was read, but a model may infer them: JFK from New York, a year, a sum. Read some."
+    if undecided:
+        note += f" {undecided:,} values are undecided, as an earlier result is not recorded whole."
+    cohorts = tuple(
+        call_cohort("inferred", entry["kind"], entry["call"], entry["argument"]) for _, (_, _, entry) in shown
+    )
+    return SuiteTable("Values that may be inferred", tuple(rows), note, cohorts)
+
+
+def selection_table(checks: CallChecks) -> SuiteTable | None:
+    """Return the tools that were not called though expected, or called though not."""
+    missing, needless, cases = Counter[str](), Counter[str](), defaultdict[str, set[int]](set)
+    for sample, detail in zip(checks.sample.tolist(), checks.details, strict=True):
+        for names, key in ((missing, "missing"), (needless, "needless")):
+            for name in detail.get(key, ()):
+                names[name] += 1
+                cases[name].add(sample)
+    tools = [name for name, _ in (missing + needless).most_common(MOST_ROWS)]
+    if not tools:
+        return None
+    rows: list[dict[str, Cell]] = [
+        {"Tool": name, "Missing": missing[name], "Needless": needless[name], "Cases": len(cases[name])}
+        for name in tools
+    ]
+    note = f"{missing.total():,} expected calls were not made, {needless.total():,} calls were not expected."
+    return SuiteTable(
+        "Missing and needless calls", tuple(rows), note, tuple(call_cohort("either", name) for name in tools)
+    )
+
+
+def repeat_table(repeats: Sequence[PassHatK]) -> SuiteTable | None:
+    """Return pass^k by name of check."""
+    if not repeats:
+        return None
+    rows: tuple[dict[str, Cell], ...] = tuple(
+        {"Check": one.check, "k": one.k, "All k pass": one.rate} for one in repeats
+    )
+    note = (
+        "pass^k: mean over questions of C(c, k) / C(n, k), c of n repeats passed (tau-bench): that all "
+        "k repeats pass; pass@k, that any does, would rise with k."
+    )
+    return SuiteTable("Repeats", rows, note)
+
+
+def agreement_table(found: Sequence[Agreement]) -> SuiteTable | None:
+    """Return how right calls and recorded outcomes go together."""
+    if not found:
+        return None
+    rows: tuple[dict[str, Cell], ...] = tuple(
+        {
+            "Outcome": one.outcome,
+            "Calls right": one.both + one.calls_only,
+            "Outcome reached": one.both + one.outcome_only,
+            "Both": one.both,
+            "Neither": one.neither,
+            "Cases": one.both + one.calls_only + one.outcome_only + one.neither,
+        }
+        for one in found
+    )
+    note = (
+        "Right calls and the recorded outcome are two things: other calls may lead to the same state, and a "
+        "right state may lack an answer."
+    )
+    return SuiteTable("Calls and outcome", rows, note)
+
+
+def fault_table(checks: CallChecks) -> SuiteTable | None:
+    """Return the calls and schemas that cannot be read, a sentence each."""
+    faults = [str(detail["fault"]) for detail in checks.details if detail.get("fault")]
+    if not faults:
+        return None
+    rows = tuple({"What is wrong": fault} for fault in faults[:MOST_ROWS])
+    cohorts = (call_cohort("unreadable"),) * len(rows)
+    note = f"{len(faults):,} checks are compared by their recorded verdict alone, or not at all."
+    return SuiteTable("Not readable", rows, note, cohorts)
+
+
+def _tally(checks: CallChecks, key: str, group: Callable[[Mapping[str, Any]], Hashable | None]) -> Tally:
+    """Return group -> number of entries, their samples, and the first of them."""
+    tally: Tally = {}
+    for sample, detail in zip(checks.sample.tolist(), checks.details, strict=True):
+        for entry in detail.get(key, ()):
+            name = group(entry)
+            if name is not None:
+                n, samples, first = tally.get(name, (0, set(), entry))
+                samples.add(sample)
+                tally[name] = (n + 1, samples, first)
+    return tally
+
+
+def _commonest(tally: Tally) -> list[tuple[Hashable, tuple[int, set[int], Mapping[str, Any]]]]:
+    items: Iterable[tuple[Hashable, tuple[int, set[int], Mapping[str, Any]]]] = tally.items()
+    return sorted(items, key=lambda item: -item[1][0])[:MOST_ROWS]
