@@ -38,6 +38,19 @@ def _command(name: str) -> str:
     command = app.get_command(parent, name)
     assert command is not None  # noqa: S101 -- it is in the table of commands
     context = click.Context(command, info_name=name, parent=parent)
+    inner = command.commands.values() if isinstance(command, click.Group) else ()
+    return "\n\n".join(
+        [_described(command, context, f"## {name}"), *(_inner(entry, context) for entry in inner)]
+    )
+
+
+def _inner(command: click.Command, parent: click.Context) -> str:
+    """Return a command of a command, e.g. `experiment position`."""
+    context = click.Context(command, info_name=command.name, parent=parent)
+    return _described(command, context, f"### {parent.info_name} {command.name}")
+
+
+def _described(command: click.Command, context: click.Context, heading: str) -> str:
     usage = f"```text\n{command.get_usage(context).removeprefix('Usage: ')}\n```"
     records = [
         option.get_help_record(context)
@@ -46,9 +59,7 @@ def _command(name: str) -> str:
     ]
     rows = [(f"`{record[0]}`", record[1]) for record in records if record is not None]
     text = _plain(inspect.cleandoc(command.help or ""))
-    return "\n\n".join(
-        [f"## {name}", text, usage, *([_table("Option", "What it does", rows)] if rows else [])]
-    )
+    return "\n\n".join([heading, text, usage, *([_table("Option", "What it does", rows)] if rows else [])])
 
 
 def python_reference() -> str:

@@ -34,6 +34,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, 
     "demo": ("demo", "Load the bundled samples and open the dashboard on them."),
     "diagnose": ("diagnose", "Show where the cases of a run fail and what to fix first."),
     "doctor": ("doctor", "Check this installation and the workspace; exit code 1 where there is a problem."),
+    "experiment": (
+        "experiment",
+        "Ask a system the same questions under changed conditions, and test what the change did.",
+    ),
     "export": (
         "export",
         "Write the samples of a run with scores and diagnosis, or its scores for the tool that recorded it.",
@@ -106,6 +110,8 @@ class LazyGroup(click.Group):
             return None
         module = COMMANDS[cmd_name][0]
         command: click.Command = getattr(import_module(f"dashboard.cli.{module}"), module)
+        for inner in command.commands.values() if isinstance(command, click.Group) else ():
+            _with_shared_options(inner)
         return _with_shared_options(command)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -36,6 +36,7 @@ __all__ = ["ALTERED_ARM", "NOISE", "REMOVED_ARM", "NoiseFindings", "altered_answ
 
 DOCUMENTS = 5
 SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
+ROUNDING = 1e-9
 REMOVED_ARM, ALTERED_ARM = "gold-removed", "gold-altered"
 REFUSED, ALTERED_MATCH = "answer_declined", "altered_answer_match"
 
@@ -81,7 +82,7 @@ def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
             "gold passages, or fewer --documents"
         )
     arms = [_noisy(asked, drawn, share, documents) for share in sorted(set(shares))]
-    distinct, merged = _distinct(arms)
+    distinct, merged = _distinct(arms, sorted(set(shares)))
     altered = _altered(asked)
     without = len(asked) - len(altered.samples) if altered else len(asked)
     left_out = len(questions.questions) - len(with_gold)
@@ -113,21 +114,23 @@ def _counts(gold: int, share: float, documents: int) -> tuple[int, int]:
     noise = int(share * documents + 0.5)
     held = min(gold, documents - noise)
     if held < documents - noise:
-        noise = min(noise, int(share / (1 - share) * held + 0.5))
+        noise = min(noise, int(share / (1 - share) * held + 0.5 + ROUNDING))
     return held, noise
 
 
 def _noisy(
     asked: Sequence[AskedQuestion], drawn: Mapping[str, tuple[Passage, ...]], share: float, documents: int
 ) -> Arm:
-    samples = []
+    samples, reached = [], []
     for entry in asked:
         held, noise = _counts(len(entry.gold), share, documents)
         context = _mixed(entry, entry.gold[:held], drawn[entry.question_id][:noise])
         relevant = [{"id": passage.doc_id} for passage in entry.gold[:held]]
         samples.append(_planned(entry, context, {"relevant": relevant}))
-    levels: dict[str, Level] = {"noise_share": share, "gold": "there"}
-    return Arm(f"noise-{share:g}", f"Noise {share:.0%}", levels, tuple(samples))
+        reached.append(noise / (noise + held))
+    actual = round(sum(reached) / len(reached), 3)
+    levels: dict[str, Level] = {"noise_share": actual, "gold": "there"}
+    return Arm(f"noise-{actual:g}", f"Noise {100 * actual:.0f} %", levels, tuple(samples))
 
 
 def _mixed(question: AskedQuestion, gold: Sequence[Passage], noise: Sequence[Passage]) -> list[Passage]:
@@ -139,18 +142,18 @@ def _mixed(question: AskedQuestion, gold: Sequence[Passage], noise: Sequence[Pas
     return sorted((*gold, *noise), key=place)
 
 
-def _distinct(arms: Sequence[Arm]) -> tuple[list[Arm], list[str]]:
-    """Leave out arms that ask exactly what an earlier one asks, as with one gold passage each."""
-    kept: dict[tuple[str, ...], Arm] = {}
-    notes = []
-    for arm in arms:
-        asked = tuple(sample.request.key for sample in arm.samples)
-        if asked in kept:
-            notes.append(
-                f"{arm.title} is left out: with this many gold passages it equals {kept[asked].title}"
-            )
-        kept.setdefault(asked, arm)
-    return list(kept.values()), notes
+def _distinct(arms: Sequence[Arm], shares: Sequence[float]) -> tuple[list[Arm], list[str]]:
+    """Keep each share that is reached once; with one gold passage a question, 0.2 is none or half."""
+    kept = {arm.key: arm for arm in reversed(arms)}
+    reached = sorted(float(arm.levels["noise_share"]) for arm in kept.values())
+    if reached == sorted(shares):
+        return [kept[key] for key in reversed(kept)], []
+    wanted, got = (
+        ", ".join(f"{share:.0%}".replace("%", " %") for share in listed)
+        for listed in (sorted(shares), reached)
+    )
+    note = f"the shares of noise {wanted} become {got}, as far as the number of gold passages allows"
+    return [kept[key] for key in reversed(kept)], [note]
 
 
 def _removed(asked: Sequence[AskedQuestion], drawn: Mapping[str, tuple[Passage, ...]]) -> Arm:

@@ -92,7 +92,7 @@ def plan_experiment(
     """
     if not questions.questions:
         raise DataError(f"{questions.name}: holds no question")
-    design = kind.design(questions, parameters)
+    design = _available(kind.design(questions, parameters), system)
     project = project or f"{questions.name}: {kind.title.lower()}"
     asked = {sample.question.question_id for arm in design.arms for sample in arm.samples}
     experiment = Experiment(
@@ -111,6 +111,24 @@ def plan_experiment(
         notes=design.notes,
     )
     return PlannedExperiment(kind, design, experiment, questions.dataset_version)
+
+
+def _available(design: Design, system: System) -> Design:
+    """Leave out the arms whose settings the system says it cannot try; another system is asked as it is.
+
+    Raises:
+        DataError: no arm is left.
+    """
+    refuses = getattr(system, "unavailable", None)
+    if refuses is None:
+        return design
+    reasons = {arm.key: refuses(arm.samples[0].request.settings) for arm in design.arms if arm.samples}
+    arms = tuple(arm for arm in design.arms if not reasons.get(arm.key))
+    refused = [arm for arm in design.arms if reasons.get(arm.key)]
+    left_out = tuple(f"{arm.title} is left out: {reasons[arm.key]}" for arm in refused)
+    if not arms:
+        raise DataError(next(iter(left_out), "no arm is left"))
+    return Design(arms, (*design.notes, *left_out))
 
 
 def distinct_requests(design: Design) -> list[SystemRequest]:

@@ -15,7 +15,7 @@ from data.errors import DataError
 
 __all__ = ["PROMPTS", "Prompt", "label_wording", "load_prompt"]
 
-PROMPTS = ("reading", "reference", "further", "evaluator", "answering")
+PROMPTS = ("reading", "reference", "further", "evaluator", "answering", "hyde", "expansion")
 
 
 @dataclass(frozen=True)

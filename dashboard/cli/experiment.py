@@ -1,0 +1,83 @@
+"""The experiment command: its kinds, and what was tried so far."""
+
+from __future__ import annotations
+
+import click
+
+from dashboard.cli.experiments.asking import summary_text
+from dashboard.cli.experiments.kinds import arms, noise, position
+from dashboard.cli.options import JSON
+from dashboard.cli.terminal import plain, print_json, table
+from data.api import open_store
+from data.experiments.record import delete_experiment, experiments, find_experiment
+from data.experiments.registry import KINDS
+from data.experiments.summary import experiment_summary
+
+__all__ = ["experiment"]
+
+
+@click.group()
+def experiment() -> None:
+    """Ask a system the same questions under changed conditions, and test what the change did.
+
+    A system is a command (one JSON object in, one out), an http address, or the built-in pipeline. Each
+    experiment makes paired runs; the same command continues one that was stopped, and asks nothing twice.
+    """
+
+
+@experiment.command(name="list")
+@JSON
+@click.pass_obj
+def list_experiments(workspace: str | None, as_json: bool) -> None:
+    """List the experiments of the workspace, the newest first."""
+    listed = experiments(open_store(workspace).workspace)
+    if as_json:
+        print_json([{**entry.to_dict(), "state": entry.state} for entry in listed])
+        return
+    if not listed:
+        click.echo("No experiment yet. `ragtriage experiment position --help` says how one is begun.")
+        return
+    rows = [
+        (
+            entry.experiment_id,
+            KINDS[entry.kind].title if entry.kind in KINDS else entry.kind,
+            plain(entry.questions),
+            f"{entry.n_questions:,}",
+            f"{len(entry.run_ids)} / {len(entry.arms)}",
+            plain(entry.system),
+        )
+        for entry in listed
+    ]
+    click.echo(table(["experiment", "kind", "questions", "n", "arms done", "system"], rows))
+
+
+@experiment.command()
+@click.argument("identifier", metavar="ID")
+@click.option("--quality", default="", metavar="METRIC", help="Measure the arms by this metric.")
+@JSON
+@click.pass_obj
+def show(workspace: str | None, identifier: str, quality: str, as_json: bool) -> None:
+    """Show what an experiment found: each arm, the effect, and its test."""
+    store = open_store(workspace)
+    summary = experiment_summary(store, find_experiment(store.workspace, identifier), quality)
+    if as_json:
+        print_json(summary.to_dict())
+    else:
+        click.echo(summary_text(summary))
+
+
+@experiment.command()
+@click.argument("identifier", metavar="ID")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.pass_obj
+def delete(workspace: str | None, identifier: str, yes: bool) -> None:
+    """Delete an experiment's record and its replies; its runs stay."""
+    store = open_store(workspace)
+    if not yes:
+        click.confirm(f"Delete experiment {plain(identifier)}?", abort=True)
+    delete_experiment(store.workspace, identifier)
+    click.echo(f"deleted {plain(identifier)}")
+
+
+for command in (arms, noise, position):
+    experiment.add_command(command)

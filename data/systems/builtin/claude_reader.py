@@ -1,0 +1,153 @@
+"""Claude as the reader of the built-in system: calls are cached in the ledger, one for each request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any
+
+from data.errors import DataError
+from data.judge.call_cache import CachedCalls, CallCache
+from data.judge.client import Claude, ClientSettings
+from data.judge.progress import JobSpec, Progress
+from data.judge.reply_model import ReplyError
+from data.judge.requests import FINAL, ModelCall, Request
+from data.prompts.message import Document, JudgedCase, case_message
+from data.prompts.prompt import load_prompt
+from data.store.ledger import Ledger
+from data.systems.builtin.readers import Answer
+
+__all__ = ["ClaudeReader"]
+
+EXPECTED_TOKENS = 300
+STARTS_WITHIN = 60.0  # seconds
+
+
+class _Calls:
+    """The client and the cache in a thread of their own, asked from any other."""
+
+    def __init__(self, settings: ClientSettings, ledger: Ledger) -> None:
+        self._settings, self._ledger = settings, ledger
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: asyncio.Event | None = None
+        self._calls: Future[CachedCalls] = Future()
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def ask(self, request: Request) -> ModelCall | None:
+        """Return the call of a request; None where a stop or too many faults do not allow it.
+
+        Raises:
+            JudgeStoppedError: no further request can succeed.
+        """
+        calls = self._calls.result(STARTS_WITHIN)
+        if self._loop is None:
+            raise DataError("the client of the model has ended")
+        return asyncio.run_coroutine_threadsafe(calls.answer(request), self._loop).result()
+
+    def close(self) -> None:
+        """End the thread."""
+        if self._loop is not None and self._end is not None:
+            self._loop.call_soon_threadsafe(self._end.set)
+            self._thread.join(STARTS_WITHIN)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:  # noqa: BLE001 -- raised again in the thread that asks
+            if not self._calls.done():
+                self._calls.set_exception(error)
+
+    async def _serve(self) -> None:
+        self._end = asyncio.Event()
+        with CallCache.open(self._ledger) as cache:
+            async with Claude(self._settings) as claude:
+                self._loop = asyncio.get_running_loop()
+                self._calls.set_result(CachedCalls(claude, cache, JobSpec([]), Progress(0)))
+                await self._end.wait()
+                self._loop = None
+
+
+class ClaudeReader:
+    """Answers with Claude, by the fixed prompt of `ragtriage generate`.
+
+    Args:
+        settings: of the service.
+        ledger: that keeps the calls.
+        prompts: folder of the user's own prompts, if any.
+    """
+
+    def __init__(self, settings: ClientSettings, ledger: Ledger, prompts: Path | None = None) -> None:
+        self._settings, self._ledger, self._prompts = settings, ledger, prompts
+        self._answering = load_prompt("answering", prompts)
+        self._calls: _Calls | None = None
+        self._lock = Lock()
+
+    @property
+    def name(self) -> str:
+        """The model and the version of the prompt."""
+        return f"{self._settings.judge}, prompt {self._answering.version}"
+
+    def answer(self, question: str, history: Sequence[Mapping[str, str]], documents: Sequence[str]) -> Answer:
+        """Answer from documents in rank order; from none, closed book."""
+        case = JudgedCase(
+            question,
+            tuple((turn.get("role", ""), turn.get("text", "")) for turn in history),
+            documents=tuple(Document(rank, text) for rank, text in enumerate(documents, 1) if text),
+        )
+        try:
+            call = self._ask("answering", "answer", case)
+        except DataError as error:
+            return Answer("", str(error), passing=True)
+        if call is None or call.payload is None:
+            final = call is not None and call.status in FINAL
+            return Answer("", "not asked" if call is None else call.reason, passing=not final)
+        usage = call.usage
+        read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+        fields: dict[str, Any] = {"input_tokens": read, "output_tokens": usage.output_tokens}
+        cost = {} if call.cost_usd is None else {"cost_usd": call.cost_usd}
+        timed = {"latency_ms": round(1000 * call.seconds, 3)}
+        return Answer(call.payload["answer"], fields={**fields, **cost, **timed})
+
+    def rewritten(self, question: str, how: str) -> str | None:
+        """Return what to search for: a passage that could answer ("hyde"), or the question widened."""
+        if not question:
+            return ""
+        call = self._ask(how, "query", JudgedCase(question))
+        return None if call is None or call.payload is None else str(call.payload["query"])
+
+    def _ask(self, prompt: str, field: str, case: JudgedCase) -> ModelCall | None:
+        with self._lock:
+            self._calls = self._calls or _Calls(self._settings, self._ledger)
+        fixed = load_prompt(prompt, self._prompts)
+        return self._calls.ask(
+            Request(
+                kind=f"built-in:{prompt}",
+                prompt=fixed.version,
+                system=fixed.text,
+                user=case_message(case),
+                schema={
+                    "type": "object",
+                    "properties": {field: {"type": "string"}},
+                    "required": [field],
+                    "additionalProperties": False,
+                },
+                check=lambda reply: _check(reply, field),
+                expected_tokens=EXPECTED_TOKENS,
+            )
+        )
+
+    def close(self) -> None:
+        """End the client."""
+        if self._calls is not None:
+            self._calls.close()
+
+
+def _check(reply: object, field: str) -> str:
+    text = reply.get(field) if isinstance(reply, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        raise ReplyError(f"{field}: missing or empty; accepted: text")
+    return text

@@ -1,0 +1,161 @@
+"""The retrieval of the built-in system: chunks of a corpus, an index, and a reranker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any, cast
+
+from data.chunking.chunkers import Chunking, Strategy, TokenizedText, chunks_of
+from data.chunking.corpus import Corpus
+from data.chunking.retrievers import Retriever, open_retriever
+from data.errors import DataError
+from data.text.tokens import content_tokens, lowered
+
+__all__ = ["RERANKERS", "PipelineSettings", "Retrieval", "settings_of"]
+
+RERANKERS = "none, words, or cross-encoder:PATH with the folder of a sentence-transformers model"
+REWRITING = ("none", "hyde", "expansion")
+CANDIDATES = 4  # times top_k are retrieved where a reranker follows
+
+
+@dataclass(frozen=True)
+class PipelineSettings:
+    """What an experiment can change in the built-in system; each a setting of that name.
+
+    Attributes:
+        chunking: "fixed", "paragraph", "heading" or "recursive".
+        chunk_size: in tokens.
+        chunk_overlap: in tokens, of fixed chunks.
+        retriever: "bm25", or "embedding:PATH" of a model on this machine.
+        reranker: one of RERANKERS.
+        top_k: documents that are answered from.
+        query_rewriting: "none", "hyde" or "expansion"; the last two need a model.
+        context_words: words of the context that are read; 0 for all.
+    """
+
+    chunking: str = "fixed"
+    chunk_size: int = 256
+    chunk_overlap: int = 0
+    retriever: str = "bm25"
+    reranker: str = "none"
+    top_k: int = 5
+    query_rewriting: str = "none"
+    context_words: int = 0
+
+    @property
+    def splitting(self) -> Chunking:
+        """How texts are split."""
+        return Chunking(cast(Strategy, self.chunking), self.chunk_size, self.chunk_overlap)
+
+
+NUMBERS = {"chunk_size": 1, "chunk_overlap": 0, "top_k": 1, "context_words": 0}  # name -> least
+
+
+def settings_of(given: Any, defaults: PipelineSettings) -> PipelineSettings:
+    """Return the settings of a request over the defaults.
+
+    Raises:
+        DataError: a name is not known, or a value is none that it can have.
+    """
+    values = dict(vars(defaults))
+    for name, value in dict(given).items():
+        if name not in values:
+            raise DataError(f"setting {str(name)[:40]!r}; accepted: {', '.join(values)}")
+        if name in NUMBERS:
+            if isinstance(value, bool) or not isinstance(value, int) or value < NUMBERS[name]:
+                raise DataError(f"{name} {value!r}; accepted: a whole number of {NUMBERS[name]} or more")
+        elif not isinstance(value, str):
+            raise DataError(f"{name} {value!r}; accepted: text")
+        values[name] = value
+    settings = PipelineSettings(**values)
+    _ = settings.splitting  # raises for what cannot be split
+    if settings.query_rewriting not in REWRITING:
+        raise DataError(f"query_rewriting {settings.query_rewriting!r}; accepted: {', '.join(REWRITING)}")
+    _check_reranker(settings.reranker)
+    return settings
+
+
+def _check_reranker(name: str) -> None:
+    kind, _, path = name.partition(":")
+    if name not in ("none", "words") and not (kind == "cross-encoder" and Path(path).is_dir()):
+        raise DataError(f"reranker {name!r}; accepted: {RERANKERS}")
+
+
+@dataclass(frozen=True)
+class _Indexed:
+    """The chunks of a corpus under one splitting, and their index."""
+
+    chunks: tuple[dict[str, Any], ...]
+    retriever: Retriever
+
+
+class Retrieval:
+    """Searches a corpus under any settings; each splitting is indexed once. Thread-safe."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self.corpus = corpus
+        self._texts = {document.doc_id: TokenizedText(document.text) for document in corpus.documents}
+        self._indexes: dict[tuple[Chunking, str], _Indexed] = {}
+        self._lock = Lock()
+
+    def search(self, query: str, question: str, settings: PipelineSettings) -> list[dict[str, Any]]:
+        """Return the best chunks with their scores: found by the query, reranked by the question."""
+        reranks = settings.reranker != "none"
+        depth = settings.top_k * (CANDIDATES if reranks else 1)
+        with self._lock:
+            index = self._index(settings.splitting, settings.retriever)
+            positions, scores = index.retriever.search([query], min(depth, max(len(index.chunks), 1)))
+        found = [
+            {**index.chunks[int(at)], "score": float(score)}
+            for at, score in zip(positions[0], scores[0], strict=True)
+            if at >= 0
+        ]
+        return (_reranked(found, question, settings.reranker) if reranks else found)[: settings.top_k]
+
+    def _index(self, splitting: Chunking, retriever: str) -> _Indexed:
+        key = splitting, retriever
+        if key not in self._indexes:
+            chunks = tuple(
+                {
+                    "id": f"{document.doc_id}:{chunk.start}-{chunk.end}",
+                    "text": document.text[chunk.start : chunk.end],
+                    **{"doc_id": document.doc_id, "start": chunk.start, "end": chunk.end},
+                }
+                for document in self.corpus.documents
+                for chunk in chunks_of(self._texts[document.doc_id], splitting)
+            )
+            self._indexes[key] = _Indexed(chunks, open_retriever(retriever, [str(c["text"]) for c in chunks]))
+        return self._indexes[key]
+
+
+def _reranked(found: Sequence[dict[str, Any]], question: str, reranker: str) -> list[dict[str, Any]]:
+    """Order chunks anew; equal ones keep their order."""
+    texts = [str(chunk["text"]) for chunk in found]
+    if reranker == "words":
+        wanted = content_tokens(lowered(question))
+        scores = [float(len(wanted & content_tokens(lowered(text)))) for text in texts]
+    else:
+        model = _cross_encoder(reranker.partition(":")[2])
+        scores = [float(score) for score in model.predict([(question, text) for text in texts])]
+    order = sorted(range(len(found)), key=lambda at: -scores[at])
+    return [{**found[at], "score": scores[at]} for at in order]
+
+
+@lru_cache(maxsize=1)
+def _cross_encoder(path: str) -> Any:
+    try:
+        from sentence_transformers import CrossEncoder
+    except ImportError as error:
+        raise DataError(
+            "cross-encoders need an extra; accepted: pip install 'ragtriage[embedding]'"
+        ) from error
+    try:
+        return CrossEncoder(path, local_files_only=True, device="cpu")
+    except (OSError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"cross-encoder {path!r} cannot be loaded ({error}); accepted: {RERANKERS}"
+        ) from error

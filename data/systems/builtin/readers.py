@@ -1,0 +1,88 @@
+"""What answers from a context: the sentence that fits the question best, or Claude."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from data.text.sentences import split_sentences
+from data.text.tokens import content_tokens, lowered
+
+__all__ = ["NO_ANSWER", "Answer", "Extractive", "Reader"]
+
+NO_ANSWER = "I cannot answer this: the documents do not say."
+LEAST_COVERED = 0.5  # share of the question's words that a document needs, for a sentence of it to answer
+OF_DOCUMENT = 0.5  # weight of a word that only the rest of the document has
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a reader says.
+
+    Attributes:
+        text: the answer; "" where it failed.
+        reason: why it failed; "" where it did not.
+        fields: of the sample, beside the answer: tokens and cost.
+        passing: whether a failure may be gone when asked again.
+    """
+
+    text: str
+    reason: str = ""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    passing: bool = False
+
+
+class Reader(Protocol):
+    """Answers a question from documents."""
+
+    @property
+    def name(self) -> str:
+        """How it is called on screens."""
+
+    def answer(self, question: str, history: Sequence[Mapping[str, str]], documents: Sequence[str]) -> Answer:
+        """Answer from documents in rank order; from none, closed book."""
+
+    def rewritten(self, question: str, how: str) -> str | None:
+        """Return what to search for instead of a question; None where no model is there to write it."""
+
+    def close(self) -> None:
+        """End what it started."""
+
+
+class Extractive:
+    """Answers with the sentence of the documents that shares most words with the question. No model.
+
+    A word counts wholly in the sentence and by half in the rest of its document. Equal sentences: the first
+    wins. Where no document has half of the question's words, it declines.
+    """
+
+    name = "extractive"
+
+    def answer(
+        self,
+        question: str,
+        history: Sequence[Mapping[str, str]],  # noqa: ARG002 -- a reader's interface
+        documents: Sequence[str],
+    ) -> Answer:
+        """Answer from documents; without any it declines."""
+        wanted = content_tokens(lowered(question))
+        best, best_score = NO_ANSWER, 0.0
+        for document in documents:
+            lower = lowered(document)
+            covered = wanted & content_tokens(lower)
+            if not wanted or len(covered) < LEAST_COVERED * len(wanted):
+                continue
+            for start, end in split_sentences(document):
+                inside = len(wanted & content_tokens(lower[start:end]))
+                score = inside + OF_DOCUMENT * (len(covered) - inside)
+                if inside and score > best_score:
+                    best, best_score = document[start:end], score
+        return Answer(best, fields={"cost_usd": 0.0})
+
+    def rewritten(self, question: str, how: str) -> str | None:  # noqa: ARG002 -- a reader's interface
+        """Return None: a question is rewritten by a model."""
+        return None
+
+    def close(self) -> None:
+        """Nothing to end."""

@@ -1,0 +1,127 @@
+"""The experiment command end to end: a command as system, a plan, a kill, the list, and errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import run
+from places import REPOSITORY
+from reading_systems import write_questions
+
+Capture = pytest.CaptureFixture[str]
+SYSTEM = f"{sys.executable} {REPOSITORY / 'tests' / 'slow_reader.py'}"
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> str:
+    return str(write_questions(tmp_path / "codes.jsonl", 8))
+
+
+def test_the_built_in_system_answers_offline_and_says_so(
+    capsys: Capture, tmp_path: Path, questions: str
+) -> None:
+    words = ("experiment", "position", "--system", "builtin", "--questions", questions, "--documents", "3")
+    answer = run(capsys, tmp_path / "w", *words)
+    assert answer.code == 0, answer.err
+    assert "built-in extractive" in answer.out
+    assert "Gold at rank 2 of 3" in answer.out
+    assert "answer_match is computed" in answer.out
+    assert "cost       not known" in answer.err
+    listed = run(capsys, tmp_path / "w", "experiment", "list", "--json").json
+    assert [(entry["kind"], entry["state"], entry["n_questions"]) for entry in listed] == [
+        ("position", "done", 8)
+    ]
+    shown = run(capsys, tmp_path / "w", "experiment", "show", listed[0]["experiment_id"], "--json").json
+    assert shown["findings"]["effect"]["verdict"] == "cannot tell"
+    assert shown["quality"] == {"metric": "answer_match", "source": "computed"}
+
+
+def test_a_dry_run_asks_nothing_and_keeps_nothing(capsys: Capture, tmp_path: Path, questions: str) -> None:
+    words = ("experiment", "noise", "--system", "builtin", "--questions", questions, "--documents", "3")
+    answer = run(capsys, tmp_path / "w", *words, "--dry-run", "--json")
+    assert answer.json["plan"]["remaining"] == answer.json["plan"]["requests"] > 0
+    assert answer.json["plan"]["cost_usd"] is None
+    assert run(capsys, tmp_path / "w", "experiment", "list", "--json").json == []
+    assert not (tmp_path / "w" / "experiments").exists()
+
+
+def test_arms_offline_leave_out_what_needs_a_model(capsys: Capture, tmp_path: Path, questions: str) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for at in range(8):
+        (corpus / f"doc{at:03d}.md").write_text(f"The code of item{at:03d} is K{at * 37 + 1000}X.")
+    answer = run(
+        capsys,
+        tmp_path / "w",
+        *("experiment", "arms", "--system", "builtin", "--questions", questions, "--corpus", str(corpus)),
+        *("--factor", "top_k=1,3", "--factor", "query_rewriting=none,hyde", "--json"),
+    )
+    assert answer.code == 0, answer.err
+    assert [arm["levels"] for arm in answer.json["arms"]] == [
+        {"top_k": 1, "query_rewriting": "none"},
+        {"top_k": 3, "query_rewriting": "none"},
+    ]
+    assert [arm["quality"]["mean"] for arm in answer.json["arms"]] == [1.0, 1.0]
+    assert "query_rewriting hyde is not available: it needs a model" in " ".join(
+        answer.json["experiment"]["notes"]
+    )
+    effects = answer.json["findings"]["effects"]["effects"]
+    assert [(entry["factor"], entry["verdict"]) for entry in effects] == [("top_k", "unchanged")]
+
+
+def test_a_killed_command_goes_on_where_it_was(capsys: Capture, tmp_path: Path, questions: str) -> None:
+    log = tmp_path / "asked.txt"
+    words = [
+        *("experiment", "position", "--system", SYSTEM, "--questions", questions, "--documents", "3"),
+        *("--concurrency", "1", "--yes"),
+    ]
+    environment = {**os.environ, "ASKED": str(log), "RAGTRIAGE_WORKSPACE": str(tmp_path / "w")}
+    process = subprocess.Popen([sys.executable, "-m", "dashboard.cli", *words], env=environment)
+    deadline = time.monotonic() + 120
+    while (not log.exists() or log.read_text().count("\n") < 6) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = log.read_text().splitlines()
+    assert len(before) >= 6
+    os.environ["ASKED"] = str(log)
+    try:
+        answer = run(capsys, tmp_path / "w", *words, "--json")
+    finally:
+        del os.environ["ASKED"]
+    assert answer.code == 0, answer.err
+    asked = log.read_text().splitlines()
+    assert len(asked) - len(set(asked)) <= 1  # what was in flight at the kill
+    assert answer.json["progress"]["cached"] >= len(before) - 1
+    assert answer.json["experiment"]["state"] == "done"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("position", "--system", "builtin", "--questions", "nowhere"), "no file, question set or run"),
+        (
+            ("position", "--system", "true", "--questions", "{}", "--model", "x"),
+            "--model is for --system builtin",
+        ),
+        (("position", "--system", "builtin", "--questions", "{}", "--ranks", "1,2"), "three or more ranks"),
+        (("noise", "--system", "builtin", "--questions", "{}", "--shares", "0,1"), "from 0 to below 1"),
+        (("arms", "--system", "builtin", "--questions", "{}", "--factor", "top_k"), "NAME=A,B"),
+        (("arms", "--system", "builtin", "--questions", "{}", "--factor", "top_k=3"), "nothing changes"),
+        (("arms", "--system", "builtin", "--questions", "{}", "--factor", "k=3,4"), "setting 'k'"),
+        (("show", "nothing"), "no experiment 'nothing'"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(
+    capsys: Capture, tmp_path: Path, questions: str, words: tuple[str, ...], said: str
+) -> None:
+    answer = run(capsys, tmp_path / "w", "experiment", *(word.format(questions) for word in words))
+    assert answer.code == 2
+    assert said in answer.err
+    assert "Traceback" not in answer.err
