@@ -114,6 +114,7 @@ class Selection:
         reason: why they failed; "" for all.
         verdict: which checks are listed: "" failed ones, "passed", "unmeasured" or "all".
         check_page: page of the list of checks, from 1.
+        route_weights: kind of wrong route -> its cost: refused, added, mixed_up.
     """
 
     project: str = ""
@@ -175,6 +176,7 @@ class Selection:
     reason: str = ""
     verdict: str = ""
     check_page: int = 1
+    route_weights: Mapping[str, str] = field(default_factory=dict)
 
     def with_(self, **changes: Any) -> Selection:
         """Return a copy with some values changed."""

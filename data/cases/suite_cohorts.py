@@ -14,6 +14,7 @@ import numpy as np
 from data.cases.cohort import Cohort
 from data.scoring.scored_run import ScoredRun
 from data.suites.check_table import CheckTable, check_table
+from data.suites.router import decisions
 from metrics.diagnosis.check_kinds import suite_title
 from metrics.schema.scores import BoolArray
 
@@ -64,10 +65,35 @@ def _check_title(value: str) -> str:
     return f"fails {name or suite_title(suite)}{f': {reason}' if reason else ''}"
 
 
+def _route_rows(scored: ScoredRun, value: str) -> BoolArray:
+    """(n,) True for the samples that should take one route and took another; "" stands for any wrong one."""
+    wanted = _routes(value)
+    rows = np.zeros(scored.n, dtype=np.bool_)
+    checks = check_table(scored)
+    for made in [] if checks is None else decisions(checks):
+        expected, actual = ([*made.routes].index(one) if one in made.routes else -1 for one in wanted)
+        taken = made.actual == actual if wanted[1] else made.actual != made.expected
+        rows[made.sample[(made.expected == expected) & taken]] = True
+    return rows
+
+
+def _routes(value: str) -> tuple[str, str]:
+    expected, arrow, actual = value.partition(">")
+    if not arrow or not expected or len(value) > LONGEST_VALUE * 3:
+        raise ValueError(f"{value[:60]!r}; accepted: EXPECTED>TAKEN")
+    return unquote(expected), unquote(actual)
+
+
+def _route_title(value: str) -> str:
+    expected, actual = _routes(value)
+    return f"should go to {expected} and {f'goes to {actual}' if actual else 'goes elsewhere'}"
+
+
 SUITE_COHORTS: Mapping[str, Cohort] = {
     "suite": Cohort(
         lambda value: f"fails a check of the suite {suite_title(_parts(value, 1)[0])}",
         lambda scored, value: _failing(scored, _parts(value, 1)),
     ),
+    "route": Cohort(_route_title, _route_rows),
     "check": Cohort(_check_title, lambda scored, value: _failing(scored, _parts(value, 3))),
 }

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 
 from data.scoring.scored_run import ScoredRun
 from data.suites.detail import SuiteDetail
+from data.suites.router_detail import router_detail
 from data.suites.safety import safety_detail
 from data.suites.tools.detail import tool_suite
 
 __all__ = ["DETAILS", "suite_detail"]
 
 DETAILS: Mapping[str, Callable[[ScoredRun], SuiteDetail | None]] = {  # by suite, in alphabetical order
+    "router": router_detail,
     "safety": safety_detail,
     "tool": tool_suite,
 }

@@ -11,6 +11,7 @@ from data.scoring.scored_run import ScoredRun
 from data.suites.router import Decisions
 from metrics.schema.scores import FloatArray, IntArray
 from metrics.schema.source import Source
+from metrics.statistics.intervals import Interval, interval
 from metrics.statistics.question_means import question_means
 from metrics.suites.routing import Added, added_by, gap_recovered, oracle_routes
 
@@ -26,8 +27,8 @@ class RouteQuality:
 
     Attributes:
         weak, strong: the routes, by their mean quality.
-        means: what is measured -> its mean over questions and their number: the two routes, "as routed", and
-            other scores of quality that the run has.
+        means: what is measured -> its mean over questions: the two routes, "as routed", and other scores of
+            quality that the run has.
         recovered: the same names but the routes -> performance gap recovered.
         oracle: share of the questions whose best answer, the cheaper of equal ones, is the strong route's.
         oracle_n: questions with both qualities.
@@ -36,7 +37,7 @@ class RouteQuality:
 
     weak: str
     strong: str
-    means: Mapping[str, tuple[float, int]]
+    means: Mapping[str, Interval]
     recovered: Mapping[str, float]
     oracle: float
     oracle_n: int
@@ -66,7 +67,7 @@ def route_quality(scored: ScoredRun, made: Decisions) -> RouteQuality | None:
     if len(made.routes) != 2 or len(columns) != 2:
         return None
     by_route = np.stack([scored.values(columns[route]) for route in made.routes], axis=1)
-    overall = [_mean(scored, by_route[:, code])[0] for code in range(2)]
+    overall = [_mean(scored, by_route[:, code]).mean for code in range(2)]
     if not np.isfinite(overall).all():
         return None
     weak, strong = (0, 1) if overall[0] <= overall[1] else (1, 0)
@@ -86,7 +87,7 @@ def route_quality(scored: ScoredRun, made: Decisions) -> RouteQuality | None:
             made.routes[strong]: _mean(scored, by_route[:, strong]),
             **means,
         },
-        {name: gap_recovered(mean, overall[weak], overall[strong]) for name, (mean, _) in means.items()},
+        {name: gap_recovered(mean.mean, overall[weak], overall[strong]) for name, mean in means.items()},
         float((best[known] == strong).mean()) if known.any() else float("nan"),
         int(known.sum()),
         float((best[both] == taken[both]).mean()) if both.any() else float("nan"),
@@ -117,8 +118,8 @@ def _other_qualities(scored: ScoredRun, columns: Mapping[str, str]) -> list[str]
     ]
 
 
-def _mean(scored: ScoredRun, values: FloatArray) -> tuple[float, int]:
-    """Return the mean over questions and how many have a value."""
+def _mean(scored: ScoredRun, values: FloatArray) -> Interval:
+    """Return the mean over questions; the scale of the scores is not known."""
     means = question_means(values, scored.question)[0]
     n = int(np.isfinite(means).sum())
-    return (float(np.nanmean(means)) if n else float("nan")), n
+    return interval(means, scored.clusters, n, bounds=(-np.inf, np.inf))

@@ -15,6 +15,7 @@ PAGES = {
     "trend": "trend?project=handbook",
     "cases": "cases?project=handbook",
     "diagnosis": "diagnosis?project=iris",
+    "checks": "checks?project=clinc_router",
     "retrieval": "retrieval?project=handbook",
     "chunking": "chunking?project=state_of_the_union",
     "alignment": "alignment?project=handbook",

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dashboard.sections.checks.router import router_section
 from dashboard.shell.session import View
 
 __all__ = ["SECTIONS"]
 
-SECTIONS: Mapping[str, Callable[[View, Any], None]] = {}  # by suite; called with the view and its SuiteDetail
+SECTIONS: Mapping[str, Callable[[View, Any], None]] = {  # by suite; called with the view and its SuiteDetail
+    "router": router_section,
+}

@@ -1,0 +1,94 @@
+"""The section of the suite Router: the confusion matrix, whose cells open their cases, and expected cost."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.charts.confusion import MOST_SHOWN, confusion_map
+from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.shell.components import clicked, facts
+from dashboard.shell.session import View, current_selection, keep, open_cases
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.formatting import count, number
+from data.suites.router import RouterScores
+from data.suites.router_detail import RouterDetail
+
+__all__ = ["router_section"]
+
+WEIGHTS = {  # kind of wrong route -> title of the box for its cost
+    "refused": "Cost of a wrong “%s”",
+    "added": "Cost of a missed “%s”",
+    "mixed_up": "Cost of another mix-up",
+}
+HIGHEST = 1000.0
+
+
+def router_section(_view: View, detail: RouterDetail) -> None:
+    """Draw the confusion matrix and the expected cost under weights that can be changed."""
+    main = detail.main
+    st.markdown("#### Expected and taken routes")
+    point = clicked(
+        plotly_figure(confusion_map(main.decisions)),
+        "confusion",
+        "How many questions of each expected route took each route; the tables below have the numbers",
+    )
+    n = int(main.scores.support.sum())
+    facts(
+        [
+            "blue: right, orange: wrong, by share of the row",
+            count(n, "decision"),
+            f"check: {markdown_text(main.decisions.name)}",
+            f"the {MOST_SHOWN} most expected routes" if len(main.decisions.routes) > MOST_SHOWN else "",
+            "click a cell for its cases",
+        ]
+    )
+    if point is not None:
+        open_cases(cohort=str(point[0]))
+    _expected_cost(main)
+
+
+def _expected_cost(main: RouterScores) -> None:
+    """Draw a box for the weight of each kind of wrong route, and what a decision costs under them."""
+    fallback = main.decisions.fallback
+    if fallback is None:
+        return
+    name, weights = main.decisions.routes[fallback][:24], current_selection().route_weights
+    chosen: dict[str, float] = {}
+    with st.container(horizontal=True):
+        for key, label in WEIGHTS.items():
+            if key == "mixed_up" and len(main.decisions.routes) < 3:
+                continue
+            chosen[key] = st.number_input(
+                markdown_text(label.replace("%s", name)),
+                0.0,
+                HIGHEST,
+                _weight(weights.get(key, "1")),
+                key=f"weight_{key}",
+                width=220,
+                on_change=_keep_weight,
+                args=(key,),
+            )
+    costs = [main.constant_cost(code, **chosen) for code in range(len(main.decisions.routes))]
+    best = min(range(len(costs)), key=costs.__getitem__)
+    constant = markdown_text(main.decisions.routes[best])
+    facts(
+        [
+            f"a decision of this router costs {number(main.cost(**chosen), 3)}",
+            f"always “{constant}”, the best constant router, {number(costs[best], 3)}",
+            f"n = {int(main.scores.support.sum()):,}",
+            "your weights, an assumption",
+        ]
+    )
+
+
+def _weight(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return 1.0
+    return value if 0 <= value <= HIGHEST else 1.0
+
+
+def _keep_weight(key: str) -> None:
+    weights = {**current_selection().route_weights, key: f"{st.session_state[f'weight_{key}']:g}"}
+    keep(route_weights=weights)
