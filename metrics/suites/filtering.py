@@ -1,0 +1,176 @@
+"""Filters: extracted against expected constraints, returned against satisfying items, and empty results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = [
+    "EARTH_KM",
+    "OPERATORS",
+    "Agreement",
+    "Constraint",
+    "EmptyResult",
+    "agreement",
+    "comparable",
+    "empty_result",
+    "haversine_km",
+    "holds",
+    "number_of",
+    "place_of",
+    "violations",
+]
+
+EARTH_KM = 6371.0088  # mean radius, IUGG
+Operator = Literal["=", "in", "<=", ">=", "near"]
+OPERATORS: tuple[Operator, ...] = ("=", "in", "<=", ">=", "near")
+EmptyResult = Literal["fabricated", "false empty", "right empty", "not empty"]
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What an item has to satisfy.
+
+    Attributes:
+        field: attribute of the item.
+        operator: how the attribute is compared.
+        value: the bound: a text or number, a tuple of them for "in", (latitude, longitude) for "near".
+        km: for "near", the greatest distance in kilometres; NaN otherwise.
+    """
+
+    field: str
+    operator: Operator
+    value: Any
+    km: float = math.nan
+
+    @property
+    def text(self) -> str:
+        """The constraint as a person writes it, such as "stars >= 4"."""
+        if self.operator == "near":
+            return f"{self.field} within {self.km:g} km"
+        values = ", ".join(str(value) for value in self.value) if self.operator == "in" else str(self.value)
+        return f"{self.field} {self.operator} {values}"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Found against expected members of a set.
+
+    Attributes:
+        n_found: members found.
+        n_expected: members expected.
+        n_both: found and expected.
+    """
+
+    n_found: int
+    n_expected: int
+    n_both: int
+
+    @property
+    def precision(self) -> float:
+        """Share of the found that is expected; NaN where nothing is found."""
+        return self.n_both / self.n_found if self.n_found else math.nan
+
+    @property
+    def recall(self) -> float:
+        """Share of the expected that is found; NaN where nothing is expected."""
+        return self.n_both / self.n_expected if self.n_expected else math.nan
+
+    @property
+    def exact(self) -> bool:
+        """Whether both sets are equal."""
+        return self.n_both == self.n_found == self.n_expected
+
+
+def agreement(found: AbstractSet[Hashable], expected: AbstractSet[Hashable]) -> Agreement:
+    """Return how far two sets agree: extracted and expected constraints, or returned and satisfying items."""
+    return Agreement(len(found), len(expected), len(found & expected))
+
+
+def haversine_km(origin: tuple[float, float], place: tuple[float, float]) -> float:
+    """Return the great-circle distance in kilometres of two places in degrees (latitude, longitude).
+
+    2 R asin(sqrt(sin²(Δφ/2) + cos φ1 cos φ2 sin²(Δλ/2))), R = 6371.0088 km. Source: Sinnott 1984, "Virtues of
+    the haversine", Sky and Telescope 68.
+    """
+    (lat1, lon1), (lat2, lon2) = (map(math.radians, point) for point in (origin, place))
+    half = (
+        math.sin((lat2 - lat1) / 2) ** 2 + math.cos(lat1) * math.cos(lat2) * math.sin((lon2 - lon1) / 2) ** 2
+    )
+    return 2 * EARTH_KM * math.asin(math.sqrt(min(1.0, half)))
+
+
+def holds(constraint: Constraint, item: Mapping[str, Any]) -> bool:
+    """Return whether an item satisfies a constraint; one that lacks the attribute does not.
+
+    Texts are compared without regard to case and outer spaces, and texts that are numbers as numbers.
+    """
+    value = item.get(constraint.field)
+    if value is None:
+        return False
+    if constraint.operator == "near":
+        place = place_of(value)
+        return place is not None and haversine_km(constraint.value, place) <= constraint.km
+    if constraint.operator in ("<=", ">="):
+        number, bound = number_of(value), number_of(constraint.value)
+        if number is None or bound is None:
+            return False
+        return number <= bound if constraint.operator == "<=" else number >= bound
+    accepted = constraint.value if constraint.operator == "in" else (constraint.value,)
+    values = value if isinstance(value, list | tuple) else (value,)
+    return not {comparable(one) for one in values}.isdisjoint(comparable(one) for one in accepted)
+
+
+def comparable(value: Any) -> Hashable:
+    """Return a value as it is compared: a number where it is one, else its text without case."""
+    number = number_of(value)
+    if number is not None:
+        return number
+    return " ".join(str(value).split()).casefold()
+
+
+def violations(
+    items: Sequence[Mapping[str, Any]], constraints: Sequence[Constraint]
+) -> dict[Constraint, int]:
+    """Return for each constraint how many of the returned items break it."""
+    return {constraint: sum(not holds(constraint, item) for item in items) for constraint in constraints}
+
+
+def empty_result(n_right: int, n_named: int) -> EmptyResult:
+    """Return what an answer makes of an empty result.
+
+    Args:
+        n_right: items that satisfy the filters.
+        n_named: items that the answer names, or that were returned.
+
+    Returns:
+        "fabricated" where nothing is right and an item is named, "false empty" where something is right and
+        nothing is named, "right empty" where nothing is right and nothing is named.
+    """
+    if not n_right:
+        return "fabricated" if n_named else "right empty"
+    return "not empty" if n_named else "false empty"
+
+
+def number_of(value: Any) -> float | None:
+    """Return a value, or a text, as a finite number; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def place_of(value: Any) -> tuple[float, float] | None:
+    """Return (latitude, longitude) of a pair, or of an object with both; None where it is no place."""
+    if isinstance(value, Mapping):
+        value = [value.get("latitude", value.get("lat")), value.get("longitude", value.get("lon"))]
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return None
+    latitude, longitude = number_of(value[0]), number_of(value[1])
+    return None if latitude is None or longitude is None else (latitude, longitude)
