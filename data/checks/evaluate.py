@@ -9,6 +9,12 @@ import orjson
 import pyarrow as pa
 
 from data.checks.check import CheckedSample, CheckOutcome, Evaluate, RecordedCheck, recorded_outcome
+from data.checks.filters import filter_outcome
+from data.checks.formats import format_outcome
+from data.checks.isolation import account_checks, isolation_outcome, rows_with_accounts
+from data.checks.malformed import MALFORMED, MalformedCheckError
+from data.checks.memory import memory_outcome
+from data.checks.orders import order_outcome
 from data.checks.safety import over_refusal_outcome, safety_outcome
 from data.checks.tool_calls import tool_call_outcome
 from metrics.diagnosis.check_kinds import suite_of
@@ -17,6 +23,11 @@ __all__ = ["EVALUATED", "SUITE_RULES", "evaluated_checks", "outcome_of", "with_e
 
 # suite -> how its checks are decided; others by `recorded_outcome`
 SUITE_RULES: Mapping[str, Evaluate] = {
+    "filter": filter_outcome,
+    "format": format_outcome,
+    "isolation": isolation_outcome,
+    "memory": memory_outcome,
+    "order": order_outcome,
     "over refusal": over_refusal_outcome,
     "safety": safety_outcome,
     "tool": tool_call_outcome,
@@ -44,7 +55,13 @@ def outcome_of(check: Mapping[str, Any], sample: CheckedSample) -> tuple[str, Ch
     suite = suite_of(kind)
     recorded = RecordedCheck(name, kind, _value(check["expected"]), _value(check["actual"]), check["passed"])
     rule = SUITE_RULES.get(suite)
-    return suite, recorded_outcome(recorded) if rule is None else rule(recorded, sample)
+    if rule is None:
+        return suite, recorded_outcome(recorded)
+    try:
+        return suite, rule(recorded, sample)
+    except MalformedCheckError as error:  # stored before imports looked for it
+        reason = "" if recorded.passed else MALFORMED
+        return suite, CheckOutcome(recorded.passed, reason, {"why": str(error)})
 
 
 def evaluated_checks(table: Any) -> Any:
@@ -54,6 +71,8 @@ def evaluated_checks(table: Any) -> Any:
         None if checks is None else [_row(check, CheckedSample(columns, row)) for check in checks]
         for row, checks in enumerate(_lists(table["checks"]))
     ]
+    for row in rows_with_accounts(table):
+        rows[row] = _with_account_checks(rows[row] or [], CheckedSample(columns, row)) or rows[row]
     return pa.array(rows, EVALUATED)
 
 
@@ -69,6 +88,25 @@ def _lists(column: Any) -> Iterable[list[dict[str, Any]] | None]:
 
 def _row(check: Mapping[str, Any], sample: CheckedSample) -> dict[str, Any]:
     suite, outcome = outcome_of(check, sample)
+    return _evaluated(check, suite, outcome)
+
+
+def _with_account_checks(rows: list[dict[str, Any]], sample: CheckedSample) -> list[dict[str, Any]]:
+    """Return the checks of a sample with those that its accounts make, unless checks of that name stand."""
+    taken = {row["name"] for row in rows}
+    made = [(check, outcome) for check, outcome in account_checks(sample) if check.name not in taken]
+    return rows + [_evaluated(_stored(check), suite_of(check.kind), outcome) for check, outcome in made]
+
+
+def _stored(check: RecordedCheck) -> dict[str, Any]:
+    texts = {
+        name: None if value is None else orjson.dumps(value).decode()
+        for name, value in (("expected", check.expected), ("actual", check.actual))
+    }
+    return {"name": check.name, "kind": check.kind, **texts}
+
+
+def _evaluated(check: Mapping[str, Any], suite: str, outcome: CheckOutcome) -> dict[str, Any]:
     return {
         **check,
         "passed": outcome.passed,

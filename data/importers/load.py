@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
+from data.checks.problems import check_problems
 from data.declarations import (
     Declaration,
     declaration_of,
@@ -137,7 +138,8 @@ def import_parsed_runs(
         counted = Counter[str]()  # rows left out of the runs before
         in_files: dict[str, Declaration] = {}
         for parsed in parsed_runs:
-            entry = store_run(staged, parsed, project, errors, report(parsed.file, parsed.name, "reading"))
+            reading = report(parsed.file, parsed.name, "reading")
+            entry = store_run(staged, parsed, project, errors, reading, check_problems)
             stored.append(replace(entry, left_out=errors.left_out - counted))
             counted = Counter(errors.left_out)
             in_files |= {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,7 @@ OWN = {
 BATCH_BYTES = 32 << 20
 BATCH_ROWS = 256  # rows per row group: reading one sample must not load megabytes of others
 Progress = Callable[[int], None]
+Problems = Callable[[Sample], Iterable[tuple[str, str, str]]]
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ def store_run(
     project: str,
     errors: ValidationErrors,
     progress: Progress | None = None,
+    problems: Problems | None = None,
 ) -> ImportedRun:
     """Validate a parsed run and store it; nothing appears in the workspace if it is not valid.
 
@@ -97,13 +99,14 @@ def store_run(
         project: project of the run.
         errors: collector that the importer adds to.
         progress: called with the number of samples read so far.
+        problems: yields field, what is wrong and what would be accepted for each further fault of a sample.
 
     Raises:
         InputError: the file is not valid.
     """
     tally = _Tally(hashlib.sha256(_identity(parsed, project)))
     with workspace.staging(workspace.runs_folder) as stage:
-        _write_samples(stage / "samples.parquet", _samples(parsed, tally, errors, progress), tally)
+        _write_samples(stage / "samples.parquet", _samples(parsed, tally, errors, progress, problems), tally)
         errors.raise_if_any()
         if tally.n == 0 and not parsed.means:
             what = "holds no sample"
@@ -129,12 +132,18 @@ def _identity(parsed: ParsedRun, project: str) -> bytes:
 
 
 def _samples(
-    parsed: ParsedRun, tally: _Tally, errors: ValidationErrors, progress: Progress | None
+    parsed: ParsedRun,
+    tally: _Tally,
+    errors: ValidationErrors,
+    progress: Progress | None,
+    problems: Problems | None,
 ) -> Iterator[Sample]:
     for line, record in parsed.records:
         sample = normalise(record, line, errors)
         if sample is None:
             continue
+        for problem in () if problems is None or not sample["checks"] else problems(sample):
+            errors.add(line, *problem)
         if isinstance(record, Mapping) and not record.keys() <= FIELDS:
             tally.extra.update(dict.fromkeys(str(name) for name in record if name not in OWN))
         tally.add(sample, line, errors)

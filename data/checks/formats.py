@@ -1,0 +1,143 @@
+"""Checks of the suite format: a pattern, a JSON schema, a length or a language that the answer must have.
+
+`expected` is an object with one or more of `regex`, `json_schema`, `min_chars`, `max_chars`, `min_words`,
+`max_words` and `language` ("same" as the question, or a code such as "en"). They apply to `actual`, or to the
+sample's answer where none is recorded. Anything else as `expected` is compared with `actual` as it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
+from data.checks.malformed import MalformedCheckError, shown
+from data.checks.schemas import UnusableSchemaError, schema_violation, usable_schema
+from data.text.language import language_of
+from data.text.patterns import PatternError, found_in
+from data.text.tokens import count_words
+
+__all__ = ["RULES", "format_outcome", "read_format"]
+
+LENGTHS = ("min_chars", "max_chars", "min_words", "max_words")
+RULES = ("regex", "json_schema", *LENGTHS, "language")
+NOT_JSON = "the answer is not JSON"
+NO_MATCH = "the answer does not match the pattern"
+BREAKS = "the JSON breaks the schema"
+WRONG_LANGUAGE = "the answer is in another language"
+UNTOLD = "the language cannot be told"
+_LONGEST = 200_000  # characters of JSON
+_CODE = re.compile("[a-z]{2,3}")
+_Found = tuple[bool | None, str, dict[str, Any]]
+
+
+def format_outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
+    """Return what evaluating a format check finds; a recorded verdict stands.
+
+    Raises:
+        MalformedCheckError: its expected value cannot be read.
+    """
+    rules = read_format(check)
+    if rules is None or check.passed is not None:
+        return recorded_outcome(check)
+    value = sample["answer"] if check.actual is None else check.actual
+    if value is None or value == "":
+        return CheckOutcome(None, "no actual value and no answer is recorded")
+    found = {rule: _RULES[rule](rule, bound, value, sample) for rule, bound in rules.items()}
+    detail = {rule: {"passed": passed, **more} for rule, (passed, _, more) in found.items()}
+    failed = [reason for passed, reason, _ in found.values() if passed is False]
+    unknown = [reason for passed, reason, _ in found.values() if passed is None]
+    verdict = False if failed else None if unknown else True
+    return CheckOutcome(verdict, next(iter(failed + unknown), ""), detail)
+
+
+def read_format(check: RecordedCheck) -> dict[str, Any] | None:
+    """Return the rules of a format check; None where its expected value is none of ours.
+
+    Raises:
+        MalformedCheckError: a rule cannot be used, or is not known.
+    """
+    expected = check.expected
+    if not isinstance(expected, Mapping) or not any(rule in expected for rule in RULES):
+        return None
+    unknown = [name for name in expected if name not in RULES]
+    if unknown:
+        raise MalformedCheckError(f"unknown {shown(unknown[0])}", ", ".join(RULES))
+    for rule, bound in expected.items():
+        _refuse(rule, bound)
+    return dict(expected)
+
+
+def _refuse(rule: str, bound: Any) -> None:
+    """Raise where a rule cannot be used."""
+    if rule in LENGTHS:
+        if isinstance(bound, bool) or not isinstance(bound, int) or bound < 0:
+            raise MalformedCheckError(f"{rule} {shown(bound)}", "a whole number of 0 or more")
+    elif rule == "language":
+        if bound != "same" and not (isinstance(bound, str) and _CODE.fullmatch(bound)):
+            raise MalformedCheckError(f"language {shown(bound)}", '"same" or a code such as "en"')
+    elif rule == "regex":
+        if not isinstance(bound, str):
+            raise MalformedCheckError(f"regex {shown(bound)}", "text")
+        try:
+            found_in(bound, "")
+        except PatternError as error:
+            raise MalformedCheckError(f"regex {shown(bound)}: {error}", "a pattern in RE2's syntax") from None
+    else:
+        try:
+            usable_schema(bound)
+        except UnusableSchemaError as error:
+            raise MalformedCheckError(f"json_schema: {error}", "a JSON schema, draft 2020-12") from None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _regex(_rule: str, bound: Any, value: Any, _sample: CheckedSample) -> _Found:
+    found = found_in(bound, _text(value))
+    return found, "" if found else NO_MATCH, {}
+
+
+def _schema(_rule: str, bound: Any, value: Any, _sample: CheckedSample) -> _Found:
+    if isinstance(value, str):
+        try:
+            value = orjson.loads(value[: _LONGEST + 1].encode("utf-8", "surrogatepass"))
+        except orjson.JSONDecodeError:
+            return False, NOT_JSON, {}
+    try:
+        broken = schema_violation(bound, value)
+    except UnusableSchemaError as error:
+        return None, "the schema cannot be evaluated", {"why": str(error)}
+    return (True, "", {}) if broken is None else (False, BREAKS, {"why": broken})
+
+
+def _length(rule: str, bound: Any, value: Any, _sample: CheckedSample) -> _Found:
+    text = _text(value)
+    side, _, unit = rule.partition("_")
+    size = len(text) if unit == "chars" else count_words(text)
+    passed = size >= bound if side == "min" else size <= bound
+    words = "characters" if unit == "chars" else "words"
+    reason = f"the answer has too {'few' if side == 'min' else 'many'} {words}"
+    return passed, "" if passed else reason, {"found": size}
+
+
+def _language(_rule: str, bound: Any, value: Any, sample: CheckedSample) -> _Found:
+    wanted = language_of(sample["question"]) if bound == "same" else bound
+    told = language_of(_text(value))
+    detail = {"expected": wanted, "found": told}
+    if wanted is None or told is None:
+        return None, UNTOLD, detail
+    return wanted == told, "" if wanted == told else WRONG_LANGUAGE, detail
+
+
+_Rule = Callable[[str, Any, Any, CheckedSample], _Found]
+_RULES: Mapping[str, _Rule] = {
+    "regex": _regex,
+    "json_schema": _schema,
+    **dict.fromkeys(LENGTHS, _length),
+    "language": _language,
+}

@@ -1,0 +1,132 @@
+"""JSON schemas from files, used on untrusted text: nothing is fetched, and no schema can hang.
+
+References resolve inside the schema alone, patterns are matched by RE2, and one validation follows at most
+10,000 references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import extend
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from data.text.patterns import PatternError, found_in
+
+__all__ = ["UnusableSchemaError", "schema_violation", "usable_schema"]
+
+MOST_REFERENCES = 10_000
+_DEEPEST = 64
+_UNBOUNDED = (
+    "patternProperties",
+    "unevaluatedProperties",
+    "unevaluatedItems",
+    "$dynamicRef",
+    "$recursiveRef",
+)
+
+
+class UnusableSchemaError(ValueError):
+    """A schema that cannot be used; the message says why in a few words."""
+
+
+def usable_schema(schema: Any) -> None:
+    """Raise where a schema cannot be used.
+
+    Args:
+        schema: a JSON schema, draft 2020-12.
+
+    Raises:
+        UnusableSchemaError: it is no schema, or holds a pattern or keyword that is not accepted.
+    """
+    _usable(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS))
+
+
+def schema_violation(schema: Any, value: Any) -> str | None:
+    """Return how a value breaks a schema, a few words without the value; None where it conforms.
+
+    Raises:
+        UnusableSchemaError: the schema cannot be used, or refers to itself without end.
+    """
+    usable_schema(schema)
+    validator = _validator()(schema, registry=Registry())
+    try:
+        error = next(iter(validator.iter_errors(value)), None)
+    except Unresolvable:
+        raise UnusableSchemaError("a reference leads outside the schema") from None
+    except RecursionError:
+        raise UnusableSchemaError("it refers to itself without end") from None
+    return None if error is None else f"breaks {error.validator} at {_place(error)}"
+
+
+def _place(error: ValidationError) -> str:
+    return "/".join(str(part) for part in error.absolute_path)[:60] or "the top"
+
+
+@lru_cache(maxsize=256)
+def _usable(text: bytes) -> None:
+    schema = orjson.loads(text)
+    if not isinstance(schema, dict | bool):
+        raise UnusableSchemaError("it is neither an object nor true or false")
+    for key, value in _keywords(schema, 0):
+        if key in _UNBOUNDED:
+            raise UnusableSchemaError(f"the keyword {key} is not supported")
+        if key == "pattern" and isinstance(value, str):
+            _pattern(value)
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise UnusableSchemaError(f"{_place(error)}: {error.message[:80]}") from None
+    except RecursionError:
+        raise UnusableSchemaError("it is nested too deeply") from None
+
+
+def _pattern(pattern: str) -> None:
+    try:
+        found_in(pattern, "")
+    except PatternError as error:
+        raise UnusableSchemaError(f"pattern {pattern[:40]!r}: {error}") from None
+
+
+def _keywords(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth > _DEEPEST:
+        raise UnusableSchemaError(f"it is nested more than {_DEEPEST} deep")
+    entries = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, inner in entries:
+        if isinstance(key, str):
+            yield key, inner
+        yield from _keywords(inner, depth + 1)
+
+
+def _validator() -> Any:
+    """Return a validator class that counts the references it follows."""
+    followed = [0]
+    reference: Callable[..., Any] = Draft202012Validator.VALIDATORS["$ref"]
+
+    def counted(validator: Any, ref: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        followed[0] += 1
+        if followed[0] > MOST_REFERENCES:
+            raise UnusableSchemaError(f"it follows more than {MOST_REFERENCES:,} references")
+        yield from reference(validator, ref, instance, schema) or ()
+
+    return extend(Draft202012Validator, {"$ref": counted, "pattern": _matches, "uniqueItems": _unique})
+
+
+def _matches(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if isinstance(instance, str) and not found_in(pattern, instance):
+        yield ValidationError("does not match the pattern")
+
+
+def _unique(_validator: Any, wanted: bool, instance: Any, _schema: Any) -> Iterator[ValidationError]:
+    if wanted and isinstance(instance, list):
+        texts = {orjson.dumps(entry, option=orjson.OPT_SORT_KEYS) for entry in instance}
+        if len(texts) < len(instance):
+            yield ValidationError("has an entry twice")
