@@ -523,7 +523,7 @@ def test_the_page_of_the_gates_is_what_the_code_gives(demo: RunStore) -> None:
     assert _between(text, "iris") == verdicts_table(reports)
     example = text.partition("```toml\n")[2].partition("```")[0]
     assert len(read_gates(example, "docs/gates.md").gates_for("clinic")) == 4
-    assert len(read_gates(example, "docs/gates.md").gates_for("another")) == 2
+    assert len(read_gates(example, "docs/gates.md").gates_for("another")) == 3
 
 
 def test_the_gates_of_the_guides_go_by_the_means(demo: RunStore) -> None:
