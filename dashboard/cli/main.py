@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, 
         "export",
         "Write the samples of a run with scores and diagnosis, or its scores for the tool that recorded it.",
     ),
+    "f1": ("f1", "Show why F1 is low, and the most that each part could give back."),
     "gate": ("gate", "Judge a run by its gates: PASS, FAIL (exit code 1), INCONCLUSIVE or UNMEASURED."),
     "generate": (
         "generate",

@@ -6,24 +6,29 @@ from collections.abc import Mapping
 
 from dashboard.charts.alignment import rank_bars
 from dashboard.charts.chunking import heatmap
+from dashboard.charts.f1_tree import f1_bars
 from dashboard.charts.oracle_gap import oracle_gap_bars
 from dashboard.charts.retrieval import k_curves
 from dashboard.stories.context import StoryView
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.escaping import capital
+from dashboard.wording.f1_tree import BOUND_NOTE, expected_text, f1_rows, f1_sentence, left_out_text
 from dashboard.wording.formatting import count, interval_text, number, percent, signed
 from data.analysis.alignment import by_rank, rate_of, sources_of_use
 from data.analysis.retrieval_curves import curves
 from data.chunking.grids import grids_of
 from data.chunking.ranking import grid_metrics, rank_trials
+from data.comparison.band_scales import band_scale
 from data.comparison.oracle_gap import oracle_gap, outcome_metrics_of, paired_runs_of
 from data.diagnosis.diagnosis import diagnose
+from data.diagnosis.f1_tree import f1_diagnosis
 from data.scoring.context_use import context_use_of
 from data.scoring.ranked_lists import ranked_lists
+from data.strategy.expected_gains import outlook_of
 from metrics.metric_registry import title_of
 from metrics.schema.whole_number import whole_number
 
-__all__ = ["alignment_section", "grid_section", "oracle_gap_section", "retrieval_section"]
+__all__ = ["alignment_section", "f1_section", "grid_section", "oracle_gap_section", "retrieval_section"]
 
 USUAL_K = 5
 
@@ -65,6 +70,33 @@ def retrieval_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSec
         ],
         facts=[count(n, "question"), "computed", "95 % intervals"],
         alt="Retrieval metrics over k",
+    )
+
+
+def f1_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return why F1 is low, the most that each part could give, and what the team expects."""
+    heading = "Why is F1 low, and what could it become?"
+    diagnosis = f1_diagnosis(view.scored)
+    tree = diagnosis.tree
+    if tree is None:
+        return RenderedSection("f1", heading, f1_sentence(diagnosis), measured=False)
+    outlook = outlook_of(view.store, view.run, tree)
+    assumed = expected_text(outlook)
+    rows = f1_rows(tree, band_scale(view.store.workspace, "ragchecker"))
+    return RenderedSection(
+        "f1",
+        heading,
+        f1_sentence(diagnosis),
+        chart=f1_bars(tree),
+        rows=[{name: cell for name, cell in row.items() if name != "If perfect"} for row in rows],
+        facts=[
+            BOUND_NOTE,
+            left_out_text(diagnosis),
+            f"source: {diagnosis.sources}",
+            f"assumed by the team, not computed: {assumed}" if assumed else "",
+            *outlook.cautions,
+        ],
+        alt="F1 that each perfect part would add, at most",
     )
 
 

@@ -16,6 +16,7 @@ from dashboard.stories.comparison_slides import change_section, example_section
 from dashboard.stories.context import StoryView
 from dashboard.stories.diagnostic_sections import (
     alignment_section,
+    f1_section,
     grid_section,
     oracle_gap_section,
     retrieval_section,
@@ -309,6 +310,7 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
     "gates": SectionKind("All gates", gate_section, ("engineer", "lead")),
     "headline": SectionKind("Headline metrics", _headline),
     "patterns": SectionKind("Metric patterns", _patterns),
+    "f1": SectionKind("Why F1 is low", f1_section, ("engineer", "lead")),
     "slices": SectionKind("Worst slices", _slices, ("engineer", "lead")),
     "cases": SectionKind("Cases in full", chosen_cases, ("engineer", "lead")),
     "trend": SectionKind("A metric over versions", trend_section, ("engineer", "lead")),

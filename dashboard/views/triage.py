@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard.headlines.triage import gates_unreadable, report_headline
 from dashboard.page_html.triage import triage_style
+from dashboard.sections.triage.f1 import f1_section
 from dashboard.sections.triage.gates import gate_report, gate_section
 from dashboard.sections.triage.lists import change_list, fix_list, gate_list
 from dashboard.sections.triage.overview import (
@@ -45,14 +46,17 @@ with lists.container(gap=None):
 with lists.container(gap="xsmall"):
     change_list(view, comparison, report, base_name)
 
-TABS = ["All gates", "All metrics", "Worst slices", "Trend", "Findings"]
-gates, metrics, slices, trend, numbers = st.tabs(TABS, key="triage_tabs", on_change="rerun")
+TABS = ["All gates", "All metrics", "Why F1", "Worst slices", "Trend", "Findings"]
+gates, metrics, f1, slices, trend, numbers = st.tabs(TABS, key="triage_tabs", on_change="rerun")
 if gates.open:
     with gates:
         gate_section(view, found)
 if metrics.open:
     with metrics:
         metric_table(view, summaries, comparison)
+if f1.open:
+    with f1:
+        f1_section(view)
 if slices.open:
     with slices:
         slice_section(diagnosis)

@@ -9,6 +9,7 @@ from data.cases.alignment_cohorts import ALIGNMENT_COHORTS
 from data.cases.cohort import Cohort
 from data.cases.comparison_cohorts import COMPARISON_COHORTS
 from data.cases.diagnosis_cohorts import DIAGNOSIS_COHORTS
+from data.cases.f1_cohorts import F1_COHORTS
 from data.cases.judge_cohorts import JUDGE_COHORTS
 from data.cases.refusal_cohorts import REFUSAL_COHORTS
 from data.cases.retrieval_cohorts import RETRIEVAL_COHORTS
@@ -32,6 +33,7 @@ COHORTS: Mapping[str, Cohort] = {
     **SAFETY_COHORTS,
     **SUITE_COHORTS,
     **TOOL_COHORTS,
+    **F1_COHORTS,
 }
 
 

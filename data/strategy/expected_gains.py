@@ -1,0 +1,234 @@
+"""What a team expects its measures to bring in F1: entered on a run, added up, held against the next run.
+
+These are assumptions and never mixed with what is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from math import isfinite
+from typing import Any, Literal
+
+from data.comparison.compare import metric_sides
+from data.errors import DataError, WorkspaceError
+from data.scoring.run_store import RunStore
+from data.store.ledger import Ledger
+from data.store.workspace import Run, utc_now
+from metrics.diagnosis.f1_tree import F1_PARTS, F1Tree
+
+__all__ = [
+    "ExpectedGain",
+    "Outcome",
+    "Outlook",
+    "expect_gain",
+    "expected_gains",
+    "outcome_of",
+    "outlook_answer",
+    "outlook_of",
+    "undo_gain",
+]
+
+F1 = "answer_f1"
+FEWEST_QUESTIONS = 5  # below this a difference decides nothing, as for gates
+LONGEST_MEASURE = 200
+Standing = Literal["as expected", "less than expected", "more than expected", "cannot tell"]
+_CURRENT = """
+    SELECT gain_id, run_id, part, gain, measure, who, at FROM expected_gains
+    WHERE run_id = ? AND undone_at IS NULL ORDER BY gain_id
+"""
+_UNDO = """
+    UPDATE expected_gains SET undone_at = ? WHERE gain_id = (
+        SELECT max(gain_id) FROM expected_gains WHERE run_id = ? AND who = ? AND undone_at IS NULL)
+    RETURNING gain_id, run_id, part, gain, measure, who, at
+"""
+
+
+@dataclass(frozen=True)
+class ExpectedGain:
+    """One assumption.
+
+    Attributes:
+        gain_id: number of the entry.
+        run_id: the run that it was entered on.
+        part: key of the part of the F1 tree that the measure works on.
+        gain: in F1.
+        measure: what is to be done.
+        who: who expects it.
+        at: time of the entry, ISO in UTC.
+    """
+
+    gain_id: int
+    run_id: str
+    part: str
+    gain: float
+    measure: str
+    who: str
+    at: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the next run brought.
+
+    Attributes:
+        run: the next run.
+        got: its F1 minus that of the run with the entries, paired on question.
+        low: lower end of the 95 % interval; None without one.
+        high: upper end.
+        n: shared questions with F1 in both.
+        standing: of the expected sum against the interval.
+        late: entries that were made after the next run was loaded.
+    """
+
+    run: Run
+    got: float | None
+    low: float | None
+    high: float | None
+    n: int
+    standing: Standing
+    late: int
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The expected gains of a run, added up.
+
+    Attributes:
+        gains: the entries, oldest first.
+        total: their sum.
+        cautions: where they promise more than the sums allow.
+        outcome: what the next run brought; None without a next run, or without entries.
+    """
+
+    gains: tuple[ExpectedGain, ...]
+    total: float
+    cautions: tuple[str, ...]
+    outcome: Outcome | None
+
+
+def expect_gain(ledger: Ledger, run_id: str, part: str, gain: float, measure: str, who: str) -> int:
+    """Record what a measure is expected to bring; return the number of the entry.
+
+    Args:
+        ledger: of the workspace.
+        run_id: the run that it is expected of.
+        part: key of a part of the F1 tree.
+        gain: in F1, above 0 and at most 1.
+        measure: what is to be done; may be empty.
+        who: name; must not be empty.
+
+    Raises:
+        DataError: a value is not accepted.
+    """
+    if not who.strip():
+        raise WorkspaceError("an expected gain needs the name of who expects it; accepted: any text")
+    if part not in [known.key for known in F1_PARTS]:
+        accepted = ", ".join(known.key for known in F1_PARTS)
+        raise DataError(f"part {part[:40]!r}; accepted: {accepted}")
+    if not (isfinite(gain) and 0 < gain <= 1):
+        raise DataError(f"expected gain {gain!r}; accepted: a number above 0, at most 1")
+    with ledger.open() as connection:
+        cursor = connection.execute(
+            "INSERT INTO expected_gains (run_id, part, gain, measure, who, at) VALUES (?, ?, ?, ?, ?, ?)",
+            (run_id, part, gain, measure.strip()[:LONGEST_MEASURE], who.strip(), utc_now().isoformat()),
+        )
+        return int(cursor.lastrowid or 0)
+
+
+def undo_gain(ledger: Ledger, run_id: str, who: str) -> ExpectedGain | None:
+    """Undo the newest entry of a user on a run and return it; None if there is none."""
+    with ledger.open() as connection:
+        row = connection.execute(_UNDO, (utc_now().isoformat(), run_id, who.strip())).fetchone()
+    return ExpectedGain(*row) if row else None
+
+
+def expected_gains(ledger: Ledger, run_id: str) -> tuple[ExpectedGain, ...]:
+    """Return the entries of a run, oldest first."""
+    if not ledger.path.exists():
+        return ()
+    with ledger.open() as connection:
+        return tuple(ExpectedGain(*row) for row in connection.execute(_CURRENT, (run_id,)))
+
+
+def outlook_of(store: RunStore, run: Run, tree: F1Tree | None) -> Outlook:
+    """Return what is expected of a run, and what the next run of its project brought."""
+    gains = expected_gains(store.ledger, run.run_id)
+    following = _next_run(store, run) if gains else None
+    return Outlook(
+        gains,
+        sum(entry.gain for entry in gains),
+        tuple(_cautions(gains, tree)),
+        None if following is None else outcome_of(store, run, following, gains),
+    )
+
+
+def _cautions(gains: Sequence[ExpectedGain], tree: F1Tree | None) -> list[str]:
+    """Return where the entries promise more than perfect parts could give."""
+    if tree is None:
+        return []
+    texts = []
+    for branch in tree.branches:
+        promised = sum(entry.gain for entry in gains if entry.part == branch.part.key)
+        if promised > branch.gain.mean + 1e-9:
+            texts.append(
+                f"{branch.part.title}: {promised:.2f} is expected, and a perfect part gives at most "
+                f"{branch.gain.mean:.2f} with the other side as it is"
+            )
+    total = sum(entry.gain for entry in gains)
+    if total > 1 - tree.f1.mean + 1e-9:
+        texts.append(f"the sum of {total:.2f} would raise F1 above 1")
+    return texts
+
+
+def _next_run(store: RunStore, run: Run) -> Run | None:
+    """Return the first run after this one in its project that has samples and is a version of its own."""
+    runs = store.runs(run.project)
+    after = runs[[other.run_id for other in runs].index(run.run_id) + 1 :]
+    own = (other for other in after if not other.means and not other.config.get("generated_from"))
+    return next((other for other in own if F1 in store.scored(other).metrics), None)
+
+
+def outcome_of(store: RunStore, run: Run, following: Run, gains: Sequence[ExpectedGain]) -> Outcome:
+    """Hold the sum of the entries against the change of F1 from a run to the next."""
+    (side,) = metric_sides(store.scored(run), store.scored(following), [F1])
+    found = side.difference
+    late = sum(datetime.fromisoformat(entry.at) > following.imported_at for entry in gains)
+    if not found.n_pairs:
+        return Outcome(following, None, None, None, 0, "cannot tell", late)
+    low, high = (end if isfinite(end) else None for end in (found.low, found.high))
+    total = sum(entry.gain for entry in gains)
+    standing: Standing = "cannot tell"
+    if low is not None and high is not None and found.n_pairs >= FEWEST_QUESTIONS:
+        standing = "as expected"
+        if total > high:
+            standing = "less than expected"
+        elif total < low:
+            standing = "more than expected"
+    return Outcome(following, found.difference, low, high, found.n_pairs, standing, late)
+
+
+def outlook_answer(outlook: Outlook) -> dict[str, Any]:
+    """Return the expected gains as JSON values."""
+    outcome = outlook.outcome
+    return {
+        "assumptions": [
+            {name: value for name, value in vars(entry).items() if name != "run_id"}
+            for entry in outlook.gains
+        ],
+        "total": outlook.total,
+        "cautions": list(outlook.cautions),
+        "next_run": None
+        if outcome is None
+        else {
+            "run": outcome.run.run_id,
+            "name": outcome.run.name,
+            "got": outcome.got,
+            "low": outcome.low,
+            "high": outcome.high,
+            "n": outcome.n,
+            "standing": outcome.standing,
+            "entered_late": outcome.late,
+        },
+    }
