@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from dashboard.charts.alignment import rank_bars
 from dashboard.charts.chunking import heatmap
-from dashboard.charts.f1_tree import f1_bars
 from dashboard.charts.oracle_gap import oracle_gap_bars
 from dashboard.charts.retrieval import k_curves
+from dashboard.charts.stages.f1_tree import f1_bars
 from dashboard.stories.context import StoryView
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.escaping import capital

@@ -9,7 +9,7 @@ from page_text import page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
 
-from dashboard.charts.f1_tree import f1_bars
+from dashboard.charts.stages.f1_tree import f1_bars
 from dashboard.shell.selection import Selection
 from data.cases.cohorts import cohort_rows, cohort_title
 from data.diagnosis.f1_tree import f1_diagnosis

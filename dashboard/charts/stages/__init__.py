@@ -1,1 +1,1 @@
-"""The pictures that open the pages about one stage: the map of cases, gold by rank, and use by rank."""
+"""The pictures about one stage or part: the map of cases, gold by rank, use by rank, and the parts of F1."""

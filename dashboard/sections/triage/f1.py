@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.f1_tree import f1_bars
 from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.charts.stages.f1_tree import f1_bars
 from dashboard.shell.blocks import bundled_example
 from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, facts, show_table
