@@ -12,7 +12,9 @@ import numpy as np
 
 from metrics.definitions import (
     alignment,
+    citations,
     experiments,
+    hallucination,
     imported,
     judged,
     refusal,
@@ -58,13 +60,14 @@ REGISTRY: dict[str, Metric] = {
         CHUNK_COUNT_METRICS,
         imported.CONTEXT,
         CLAIM_METRICS,
+        hallucination.METRICS,
         alignment.METRICS,
         judged.METRICS,
         imported.ANSWERS,
         similarity.METRICS,
         experiments.METRICS,
         refusal.METRICS,
-        imported.CITATIONS,
+        citations.METRICS,
         system.METRICS,
         imported.FEEDBACK,
     )

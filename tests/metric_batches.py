@@ -12,6 +12,7 @@ from metrics.schema.batch import (
     Answers,
     Batch,
     Checks,
+    Citations,
     Claims,
     ContextUse,
     JudgeLabels,
@@ -35,6 +36,25 @@ class ClaimRow:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """One citation: 1, 0 or -1 each."""
+
+    supports: int = 1
+    alone: int = 1
+    rest: int = 0
+    in_range: bool = True
+
+
+@dataclass(frozen=True)
+class CitedSentence:
+    """One sentence of an answer: whether its citations support it together (1, 0, -1), and these."""
+
+    together: int = 1
+    marks: Sequence[Mark] = ()
+    needed: bool = True
+
+
+@dataclass(frozen=True)
 class Row:
     """One sample in plain words; None is "not recorded"."""
 
@@ -54,6 +74,8 @@ class Row:
     labels: Sequence[int] = ()
     judged: tuple[float, float, float, float, float] | None = None  # addresses, complete, agrees, self, tried
     answered: bool = True
+    cited: Sequence[CitedSentence] | None = None
+    broken: int = 0
 
     @property
     def documents(self) -> int:
@@ -201,6 +223,27 @@ def checks(rows: Sequence[Row]) -> Checks:
     )
 
 
+def citations(rows: Sequence[Row]) -> Citations:
+    flat = [(i, sentence) for i, row in enumerate(rows) for sentence in row.cited or ()]
+    of = [(at, mark) for at, (_, sentence) in enumerate(flat) for mark in sentence.marks]
+    codes = np.array([[mark.supports, mark.alone, mark.rest] for _, mark in of], dtype=np.int8)
+    codes = codes.reshape(-1, 3)
+    return Citations(
+        status=recorded([row.cited for row in rows]),
+        reason=np.array(["" if row.cited is not None else "not recorded" for row in rows], dtype=object),
+        source=sources(rows),
+        broken=np.array([row.broken for row in rows], dtype=np.int64),
+        sample=np.array([i for i, _ in flat], dtype=np.int64),
+        needed=np.array([sentence.needed for _, sentence in flat], dtype=np.bool_),
+        together=np.array([sentence.together for _, sentence in flat], dtype=np.int8),
+        sentence=np.array([at for at, _ in of], dtype=np.int64),
+        in_range=np.array([mark.in_range for _, mark in of], dtype=np.bool_),
+        supports=codes[:, 0],
+        alone=codes[:, 1],
+        rest=codes[:, 2],
+    )
+
+
 def labels(rows: Sequence[Row]) -> NDArray[np.int8]:
     out = np.full((len(rows), WIDTH), -1, dtype=np.int8)
     for i, row in enumerate(rows):
@@ -238,4 +281,5 @@ def batch(rows: Sequence[Row]) -> Batch:
         checks=checks(rows),
         document_relevant=labels(rows),
         judge_labels=judgement(rows),
+        citations=citations(rows),
     )

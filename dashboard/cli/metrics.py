@@ -35,7 +35,8 @@ TOO_FEW = (
     type=click.Choice(CONVENTIONS),
     default="default",
     show_default=True,
-    help="How undefined values count: left out; as in RAGChecker's code; or 0 for refusals, as in Ragas.",
+    help="How undefined values count: left out; as in RAGChecker's code; 0 for refusals, as in Ragas; or "
+    "citations as in ALCE.",
 )
 @click.option(
     "--bands",

@@ -18,6 +18,7 @@ CONVENTIONS = {
     "default": "ragtriage (undefined stays undefined)",
     "ragchecker": "RAGChecker (empty lists give 0)",
     "refusals_0": "refusals count 0 (as in Ragas)",
+    "alce": "citations as in ALCE",
 }
 WITHOUT_FINDINGS = ("runs", "present")  # pages about many runs, which score none by themselves
 PROJECT_WIDTH, RUN_WIDTH = 124, 168

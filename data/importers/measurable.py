@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from data.checks.evaluate import with_evaluated_checks
+from data.citations.style import style_of
 from data.errors import ValidationErrors
 from data.scoring.batch_inputs import batch_of
 from data.scoring.imported_scores import human_scores, imported_scores
@@ -37,7 +38,7 @@ def computable(records: Sequence[Record]) -> tuple[list[str], dict[str, str]]:
     if not rows:
         return [], {}
     table = with_evaluated_checks(pa.Table.from_pylist(rows, schema=SCHEMA))
-    batch = batch_of(table)
+    batch = batch_of(table, style=style_of(rows))
     computed = {name: scores.values for name, scores in compute(batch).items()}
     recorded = {
         name: column.values

@@ -24,8 +24,10 @@ from data.importers.question_files import (
 )
 from data.importers.tools import (
     ares,
+    attribution_labels,
     autorag,
     braintrust,
+    cited_answers,
     continuous_eval,
     deepeval,
     deepeval_traces,
@@ -84,6 +86,8 @@ TOOLS: tuple[Importer, ...] = (
     *llamaindex.IMPORTERS,
     *mlflow.IMPORTERS,
     *tool_calls.IMPORTERS,
+    *attribution_labels.IMPORTERS,
+    *cited_answers.IMPORTERS,
 )
 QUESTION_FILES: tuple[Importer, ...] = (
     *deepeval_goldens.IMPORTERS,

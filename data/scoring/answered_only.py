@@ -24,6 +24,8 @@ OVER_ANSWERS = (
     "noise_sensitivity_relevant",
     "noise_sensitivity_irrelevant",
     "ungrounded",
+    "intrinsic_hallucination",
+    "extrinsic_hallucination",
 )
 _GOOD = ("answer_relevancy", "faithfulness", "answer_precision", "answer_recall", "answer_f1")
 REASON = "the answer is a refusal, which has its own metrics"

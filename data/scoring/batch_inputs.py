@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from data.citations.block import citations_of
+from data.citations.style import CitationStyle
 from data.scoring.gold_join import Match, rankings, span_rankings
 from data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
 from data.text.context_attribution import ContextAttributor
@@ -63,13 +65,16 @@ def heuristic_use(table: Any, rows: IntArray) -> Iterator[tuple[int, list[tuple[
 REFUSED_SOURCES = {"human": Source.HUMAN, "judge": Source.JUDGED, "imported": Source.IMPORTED}
 
 
-def batch_of(table: Any, match: Match = "id", ids_match: bool = True) -> Batch:
+def batch_of(
+    table: Any, match: Match = "id", ids_match: bool = True, style: CitationStyle | None = None
+) -> Batch:
     """Make the metric inputs of an Arrow table of samples; estimates fill what was not recorded.
 
     Args:
         table: the samples.
         match: whether gold is compared with chunk ids or with document ids.
         ids_match: whether any gold id of the run occurs among its retrieved ids.
+        style: how the run cites; None for not at all.
     """
     retrieved = Ragged.of(table["retrieved"])
     ranked = rankings(table, match, ids_match=ids_match)
@@ -89,6 +94,9 @@ def batch_of(table: Any, match: Match = "id", ids_match: bool = True) -> Batch:
         document_relevant=_document_labels(retrieved, table.num_rows),
         first_pass=rankings(table, match, "candidates", ids_match),
         first_pass_spans=span_rankings(table, column="candidates"),
+        citations=citations_of(
+            table, style, answers.refused == 1, answers.refused_source != Source.ESTIMATED
+        ),
     )
 
 

@@ -13,12 +13,15 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from data.checks.evaluate import with_evaluated_checks
+from data.citations.block import citation_table
+from data.citations.style import CitationStyle, citation_style
 from data.scoring.answered_only import over_answers
 from data.scoring.batch_inputs import batch_of
 from data.scoring.context_lists import context_list_table
 from data.scoring.context_use import use_table
 from data.scoring.gold_join import Match
 from data.scoring.grouping.languages import language_table
+from data.scoring.grouping.noise import noise_table
 from data.scoring.id_overlap import id_mismatch
 from data.scoring.imported_scores import human_scores, imported_scores, recorded_figures
 from data.scoring.judged_labels import overlaid
@@ -70,8 +73,10 @@ AUXILIARY_TABLES: Mapping[str, Callable[[Any, Batch], Any]] = {
     "use": use_table,
     "ranked": ranked_table,
     "lists": context_list_table,
+    "noise": noise_table,
     "checks": check_table,
     "languages": language_table,
+    "citations": citation_table,
 }
 
 
@@ -84,12 +89,14 @@ class ScoreOptions:
         convention: how undefined values are treated.
         match: whether gold is compared with chunk ids or with document ids.
         judge_results: (kind, digest) of the judge results to score, see data.store.judge_results.
+        citations: the declared forms of citations; () for the usual ones.
     """
 
     ks: tuple[int, ...] = DEFAULT_KS
     convention: Convention = "default"
     match: Match = "id"
     judge_results: tuple[tuple[str, str], ...] = ()
+    citations: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.convention not in CONVENTIONS:
@@ -102,6 +109,8 @@ class ScoreOptions:
         """Name of the folder for scores with these options."""
         cuts = "-".join(str(k) for k in self.ks)
         plain = f"v{SCORES_VERSION}.{self.convention}.{self.match}.k{cuts}"
+        if self.citations:
+            plain += f".cited-{hashlib.sha256(json.dumps(self.citations).encode()).hexdigest()[:12]}"
         if not self.judge_results:
             return plain
         judged = hashlib.sha256(json.dumps(self.judge_results).encode()).hexdigest()[:12]
@@ -148,15 +157,16 @@ def score_batch(workspace: Workspace, run_id: str, groups: list[int], options: S
     with reading(samples), pq.ParquetFile(samples) as file:
         recorded = with_evaluated_checks(conform(file.read_row_groups(groups)))
     ids_match = id_mismatch(samples, options.match) is None
-    recorded_batch = batch_of(recorded, options.match, ids_match)
+    style = citation_style(samples, options.citations)
+    recorded_batch = batch_of(recorded, options.match, ids_match, style)
     computed = compute(recorded_batch, options.ks, options.convention)
     results = {
         kind: judged_rounds(path, np.asarray(recorded["row"].to_numpy(), dtype=np.int64))
         for kind, digest in options.judge_results
         if (path := judge_result_path(workspace, run_id, digest)).exists()
     }
-    table, judged, tables = _judged(recorded, results, options, computed)
-    batch = recorded_batch if table is recorded else batch_of(table, options.match, ids_match)
+    table, judged, tables = _judged(recorded, results, options, computed, style)
+    batch = recorded_batch if table is recorded else batch_of(table, options.match, ids_match, style)
     blocks = {
         (name, source): _of_source(scores, source)
         for name, scores in computed.items()
@@ -195,6 +205,7 @@ def _judged(
     results: Mapping[str, Sequence[JudgedBatch]],
     options: ScoreOptions,
     computed: Mapping[str, Scores],
+    style: CitationStyle | None,
 ) -> tuple[Any, dict[ScoreKey, Scores], dict[str, Any]]:
     """Return the samples with the judge's labels in place of recorded ones, its scores, auxiliary tables.
 
@@ -214,7 +225,7 @@ def _judged(
             counts = np.array([[at in each.payloads for each in rounds] for at in range(table.num_rows)])
             tables["judged"] = rounds[0].told(replies, counts.reshape(table.num_rows, -1).sum(axis=1))
             scores = [
-                judged_scores(overlay, replies, each, scoring, computed)
+                judged_scores(overlay, replies, each, scoring, computed, style)
                 for (overlay, replies), each in zip(overlays, rounds, strict=True)
             ]
             blocks |= averaged(scores)

@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from data.citations.block import citations_of
+from data.citations.style import CitationStyle
 from data.scoring.batch_inputs import batch_of
 from data.scoring.gold_join import Match
 from data.store.judge_replies import (
@@ -74,6 +76,7 @@ _SHOWN: Mapping[str, tuple[str, ...]] = {
     "reference_claims.supported_by": ("reference", "documents"),
     "retrieved.relevant": ("documents",),
     "used": ("answer", "documents"),
+    "citations.supported": ("answer", "documents"),
 }
 
 
@@ -246,6 +249,7 @@ def judged_scores(
     found: JudgedBatch,
     scoring: tuple[Sequence[int], Convention, Match],
     recorded: Mapping[str, Scores],
+    style: CitationStyle | None = None,
 ) -> dict[ScoreKey, Scores]:
     """Compute the metrics that a judge's labels allow, for all n samples of a batch.
 
@@ -258,14 +262,17 @@ def judged_scores(
         scoring: values of k, convention, and how gold is matched.
         recorded: the metrics without a judge: of samples without a reading they tell which questions a metric
             of answerability leaves out.
+        style: how the run cites; None for not at all.
     """
     places = np.array(sorted(readings), dtype=np.int64)
-    made = _made(table, readings, places, scoring) if len(places) else {}
+    made = _made(table, readings, places, scoring, style) if len(places) else {}
     inputs = JudgedInputs.of(table)
     blocks: dict[ScoreKey, Scores] = {}
     completeness_asked = any(reply.complete is not None for reply in readings.values())
     for name, metric in judged_metrics(scoring[0]).items():
         if name in NOT_ASKED and not completeness_asked:
+            continue
+        if metric.component == "citation" and style is None:
             continue
         scores = _spread(made.get(name), places, found)
         if "answerable" in metric.needs:
@@ -279,9 +286,13 @@ def _made(
     readings: Mapping[int, JudgeReply],
     places: IntArray,
     scoring: tuple[Sequence[int], Convention, Match],
+    style: CitationStyle | None,
 ) -> dict[str, Scores]:
     ks, convention, match = scoring
-    batch = batch_of(table.take(pa.array(places)), match)
+    samples = table.take(pa.array(places))
+    batch = batch_of(samples, match)
+    refused = np.array([readings[int(at)].refused is True for at in places], dtype=np.bool_)
+    batch = replace(batch, citations=citations_of(samples, style, refused, refused, claims_only=True))
     said = judge_result_of([readings[int(at)] for at in places])
     return compute(_judged_only(replace(batch, judge_labels=said)), ks, convention)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from data.citations.style import declared_templates
 from data.declarations import use_declarations
 from data.errors import WorkspaceError
 from data.scoring.judged_scores import is_scored
@@ -125,7 +126,8 @@ class RunStore:
         """Return how a run is scored: with its current judge results."""
         results = self._current_results().get(run.run_id, {})
         scored_kinds = tuple((kind, results[kind]) for kind in sorted(results) if is_scored(kind))
-        return ScoreOptions(ks, convention, match_of(run), scored_kinds)
+        templates = declared_templates(self.workspace, run)
+        return ScoreOptions(ks, convention, match_of(run), scored_kinds, templates)
 
     def _current_results(self) -> dict[str, dict[str, str]]:
         """Return kind -> digest of the current judge results of every run; cached until the ledger changes.

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from data.citations.style import declared_templates
 from data.scoring.batch_scores import DEFAULT_KS, SCORES_VERSION, ScoredChunk, ScoreKey, ScoreOptions
 from data.scoring.gold_join import Match
 from data.scoring.scored_run import MetricColumn, ScoredRun
@@ -46,7 +47,7 @@ def ensure_scored(
         options: what the scores depend on.
         progress: called with the number of samples scored so far.
     """
-    options = options or ScoreOptions(match=match_of(run))
+    options = options or ScoreOptions(match=match_of(run), citations=declared_templates(workspace, run))
     final = workspace.scores_folder / run.run_id / options.folder
     if (final / SUMMARY).exists():
         return final

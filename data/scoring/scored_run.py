@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from data.scoring.grouping.languages import language_slices
+from data.scoring.grouping.noise import noise_slices
 from data.scoring.grouping.slices import (
     MOST_SLICE_VALUES,
     NOT_GIVEN,
@@ -238,6 +239,7 @@ class ScoredRun:
         recorded = (*fields, length_slice(self.index["question_length"]), *tag_slices(self.index["tags"]))
         languages = self.auxiliary_table("languages")
         told = [] if languages is None else language_slices(languages)
+        told = [*told, *noise_slices(self.auxiliary_table("noise"))]
         taken = {group.name for group in recorded}
         return (*recorded, *(group for group in told if group.name not in taken))
 

@@ -169,7 +169,9 @@ def _work(task: str) -> None:
     """Score the batches of one worker and write each to standard output as an Arrow stream."""
     root, run_id, fields, share = json.loads(task)
     judge_results = tuple((kind, digest) for kind, digest in fields["judge_results"])
-    options = ScoreOptions(tuple(fields["ks"]), fields["convention"], fields["match"], judge_results)
+    options = ScoreOptions(
+        tuple(fields["ks"]), fields["convention"], fields["match"], judge_results, tuple(fields["citations"])
+    )
     for groups in share:
         table = to_table(score_batch(Workspace(root), run_id, groups, options))
         with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as stream:

@@ -420,9 +420,10 @@ METRICS: tuple[Metric, ...] = (
     _answer_metric(
         key="contradicted",
         title="Contradicted",
-        meaning="How much of the answer a retrieved document contradicts (intrinsic hallucination).",
+        meaning="How much of the answer a retrieved document contradicts.",
         formula="answer claims contradicted by at least one retrieved document / answer claims; counts also "
-        "where another document supports the claim, because then the documents disagree",
+        "where another document supports the claim, because then the documents disagree; without those it is "
+        "intrinsic_hallucination",
         component="generation",
         needs=("claims.contradicted_by", "retrieved"),
         reference="intrinsic hallucination, Maynez et al. 2020; Ji et al. 2023",
@@ -434,7 +435,7 @@ METRICS: tuple[Metric, ...] = (
         title="Ungrounded",
         meaning="How much of the answer no retrieved document supports, true or not.",
         formula="answer claims supported by no retrieved document / answer claims = 1 - faithfulness = "
-        "hallucination + self_knowledge",
+        "hallucination + self_knowledge = intrinsic_hallucination + extrinsic_hallucination",
         component="generation",
         needs=("claims.supported_by", "retrieved"),
         reference="extrinsic content, Maynez et al. 2020; complement of faithfulness",

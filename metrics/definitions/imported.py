@@ -18,7 +18,6 @@ from metrics.schema.scores import BoolArray, IntArray, Scores, Status
 
 __all__ = [
     "ANSWERS",
-    "CITATIONS",
     "CONTEXT",
     "FEEDBACK",
     "any_relevant",
@@ -210,25 +209,6 @@ ANSWERS: tuple[Metric, ...] = (
             ("Naturalness", "Whether the answer reads like something a person would say."),
             ("Fluency", "Whether the answer is grammatical and easy to read."),
         )
-    ),
-)
-
-CITATIONS: tuple[Metric, ...] = (
-    _supplied(
-        key="citation_precision",
-        title="Citation precision",
-        meaning="How many of the citations support their sentence.",
-        formula="citations that support their sentence / citations",
-        component="citation",
-        reference="ALCE (Gao et al. 2023)",
-    ),
-    _supplied(
-        key="citation_recall",
-        title="Citation recall",
-        meaning="How many sentences are fully supported by the citations they carry.",
-        formula="sentences supported by their citations / sentences that need support",
-        component="citation",
-        reference="ALCE (Gao et al. 2023)",
     ),
 )
 

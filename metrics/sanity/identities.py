@@ -17,6 +17,7 @@ TOLERANCE = 0.005  # the rounding error of values written with two decimals
 _PERCENT = 1.5  # above this a column is on another scale, which the scale rule reports
 _GROWING = ("recall", "hit", "mrr", "all_hops_recall", "span_recall")
 _THIRDS = ("faithfulness", "self_knowledge", "hallucination")
+_UNSUPPORTED = ("intrinsic_hallucination", "extrinsic_hallucination", "ungrounded")
 _PARTS = ("answer_precision", "noise_sensitivity_relevant", "noise_sensitivity_irrelevant", "hallucination")
 
 Columns = Mapping[str, FloatArray]
@@ -125,6 +126,32 @@ def _parts_finding(source: str, total: FloatArray, off: BoolArray) -> Finding:
     )
 
 
+def _hallucination_parts(run: CheckInput) -> list[Finding]:
+    findings = []
+    for source, values in columns(run):
+        block = _stack(values, _UNSUPPORTED)
+        if block is None:
+            continue
+        gap = np.abs(block[:, 0] + block[:, 1] - block[:, 2])
+        off: BoolArray = gap > TOLERANCE
+        if off.any():
+            findings.append(
+                Finding(
+                    "hallucination_parts",
+                    "error",
+                    "Intrinsic and extrinsic hallucination do not add up",
+                    "An unsupported claim is contradicted by the context or not in it. On "
+                    f"{int(off.sum())} samples the two shares ({source}) do not add up to ungrounded, by up "
+                    f"to {float(np.nanmax(gap)):.3f}.",
+                    (("largest difference", float(np.nanmax(gap))),),
+                    int(off.sum()),
+                    rows_of(off),
+                    _UNSUPPORTED,
+                )
+            )
+    return findings
+
+
 def _f1_of_means(run: CheckInput) -> list[Finding]:
     findings = []
     for source, values in columns(run):
@@ -231,6 +258,12 @@ IDENTITY_RULES = (
         "answer_precision + both noise sensitivities + hallucination falls short of 1 or, where the noises "
         "are exclusive, exceeds it",
         _precision_parts,
+    ),
+    Rule(
+        "hallucination_parts",
+        "Intrinsic and extrinsic hallucination add up to ungrounded",
+        "intrinsic_hallucination + extrinsic_hallucination differs from ungrounded on a sample",
+        _hallucination_parts,
     ),
     Rule("f1_of_means", "F1 of the means", "mean answer_f1 exceeds the F1 of the means", _f1_of_means),
     Rule(

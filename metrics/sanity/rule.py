@@ -31,13 +31,16 @@ ZERO_IS_FINE = frozenset(
     {
         "contradicted",
         "deep_reliance",
+        "extrinsic_hallucination",
         "hallucination",
         "ignored_top_ranked",
+        "intrinsic_hallucination",
         "noise_sensitivity_irrelevant",
         "noise_sensitivity_relevant",
         "omission",
         "rank_use_gap",
         "self_knowledge",
+        "uncited_sentences",
         "ungrounded",
         "wasted_context",
     }

@@ -29,6 +29,7 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "refused": ("answers", "answers, or whether they are refusals: `answer`, `refused`"),
     "answerable": ("answers", ANSWERABLE_LABEL),
     "judged": ("judge_labels", "judge results: `ragtriage judge`"),
+    "citations": ("citations", "citations, as [1] in the answers or in `citations`"),
     "checks": ("checks", "expected-against-actual checks: `checks`"),
     "retrieved.relevant": (
         "document_relevant",

@@ -19,6 +19,7 @@ __all__ = [
     "Answers",
     "Batch",
     "Checks",
+    "Citations",
     "Claims",
     "ContextUse",
     "JudgeLabels",
@@ -202,6 +203,39 @@ class Checks:
 
 
 @dataclass(frozen=True)
+class Citations:
+    """The m sentences of n answers and their c citations; a document cited twice by a sentence counts once.
+
+    Attributes:
+        status: (n,) SCORED where the sentences were read, NOT_APPLICABLE for refusals, else NOT_RUN.
+        reason: (n,) object array of str, "" where SCORED.
+        source: (n,) int8 Source of the support: COMPUTED for labels, ESTIMATED where told from words.
+        broken: (n,) marks that name nothing or lack the declared form.
+        sample: (m,) row of the sample each sentence belongs to, ascending.
+        needed: (m,) whether the sentence needs a citation.
+        together: (m,) int8: 1 the cited documents together support it, 0 not, -1 unknown.
+        sentence: (c,) row of the sentence each citation belongs to, ascending.
+        in_range: (c,) whether it names a document of the context.
+        supports: (c,) int8: 1 the document supports the sentence, or any claim of it; 0 not, -1 unknown.
+        alone: (c,) int8: 1 the document alone supports the whole sentence, 0 not, -1 unknown.
+        rest: (c,) int8: 1 the other citations support the whole sentence without it, 0 not, -1 unknown.
+    """
+
+    status: NDArray[np.int8]
+    reason: NDArray[np.object_]
+    source: NDArray[np.int8]
+    broken: IntArray
+    sample: IntArray
+    needed: BoolArray
+    together: NDArray[np.int8]
+    sentence: IntArray
+    in_range: BoolArray
+    supports: NDArray[np.int8]
+    alone: NDArray[np.int8]
+    rest: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
 class Batch:
     """All inputs of n samples; None where the run records nothing of the kind.
 
@@ -227,6 +261,7 @@ class Batch:
     first_pass: Rankings | None = None
     first_pass_spans: SpanRankings | None = None
     judge_labels: JudgeLabels | None = None
+    citations: Citations | None = None
 
     @property
     def chunk_tokens(self) -> FloatArray | None:

@@ -13,8 +13,8 @@ from metrics.schema.whole_number import whole_number
 
 __all__ = ["CONVENTIONS", "Component", "Convention", "Metric", "MetricKey", "find_key", "parse_key"]
 
-Convention = Literal["default", "ragchecker", "refusals_0"]
-CONVENTIONS: tuple[Convention, ...] = ("default", "ragchecker", "refusals_0")
+Convention = Literal["default", "ragchecker", "refusals_0", "alce"]
+CONVENTIONS: tuple[Convention, ...] = ("default", "ragchecker", "refusals_0", "alce")
 Component = Literal["retrieval", "generation", "citation", "answer", "system", "feedback"]
 Compute = Callable[[Batch, int, Convention], Scores]
 

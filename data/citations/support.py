@@ -1,0 +1,161 @@
+"""Whether the documents that a sentence cites support it: by labels, by claims, or by words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from data.citations.answer import Citation, CitedAnswer, CitedSentence
+from data.text.context_attribution import ContextAttributor
+from data.text.tokens import content_tokens, lowered
+
+__all__ = ["Basis", "SentenceSupport", "sentence_support", "support_basis"]
+
+Basis = Literal["labels", "claims", "words", ""]
+PLACED = 0.5  # share of a claim's content words that its sentence must have
+
+
+@dataclass(frozen=True)
+class SentenceSupport:
+    """What is known of the support of one sentence; None unknown.
+
+    Attributes:
+        together: whether all documents that it cites support it together.
+        supports: for each citation, whether its document supports the sentence, or with claims any of it.
+        alone: for each citation, whether its document supports the whole sentence.
+        rest: for each citation, whether the other cited documents support the whole sentence without it.
+    """
+
+    together: bool | None
+    supports: tuple[bool | None, ...]
+    alone: tuple[bool | None, ...]
+    rest: tuple[bool | None, ...]
+
+
+def support_basis(sample: Mapping[str, Any], answer: CitedAnswer, claims_only: bool = False) -> Basis:
+    """Return on what the support of a sample's sentences rests: labels before claims before words."""
+    recorded = [
+        sentence.supported is not None or sentence.supporting is not None for sentence in answer.sentences
+    ]
+    if any(recorded) and not claims_only:
+        return "labels"
+    claims = sample["claims"]
+    if claims and all(claim["supported_by"] is not None for claim in claims):
+        return "claims"
+    has_text = any(document["text"] for document in sample["retrieved"] or ())
+    return "words" if has_text and not claims_only else ""
+
+
+def sentence_support(
+    sample: Mapping[str, Any], answer: CitedAnswer, basis: Basis, attributor: ContextAttributor
+) -> list[SentenceSupport]:
+    """Return the support of each sentence of an answer.
+
+    Args:
+        sample: with `claims` and `retrieved`.
+        answer: its sentences.
+        basis: of their support, by `support_basis`.
+        attributor: for support by words.
+    """
+    if basis == "labels":
+        return [_labelled(sentence) for sentence in answer.sentences]
+    if basis == "claims":
+        claims = _claims_of(sample["claims"], answer.sentences)
+        return [
+            _of_parts(sentence, None if claims is None else claims[at])
+            for at, sentence in enumerate(answer.sentences)
+        ]
+    if basis == "words":
+        texts = [document["text"] or "" for document in sample["retrieved"]]
+        return [_of_parts(one, _by_words(one, texts, attributor)) for one in answer.sentences]
+    return [_of_parts(sentence, None) for sentence in answer.sentences]
+
+
+def _labelled(sentence: CitedSentence) -> SentenceSupport:
+    """Return the recorded labels; a joint label is that of a citation only where it is the only one."""
+    cited = sentence.citations
+    alone: list[bool | None] = [_alone(sentence, citation) for citation in cited]
+    together = sentence.supported
+    if together is None and any(alone):
+        together = True
+    if not any(citation.ranks for citation in cited):
+        together = False if together is not None or cited else None
+    if not cited:
+        together = False if sentence.supported is not None else None
+    rest = tuple(_rest(alone, at, together) for at in range(len(cited)))
+    return SentenceSupport(together, tuple(alone), tuple(alone), rest)
+
+
+def _alone(sentence: CitedSentence, citation: Citation) -> bool | None:
+    if not citation.ranks:
+        return False
+    if sentence.supporting is not None:
+        return citation.name in sentence.supporting
+    return sentence.supported if len(sentence.citations) == 1 else None
+
+
+def _rest(alone: Sequence[bool | None], at: int, together: bool | None) -> bool | None:
+    """Return whether the other citations support the sentence: at once if one does, or if all do not."""
+    others = [*alone[:at], *alone[at + 1 :]]
+    if not others or together is False:
+        return False
+    if any(others):
+        return True
+    return others[0] if len(others) == 1 else None
+
+
+def _of_parts(sentence: CitedSentence, parts: Sequence[frozenset[int]] | None) -> SentenceSupport:
+    """Return the support of a sentence whose parts are each supported by some ranks; None unknown."""
+    cited = [frozenset(citation.ranks) for citation in sentence.citations]
+    if not parts:
+        unknown: tuple[bool | None, ...] = tuple(None if ranks else False for ranks in cited)
+        together = False if parts is not None or not any(cited) else None
+        return SentenceSupport(together, unknown, unknown, tuple(None for _ in cited))
+
+    def holds(ranks: frozenset[int]) -> bool:
+        return all(part & ranks for part in parts)
+
+    every = frozenset[int]().union(*cited)
+    rest = [frozenset[int]().union(*cited[:at], *cited[at + 1 :]) for at in range(len(cited))]
+    return SentenceSupport(
+        holds(every),
+        tuple(any(part & ranks for part in parts) for ranks in cited),
+        tuple(holds(ranks) for ranks in cited),
+        tuple(holds(ranks) for ranks in rest),
+    )
+
+
+def _claims_of(
+    claims: Sequence[Mapping[str, Any]], sentences: Sequence[CitedSentence]
+) -> list[list[frozenset[int]] | None] | None:
+    """Return the ranks that support the claims of each sentence; None where a claim has no place.
+
+    A claim belongs to the sentence that has most of its content words, and at least half of them.
+    """
+    words = [content_tokens(lowered(sentence.text)) for sentence in sentences]
+    placed: list[list[frozenset[int]]] = [[] for _ in sentences]
+    for claim in claims:
+        mine = content_tokens(lowered(claim["text"]))
+        shares = [len(mine & theirs) for theirs in words]
+        best = max(range(len(shares)), key=shares.__getitem__, default=None)
+        if best is None or (len(sentences) > 1 and shares[best] < PLACED * max(1, len(mine))):
+            return None
+        placed[best].append(frozenset(claim["supported_by"]))
+    return [parts or None for parts in placed]
+
+
+def _by_words(
+    sentence: CitedSentence, texts: Sequence[str], attributor: ContextAttributor
+) -> list[frozenset[int]] | None:
+    """Return the cited documents that have the words of a sentence, as of one part; None without a text."""
+    ranks = [rank for rank in sorted(sentence.ranks) if rank <= len(texts) and texts[rank - 1]]
+    if not sentence.citations:
+        return [frozenset()]
+    if sentence.ranks and not ranks:
+        return None
+    found: set[int] = set()
+    for rank in ranks:
+        if attributor.attribute(sentence.text.replace("\n", " "), [texts[rank - 1]]).used:
+            found.add(rank)
+    return [frozenset(found)]

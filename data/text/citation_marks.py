@@ -1,0 +1,198 @@
+"""Citation marks in the text of an answer: [1], [1, 2], [doc id], [Source: page 3], or a declared form.
+
+A declared form is a template rather than a regular expression, so that no file can make the search hang:
+every placeholder becomes a bounded class of characters between literal text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+__all__ = ["TEMPLATE_ACCEPTED", "CitationMark", "find_marks", "looks_like_a_mark", "template_fault"]
+
+Kind = Literal["number", "id", "page"]
+
+MOST_TEXT = 200_000  # characters of an answer that are searched
+MOST_MARKS = 2_000  # marks of one answer
+MOST_RANGE = 50  # documents that "[1-50]" may name
+MOST_TEMPLATES, LONGEST_TEMPLATE = 8, 80
+TEMPLATE_ACCEPTED = (
+    "up to 8 texts of at most 80 characters, each with one of {n}, {id}, {page} between other characters, "
+    'as "[{n}]", "[doc {id}]" or "[Source: page {page}]"'
+)
+
+_NUMBERS = r"\d{1,4}(?:[ \t]{0,2}(?:[,;，；、–-]|\band\b|&)[ \t]{0,2}\d{1,4}){0,31}"
+_PAGES = r"[0-9ivxlcIVXLC]{1,8}(?:[ \t]{0,2}[,;–-][ \t]{0,2}[0-9ivxlcIVXLC]{1,8}){0,7}"
+_PLACES = {"n": _NUMBERS, "id": r"[^\[\]\n]{1,200}?", "page": _PAGES}
+_PLACE = re.compile(r"\{(n|id|page)\}")
+_BRACKETS = re.compile(r"[\[【［]([^\[\]【】［］\n]{1,200})[\]】］]")
+_NUMBER = re.compile(rf"\^?\s?({_NUMBERS})\Z")
+_WORDS = (
+    r"(?:documents?|docs?|contexts?|sources?|references?|refs?|passages?|chunks?|papers?|文档|来源|источник)"
+)
+_NUMBERED = re.compile(rf"{_WORDS}\s?[:#.]?\s?({_NUMBERS})\Z", re.IGNORECASE)
+_NAMED = re.compile(rf"{_WORDS}\s?[:#]\s?(.{{1,180}})\Z", re.IGNORECASE)
+_PAGED = re.compile(rf"(?:.{{0,120}}[\s,;:]|)(?:pages?|pp?|стр|页)\.?\s?({_PAGES})\Z", re.IGNORECASE)
+_LOOKS = re.compile(rf"{_WORDS}\b|citation|\?\Z", re.IGNORECASE)
+_YEARS = range(1000, 10_000)
+
+
+@dataclass(frozen=True)
+class CitationMark:
+    """One mark in an answer.
+
+    Attributes:
+        start: first character in the answer, of the bracket.
+        end: character behind the last.
+        kind: what it names: numbers of documents, their ids or their pages.
+        names: what it names, one each; empty for a mark of no form that could name a document.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    names: tuple[str, ...]
+
+
+def template_fault(templates: object) -> str | None:
+    """Return what is wrong with declared forms of citations; None for nothing."""
+    if isinstance(templates, str):
+        templates = [templates]
+    if not isinstance(templates, list | tuple) or not 1 <= len(templates) <= MOST_TEMPLATES:
+        return f"found {str(templates)[:60]!r}"
+    for template in templates:
+        if not isinstance(template, str) or len(template) > LONGEST_TEMPLATE:
+            return f"found {str(template)[:60]!r}"
+        parts = _PLACE.split(template)
+        if len(parts) != 3 or not parts[0].strip() or not parts[2].strip():
+            return f"found {template!r}"
+    return None
+
+
+@lru_cache(maxsize=64)
+def _compiled(templates: tuple[str, ...]) -> tuple[tuple[Kind, re.Pattern[str]], ...]:
+    return tuple(_pattern(template) for template in templates)
+
+
+def _pattern(template: str) -> tuple[Kind, re.Pattern[str]]:
+    before, kind, behind = _PLACE.split(template)
+    text = f"{_literal(before)}({_PLACES[kind]}){_literal(behind)}"
+    named: Kind = "id" if kind == "id" else "page" if kind == "page" else "number"
+    return named, re.compile(text, re.IGNORECASE)
+
+
+def _literal(text: str) -> str:
+    """Return literal text as a pattern in which one or two spaces stand for a space."""
+    return r"[ \t]{1,2}".join(re.escape(part) for part in text.split(" "))
+
+
+def find_marks(
+    answer: str, templates: Sequence[str] = (), ids: Collection[str] = frozenset()
+) -> list[CitationMark]:
+    """Return the citation marks of an answer in order, none inside code.
+
+    Args:
+        answer: the text; characters beyond the first 200,000 are not searched.
+        templates: declared forms; without them the usual forms in square brackets are read.
+        ids: of the documents of its context, which [id] may name.
+    """
+    text = answer[:MOST_TEXT]
+    found = _by_templates(text, tuple(templates)) if templates else _by_usual_forms(text, ids)
+    code = _code(text)
+    marks = [mark for mark in found if not any(start <= mark.start < end for start, end in code)]
+    return marks[:MOST_MARKS]
+
+
+def _by_templates(text: str, templates: tuple[str, ...]) -> list[CitationMark]:
+    marks: list[CitationMark] = []
+    for kind, pattern in _compiled(templates):
+        for match in pattern.finditer(text):
+            names = _listed(match[1]) if kind != "id" else (match[1].strip(),)
+            marks.append(CitationMark(match.start(), match.end(), kind, names))
+    declared = sorted(_apart(marks), key=lambda mark: mark.start)
+    taken = [(mark.start, mark.end) for mark in declared]
+    others = [
+        CitationMark(mark.start, mark.end, mark.kind, ())
+        for mark in _by_usual_forms(text, frozenset())
+        if not any(mark.start < end and start < mark.end for start, end in taken)
+    ]
+    return sorted([*declared, *others], key=lambda mark: mark.start)
+
+
+def _apart(marks: Sequence[CitationMark]) -> Iterator[CitationMark]:
+    """Yield the marks that overlap none of an earlier template."""
+    taken: list[tuple[int, int]] = []
+    for mark in marks:
+        if not any(mark.start < end and start < mark.end for start, end in taken):
+            taken.append((mark.start, mark.end))
+            yield mark
+
+
+def _by_usual_forms(text: str, ids: Collection[str]) -> list[CitationMark]:
+    marks = []
+    for match in _BRACKETS.finditer(text):
+        if text[match.end() : match.end() + 1] == "(":  # the text of a Markdown link
+            continue
+        named = _usual(match[1].strip(), ids)
+        if named is not None:
+            marks.append(CitationMark(match.start(), match.end(), *named))
+    return marks
+
+
+def _usual(content: str, ids: Collection[str]) -> tuple[Kind, tuple[str, ...]] | None:
+    """Return what the text between brackets names; None where it is no citation."""
+    if content in ids:
+        return "id", (content,)
+    numbers = _NUMBER.match(content) or _NUMBERED.match(content)
+    if numbers:
+        names = _listed(numbers[1])
+        return None if all(int(name) in _YEARS for name in names) else ("number", names)
+    parts = tuple(part.strip() for part in re.split(r"[,;]", content))
+    if any(part in ids for part in parts):
+        return "id", parts
+    pages = _PAGED.match(content)
+    if pages:
+        return "page", _listed(pages[1])
+    named = _NAMED.match(content)
+    if named:
+        return "id", (named[1].strip(),)
+    return ("number", ()) if looks_like_a_mark(content) else None
+
+
+def looks_like_a_mark(content: str) -> bool:
+    """Return whether the text between brackets was meant as a citation, as in [citation needed]."""
+    return len(content) <= 60 and _LOOKS.match(content) is not None
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """Return the numbers of "1, 3-5 and 7", ranges spelled out."""
+    names: list[str] = []
+    for part in re.split(r"[,;，；、&]|\band\b", text):
+        low, dash, high = (end.strip() for end in re.sub("–", "-", part).partition("-"))
+        if dash and low.isdigit() and high.isdigit() and 0 <= int(high) - int(low) < MOST_RANGE:
+            names += [str(number) for number in range(int(low), int(high) + 1)]
+        elif dash:
+            names += [low, high]
+        elif low:
+            names.append(str(int(low)) if low.isdigit() else low)
+    return tuple(dict.fromkeys(names))
+
+
+def _code(text: str) -> list[tuple[int, int]]:
+    """Return the ranges of code: between fences, else between single back-ticks of a line."""
+    if "`" not in text:
+        return []
+    ranges, at = [], 0
+    while (start := text.find("`", at)) >= 0:
+        tick = "```" if text.startswith("```", start) else "`"
+        end = text.find(tick, start + len(tick))
+        if end < 0 or (tick == "`" and "\n" in text[start:end]):
+            at = start + len(tick)
+            continue
+        ranges.append((start, end + len(tick)))
+        at = end + len(tick)
+    return ranges
