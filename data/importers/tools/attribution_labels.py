@@ -135,7 +135,6 @@ IMPORTERS = (
         _fits,
         _read,
         mapped=True,
-        written_by="BEGIN and FaithDial's audit",
         unit="answer",
     ),
 )

@@ -54,7 +54,6 @@ IMPORTERS = (
         lambda peek: ROWS.fits(set(peek.columns)),
         reader_of(ROWS, "cited_answers"),
         mapped=True,
-        written_by="AttributionBench and HAGRID, grouped by answer",
         rows=ROWS,
         unit="answer",
     ),
