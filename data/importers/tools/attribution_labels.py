@@ -135,6 +135,7 @@ IMPORTERS = (
         _fits,
         _read,
         mapped=True,
+        written_by="BEGIN",
         unit="answer",
     ),
 )

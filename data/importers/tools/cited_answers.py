@@ -55,6 +55,7 @@ IMPORTERS = (
         reader_of(ROWS, "cited_answers"),
         mapped=True,
         rows=ROWS,
+        written_by="HAGRID",
         unit="answer",
     ),
 )
