@@ -7,20 +7,28 @@ from typing import Any
 
 from dashboard.wording.escaping import shorten
 from data.cases.checks import case_checks
+from data.checks.check import DIFFERS, RECORDED
 
 __all__ = ["check_rows"]
 
 LONGEST_VALUE = 300
+ORDER = (False, None, True)
+SAY_NOTHING = (DIFFERS, RECORDED)  # beside expected and actual value
+RESULTS = {False: "failed", None: "not measured", True: "passed"}
 
 
 def check_rows(sample: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return what each check of a stored sample expects and what it got, failed ones first."""
+    checks = sorted(case_checks(sample), key=lambda check: ORDER.index(check.passed))
+    reasons = ["" if check.reason in SAY_NOTHING else check.reason for check in checks]
+    told = [check.faults or reason for check, reason in zip(checks, reasons, strict=True)]
     return [
         {
             "Check": check.name,
-            "Result": "passed" if check.passed else "failed",
+            "Result": RESULTS[check.passed],
             "Expected": shorten(check.expected, LONGEST_VALUE),
             "Actual": shorten(check.actual, LONGEST_VALUE),
+            **({"Reason": shorten(reason, LONGEST_VALUE)} if any(told) else {}),
         }
-        for check in sorted(case_checks(sample), key=lambda check: check.passed)
+        for check, reason in zip(checks, told, strict=True)
     ]

@@ -1,12 +1,20 @@
-"""The checks of one case: what each expects, what it got, and whether it passed."""
+"""The checks of one case: what each expects, what it got, and what its suite decides."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from data.checks.check import CheckedSample
+from data.checks.evaluate import outcome_of
+from data.checks.tool_account import actual_calls_text, call_faults, expected_calls_text
+
 __all__ = ["CaseCheck", "case_checks", "failed_checks_text"]
+
+LONGEST = 200  # characters of a value in a sentence
+TOOL = "tool"
 
 
 @dataclass(frozen=True)
@@ -15,38 +23,59 @@ class CaseCheck:
 
     Attributes:
         name: with its kind where that says more.
-        expected: the expected value as JSON; "" where none is recorded.
+        expected: the expected value as JSON, calls as name(argument: value); "" where none is recorded.
         actual: the actual value likewise.
-        passed: as recorded, else whether both are equal.
+        passed: as its suite decides; None where nothing does.
+        reason: why it failed or is not decided.
+        faults: what is wrong, with the values of this case; "" where the suite does not tell.
     """
 
     name: str
     expected: str
     actual: str
-    passed: bool
+    passed: bool | None
+    reason: str = ""
+    faults: str = ""
 
 
 def case_checks(sample: Mapping[str, Any]) -> list[CaseCheck]:
     """Return the checks of a stored sample."""
-    checks = []
-    for check in sample.get("checks") or ():
-        name, kind = str(check["name"]), check["kind"]
-        expected, actual, passed = check["expected"], check["actual"], check["passed"]
-        checks.append(
-            CaseCheck(
-                name if kind in (None, name) else f"{name} ({kind})",
-                expected or "",
-                actual or "",
-                expected == actual if passed is None else bool(passed),
-            )
-        )
-    return checks
+    whole = CheckedSample.of(sample)
+    return [_case_check(check, whole) for check in sample.get("checks") or ()]
+
+
+def _case_check(check: Mapping[str, Any], sample: CheckedSample) -> CaseCheck:
+    name, kind = str(check["name"]), check["kind"]
+    suite, outcome = outcome_of(check, sample)
+    expected, actual, faults = check["expected"] or "", check["actual"] or "", ""
+    if suite == TOOL and "{" in expected + actual:  # plain names say all there is
+        expected = expected_calls_text(_value(expected), kind or name) or expected
+        actual = actual_calls_text(_value(actual)) or actual
+        faults = call_faults(outcome.detail)
+    shown = name if kind in (None, name) else f"{name} ({kind})"
+    return CaseCheck(shown, expected, actual, outcome.passed, outcome.reason, faults)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return text
 
 
 def failed_checks_text(sample: Mapping[str, Any]) -> str:
-    """Return the failed checks with expected and actual values; "" where none failed."""
+    """Return the failed checks with expected and actual values, or why they failed; "" where none did."""
     return "; ".join(
-        f"{check.name}: expected {check.expected or 'nothing recorded'}, got {check.actual or 'nothing'}"
+        f"{check.name}: {check.faults or _difference(check)}"
         for check in case_checks(sample)
-        if not check.passed
+        if check.passed is False
     )
+
+
+def _difference(check: CaseCheck) -> str:
+    expected, actual = _shortened(check.expected), _shortened(check.actual)
+    return f"expected {expected or 'nothing recorded'}, got {actual or 'nothing'}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."

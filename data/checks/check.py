@@ -9,6 +9,7 @@ from typing import Any
 
 __all__ = [
     "DIFFERS",
+    "RECORDED",
     "CheckOutcome",
     "CheckedSample",
     "Evaluate",
@@ -17,6 +18,7 @@ __all__ = [
     "recorded_outcome",
 ]
 
+RECORDED = "recorded as failed"
 DIFFERS = "the actual value differs from the expected one"
 
 
@@ -87,7 +89,7 @@ Evaluate = Callable[[RecordedCheck, CheckedSample], CheckOutcome]
 def recorded_outcome(check: RecordedCheck) -> CheckOutcome:
     """Return the recorded verdict, else whether expected and actual value are equal."""
     if check.passed is not None:
-        return CheckOutcome(check.passed, "" if check.passed else "recorded as failed")
+        return CheckOutcome(check.passed, "" if check.passed else RECORDED)
     if check.actual is None:
         return CheckOutcome(None, "no actual value is recorded")
     if check.expected is None:

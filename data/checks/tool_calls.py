@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
+from data.checks.check import RECORDED, CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
 from data.checks.recorded_calls import Expected, MadeCall, expected_of, made_calls
 from metrics.suites.grounding import ArgumentValue, Reading, argument_values
 from metrics.suites.tool_calls import (
@@ -53,7 +53,7 @@ def tool_call_outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutco
 
 def _unreadable(check: RecordedCheck, sample: CheckedSample, fault: str) -> CheckOutcome:
     """Return the recorded verdict, or none, with a sentence that names the sample."""
-    reason = "" if check.passed else UNREADABLE if check.passed is None else "recorded as failed"
+    reason = "" if check.passed else UNREADABLE if check.passed is None else RECORDED
     name = _shortened(str(sample["question_id"] or "without an id"), 80)
     return CheckOutcome(check.passed, reason, {"fault": f"Sample {name}: {_shortened(fault, 400)}."})
 
@@ -76,7 +76,7 @@ def _outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
         verdict = _compared(expected, made, _writing(expected, schemas, sample), schemas, detail)
     if check.passed is None:
         return CheckOutcome(verdict.passed, verdict.reason, detail)
-    recorded = "" if check.passed else verdict.reason or "recorded as failed"
+    recorded = "" if check.passed else verdict.reason or RECORDED
     return CheckOutcome(check.passed, recorded, detail | {"recorded": True})
 
 
