@@ -17,6 +17,7 @@ from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from metrics.diagnosis.stages import STAGES
 from metrics.gates.gates import Gate, GateResult
 from metrics.gates.wording import gate_title, subject_of
+from metrics.metric_registry import metrics_table
 
 __all__ = [
     "CASE_THRESHOLDS",
@@ -198,12 +199,29 @@ def _is_name(word: str) -> bool:
 
 
 def renewed(text: str, name: str, content: str) -> str:
-    """Return a page with the content between its marks `<!-- name -->` and `<!-- /name -->` renewed."""
-    head, opening, rest = text.partition(f"<!-- {name} -->\n")
-    _, closing, tail = rest.partition(f"<!-- /{name} -->")
-    return f"{head}{opening}{content.strip()}\n{closing}{tail}" if opening and closing else text
+    """Return a page with the content between the marks of that name renewed.
+
+    The marks are `<!-- name -->` and `<!-- /name -->`, or `<!-- name: begin -->` and `<!-- name: end -->`.
+    """
+    for first, last in (("<!-- {} -->", "<!-- /{} -->"), ("<!-- {}: begin -->", "<!-- {}: end -->")):
+        head, opening, rest = text.partition(f"{first.format(name)}\n")
+        _, closing, tail = rest.partition(last.format(name))
+        if opening and closing:
+            return f"{head}{opening}{content.strip()}\n{closing}{tail}"
+    return text
+
+
+def main() -> None:
+    """Renew every generated table of the docs."""
+    pages = {
+        "importers.md": ("formats", formats_table()),
+        "metrics.md": ("metrics table", metrics_table()),
+        "diagnosis.md": ("diagnosis tables", diagnosis_tables()),
+    }
+    for file, (name, content) in pages.items():
+        page = Path(__file__).with_name(file)
+        page.write_text(renewed(page.read_text("utf-8"), name, content), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    PAGE = Path(__file__).with_name("importers.md")
-    PAGE.write_text(renewed(PAGE.read_text("utf-8"), "formats", formats_table()), encoding="utf-8")
+    main()

@@ -13,6 +13,7 @@ import numpy as np
 from metrics.definitions import (
     alignment,
     citations,
+    context_quality,
     experiments,
     hallucination,
     imported,
@@ -59,6 +60,7 @@ REGISTRY: dict[str, Metric] = {
         BUDGET_METRICS,
         CHUNK_COUNT_METRICS,
         imported.CONTEXT,
+        context_quality.METRICS,
         CLAIM_METRICS,
         hallucination.METRICS,
         alignment.METRICS,

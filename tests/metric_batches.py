@@ -15,7 +15,9 @@ from metrics.schema.batch import (
     Citations,
     Claims,
     ContextUse,
+    Facets,
     JudgeLabels,
+    Passages,
     Rankings,
     ReferenceClaims,
     SpanRankings,
@@ -76,6 +78,11 @@ class Row:
     answered: bool = True
     cited: Sequence[CitedSentence] | None = None
     broken: int = 0
+    overlap: Sequence[float] = ()  # similarity of each passage with the question
+    alike: float = float("nan")  # mean similarity of two passages
+    repeats: Sequence[int] = ()  # ranks of near-duplicates
+    covered: float = float("nan")  # share of the reference's words that the passages have
+    says: Sequence[int] = ()  # code of the answer that each passage gives
 
     @property
     def documents(self) -> int:
@@ -264,6 +271,39 @@ def judgement(rows: Sequence[Row]) -> JudgeLabels:
     )
 
 
+def passages(rows: Sequence[Row]) -> Passages:
+    says = np.full((len(rows), WIDTH), -1, dtype=np.int64)
+    for i, row in enumerate(rows):
+        says[i, : len(row.says)] = row.says
+    return Passages(
+        with_question=padded([row.overlap for row in rows], WIDTH),
+        mean_pair=np.array([row.alike for row in rows], dtype=np.float64),
+        duplicate=marks([row.repeats for row in rows]),
+        reference_words=np.array([row.covered for row in rows], dtype=np.float64),
+        says=says,
+    )
+
+
+def facets(rows: Sequence[Row]) -> Facets:
+    """The hops as facets: gold without a hop is a facet of its own."""
+    names = [list(dict.fromkeys(row.hops.get(d, d) for d in row.gold or {})) for row in rows]
+    ranked = np.zeros((len(rows), WIDTH, WIDTH), dtype=np.bool_)
+    gold = np.zeros((len(rows), WIDTH, WIDTH), dtype=np.bool_)
+    for i, row in enumerate(rows):
+        for at, document in enumerate(row.gold or {}):
+            facet = names[i].index(row.hops.get(document, document))
+            gold[i, at, facet] = True
+            if document in (row.retrieved or ()):
+                ranked[i, list(row.retrieved or ()).index(document), facet] = True
+    named = np.array([bool(row.hops) and row.retrieved is not None for row in rows], dtype=np.bool_)
+    return Facets(
+        ranked,
+        gold,
+        np.where(named, Status.SCORED, Status.NOT_APPLICABLE).astype(np.int8),
+        np.where(named, "", "no facet is named").astype(object),
+    )
+
+
 def documents(rows: Sequence[Row]) -> NDArray[np.int64]:
     return np.array([row.documents for row in rows], dtype=np.int64)
 
@@ -282,4 +322,6 @@ def batch(rows: Sequence[Row]) -> Batch:
         document_relevant=labels(rows),
         judge_labels=judgement(rows),
         citations=citations(rows),
+        facets=facets(rows),
+        passages=passages(rows),
     )

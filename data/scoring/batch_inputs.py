@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from data.citations.block import citations_of
 from data.citations.style import CitationStyle
 from data.scoring.gold_join import Match, rankings, span_rankings
+from data.scoring.passages import facets_of, passages_of
 from data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
 from data.text.context_attribution import ContextAttributor
 from data.text.refusal_detection import detect_refusal
@@ -97,6 +98,8 @@ def batch_of(
         citations=citations_of(
             table, style, answers.refused == 1, answers.refused_source != Source.ESTIMATED
         ),
+        facets=facets_of(table, match) if ids_match else None,
+        passages=passages_of(table),
     )
 
 

@@ -13,7 +13,7 @@ from importlib.resources import files
 from threading import Lock
 from typing import Any
 
-__all__ = ["content_tokens", "count_words", "lowered", "search_tokens", "word_list"]
+__all__ = ["content_tokens", "count_words", "lowered", "search_tokens", "surface_tokens", "word_list"]
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # kana, ideographs, Hangul
 _CJK_WORD = 2  # characters in a Chinese word, on average
@@ -48,6 +48,15 @@ def search_tokens(text: str) -> list[str]:
     return [token for run in _RUN.findall(text.lower()) for token in _tokens_of(run)]
 
 
+def surface_tokens(text: str) -> list[str]:
+    """Return the lower-case words of a text in order, unstemmed; CJK characters as overlapping pairs."""
+    lower = text.lower()
+    if _CJK_CHARACTER.search(lower) is None:
+        return _WORD.findall(lower)
+    runs = _RUN.findall(lower)
+    return [token for run in runs for token in (_pairs(run) if _CJK_CHARACTER.match(run) else [run])]
+
+
 def content_tokens(lower: str) -> set[str]:
     """Return the distinct tokens of a lower-case text without its stop words."""
     if lower.isascii():  # the same words as by the regular expression, several times faster
@@ -66,9 +75,11 @@ def count_words(text: str) -> int:
 
 
 def _tokens_of(run: str) -> list[str]:
-    if _CJK_CHARACTER.match(run):
-        return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
-    return [_stem(run)]
+    return _pairs(run) if _CJK_CHARACTER.match(run) else [_stem(run)]
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(max(1, len(run) - 1))]
 
 
 @lru_cache(maxsize=65_536)

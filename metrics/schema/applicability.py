@@ -30,6 +30,16 @@ _FIELDS: dict[str, tuple[str, str]] = {
     "answerable": ("answers", ANSWERABLE_LABEL),
     "judged": ("judge_labels", "judge results: `ragtriage judge`"),
     "citations": ("citations", "citations, as [1] in the answers or in `citations`"),
+    "relevant.hop": ("facets", "gold documents with their facets: `relevant` with `hop`"),
+    "coverage": (
+        "coverage_labels",
+        "claims of the reference, gold with facets, or a reference answer and texts of the documents",
+    ),
+    "agreement": (
+        "agreement_labels",
+        "claims with `contradicted_by`, or documents with the `answer` that they give",
+    ),
+    "retrieved.text": ("passages", "the texts of the documents: `retrieved`"),
     "checks": ("checks", "expected-against-actual checks: `checks`"),
     "retrieved.relevant": (
         "document_relevant",

@@ -22,7 +22,9 @@ __all__ = [
     "Citations",
     "Claims",
     "ContextUse",
+    "Facets",
     "JudgeLabels",
+    "Passages",
     "Rankings",
     "ReferenceClaims",
     "SpanRankings",
@@ -233,6 +235,39 @@ class Citations:
     supports: NDArray[np.int8]
     alone: NDArray[np.int8]
     rest: NDArray[np.int8]
+class Facets:
+    """What the retrieved documents say of the F facets (hops, aspects, gold answers) of n questions.
+
+    Attributes:
+        ranked: (n, K, F) True where the document at that rank is gold for the facet; a repeat says nothing.
+        gold: (n, G, F) True where the gold document is gold for the facet.
+        status: (n,) SCORED where facets are named and a list was recorded, else NOT_APPLICABLE / NOT_RUN.
+        reason: (n,) "" where SCORED.
+    """
+
+    ranked: BoolArray
+    gold: BoolArray
+    status: NDArray[np.int8]
+    reason: NDArray[np.object_]
+
+
+@dataclass(frozen=True)
+class Passages:
+    """The texts of the retrieved documents, compared by their words.
+
+    Attributes:
+        with_question: (n, K) similarity of each passage with the question; NaN where it has no text.
+        mean_pair: (n,) mean similarity of two passages; NaN with fewer than two texts.
+        duplicate: (n, K) True where a passage ranked above is a near-duplicate.
+        reference_words: (n,) share of the reference answer's content words that a passage has; NaN unknown.
+        says: (n, K) code of the answer that a passage is labelled to give, -1 without a label.
+    """
+
+    with_question: FloatArray
+    mean_pair: FloatArray
+    duplicate: BoolArray
+    reference_words: FloatArray
+    says: IntArray
 
 
 @dataclass(frozen=True)
@@ -246,6 +281,8 @@ class Batch:
         first_pass: the longer ranked lists before reranking, joined with the gold likewise.
         first_pass_spans: the same joined with gold spans.
         judge_labels: a judge's labels of the answers as a whole.
+        facets: what the documents say of the facets of the questions.
+        passages: the texts of the documents, compared by their words.
     """
 
     n: int
@@ -262,6 +299,8 @@ class Batch:
     first_pass_spans: SpanRankings | None = None
     judge_labels: JudgeLabels | None = None
     citations: Citations | None = None
+    facets: Facets | None = None
+    passages: Passages | None = None
 
     @property
     def chunk_tokens(self) -> FloatArray | None:
@@ -272,6 +311,19 @@ class Batch:
     def chunk_totals(self) -> FloatArray | None:
         """(n,) chunks of the index that hold gold; None where none were recorded."""
         return _if_any(None if self.spans is None else self.spans.relevant_chunks)
+
+    @property
+    def coverage_labels(self) -> object | None:
+        """Whatever tells what of the answer the context has; None where nothing does."""
+        words = self.passages is not None and bool(np.isfinite(self.passages.reference_words).any())
+        return self.reference_claims or self.facets or (self.passages if words else None)
+
+    @property
+    def agreement_labels(self) -> object | None:
+        """Whatever tells which documents contradict each other; None where nothing does."""
+        said = self.passages is not None and bool(not self.n or (self.passages.says >= 0).any())
+        contradicted = self.claims is not None and bool(self.claims.contradicted.any())
+        return (self.passages if said else None) or (self.claims if contradicted else None)
 
 
 def _if_any(values: FloatArray | None) -> FloatArray | None:

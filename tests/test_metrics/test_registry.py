@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +26,14 @@ FULL_CLAIM = st.builds(ClaimRow, st.sampled_from([0, 1]), RANKS, RANKS)
 
 
 LEVEL, FLAG = st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 1.0])
+
+
+PASSAGES: dict[str, st.SearchStrategy[Any]] = {
+    "overlap": st.lists(st.floats(0, 1), max_size=WIDTH),
+    "alike": st.floats(0, 1) | st.just(float("nan")),
+    "covered": st.floats(0, 1) | st.just(float("nan")),
+    "says": st.lists(st.integers(-1, 2), max_size=WIDTH),
+}
 
 
 @st.composite
@@ -57,6 +66,7 @@ def rows(draw: st.DrawFn) -> Row:
         labels=draw(st.lists(st.integers(-1, 1), max_size=WIDTH)),
         judged=draw(st.none() | st.tuples(LEVEL, LEVEL, LEVEL | st.just(float("nan")), FLAG, FLAG)),
         answered=draw(st.booleans()),
+        **draw(st.fixed_dictionaries(PASSAGES)),
     )
 
 
@@ -180,7 +190,7 @@ def test_a_batch_without_inputs_says_what_each_metric_needs() -> None:
 
 
 def test_a_full_batch_lacks_nothing() -> None:
-    assert unavailable(batch([Row(spans=[(1, 2)], gold_chars=2)])) == {}
+    assert unavailable(batch([Row(spans=[(1, 2)], gold_chars=2, says=[0])])) == {}
 
 
 def test_a_judges_labels_become_the_levels_that_the_page_names() -> None:
