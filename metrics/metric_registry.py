@@ -61,6 +61,7 @@ REGISTRY: dict[str, Metric] = {
         CHUNK_COUNT_METRICS,
         imported.CONTEXT,
         context_quality.METRICS,
+        context_quality.LOCAL_MODEL_METRICS,
         CLAIM_METRICS,
         hallucination.METRICS,
         alignment.METRICS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.headlines.retrieval import no_gold_headline, retrieval_headline
+from dashboard.sections.retrieval.context_quality import context_section, has_context_quality
 from dashboard.sections.retrieval.curves import curve_section, lists_of
 from dashboard.sections.retrieval.gold_ranks import gold_section, step_section, tile_section, top_gold
 from dashboard.sections.retrieval.question_types import type_section
@@ -21,6 +22,9 @@ lists = lists_of(view, view.run)
 if lists is None or not len(list_lengths(lists)):
     asks_gold = lists is not None
     open_page(no_gold_headline(name, findings, asks_gold), meta=run_facts(view))
+    if has_context_quality(view):
+        st.markdown("### The context beyond relevance")
+        context_section(view)
     bundled_example("musique", "", "scores retrieval against gold paragraphs")
     st.stop()
 
@@ -37,8 +41,10 @@ with hero:
 with steps:
     step_section(view.run, view, k)
 
-types, reranking, hops, metrics = st.tabs(
-    ["By question type", "Reranking", "Hops", "All metrics"], key="retrieval_tab", on_change="rerun"
+types, reranking, hops, context, metrics = st.tabs(
+    ["By question type", "Reranking", "Hops", "Context", "All metrics"],
+    key="retrieval_tab",
+    on_change="rerun",
 )
 if types.open:
     with types:
@@ -49,6 +55,9 @@ if reranking.open:
 if hops.open:
     with hops:
         hop_section(view, lists, k)
+if context.open:
+    with context:
+        context_section(view)
 if metrics.open:
     with metrics:
         curve_section(view, lists, k)

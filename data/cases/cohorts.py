@@ -8,6 +8,7 @@ from data.cases.agreement_cohorts import AGREEMENT_COHORTS
 from data.cases.alignment_cohorts import ALIGNMENT_COHORTS
 from data.cases.cohort import Cohort
 from data.cases.comparison_cohorts import COMPARISON_COHORTS
+from data.cases.context_cohorts import CONTEXT_COHORTS
 from data.cases.diagnosis_cohorts import DIAGNOSIS_COHORTS
 from data.cases.f1_cohorts import F1_COHORTS
 from data.cases.judge_cohorts import JUDGE_COHORTS
@@ -34,6 +35,7 @@ COHORTS: Mapping[str, Cohort] = {
     **SUITE_COHORTS,
     **TOOL_COHORTS,
     **F1_COHORTS,
+    **CONTEXT_COHORTS,
 }
 
 

@@ -42,6 +42,7 @@ from data.importers.tools import (
     phoenix,
     promptfoo,
     tool_calls,
+    ramdocs,
     trulens,
     uptrain,
     weave,
@@ -99,6 +100,7 @@ QUESTION_FILES: tuple[Importer, ...] = (
     *beir_questions.IMPORTERS,
 )
 GENERAL: tuple[Importer, ...] = (
+    *ramdocs.IMPORTERS,
     Importer(
         "trec",
         "TREC run",

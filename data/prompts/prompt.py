@@ -15,7 +15,10 @@ from data.errors import DataError
 
 __all__ = ["PROMPTS", "Prompt", "label_wording", "load_prompt"]
 
-PROMPTS = ("reading", "reference", "further", "evaluator", "answering", "hyde", "expansion")
+PROMPTS = (
+    *("reading", "reference", "further", "evaluator", "answering"),
+    *("hyde", "expansion", "reverse_questions"),
+)
 
 
 @dataclass(frozen=True)

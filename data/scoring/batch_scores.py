@@ -27,12 +27,14 @@ from data.scoring.imported_scores import human_scores, imported_scores, recorded
 from data.scoring.judged_labels import overlaid
 from data.scoring.judged_scores import (
     EVALUATOR,
+    LOCAL,
     NOT_ASKED,
     JudgedBatch,
     averaged,
     evaluator_scores,
     judged_rounds,
     judged_scores,
+    local_scores,
     yielding,
 )
 from data.scoring.ranked_lists import ranked_table
@@ -219,6 +221,8 @@ def _judged(
     for kind, rounds in results.items():
         if kind.startswith(EVALUATOR):
             blocks |= averaged([evaluator_scores(kind, each) for each in rounds])
+        elif kind.startswith(LOCAL):
+            blocks |= local_scores(rounds[0])
         elif kind == EVALUATION:
             overlays = [overlaid(table, each.payloads) for each in rounds]
             labelled, replies = overlays[0]

@@ -48,6 +48,7 @@ __all__ = [
     "judged_metrics",
     "judged_rounds",
     "judged_scores",
+    "local_scores",
     "yielding",
 ]
 
@@ -135,6 +136,7 @@ def _given(column: Any) -> BoolArray:
     return np.asarray(column.combine_chunks().is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
+LOCAL = "local:"  # what kinds of results of models on this machine begin with
 EVALUATOR = "evaluator:"
 NOT_JUDGED = "no judge has scored this sample"
 NOT_LABELLED = "the judge's labels do not say it"
@@ -379,7 +381,23 @@ def _spread(scores: Scores | None, places: IntArray, found: JudgedBatch) -> Scor
 
 def is_scored(kind: str) -> bool:
     """Return whether a judge result of a kind becomes scores of the run; generated answers do not."""
-    return kind == EVALUATION or kind.startswith(EVALUATOR)
+    return kind == EVALUATION or kind.startswith((EVALUATOR, LOCAL))
+
+
+def local_scores(found: JudgedBatch) -> dict[ScoreKey, Scores]:
+    """Return the metrics of a model on this machine: those of an NLI model are estimates."""
+    payloads = {at: _loads(text)["values"] for at, text in found.payloads.items()}
+    names = sorted({name for values in payloads.values() for name in values})
+    blocks: dict[ScoreKey, Scores] = {}
+    for name in names:
+        values = np.array([payloads.get(at, {}).get(name, np.nan) for at in range(len(found.status))])
+        scored = ~np.isnan(values)
+        without = (found.status == Status.SCORED) & ~scored
+        status = np.where(without, Status.NOT_APPLICABLE, found.status).astype(np.int8)
+        reason = np.where(without, "it has no meaning for this sample", found.reason).astype(object)
+        source = Source.ESTIMATED if name.startswith("nli_") else Source.COMPUTED
+        blocks[name, source] = Scores(values, status, reason, np.full(len(values), source, dtype=np.int8))
+    return blocks
 
 
 def evaluator_scores(kind: str, found: JudgedBatch) -> dict[ScoreKey, Scores]:

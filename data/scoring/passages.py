@@ -11,6 +11,7 @@ import numpy as np
 from data.scoring.gold_join import Match, list_status
 from data.store.ragged import Ragged
 from data.text.passage_overlap import passage_overlap, word_coverage
+from data.text.refusal_detection import detect_refusal
 from metrics.schema.batch import Facets, Passages
 from metrics.schema.scores import BoolArray, IntArray, Status
 
@@ -37,7 +38,9 @@ def passages_of(table: Any) -> Passages | None:
         with_question[row, at] = [np.nan if value is None else value for value in overlap.with_question]
         duplicate[row, at] = overlap.duplicate
         mean_pair[row] = np.nan if overlap.mean_pair is None else overlap.mean_pair
-        covered = word_coverage(references[row], passages) if references[row] else None
+        reference = references[row]
+        answers = bool(reference) and not detect_refusal(reference).refused
+        covered = word_coverage(reference, passages) if answers else None
         words[row] = np.nan if covered is None else covered
     return Passages(with_question, mean_pair, duplicate, words, _answers_given(retrieved, n))
 

@@ -16,6 +16,7 @@ from metrics.schema.scores import BoolArray, FloatArray, Scores, Status
 from metrics.schema.source import Source
 
 __all__ = [
+    "LOCAL_MODEL_METRICS",
     "METRICS",
     "alpha_dcg",
     "alpha_ndcg",
@@ -61,8 +62,8 @@ def context_coverage(
 ) -> Scores:
     """Share of what the answer needs that any document has.
 
-    Claims of the reference answer where all are labelled, else facets of the gold documents, else, as an
-    estimate, the content words of the reference answer.
+    Claims of the reference answer where all are labelled, else facets of the gold documents. Where the batch
+    has neither, the content words of the reference answer are an estimate; the two are never mixed.
 
     Args:
         reference: the claims of the reference answers, if any.
@@ -71,9 +72,8 @@ def context_coverage(
         n: number of samples.
     """
     values, source = np.full(n, np.nan), np.full(n, Source.COMPUTED, dtype=np.int8)
-    if passages is not None:
-        values = passages.reference_words.copy()
-        source[~np.isnan(values)] = Source.ESTIMATED
+    if passages is not None and reference is None and facets is None:
+        values, source = passages.reference_words.copy(), np.full(n, Source.ESTIMATED, dtype=np.int8)
     if facets is not None:
         wanted = facets.gold.any(axis=1)
         found = ratio((facets.ranked.any(axis=1) & wanted).sum(axis=1), wanted.sum(axis=1))
@@ -213,8 +213,8 @@ METRICS: tuple[Metric, ...] = (
         key="context_coverage",
         title="Context coverage",
         meaning="How much of what the answer needs any of the documents has.",
-        formula="reference claims supported / claims; else facets (hops) of the gold found / facets; else "
-        "content words of the reference found / words",
+        formula="reference claims supported / claims; else facets (hops) of the gold found / facets; in a "
+        "run without either, content words of the reference found / words",
         undefined="Never; not run without claims of the reference, facets, or a reference answer with texts.",
         compute=_coverage,
         needs=("retrieved", "coverage"),
@@ -262,5 +262,86 @@ METRICS: tuple[Metric, ...] = (
         reference="Clarke et al. 2008",
         compute=lambda batch, k, _convention: alpha_ndcg(require(batch.facets), k),
         per_k=True,
+    ),
+)
+
+_by_model = partial(
+    Metric,
+    needs=("retrieved",),
+    undefined="No retrieved document has a text.",
+    reference="ragtriage, by a model on this machine: `ragtriage score`",
+    caution="Depends on the model: compare runs that the same one scored.",
+)
+_COSINE = (-1.0, 1.0)
+
+LOCAL_MODEL_METRICS: tuple[Metric, ...] = (
+    _by_model(
+        key="embedding_context_similarity",
+        title="Context similarity (embeddings)",
+        meaning="How close question and passages are in embedding space, on average over the passages.",
+        formula="mean over passages of the cosine with the question",
+        component="retrieval",
+        bounds=_COSINE,
+    ),
+    _by_model(
+        key="embedding_context_diversity",
+        title="Context diversity (embeddings)",
+        meaning="How different the passages are in embedding space; noise raises it too.",
+        formula="1 - mean over pairs of passages of their cosine",
+        component="retrieval",
+        undefined="Fewer than two retrieved documents have a text.",
+        higher_is_better=None,
+        bounds=(0.0, 2.0),
+    ),
+    _by_model(
+        key="embedding_context_redundancy",
+        title="Context redundancy (embeddings)",
+        meaning="How many passages repeat one ranked above them and so waste their place.",
+        formula="passages with a cosine of 0.95 or more to one above / passages",
+        component="retrieval",
+        undefined="Fewer than two retrieved documents have a text.",
+        higher_is_better=False,
+    ),
+    _by_model(
+        key="nli_context_consistency",
+        title="Context consistency (NLI)",
+        meaning="How many pairs of documents that speak of one claim agree on it.",
+        formula="1 - pairs where one entails and the other contradicts a claim / pairs that speak of one",
+        component="retrieval",
+        undefined="No two documents entail or contradict the same claim.",
+    ),
+    _by_model(
+        key="nli_faithfulness",
+        title="NLI faithfulness",
+        meaning="How many claims of the answer a passage entails, by an NLI model instead of the judge.",
+        formula="claims with entailment of the threshold (0.8) or more for one passage / claims",
+        component="generation",
+        needs=("answer", "retrieved"),
+        undefined="The answer claims nothing, or no document has a text.",
+        reference="SummaC (Laban et al. 2022), MiniCheck (Tang et al. 2024); `ragtriage score`",
+        caution="The largest of many passages is inflated; calibrate the threshold on labels.",
+    ),
+    _by_model(
+        key="nli_contradicted",
+        title="NLI contradicted",
+        meaning="How many claims of the answer a passage contradicts and none entails, by an NLI model.",
+        formula="claims contradicted from the threshold on and not entailed / claims",
+        component="generation",
+        needs=("answer", "retrieved"),
+        undefined="The answer claims nothing, or no document has a text.",
+        higher_is_better=False,
+    ),
+    _by_model(
+        key="reverse_question_relevancy",
+        title="Relevancy by reverse questions",
+        meaning="How close the question is to questions made from the answer alone.",
+        formula="mean cosine of the question with up to 10 questions made from the answer",
+        component="answer",
+        needs=("question", "answer"),
+        undefined="The answer commits itself to nothing, or no question was made from it.",
+        reference="Ragas answer relevancy (Es et al. 2024); `ragtriage score`",
+        bounds=_COSINE,
+        caution="No measure of completeness or truth; offsets differ by embedding model, so look at the "
+        "off-topic baseline, and make the questions in the language of the question.",
     ),
 )

@@ -26,6 +26,7 @@ NOT_RUN = {
     "README.md": ["installs everything"],
     "benchmarks/README.md": ["takes minutes to hours"],
     "docs/agents.md": ["installs from the network", "needs Claude Code"],
+    "docs/context.md": ["needs models on the machine"],
     "docs/docker.md": ["needs Docker", "needs Docker"],
     "docs/export_back.md": ["needs the library datasets"],
 }

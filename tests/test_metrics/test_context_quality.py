@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from metric_batches import ClaimRow, Row, batch
@@ -20,12 +22,15 @@ def test_coverage_takes_claims_before_facets_before_words() -> None:
             retrieved=[*"ab"], gold={"a": 1, "x": 1, "y": 1}, hops={"a": "1", "x": "1", "y": "2"}, covered=0.9
         ),
         Row(retrieved=[*"ab"], covered=0.25),
-        Row(retrieved=[*"ab"]),
     ]
-    found = compute(batch(rows))["context_coverage"]
-    assert found.values[:3].tolist() == [0.5, 0.5, 0.25]  # 1 of 2 claims, 1 of 2 hops, words
-    assert found.source[:3].tolist() == [Source.COMPUTED, Source.COMPUTED, Source.ESTIMATED]
-    assert found.status[3] == Status.NOT_RUN
+    labelled = batch(rows)
+    found = compute(labelled)["context_coverage"]
+    assert found.values[:2].tolist() == [0.5, 0.5]  # 1 of 2 claims, 1 of 2 hops
+    assert found.status[2] == Status.NOT_RUN  # words are no label
+    assert found.source.tolist() == [Source.COMPUTED] * 3
+    by_words = compute(replace(labelled, reference_claims=None, facets=None))["context_coverage"]
+    assert by_words.values.tolist() == [0.9, 0.9, 0.25]
+    assert by_words.source.tolist() == [Source.ESTIMATED] * 3
 
 
 def test_consistency_counts_pairs_on_the_same_point() -> None:

@@ -1,0 +1,175 @@
+"""The score command: metrics of models on this machine, beside those of the judge."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from dashboard.cli.model_job import agreed, with_bar
+from dashboard.cli.options import JSON, FiniteFloat
+from dashboard.cli.terminal import plain, print_json, table
+from dashboard.wording.formatting import interval_text, number
+from data.api import open_store
+from data.errors import DataError
+from data.judge.client import ClientSettings
+from data.judge.plan import plan_task
+from data.judge.prices import read_prices
+from data.judge.progress import JobSpec
+from data.local_models.models import WORDS, open_embedding, open_nli
+from data.local_models.reverse_questions import ReverseQuestionTask
+from data.local_models.score import LOCAL_KINDS, LocalModels, off_topic_baseline, score_locally
+from data.scoring.run_store import RunStore
+from data.scoring.summaries import MetricSummary
+from data.store.judge_results import JudgeResult
+from data.store.workspace import Run
+
+__all__ = ["score"]
+
+NOTHING = "score: nothing to score with; accepted: --nli MODEL, --embedding MODEL, or both"
+NOT_APPLICABLE = "no sample of this run has what these metrics need: answers, or documents with texts"
+
+
+@click.command()
+@click.argument("run_name", metavar="RUN")
+@click.option("--nli", metavar="MODEL", help="NLI cross-encoder: a folder on this machine, or a name.")
+@click.option(
+    "--embedding", metavar="MODEL", help=f"Embedding model: a folder, a name, or '{WORDS}' to count words."
+)
+@click.option(
+    "--allow-download", is_flag=True, help="Let a model that is no folder be downloaded from the Hub."
+)
+@click.option(
+    "--threshold",
+    type=FiniteFloat(0, 1, min_open=True),
+    default=0.8,
+    show_default=True,
+    help="Probability of entailment from which a claim holds.",
+)
+@click.option(
+    "--questions",
+    type=click.Choice(["recorded", "model"]),
+    default="recorded",
+    show_default=True,
+    help="Reverse questions: those in the file (`reverse_questions`), or made by Claude from the answers.",
+)
+@click.option("--model", help="Model that makes the questions; RAGTRIAGE_JUDGE_MODEL does the same.")
+@click.option("--base-url", metavar="URL", help="Address of the service; ANTHROPIC_BASE_URL does the same.")
+@click.option(
+    "--budget", type=FiniteFloat(0, min_open=True), metavar="USD", help="The most the questions may cost."
+)
+@click.option("--yes", is_flag=True, help="Do not ask before spending.")
+@JSON
+@click.pass_obj
+def score(
+    workspace: str | None,
+    run_name: str,
+    nli: str | None,
+    embedding: str | None,
+    allow_download: bool,
+    threshold: float,
+    questions: str,
+    model: str | None,
+    base_url: str | None,
+    budget: float | None,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Score a run with models on this machine: NLI, embeddings, reverse questions.
+
+    The metrics stand beside the judge's and never take their place. Nothing is downloaded unless
+    --allow-download says so.
+    """
+    if nli is None and embedding is None:
+        raise DataError(NOTHING)
+    store = open_store(workspace)
+    run = store.find(run_name)
+    if run.means:
+        raise DataError(f"run {run.run_id}: summary scores only; accepted: a run with samples")
+    models = LocalModels(
+        None if nli is None else open_nli(nli, allow_download),
+        None if embedding is None else open_embedding(embedding, allow_download),
+        threshold,
+    )
+    if questions == "model":
+        settings = ClientSettings(read_prices(store.workspace.root).model(model), base_url)
+        made = _made_questions(store, run, settings, budget, yes, as_json)
+        if made is None:
+            return
+        models = LocalModels(models.nli, models.embedding, threshold, made)
+    results = _scored(store, run, models)
+    if not results:
+        raise DataError(f"run {run.run_id}: {NOT_APPLICABLE}")
+    summaries = _new_metrics(store, run)
+    baseline = off_topic_baseline(store, run, results)
+    if as_json:
+        print_json(_answer(run, results, summaries, baseline))
+    else:
+        click.echo(_text(results, summaries, baseline))
+
+
+def _made_questions(
+    store: RunStore, run: Run, settings: ClientSettings, budget: float | None, yes: bool, as_json: bool
+) -> dict[int, list[str]] | None:
+    """Let the model make questions from the answers; None where the user declines."""
+    task, spec = ReverseQuestionTask(), JobSpec(list(range(run.n)), 1, budget)
+    plan = plan_task(store.workspace, run, task, settings, spec, read_prices(store.workspace.root), False)
+    if not agreed(plan, False, yes, as_json):
+        return None
+    result = with_bar("asked for questions", store, run, task, settings, spec)
+    if result.state != "done":
+        raise DataError(f"questions were not made for all answers: {result.message or result.state}")
+    return {
+        row: list(outcome.payload["questions"])
+        for (row, _), outcome in result.results.items()
+        if outcome.payload is not None
+    }
+
+
+def _scored(store: RunStore, run: Run, models: LocalModels) -> list[JudgeResult]:
+    with tqdm(total=run.n, desc="scored", disable=not sys.stderr.isatty()) as bar:
+
+        def watch(done: int) -> None:
+            bar.n = done
+            bar.refresh()
+
+        return score_locally(store, run, models, watch)
+
+
+def _new_metrics(store: RunStore, run: Run) -> dict[str, MetricSummary]:
+    names = ("nli_", "embedding_", "reverse_question_")
+    return {name: one for name, one in store.summary(run).items() if name.startswith(names)}
+
+
+def _answer(
+    run: Run, results: list[JudgeResult], summaries: dict[str, MetricSummary], baseline: float | None
+) -> dict[str, Any]:
+    return {
+        "run": run.run_id,
+        "models": {LOCAL_KINDS[result.kind]: result.judge for result in results},
+        "metrics": {name: summary.to_dict() for name, summary in summaries.items()},
+        "off_topic_baseline": baseline,
+    }
+
+
+def _text(results: list[JudgeResult], summaries: dict[str, MetricSummary], baseline: float | None) -> str:
+    lines = [
+        f"{LOCAL_KINDS[result.kind]}: {plain(result.model)}, {result.scored:,} of {result.samples:,} samples"
+        for result in results
+    ]
+    rows = [
+        [
+            name,
+            number(summary.mean, 3),
+            interval_text(summary.low, summary.high, 3),
+            f"{summary.n_scored:,} of {summary.n_applicable:,}",
+            summary.source,
+        ]
+        for name, summary in summaries.items()
+    ]
+    lines.append(table(["metric", "mean", "95 % interval", "questions", "source"], rows))
+    if baseline is not None:
+        lines.append(f"reverse questions against the question of another sample: {number(baseline, 3)}")
+    return "\n".join(lines)
