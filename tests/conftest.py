@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser_site import Site, serving, visiting
 from chromium import FLAGS, HOW_TO_GET_ONE, find_chromium
+from copied_workspace import copied
 from playwright.sync_api import Browser, sync_playwright
 
 from data.demo import load_samples
@@ -59,7 +59,7 @@ def demo(samples_root: Path) -> RunStore:
 @pytest.fixture
 def own_demo(samples_root: Path, tmp_path: Path) -> RunStore:
     """A copy of that workspace for one test, which may change it."""
-    return RunStore(Workspace(shutil.copytree(samples_root, tmp_path / "demo")))
+    return RunStore(Workspace(copied(samples_root, tmp_path / "demo")))
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +84,7 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def server(samples_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, RunStore]]:
-    root = shutil.copytree(samples_root, tmp_path_factory.mktemp("browser") / "workspace")
+    root = copied(samples_root, tmp_path_factory.mktemp("browser") / "workspace")
     store = RunStore(Workspace(root))
     with serving(root) as url:
         yield url, store

@@ -20,6 +20,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from copied_workspace import copied
 from places import BUNDLED, FIXTURES, REPOSITORY
 
 import ragtriage
@@ -111,7 +112,7 @@ def steps(commands: str) -> list[str]:
 
 def make_folder(path: Path, samples: RunStore, judge: str) -> ReadersFolder:
     """Make a reader's folder with a copy of the bundled samples; `judge` is where a stand-in answers."""
-    shutil.copytree(samples.workspace.root, path / "ragtriage-workspace")
+    copied(samples.workspace.root, path / "ragtriage-workspace")
     store = _store(path)
     add_sample_stories(store)
     question = "Does the answer state a figure that no document has?"

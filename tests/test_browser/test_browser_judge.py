@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from browser_site import Site, serving, visiting
+from copied_workspace import copied
 from judge_server import JudgeServer, Script
 from judged_runs import judged
 from playwright.sync_api import Browser, expect
@@ -27,7 +27,7 @@ def judging(
     browser: Browser, samples_root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Browser, str, RunStore, JudgeServer]]:
     """A dashboard whose judge is a service on this machine."""
-    root = shutil.copytree(samples_root, tmp_path_factory.mktemp("judge") / "workspace")
+    root = copied(samples_root, tmp_path_factory.mktemp("judge") / "workspace")
     store = RunStore(Workspace(root))
     script = Script(latency=0.4, fault=lambda key, _: "refusal" if int(key, 16) % 20 == 0 else "")
     with JudgeServer(script) as service:

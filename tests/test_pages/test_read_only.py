@@ -15,6 +15,7 @@ from typing import Any
 import click
 import pytest
 from command_line import run
+from copied_workspace import copied
 from places import APP, REPOSITORY
 from streamlit.testing.v1 import AppTest
 
@@ -80,7 +81,7 @@ def _digest(store: RunStore) -> str:
 def filled(demo: RunStore, tmp_path_factory: pytest.TempPathFactory) -> RunStore:
     """The bundled samples with something of everything that people add."""
     root = tmp_path_factory.mktemp("read-only") / "workspace"
-    shutil.copytree(demo.workspace.root, root)
+    copied(demo.workspace.root, root)
     store = RunStore(Workspace(root))
     ledger = store.ledger
     target = store.runs("iris")[-1]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 from html import unescape
 from pathlib import Path
 
 import pytest
 from command_line import run as command
+from copied_workspace import copied
 from places import APP
 from pptx import Presentation
 from streamlit.testing.v1 import AppTest
@@ -29,7 +29,7 @@ SHOWN = ("Faithfulness", "Answer relevancy", "Context recall", "Context precisio
 @pytest.fixture(scope="module")
 def own(samples_root: Path, tmp_path_factory: pytest.TempPathFactory) -> RunStore:
     """A workspace of its own, because a baseline is set in it."""
-    return RunStore(Workspace(shutil.copytree(samples_root, tmp_path_factory.mktemp("same") / "workspace")))
+    return RunStore(Workspace(copied(samples_root, tmp_path_factory.mktemp("same") / "workspace")))
 
 
 def slide_texts(content: bytes) -> str:

@@ -41,7 +41,7 @@ def test_a_run_without_gold_has_it_below_what_to_record(
     assert "Context redundancy (words)" in text
 
 
-def test_cohorts_choose_by_labels_and_by_repeats(store: RunStore) -> None:
+def test_cohorts_choose_by_labels_and_by_repeats(workspace: RunStore) -> None:
     twice = "The Rhine is 1,230 kilometres long and flows through six countries."
     records = [
         {
@@ -55,15 +55,15 @@ def test_cohorts_choose_by_labels_and_by_repeats(store: RunStore) -> None:
             "reference_claims": [{"text": "In the North Sea.", "supported_by": []}],
         },
     ]
-    scored = store.scored(add_run(records, "run", "p", str(store.workspace.root)))
+    scored = workspace.scored(add_run(records, "run", "p", str(workspace.workspace.root)))
     assert cohort_rows(scored, "redundant").tolist() == [True, False]
     assert cohort_rows(scored, "inconsistent").tolist() == [True, False]
     assert cohort_rows(scored, "uncovered").tolist() == [False, True]
 
 
-def test_words_alone_call_no_case_uncovered(store: RunStore) -> None:
+def test_words_alone_call_no_case_uncovered(workspace: RunStore) -> None:
     records = [{"question": "q", "reference_answer": "Cologne", "retrieved": [{"text": "Bonn"}]}]
-    scored = store.scored(add_run(records, "run", "p", str(store.workspace.root)))
+    scored = workspace.scored(add_run(records, "run", "p", str(workspace.workspace.root)))
     assert scored.values("context_coverage").tolist() == [0.0]
     with pytest.raises(DataError, match="no labels"):
         cohort_rows(scored, "uncovered")
