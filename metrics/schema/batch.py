@@ -235,6 +235,9 @@ class Citations:
     supports: NDArray[np.int8]
     alone: NDArray[np.int8]
     rest: NDArray[np.int8]
+
+
+@dataclass(frozen=True)
 class Facets:
     """What the retrieved documents say of the F facets (hops, aspects, gold answers) of n questions.
 
