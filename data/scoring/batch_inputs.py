@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from data.citations.block import citations_of
 from data.citations.style import CitationStyle
-from data.scoring.gold_join import Match, rankings, span_rankings
-from data.scoring.passages import facets_of, passages_of
+from data.contexts.passages import passages_of
+from data.scoring.gold_join import Match, facets_of, rankings, span_rankings
 from data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
 from data.text.context_attribution import ContextAttributor
 from data.text.refusal_detection import detect_refusal

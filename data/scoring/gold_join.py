@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,15 +13,16 @@ from numpy.typing import NDArray
 
 from data.scoring.span_coverage import cover
 from data.store.ragged import Ragged, numbers, padded
-from metrics.schema.batch import Rankings, SpanRankings
+from metrics.schema.batch import Facets, Rankings, SpanRankings
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, Status
 
-__all__ = ["Match", "hop_order", "list_status", "rankings", "span_rankings"]
+__all__ = ["Match", "facets_of", "hop_order", "list_status", "rankings", "span_rankings"]
 
 Match = Literal["id", "doc_id"]
 SMALL_PLANE = 1_024  # ranks x gold documents up to which comparing all beats sorting
 NO_LIST = "the run records no `retrieved` list for this sample"
 NO_GOLD = "the sample names no gold documents (`relevant`)"
+NO_FACET = "the gold documents name no facet (`hop`)"
 NO_SPANS = "the sample names no gold spans (`relevant_spans`)"
 NOTHING_RELEVANT = "no document is relevant to this question"
 NOT_RETRIEVED = "the context was given, not retrieved"
@@ -274,3 +276,57 @@ def _tokens(table: Any, width: int) -> FloatArray:
     inside = counts.place < width
     sizes = numbers(counts.entries) if len(counts.sample) else np.zeros(0)
     return padded(sizes[inside], counts.sample[inside], counts.place[inside], (table.num_rows, width), np.nan)
+
+
+def facets_of(table: Any, match: Match = "id") -> Facets | None:
+    """Return what the documents say of the facets that gold documents name; None where none names one."""
+    gold, found = Ragged.of(table["relevant"]), Ragged.of(table["retrieved"])
+    hops = gold.field("hop")
+    if not len(gold.sample) or hops.null_count == len(hops) or not found.recorded.any():
+        return None
+    n = table.num_rows
+    named = np.bincount(gold.sample[hops.is_valid().to_numpy(zero_copy_only=False)], minlength=n) > 0
+    status, reason = list_status(table, found, gold.recorded, NO_FACET)
+    without = ~named & (status == Status.SCORED)
+    status[without], reason[without] = Status.NOT_APPLICABLE, NO_FACET
+    key = "doc_id" if match == "doc_id" else "id"
+    ids = _lists(found.field(key).to_pylist(), found)
+    labels = _lists(list(zip(gold.field("id").to_pylist(), hops.to_pylist(), strict=True)), gold)
+    rows = {row: labels[row] for row in np.flatnonzero(status == Status.SCORED).tolist()}
+    return Facets(*_matrices(rows, ids, n), status, reason)
+
+
+def _matrices(
+    labels: Mapping[int, list[tuple[str, str | None]]], ids: Mapping[int, list[str | None]], n: int
+) -> tuple[BoolArray, BoolArray]:
+    """Return (n, K, F) the facets of the ranked documents, and (n, G, F) those of the gold documents."""
+    facets = {row: list(dict.fromkeys(hop or name for name, hop in pairs)) for row, pairs in labels.items()}
+    documents = {row: list(dict.fromkeys(name for name, _ in pairs)) for row, pairs in labels.items()}
+    depth = max((len(ids.get(row, ())) for row in labels), default=0)
+    wide = max(map(len, facets.values()), default=0)
+    ranked = np.zeros((n, depth, wide), dtype=np.bool_)
+    gold = np.zeros((n, max(map(len, documents.values()), default=0), wide), dtype=np.bool_)
+    for row, pairs in labels.items():
+        place = _places(ids.get(row, ()))
+        for name, hop in pairs:
+            facet = facets[row].index(hop or name)
+            gold[row, documents[row].index(name), facet] = True
+            if name in place:
+                ranked[row, place[name], facet] = True
+    return ranked, gold
+
+
+def _places(ids: Sequence[str | None]) -> dict[str, int]:
+    """Return the first place of each document of a ranked list."""
+    places: dict[str, int] = {}
+    for place, name in enumerate(ids):
+        if name is not None:
+            places.setdefault(name, place)
+    return places
+
+
+def _lists(values: Sequence[Any], ragged: Ragged) -> Mapping[int, list[Any]]:
+    lists: dict[int, list[Any]] = {}
+    for row, value in zip(ragged.sample.tolist(), values, strict=True):
+        lists.setdefault(row, []).append(value)
+    return lists

@@ -14,7 +14,7 @@ from data.api import open_store
 from data.importers.load import import_source
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.scoring.passages import facets_of
+from data.scoring.gold_join import facets_of
 from data.scoring.run_store import RunStore
 from metrics.definitions.context_quality import alpha_ndcg
 from metrics.schema.batch import Facets

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from metric_batches import ClaimRow, Row, batch
 
-from data.text.passage_overlap import passage_overlap, word_coverage
+from data.contexts.passage_overlap import passage_overlap, word_coverage
 from metrics.definitions.context_quality import alpha_dcg
 from metrics.metric_registry import compute
 from metrics.schema.scores import Status

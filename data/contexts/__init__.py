@@ -1,0 +1,1 @@
+"""The texts of the retrieved documents, compared by their words: with the question and with each other."""
