@@ -73,6 +73,8 @@ def failed_checks_text(sample: Mapping[str, Any]) -> str:
 
 
 def _difference(check: CaseCheck) -> str:
+    if not check.expected and not check.actual:
+        return check.reason or "failed"
     expected, actual = _shortened(check.expected), _shortened(check.actual)
     return f"expected {expected or 'nothing recorded'}, got {actual or 'nothing'}"
 

@@ -43,6 +43,7 @@ ACCEPTED = {  # by setting; where it depends on others, the validator says it
     "at_least": "a number from 0 to 1",
     "drop": "a number from 0 up",
     "checks": "a text in quotes",
+    "fewest": "a whole number from 0 up",
     "tag": "a text in quotes",
     "values": 'a list of texts, e.g. ["yes", "true"]',
     "rule": '"interval" or "mean"',
@@ -212,15 +213,17 @@ class RegressionTable(_RuledTable):
 
 
 class ChecksTable(_RuledTable):
-    """A gate on the share of checks of a kind that passed."""
+    """A gate on the share of checks of a suite or a kind that passed."""
 
     kind: Literal["checks"]
     checks: Name
     at_least: float = Field(1.0, ge=0, le=1)
+    fewest: int = Field(0, ge=0)
 
     def to_gate(self, rule: GateRule = "interval") -> Gate:
         """Return the gate under its own rule or else that of the file."""
-        return self._gate("checks", self.checks, self.at_least, False, rule=self.rule or rule)
+        gate = self._gate("checks", self.checks, self.at_least, False, rule=self.rule or rule)
+        return replace(gate, fewest=self.fewest)
 
 
 class CriticalTable(_GateTable):

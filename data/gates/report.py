@@ -139,6 +139,7 @@ def _result(result: GateResult) -> dict[str, Any]:
         "threshold": gate.threshold,
         "at_most": gate.at_most,
         "percentile": gate.percentile,
+        "fewest": gate.fewest or None,
         "over": gate.over,
         "rule": gate.rule,
         "severity": gate.severity,

@@ -10,13 +10,13 @@ import numpy as np
 from data.comparison.compare import GOOD_SHARE
 from data.comparison.newly_failing import slice_mask
 from data.diagnosis.diagnosis import Diagnosis, pass_rate
-from data.scoring.batch_inputs import checks_of
 from data.scoring.scored_run import NOT_GIVEN, ScoredRun
 from data.scoring.summaries import MetricSummary, summarise
+from data.suites.check_table import check_table
+from data.suites.summary import passed_shares
 from metrics.gates.gates import Gate, GateResult, judge_gate, unmeasured
 from metrics.schema.scores import BoolArray, FloatArray
 from metrics.statistics.intervals import Interval, interval
-from metrics.statistics.question_means import question_means
 
 __all__ = ["judge_checks", "judge_mean_gate", "metric_lacking", "slice_lacking"]
 
@@ -80,36 +80,44 @@ def slice_lacking(scored: ScoredRun, wanted: tuple[str, str]) -> str:
 
 
 def judge_checks(gate: Gate, run: Diagnosis, base: Diagnosis | None) -> GateResult:
-    """Judge the share of checks of a kind that passed, repeats of a question averaged."""
+    """Judge the share of checks of a suite or a kind that passed, repeats of a question averaged.
+
+    Checks that were not measured count as neither; the questions that have only such ones are told.
+    """
     scored = run.scored
     keep = None if gate.slice is None else slice_mask(scored, gate.slice)
     if gate.slice is not None and keep is None:
         return unmeasured(gate, slice_lacking(scored, gate.slice))
-    shares = _shares(scored, gate.metric, keep)
-    if not np.isfinite(shares).any():
-        before = 0 if base is None else int(np.isfinite(_shares(base.scored, gate.metric, None)).sum())
+    shares, n_total = _shares(scored, gate.metric, keep)
+    n_scored = int(np.isfinite(shares).sum())
+    if not n_total:
+        before = 0 if base is None else int(np.isfinite(_shares(base.scored, gate.metric, None)[0]).sum())
         kind = "" if gate.metric == "all" else f" of kind {gate.metric}"
         reason = f"this run records no check{kind}"
         if before:
             return unmeasured(gate, f"{reason}, and the baseline does for {before:,} questions")
         return unmeasured(gate, reason, excused=True)
+    if not n_scored:
+        return unmeasured(gate, f"none of its checks on {n_total:,} questions has a verdict", 0, n_total)
     binary = bool(np.isin(shares[np.isfinite(shares)], (0.0, 1.0)).all())
-    n_scored = int(np.isfinite(shares).sum())
-    return _of_interval(gate, interval(shares, scored.clusters, n_scored, binary), "computed")
+    return _of_interval(gate, interval(shares, scored.clusters, n_total, binary), "computed")
 
 
-def _shares(scored: ScoredRun, kind: str, keep: BoolArray | None) -> FloatArray:
-    """(q,) share of the checks of a kind that a question passed; NaN where it has none."""
-    checks = checks_of(scored.auxiliary_table("checks"))
+def _shares(scored: ScoredRun, name: str, keep: BoolArray | None) -> tuple[FloatArray, int]:
+    """Return (q,) the share of the checks of a suite or kind that a question passed, and how many have any.
+
+    NaN where a question has no check with a verdict.
+    """
+    checks = check_table(scored)
     if checks is None:
-        return np.full(len(scored.question_ids), np.nan)
-    mine = np.array([kind in ("all", check_kind) for check_kind in checks.kind], dtype=np.bool_)
-    total = np.bincount(checks.sample[mine], minlength=scored.n)
-    passed = np.bincount(checks.sample[mine & checks.passed], minlength=scored.n)
-    values = np.divide(passed, total, out=np.full(scored.n, np.nan), where=total > 0)
+        return np.full(len(scored.question_ids), np.nan), 0
+    mine = checks.of(name)
+    if name != "all":
+        mine = mine | checks.kind.equal(name)
     if keep is not None:
-        values = np.where(keep, values, np.nan)
-    return question_means(values, scored.question)[0]
+        mine = mine & keep[checks.sample]
+    asked = len(np.unique(scored.question[checks.sample[mine]]))
+    return passed_shares(scored, checks, mine), asked
 
 
 def _of_interval(gate: Gate, measured: Interval, source: str) -> GateResult:

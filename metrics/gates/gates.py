@@ -62,6 +62,8 @@ class Gate:
             threshold, "mean" by the mean (or its change, or the percentile) alone.
         percentile: of a percentile: which one, between 0 and 100; None for other kinds.
         over: of a percentile: whether the values are means of questions or single samples.
+        fewest: of checks: questions with a verdict below which nothing is decided, unless one that must not
+            fail does.
     """
 
     metric: str
@@ -76,6 +78,7 @@ class Gate:
     rule: GateRule = "interval"
     percentile: float | None = None
     over: GateUnit = "questions"
+    fewest: int = 0
 
     @property
     def every(self) -> bool:
@@ -175,13 +178,14 @@ def judge_gate(
         low: lower end of the 95 % interval; None where there is none.
         high: upper end.
         n_scored: questions with a value; by the interval, fewer than 5 decide nothing, except for checks that
-            must all pass.
+            must all pass; a gate with `fewest` needs as many, unless one value fails that must not.
         n_total: questions that it could rest on.
         adverse: the mean if every value that failed to score had been the worst possible; None where none
             failed.
         obtained: sources of the values and method of the interval.
     """
-    if mean is None or n_scored < _fewest(gate):
+    fails_anyway = mean is not None and gate.every and not _meets(gate, mean)
+    if mean is None or (n_scored < max(gate.fewest, _fewest(gate)) and not fails_anyway):
         return unmeasured(gate, "" if mean is None else "too few", n_scored, n_total)
     worst, best = (high, low) if gate.at_most else (low, high)
     verdict = _verdict(gate, mean, worst, best)

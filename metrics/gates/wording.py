@@ -6,6 +6,7 @@ from metrics.gates.gates import FEWEST_QUESTIONS, UNCHANGED, Gate, GateResult
 from metrics.metric_registry import bounds_of, lookup
 from metrics.schema.scores import MetricsError
 from metrics.statistics.quantiles import fewest_values
+from metrics.statistics.rule_of_three import still_possible
 
 __all__ = [
     "GOOD_SHARE",
@@ -47,7 +48,8 @@ def gate_title(gate: Gate) -> str:
         return f"{subject}{where}: at most {gate.threshold:g} worse than the baseline{by}"
     if gate.kind == "checks":
         share = "every one passes" if gate.every else f"at least {100 * gate.threshold:g} % pass{by}"
-        return f"{subject}{where}: {share}"
+        least = f", with at least {_count(gate.fewest)}" if gate.fewest else ""
+        return f"{subject}{where}: {share}{least}"
     side = "at most" if gate.at_most else "at least"
     if gate.kind == "percentile":
         return f"{subject}{where}: {side} {gate.threshold:g}{' by its value' if by else ''}"
@@ -95,7 +97,7 @@ def _mean(result: GateResult, mean: float) -> str:
     if gate.every and result.verdict != "INCONCLUSIVE":
         side = "at most" if gate.at_most else "at least"
         conclusion = (
-            "every value meets the threshold"
+            f"every value meets the threshold{_still_possible(result)}"
             if result.verdict == "PASS"
             else f"not every value is {side} {gate.threshold:.{digits}f}"
         )
@@ -104,6 +106,15 @@ def _mean(result: GateResult, mean: float) -> str:
     side, other = ("at most", "above") if gate.at_most else ("at least", "below")
     conclusion = _conclusion(result, f"is {side} {threshold}", f"is {other} {threshold}", threshold)
     return f"{name}: {number}; {distance_text(result, digits)}: {conclusion}."
+
+
+def _still_possible(result: GateResult) -> str:
+    """Return what no failure among the checks still allows; "" for other gates."""
+    if result.gate.kind != "checks" or not result.n_scored:
+        return ""
+    bound = 100 * still_possible(result.n_scored)
+    share = f"{bound:.0f}" if bound >= 9.5 else f"{bound:.1f}"
+    return f"; no failure in {result.n_scored:,} still allows up to {share} % to fail (95 %)"
 
 
 def _regression(result: GateResult, change: float) -> str:
@@ -166,7 +177,7 @@ def _unmeasured(result: GateResult) -> str:
     subject = subject_of(result.gate)
     if result.why == "too few":
         share = result.gate.percentile
-        least = FEWEST_QUESTIONS if share is None else fewest_values(share / 100)
+        least = fewest_values(share / 100) if share is not None else result.gate.fewest or FEWEST_QUESTIONS
         measured = _count(result.n_scored, result.gate.over[:-1])
         return f"{subject}: measured on {measured}, too few to decide; at least {least:,} are needed."
     return f"{subject}: not measured; {result.why or 'this run has no value of it'}."

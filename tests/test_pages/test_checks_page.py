@@ -56,7 +56,7 @@ def test_a_link_chooses_suite_and_verdict(workspace: RunStore, monkeypatch: pyte
     _filled(workspace)
     app = _open(workspace, monkeypatch, suite="router")
     frames = [frame.value for frame in app.dataframe]
-    listed = next(frame for frame in frames if "Expected" in frame)
+    listed = next(frame for frame in frames if "Case" in frame)
     assert listed["Case"].tolist() == [f"q{at}" for at in range(0, 40, 4)]
     assert set(listed["Actual"]) == {'"online"'}
     unmeasured = _open(workspace, monkeypatch, suite="router", verdict="unmeasured")
