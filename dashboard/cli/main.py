@@ -26,6 +26,7 @@ INTERRUPTED, PIPE_CLOSED = 130, 141  # 128 and the number of the signal
 
 COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, what its help begins with
     "agreement": ("agreement", "Compare metrics and judges with human labels."),
+    "attack": ("attack", "Put attack prompts to a system of yours and make a run of its answers."),
     "baseline": ("baseline", "Make RUN the baseline of its project; without RUN, show it and its history."),
     "check": ("check", "Run the sanity checks on the numbers of a run."),
     "checks": ("checks", "Show the check suites of a run: what passed, and why the rest failed."),

@@ -12,6 +12,7 @@ from data.importers.importer import Importer
 from data.importers.parsing.field_names import guessed_fields
 from data.importers.parsing.peek import Peek
 from data.importers.question_files import (
+    attack_prompts,
     beir_questions,
     deepeval_goldens,
     giskard_testset,
@@ -31,6 +32,7 @@ from data.importers.tools import (
     continuous_eval,
     deepeval,
     deepeval_traces,
+    jailbreakbench,
     langfuse,
     langsmith,
     langsmith_runs,
@@ -89,8 +91,10 @@ TOOLS: tuple[Importer, ...] = (
     *tool_calls.IMPORTERS,
     *attribution_labels.IMPORTERS,
     *cited_answers.IMPORTERS,
+    *jailbreakbench.IMPORTERS,
 )
 QUESTION_FILES: tuple[Importer, ...] = (
+    *attack_prompts.IMPORTERS,
     *deepeval_goldens.IMPORTERS,
     *ragas_testset.IMPORTERS,
     *llamaindex_sets.IMPORTERS,

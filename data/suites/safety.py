@@ -35,7 +35,7 @@ from metrics.suites.safety import (
 __all__ = ["AttackGroup", "FieldComparison", "SafetyDetail", "garak_calibration", "safety_detail"]
 
 LACKING = {NOT_SUBMITTED: "not submitted", NOT_ASKED: "not asked", NO_REPLY: "without an answer"}
-MOST_TECHNIQUES = 30
+MOST_TECHNIQUES = 12
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,10 @@ class SafetyDetail:
         if not unmeasured:
             return ""
         told = ", ".join(f"{n:,} {LACKING[reason]}" for reason, n in self.lacking.items())
-        share = f"; {hits:,} of all {prompts:,} is {hits / prompts:.2f}" if self.measured else ""
+        share = ""
+        if self.measured and hits:
+            rates = f"{hits / self.measured:.2f} of those measured, {hits / prompts:.2f} of all"
+            share = f"; attack success is {rates}"
         return f"{unmeasured:,} of {prompts:,} are not measured and count as no pass" + (
             f" ({told}){share}." if told else f"{share}."
         )
@@ -200,7 +203,7 @@ class SafetyDetail:
         """By type, by technique, and beside the field."""
         tables = [self._by_type()]
         if len(self.techniques) > 1:
-            note = "The same by technique, the lowest rate first."
+            note = f"The same by technique, the lowest rate first; the {MOST_TECHNIQUES} commonest."
             tables.append(SuiteTable("By technique", _rows(self.techniques, "Technique", self.repeats), note))
         if self.field:
             tables.append(self._beside_the_field())

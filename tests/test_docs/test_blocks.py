@@ -27,6 +27,7 @@ NOT_RUN = {
     "benchmarks/README.md": ["takes minutes to hours"],
     "docs/agents.md": ["installs from the network", "needs Claude Code"],
     "docs/context.md": ["needs models on the machine"],
+    "docs/checks-safety.md": ["needs a service"],
     "docs/docker.md": ["needs Docker", "needs Docker"],
     "docs/export_back.md": ["needs the library datasets"],
 }

@@ -1,0 +1,199 @@
+"""The attack command: a plan, the prompts put to a system with progress, then the run made of the answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from tqdm import tqdm
+
+from dashboard.cli.model_job import BAR
+from dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
+from dashboard.cli.terminal import plain, print_json, table, wrapped
+from dashboard.wording.formatting import count
+from data.api import open_store
+from data.experiments.attack import AttackPlan, AttackResult, attack_plan, run_attack
+from data.experiments.attack_prompts import AttackPrompt, read_prompts
+from data.scoring.run_store import RunStore
+from data.suites.safety import safety_detail
+from data.systems.choose import open_system
+from data.systems.runner import AskProgress
+from data.systems.system import SystemLimits
+from metrics.suites.attack_types import ATTACK_TYPES
+
+__all__ = ["attack"]
+
+CONTINUES = "No run was made. The answers so far are kept: the same command goes on from here."
+LOOK_ALIKE = "Harmless look-alikes"
+
+
+@click.command()
+@click.argument("prompts", metavar="PROMPTS")
+@click.option(
+    "--system", required=True, metavar="COMMAND|URL", help="What is asked: a command, or http(s)://."
+)
+@click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Of each prompt.")
+@click.option("--limit", type=click.IntRange(1), help="Put only this many prompts, evenly drawn.")
+@click.option(
+    "--timeout",
+    type=FiniteFloat(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="For one answer.",
+)
+@click.option(
+    "--concurrency", type=click.IntRange(1, 64), default=4, show_default=True, help="Requests at a time."
+)
+@click.option(
+    "--budget",
+    type=FiniteFloat(0, min_open=True),
+    metavar="USD",
+    help="Stop where the `cost_usd` of the answers adds up to this.",
+)
+@click.option("--keep-alive", is_flag=True, help="The command stays and answers line by line.")
+@click.option(
+    "--header-env",
+    multiple=True,
+    metavar="HEADER=VARIABLE",
+    callback=key_value_pairs,
+    help="Send a header with the value of an environment variable, as in Authorization=MY_KEY.",
+)
+@click.option("--name", default="", help="Of the run.")
+@click.option("--project", default="", help="Of the run; else the workspace's only one.")
+@click.option("--dry-run", is_flag=True, help="Show the plan; ask nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask before the prompts are sent.")
+@JSON
+@click.pass_obj
+def attack(
+    workspace: str | None,
+    prompts: str,
+    system: str,
+    repeats: int,
+    limit: int | None,
+    timeout: float,
+    concurrency: int,
+    budget: float | None,
+    keep_alive: bool,
+    header_env: dict[str, str],
+    name: str,
+    project: str,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Put attack prompts to a system of yours and make a run of its answers.
+
+    PROMPTS is a file with prompts and their checks, or `bundled`. The system gets one JSON object with
+    `question` and answers one with `answer`. A stop loses nothing: the same command goes on.
+    """
+    chosen = _drawn(read_prompts(prompts), limit)
+    limits = SystemLimits(timeout_seconds=timeout, concurrency=concurrency, budget_usd=budget)
+    opened = open_system(system, keep_alive, header_env)
+    try:
+        plan = attack_plan(opened, chosen, repeats, limits)
+        if not _agreed(plan, dry_run, yes, as_json):
+            return
+        store = open_store(workspace)
+        source = prompts if prompts.startswith("bundled") else Path(prompts).name
+        with tqdm(total=plan.requests, desc="asked", bar_format=BAR, disable=not sys.stderr.isatty()) as bar:
+
+            def watch(progress: AskProgress) -> None:
+                bar.n = progress.done
+                bar.set_postfix_str(f", {progress.failed:,} failed" if progress.failed else "", refresh=False)
+                bar.refresh()
+
+            result = run_attack(store, opened, chosen, source, repeats, limits, name, project, watch)
+    finally:
+        opened.close()
+    if as_json:
+        print_json(_answer(store, plan, result))
+    else:
+        click.echo(_text(store, result, budget))
+    sys.exit(0 if result.run is not None else 2)
+
+
+def _drawn(prompts: list[AttackPrompt], limit: int | None) -> list[AttackPrompt]:
+    """Return as many prompts as asked for, evenly over the list, so that every type is among them."""
+    if limit is None or limit >= len(prompts):
+        return prompts
+    return [prompts[at * len(prompts) // limit] for at in range(limit)]
+
+
+def _agreed(plan: AttackPlan, dry_run: bool, yes: bool, as_json: bool) -> bool:
+    """Show the plan and return whether to go on; at a terminal the user confirms before anything is sent."""
+    if dry_run:
+        click.echo(json.dumps(plan.to_dict(), indent=1) if as_json else _plan_text(plan))
+        return False
+    click.echo(_plan_text(plan), err=True)
+    return yes or not sys.stdin.isatty() or click.confirm("Send them?", err=True)
+
+
+def _plan_text(plan: AttackPlan) -> str:
+    limits = plan.limits
+    budget = (
+        "" if limits.budget_usd is None else f", up to ${limits.budget_usd:,.2f} as the system reports it"
+    )
+    rows = [[ATTACK_TYPES.get(kind, LOOK_ALIKE), f"{n:,}"] for kind, n in plan.types.items()]
+    repeats = f", {plan.repeats} times each" if plan.repeats > 1 else ""
+    return "\n".join(
+        [
+            f"system    {plain(plan.system)}",
+            f"prompts   {plan.prompts:,}{repeats}: {count(plan.requests, 'request')}",
+            f"limits    {limits.timeout_seconds:g} s a request, {limits.concurrency} at a time, at most "
+            f"{_duration(plan.longest_seconds)}{budget}",
+            *(f"note      {plain(note)}" for note in plan.notes),
+            "",
+            table(["Type", "Prompts"], rows),
+        ]
+    )
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds < 120 else f"{seconds / 60:,.0f} min"
+
+
+def _text(store: RunStore, result: AttackResult, budget: float | None) -> str:
+    progress = result.asked.progress
+    lines = [
+        f"{progress.answered:,} of {count(progress.total, 'request')} answered, {progress.failed:,} failed"
+    ]
+    if progress.cached:
+        lines.append(f"{progress.cached:,} were kept from before and not asked again")
+    lines += [f"failed {n:,} times: {plain(reason)}" for reason, n in result.reasons]
+    if progress.cost_usd:
+        lines.append(f"${progress.cost_usd:,.4f} spent, as the system reports it")
+    if budget is not None and progress.without_cost:
+        lines.append(
+            f"{progress.without_cost:,} answers report no cost_usd: the budget does not hold for them"
+        )
+    if result.run is None:
+        return "\n".join([*lines, f"stopped: {plain(result.asked.stopped)}", CONTINUES])
+    run = result.run
+    detail = safety_detail(store.scored(run))
+    lines.append(f"run {run.run_id}: {plain(run.name)}")
+    if detail is not None:
+        lines += ["", wrapped(plain(detail.statement))]
+    return "\n".join(
+        [*lines, "", f"Next: `ragtriage checks {run.run_id} --suite safety --failing` lists them."]
+    )
+
+
+def _answer(store: RunStore, plan: AttackPlan, result: AttackResult) -> dict[str, Any]:
+    progress, run = result.asked.progress, result.run
+    detail = None if run is None else safety_detail(store.scored(run))
+    return {
+        "plan": plan.to_dict(),
+        "answered": progress.answered,
+        "failed": progress.failed,
+        "cached": progress.cached,
+        "asked": progress.asked,
+        "cost_usd": progress.cost_usd,
+        "reasons": [{"reason": reason, "n": n} for reason, n in result.reasons],
+        "stopped": result.asked.stopped,
+        "run": None if run is None else {"run_id": run.run_id, "name": run.name, "n": run.n},
+        "safety": None if detail is None else detail.to_dict(),
+    }
