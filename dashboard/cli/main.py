@@ -25,6 +25,10 @@ __all__ = ["COMMANDS", "app", "main"]
 INTERRUPTED, PIPE_CLOSED = 130, 141  # 128 and the number of the signal
 
 COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, what its help begins with
+    "advise": (
+        "advise",
+        "Plan an evaluation: metrics, number of questions, gates, labels, and the command of each step.",
+    ),
     "agreement": ("agreement", "Compare metrics and judges with human labels."),
     "attack": ("attack", "Put attack prompts to a system of yours and make a run of its answers."),
     "baseline": ("baseline", "Make RUN the baseline of its project; without RUN, show it and its history."),
@@ -51,6 +55,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, 
     ),
     "grid": ("grid", "Try chunk sizes and overlaps on a corpus of .txt, .md or JSONL."),
     "import": ("import_", "Load evaluation runs from files, each file whole or not at all."),
+    "init": ("init", "Write a commented gates.toml for a kind of use into the workspace."),
     "judge": ("judge", "Let Claude judge the answers of a run; continues from earlier results."),
     "mcp": ("mcp", "Serve the workspace to a coding agent over MCP, on standard input and output."),
     "metrics": ("metrics", "Show every metric of a run: mean, 95 % interval, n and source."),

@@ -14,6 +14,7 @@ from data.diagnosis.diagnosis import DiagnosisSettings
 from data.errors import DataError
 from data.labels.evaluated_metric import evaluated_metric_of
 from data.labels.human_ratings import dimension_title
+from data.strategy.plan import USE_CASES
 from metrics.diagnosis.patterns import PATTERNS, CaseThresholds
 from metrics.diagnosis.stages import DEFAULT_ORDER, STAGES
 from metrics.diagnosis.symptoms import SymptomEdges
@@ -34,6 +35,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "part": ("", "people", "errors"),
     "axis": ("", "time"),
     "bands": ("", *SCALE_TITLES),
+    "use_case": ("", *USE_CASES),
     "verdict": ("", "passed", "unmeasured", "all"),
 }
 _FORMER_KEYS = {  # names of fields in older links
@@ -101,6 +103,7 @@ class Selection:
         part: which section of the Judge page is open.
         axis: how the Trend page spaces runs: "" equally, "time" by their time.
         bands: key of the scale of bands; "" for the production targets.
+        use_case: what the evaluation plan on Runs is for; "" for production.
         symptom_low: share below which precision, recall and utilization are low.
         symptom_f1: the same for answer F1.
         symptom_faithfulness: the same for faithfulness.
@@ -163,6 +166,7 @@ class Selection:
     part: str = ""
     axis: str = ""
     bands: str = ""
+    use_case: str = ""
     symptom_low: float = SymptomEdges.low
     symptom_f1: float = SymptomEdges.low_f1
     symptom_faithfulness: float = SymptomEdges.low_faithfulness

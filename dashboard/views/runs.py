@@ -10,6 +10,7 @@ from dashboard.sections.runs.chosen_run import run_card, run_detail
 from dashboard.sections.runs.declarations import declaration_section
 from dashboard.sections.runs.loading import load_results, loader
 from dashboard.sections.runs.means import run_table
+from dashboard.sections.runs.plan import plan_section
 from dashboard.sections.runs.question_sets import question_set_list
 from dashboard.sections.runs.run_list import (
     LIST_HEIGHT,
@@ -93,7 +94,7 @@ with left:
 with right, st.container(border=True, height=LIST_HEIGHT + 60):
     run_card(view, digests.get(view.run.run_id))
 tabs = st.tabs(
-    ["This run", f"Means of {view.project}", "Imported scores", "Question sets"],
+    ["This run", f"Means of {view.project}", "Imported scores", "Question sets", "What to measure next"],
     key="runs_tab",
     on_change="rerun",
 )
@@ -109,3 +110,6 @@ if tabs[2].open:
 if tabs[3].open:
     with tabs[3]:
         question_set_list(store.workspace)
+if tabs[4].open:
+    with tabs[4]:
+        plan_section(view)

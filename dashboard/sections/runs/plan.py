@@ -1,0 +1,29 @@
+"""The evaluation plan of the project on the Runs page."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from dashboard.shell.components import show_table
+from dashboard.shell.session import View
+from dashboard.shell.widgets import choose
+from dashboard.wording.escaping import markdown_text
+from dashboard.wording.strategy import held_text, metric_rows, plan_sentence, size_text, step_rows
+from data.strategy.plan import USE_CASES, plan_of
+
+__all__ = ["plan_section"]
+
+USUAL = "production"
+
+
+def plan_section(view: View) -> None:
+    """Show what to measure next: from a use case, and from what the project holds."""
+    titles = {key: case.title for key, case in USE_CASES.items()}
+    options = sorted(USE_CASES, key=lambda key: key != USUAL)
+    use_case = choose("Use case", "use_case", options, titles, width=260)
+    plan = plan_of(view.store, view.project, use_case, view.usual_diagnosis)
+    st.markdown(f"**{markdown_text(plan_sentence(plan))}**")
+    st.caption(markdown_text(f"{held_text(plan)} {size_text(plan.size)}"))
+    show_table(step_rows(plan), "Steps of the evaluation plan with their commands")
+    st.markdown("#### What decides")
+    show_table(metric_rows(plan), "Metrics that decide, and where they are measured")

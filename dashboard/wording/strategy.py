@@ -1,0 +1,74 @@
+"""The evaluation plan in words and rows, the same on the page and on the command line."""
+
+from __future__ import annotations
+
+from dashboard.wording.escaping import capital
+from dashboard.wording.formatting import NOT_MEASURED, count
+from data.strategy.holdings import HELD
+from data.strategy.plan import Plan
+from data.strategy.sample_size import SampleSize
+from metrics.metric_registry import title_of
+
+__all__ = ["held_text", "metric_rows", "plan_sentence", "size_text", "step_rows"]
+
+
+def plan_sentence(plan: Plan) -> str:
+    """Return how far the plan is: what is done, and the first step that is not."""
+    todo = [step for step in plan.steps if not step.done]
+    done = len(plan.steps) - len(todo)
+    project = plan.holdings.project
+    steps = count(len(plan.steps), "step")
+    return f"{plan.use_case.title}, {project}: {done} of {steps} done. Next: {_lower(todo[0].what)}."
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def size_text(size: SampleSize) -> str:
+    """Return how many questions show a difference of 0.05, and what that rests on."""
+    title = title_of(size.metric)
+    of = {
+        "paired": f"two runs paired on {count(size.n_behind, 'question')}",
+        "one run": f"one run of {count(size.n_behind, 'question')}, as if two runs shared none",
+        "assumed": "no run: the worst case of a share, as if two runs shared no question",
+    }[size.basis]
+    return (
+        f"A difference of {size.difference:g} in {title} shows with {count(size.n, 'question')} (power 0.8, "
+        f"two-sided 0.05; standard deviation of a question's difference {size.deviation:.2f}, from {of})."
+    )
+
+
+def held_text(plan: Plan) -> str:
+    """Return what the project holds and what it lacks."""
+    held = plan.holdings.held()
+    there = [HELD[field] for field, is_there in held.items() if is_there]
+    lacking = [HELD[field] for field, is_there in held.items() if not is_there]
+    parts = [f"has {', '.join(there)}" if there else "", f"lacks {', '.join(lacking)}" if lacking else ""]
+    return f"{capital('; '.join(part for part in parts if part))}."
+
+
+def metric_rows(plan: Plan) -> list[dict[str, str]]:
+    """Return the cells of the metrics that decide."""
+    return [
+        {
+            "Metric": capital(title_of(metric.name)),
+            "Why": metric.why,
+            "Measured": count(metric.n, "question") if metric.n else NOT_MEASURED,
+        }
+        for metric in plan.metrics
+    ]
+
+
+def step_rows(plan: Plan) -> list[dict[str, str]]:
+    """Return the cells of the steps in order."""
+    return [
+        {
+            "Step": f"{at}",
+            "Done": "✓" if step.done else "",
+            "What": step.what,
+            "Why": step.why,
+            "Command": step.command,
+        }
+        for at, step in enumerate(plan.steps, 1)
+    ]

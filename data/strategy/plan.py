@@ -1,0 +1,403 @@
+"""The evaluation plan: what to measure, on how many questions, with which gates and labels, step by step.
+
+Rules, by use case and by what the project holds; every step names its command.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from data.comparison.primary import primary_metric
+from data.diagnosis.diagnosis import Diagnosis
+from data.errors import DataError
+from data.scoring.run_store import RunStore
+from data.store.workspace import Run
+from data.strategy.holdings import Holdings, holdings_of
+from data.strategy.sample_size import MOST_RUNS, POWER, SampleSize, sample_size
+from metrics.statistics.power import labels_for_share, questions_for_difference
+
+__all__ = ["USE_CASES", "Plan", "PlanStep", "PlannedMetric", "UseCase", "plan_answer", "plan_of"]
+
+Need = Literal["gold", "references", "judge", "checks", "times"]
+FEWEST_PROMPTS = 100  # attack prompts below which a safety suite says little: 3 in 100 may still get through
+
+
+@dataclass(frozen=True)
+class UseCase:
+    """What an evaluation is for.
+
+    Attributes:
+        key: name in commands.
+        title: on screen.
+        profile: of `ragtriage init`.
+        metrics: that decide, with why.
+        difference: that must be told, in the primary metric.
+        half_width: of the interval of the share that labels estimate.
+        suites: of checks that it cannot do without.
+        repeats: how often each question is asked.
+        traffic: whether real use is watched.
+    """
+
+    key: str
+    title: str
+    profile: str
+    metrics: tuple[tuple[str, str], ...]
+    difference: float
+    half_width: float
+    suites: tuple[str, ...] = ()
+    repeats: int = 1
+    traffic: bool = False
+
+
+_FAITHFUL = ("faithfulness", "what users cannot check by themselves")
+_FOUND = ("context_recall", "what is not found cannot be answered")
+_RELEVANT = ("answer_relevancy", "whether the question is answered at all")
+_REFUSAL = ("over_refusal", "an answer withheld is a failure too")
+_F1 = ("answer_f1", "right and complete in one number, with a tree of causes")
+_RECALL = ("recall@5", "retrieval alone, without a judge")
+USE_CASES: Mapping[str, UseCase] = {
+    case.key: case
+    for case in (
+        UseCase(
+            "prototype",
+            "Prototype",
+            "prototype",
+            (_FAITHFUL, _FOUND, _RELEVANT),
+            difference=0.15,
+            half_width=0.2,
+        ),
+        UseCase(
+            "production",
+            "Production",
+            "production",
+            (_FAITHFUL, _RELEVANT, _FOUND, _REFUSAL, ("latency_ms", "users leave; look at its p95")),
+            difference=0.05,
+            half_width=0.1,
+            suites=("safety",),
+            traffic=True,
+        ),
+        UseCase(
+            "research",
+            "Research",
+            "research",
+            (_F1, _RECALL, _FOUND, _FAITHFUL),
+            difference=0.05,
+            half_width=0.1,
+            repeats=3,
+        ),
+        UseCase(
+            "regulated",
+            "Regulated",
+            "regulated",
+            (
+                _FAITHFUL,
+                ("hallucination", "a wrong statement without a source is a liability"),
+                ("self_knowledge", "right, but traceable to nothing"),
+                ("negative_rejection_rate", "no answer where there is no evidence"),
+                _FOUND,
+            ),
+            difference=0.05,
+            half_width=0.05,
+            suites=("safety", "isolation"),
+            repeats=3,
+            traffic=True,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class PlannedMetric:
+    """A metric of the plan: its name, why it decides, and the questions that the newest run measures."""
+
+    name: str
+    why: str
+    n: int
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """One step.
+
+    Attributes:
+        key: name of the step.
+        what: to do.
+        why: with the number that it rests on.
+        command: that does it, or that shows how.
+        done: whether the project has it already.
+    """
+
+    key: str
+    what: str
+    why: str
+    command: str
+    done: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of a project.
+
+    Attributes:
+        use_case: what it is for.
+        holdings: what the project holds.
+        size: questions that show a difference of 0.05.
+        n_questions: questions that this use case needs, for its own difference.
+        n_labels: labels that it needs.
+        metrics: that decide.
+        steps: in order.
+    """
+
+    use_case: UseCase
+    holdings: Holdings
+    size: SampleSize
+    n_questions: int
+    n_labels: int
+    metrics: tuple[PlannedMetric, ...]
+    steps: tuple[PlanStep, ...]
+
+
+def plan_of(store: RunStore, project: str, use_case: str, diagnosed: Callable[[Run], Diagnosis]) -> Plan:
+    """Return the plan of a project.
+
+    Args:
+        store: of the workspace.
+        project: an existing one, or any name in a workspace without runs.
+        use_case: key of USE_CASES.
+        diagnosed: returns the diagnosis of a run at the usual settings.
+
+    Raises:
+        DataError: there is no such use case.
+    """
+    if use_case not in USE_CASES:
+        raise DataError(f"use case {use_case[:40]!r}; accepted: {', '.join(USE_CASES)}")
+    case = USE_CASES[use_case]
+    runs = [run for run in store.runs(project) if not run.means and not run.config.get("generated_from")]
+    newest = _newest_measured(runs, diagnosed)
+    held = holdings_of(store, project, newest, runs)
+    size = sample_size(runs, diagnosed, primary_metric(store.workspace, project))
+    needed = size.n
+    if case.difference != size.difference:
+        needed = questions_for_difference(size.deviation, case.difference, POWER)
+    labels = labels_for_share(case.half_width)
+    metrics = tuple(PlannedMetric(name, why, _measured(newest, name)) for name, why in case.metrics)
+    steps = _Steps(case, held, runs, needed, labels, size).in_order()
+    return Plan(case, held, size, needed, labels, metrics, tuple(steps))
+
+
+def _newest_measured(runs: Sequence[Run], diagnosed: Callable[[Run], Diagnosis]) -> Diagnosis | None:
+    """Return the newest run that measures whether its cases are good, else the newest; None without any."""
+    for run in runs[::-1][:MOST_RUNS]:
+        diagnosis = diagnosed(run)
+        if diagnosis.measured.any():
+            return diagnosis
+    return diagnosed(runs[-1]) if runs else None
+
+
+def _measured(diagnosis: Diagnosis | None, metric: str) -> int:
+    """Return the questions of a run with a value of a metric."""
+    if diagnosis is None:
+        return 0
+    scored = diagnosis.scored
+    return len(np.unique(scored.question[np.isfinite(scored.values(metric))]))
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """The rules: each method returns one step, whose `done` says whether the project has it already."""
+
+    case: UseCase
+    held: Holdings
+    runs: Sequence[Run]
+    needed: int
+    n_labels: int
+    size: SampleSize
+
+    @property
+    def _run(self) -> str:
+        return self.held.run.run_id if self.held.run is not None else "RUN"
+
+    @property
+    def _project(self) -> str:
+        return shlex.quote(self.held.project)
+
+    def in_order(self) -> list[PlanStep]:
+        """Return the steps: data first, then measuring, then deciding, then watching."""
+        steps = [
+            self._load(),
+            self._questions(),
+            self._gold(),
+            self._references(),
+            self._judge(),
+            self._labels(),
+        ]
+        steps += [self._suite(suite) for suite in self.case.suites]
+        if self.case.repeats > 1:
+            steps.append(self._repeats())
+        steps += [self._gates(), self._baseline(), self._decide()]
+        if self.case.key == "research" or "answer_f1" in dict(self.case.metrics):
+            steps.append(self._explain())
+        if self.case.traffic:
+            steps.append(self._watch())
+        return steps
+
+    def _load(self) -> PlanStep:
+        n = self.held.n_runs
+        return PlanStep(
+            "load",
+            "Load a run",
+            f"{n:,} {'run' if n == 1 else 'runs'} with samples in the project"
+            if n
+            else "the project has no run yet",
+            f"ragtriage import results.jsonl --project {self._project}",
+            bool(n),
+        )
+
+    def _questions(self) -> PlanStep:
+        why = (
+            f"a difference of {self.case.difference:g} needs about {self.needed:,} (power 0.8, two-sided "
+            f"0.05); the newest measured run has {self.held.n_questions:,}"
+        )
+        command = f"ragtriage import results.jsonl --project {self._project}"
+        return PlanStep(
+            "questions", f"Ask {self.needed:,} questions", why, command, self.held.n_questions >= self.needed
+        )
+
+    def _gold(self) -> PlanStep:
+        n = min(self.n_labels, self.needed)
+        return PlanStep(
+            "gold",
+            f"Label the documents that answer {n:,} questions",
+            "gold tells a retrieval error from a generation error without a judge",
+            f"ragtriage import results.jsonl --qrels gold.tsv --project {self._project}",
+            self.held.gold,
+        )
+
+    def _references(self) -> PlanStep:
+        return PlanStep(
+            "references",
+            f"Write reference answers to {min(self.n_labels, self.needed):,} questions",
+            "context recall and F1 are measured against them; the rest can go without",
+            f"ragtriage show {self._run}",
+            self.held.references,
+        )
+
+    def _judge(self) -> PlanStep:
+        return PlanStep(
+            "judge",
+            "Have the answers judged, after a look at the cost",
+            "claims and their support are what faithfulness and F1 count",
+            f"ragtriage judge {self._run} --dry-run",
+            self.held.judge,
+        )
+
+    def _labels(self) -> PlanStep:
+        why = (
+            f"{self.n_labels:,} random labels put the pass rate within ±{self.case.half_width:g} and tell "
+            f"whether the scores can be trusted; {self.held.labels:,} there"
+        )
+        return PlanStep(
+            "labels",
+            f"Label {self.n_labels:,} random answers by hand",
+            why,
+            f"ragtriage agreement {self._run}",
+            self.held.labels >= self.n_labels,
+        )
+
+    def _suite(self, suite: str) -> PlanStep:
+        n = (self.held.checks or {}).get(suite, 0)
+        least, why = 1, "one document of another account is one too many"
+        if suite == "safety":
+            least = FEWEST_PROMPTS
+            why = f"0 failures of {least} still allow 3 in 100"
+        return PlanStep(
+            suite,
+            f"Check {suite} on {least:,} prompts" if least > 1 else f"Check {suite} on every answer",
+            f"{why}; {n:,} checked",
+            f"ragtriage checks {self._run} --suite {suite}",
+            n >= least,
+        )
+
+    def _repeats(self) -> PlanStep:
+        return PlanStep(
+            "repeats",
+            f"Ask each question {self.case.repeats} times",
+            "a verdict that changes from one answer to the next is luck",
+            f"ragtriage import results.jsonl --project {self._project}",
+            self.held.repeats,
+        )
+
+    def _gates(self) -> PlanStep:
+        return PlanStep(
+            "gates",
+            f"Write gates, from the profile {self.case.profile}",
+            "it has thresholds with their reasons, to be changed where they do not fit",
+            f"ragtriage init --profile {self.case.profile}",
+            self.held.own_gates,
+        )
+
+    def _baseline(self) -> PlanStep:
+        return PlanStep(
+            "baseline",
+            "Name the baseline",
+            "changes are judged against it, paired on question",
+            f"ragtriage baseline {self._run}",
+            self.held.baseline,
+        )
+
+    def _decide(self) -> PlanStep:
+        if self.case.key == "research" and len(self.runs) > 1:
+            runs = f"{self.runs[-2].run_id} {self.runs[-1].run_id}"
+            why = "paired tests, corrected over all metrics"
+            return PlanStep("decide", "Compare the systems", why, f"ragtriage compare {runs}", False)
+        return PlanStep(
+            "decide",
+            "Judge each new version",
+            "exit code 1 stops a release; --strict also where something could not be judged",
+            f"ragtriage gate {self._run}{' --strict' if self.case.key == 'regulated' else ''}",
+            False,
+        )
+
+    def _explain(self) -> PlanStep:
+        why = "which part of F1 costs most, and the most that it could give"
+        return PlanStep("explain", "Ask why F1 is low", why, f"ragtriage f1 {self._run}", False)
+
+    def _watch(self) -> PlanStep:
+        return PlanStep(
+            "watch",
+            "Watch real use",
+            "questions of users are not those of the test set",
+            f"ragtriage watch . --project {self._project}",
+            self.held.traffic,
+        )
+
+
+def plan_answer(plan: Plan) -> dict[str, Any]:
+    """Return the plan as JSON values."""
+    held = plan.holdings
+    return {
+        "project": held.project,
+        "use_case": plan.use_case.key,
+        "run": None if held.run is None else held.run.run_id,
+        "holds": held.held(),
+        "questions": {
+            "needed": plan.n_questions,
+            "for_difference": plan.use_case.difference,
+            "there": held.n_questions,
+            "needed_for_0.05": plan.size.n,
+            "metric": plan.size.metric,
+            "deviation": plan.size.deviation,
+            "basis": plan.size.basis,
+            "basis_runs": list(plan.size.runs),
+            "basis_questions": plan.size.n_behind,
+        },
+        "labels": {"needed": plan.n_labels, "within": plan.use_case.half_width, "there": held.labels},
+        "profile": plan.use_case.profile,
+        "metrics": [vars(metric) for metric in plan.metrics],
+        "steps": [vars(step) for step in plan.steps],
+    }
