@@ -12,6 +12,7 @@ from data.cases.context_cohorts import CONTEXT_COHORTS
 from data.cases.diagnosis_cohorts import DIAGNOSIS_COHORTS
 from data.cases.f1_cohorts import F1_COHORTS
 from data.cases.judge_cohorts import JUDGE_COHORTS
+from data.cases.part_cohorts import PART_COHORTS
 from data.cases.refusal_cohorts import REFUSAL_COHORTS
 from data.cases.retrieval_cohorts import RETRIEVAL_COHORTS
 from data.cases.safety_cohorts import SAFETY_COHORTS
@@ -29,6 +30,7 @@ COHORTS: Mapping[str, Cohort] = {
     **COMPARISON_COHORTS,
     **AGREEMENT_COHORTS,
     **JUDGE_COHORTS,
+    **PART_COHORTS,
     **REFUSAL_COHORTS,
     **DIAGNOSIS_COHORTS,
     **SAFETY_COHORTS,

@@ -11,7 +11,13 @@ import pyarrow as pa
 from data.checks.check import CheckedSample, CheckOutcome, Evaluate, RecordedCheck, recorded_outcome
 from data.checks.filters import filter_outcome
 from data.checks.formats import format_outcome
-from data.checks.isolation import account_checks, isolation_outcome, rows_with_accounts
+from data.checks.isolation import (
+    AccountChecks,
+    account_checks,
+    apart_from_lone_account,
+    isolation_outcome,
+    rows_with_accounts,
+)
 from data.checks.malformed import MALFORMED, MalformedCheckError
 from data.checks.memory import memory_outcome
 from data.checks.orders import order_outcome
@@ -71,8 +77,9 @@ def evaluated_checks(table: Any) -> Any:
         None if checks is None else [_row(check, CheckedSample(columns, row)) for check in checks]
         for row, checks in enumerate(_lists(table["checks"]))
     ]
-    for row in rows_with_accounts(table):
-        rows[row] = _with_account_checks(rows[row] or [], CheckedSample(columns, row)) or rows[row]
+    made = {row: account_checks(CheckedSample(columns, row)) for row in rows_with_accounts(table)}
+    for row, checks in apart_from_lone_account(made).items():
+        rows[row] = _with_account_checks(rows[row] or [], checks) or rows[row]
     return pa.array(rows, EVALUATED)
 
 
@@ -91,10 +98,10 @@ def _row(check: Mapping[str, Any], sample: CheckedSample) -> dict[str, Any]:
     return _evaluated(check, suite, outcome)
 
 
-def _with_account_checks(rows: list[dict[str, Any]], sample: CheckedSample) -> list[dict[str, Any]]:
+def _with_account_checks(rows: list[dict[str, Any]], checks: AccountChecks) -> list[dict[str, Any]]:
     """Return the checks of a sample with those that its accounts make, unless checks of that name stand."""
     taken = {row["name"] for row in rows}
-    made = [(check, outcome) for check, outcome in account_checks(sample) if check.name not in taken]
+    made = [(check, outcome) for check, outcome in checks if check.name not in taken]
     return rows + [_evaluated(_stored(check), suite_of(check.kind), outcome) for check, outcome in made]
 
 

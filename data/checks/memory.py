@@ -39,7 +39,7 @@ def memory_outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
     if check.passed is not None:
         return CheckOutcome(check.passed, "" if check.passed else FORGOTTEN, detail)
     recalled, rank = _recalled(expected, check.actual, sample)
-    detail["rank"] = rank
+    detail |= {"rank": rank, "ranked": "fact" not in expected and not isinstance(check.actual, bool)}
     if recalled is None:
         return CheckOutcome(None, "nothing recalled is recorded, and no answer or document", detail)
     return CheckOutcome(recalled, "" if recalled else FORGOTTEN, detail)

@@ -6,6 +6,11 @@ from collections.abc import Callable, Mapping
 
 from data.scoring.scored_run import ScoredRun
 from data.suites.detail import SuiteDetail
+from data.suites.filters import filter_detail
+from data.suites.formats import format_detail
+from data.suites.isolation import isolation_detail
+from data.suites.memory import memory_detail
+from data.suites.orders import order_detail
 from data.suites.router_detail import router_detail
 from data.suites.safety import safety_detail
 from data.suites.tools.detail import tool_suite
@@ -13,6 +18,11 @@ from data.suites.tools.detail import tool_suite
 __all__ = ["DETAILS", "suite_detail"]
 
 DETAILS: Mapping[str, Callable[[ScoredRun], SuiteDetail | None]] = {  # by suite, in alphabetical order
+    "filter": filter_detail,
+    "format": format_detail,
+    "isolation": isolation_detail,
+    "memory": memory_detail,
+    "order": order_detail,
     "router": router_detail,
     "safety": safety_detail,
     "tool": tool_suite,

@@ -1,0 +1,12 @@
+"""Cohorts of cases by what the rule of a check counted, such as the constraint that was not extracted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from data.cases.cohort import Cohort
+from data.suites.parts import part_rows, part_title
+
+__all__ = ["PART_COHORTS"]
+
+PART_COHORTS: Mapping[str, Cohort] = {"part": Cohort(part_title, part_rows)}
