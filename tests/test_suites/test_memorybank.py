@@ -1,7 +1,7 @@
 """MemoryBank in English and Chinese: BM25 over all users leaks and forgets; by user it does neither.
 
-The English values are those of the set. Its Chinese ones depend on how Chinese was cut into words, which is not
-told in full: there the values are counted from the run itself, by code that shares nothing with ours.
+The English values are those of the set. Its Chinese ones depend on how Chinese was cut into words, which is
+not told in full: there the values are counted from the run itself, by code that shares nothing with ours.
 """
 
 from __future__ import annotations
