@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from data.scoring.scored_run import ScoredRun
+from data.suites.counted.filters import filter_detail
+from data.suites.counted.formats import format_detail
+from data.suites.counted.isolation import isolation_detail
+from data.suites.counted.memory import memory_detail
+from data.suites.counted.orders import order_detail
 from data.suites.detail import SuiteDetail
-from data.suites.filters import filter_detail
-from data.suites.formats import format_detail
-from data.suites.isolation import isolation_detail
-from data.suites.memory import memory_detail
-from data.suites.orders import order_detail
 from data.suites.router_detail import router_detail
 from data.suites.safety import safety_detail
 from data.suites.tools.detail import tool_suite

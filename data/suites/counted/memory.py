@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from data.scoring.scored_run import ScoredRun
+from data.suites.counted.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from data.suites.detail import Cell, SuiteTable
-from data.suites.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from metrics.suites.memory import GAPS, gap_label
 
 __all__ = ["memory_detail", "recall_at", "with_verdict"]

@@ -9,9 +9,9 @@ import orjson
 import pyarrow.parquet as pq
 
 from data.scoring.scored_run import ScoredRun
+from data.suites.counted.memory import recall_at, with_verdict
+from data.suites.counted.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from data.suites.detail import Cell, SuiteTable
-from data.suites.memory import recall_at, with_verdict
-from data.suites.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from metrics.statistics.rule_of_three import still_possible
 
 __all__ = ["isolation_detail"]

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from data.scoring.scored_run import ScoredRun
+from data.suites.counted.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from data.suites.detail import Cell, SuiteTable
-from data.suites.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 
 __all__ = ["order_detail"]
 

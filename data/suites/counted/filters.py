@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from data.scoring.scored_run import ScoredRun
+from data.suites.counted.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from data.suites.detail import Cell, SuiteTable
-from data.suites.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 
 __all__ = ["filter_detail"]
 

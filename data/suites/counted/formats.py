@@ -8,8 +8,8 @@ from typing import Any
 
 from data.checks.formats import RULES
 from data.scoring.scored_run import ScoredRun
+from data.suites.counted.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from data.suites.detail import Cell, SuiteTable
-from data.suites.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from data.text.language import language_name
 
 __all__ = ["format_detail"]
