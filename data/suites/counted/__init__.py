@@ -1,1 +1,1 @@
-"""Suites whose rules count what they show: filters, order, memory, isolation, format; parts has the counting."""
+"""Suites whose rules count what they show: filter, order, memory, isolation, format; `parts` counts."""
