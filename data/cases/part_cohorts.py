@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from data.cases.cohort import Cohort
-from data.suites.counted.parts import part_rows, part_title
+from data.suites.counted.figures import part_rows, part_title
 
 __all__ = ["PART_COHORTS"]
 

@@ -18,7 +18,7 @@ from data.importers.parsing.options import Options
 from data.scoring.run_store import RunStore
 from data.scoring.scored_run import ScoredRun
 from data.store.workspace import Workspace
-from data.suites.counted.parts import suite_parts
+from data.suites.counted.figures import suite_parts
 from data.suites.registry import suite_detail
 from data.suites.summary import suite_summaries
 

@@ -1,1 +1,1 @@
-"""Suites whose rules count what they show: filter, order, memory, isolation, format; `parts` counts."""
+"""Suites whose rules count what they show: filter, order, memory, isolation, format; figures are their means."""

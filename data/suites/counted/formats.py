@@ -8,7 +8,7 @@ from typing import Any
 
 from data.checks.formats import RULES
 from data.scoring.scored_run import ScoredRun
-from data.suites.counted.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
+from data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from data.suites.detail import Cell, SuiteTable
 from data.text.language import language_name
 

@@ -9,8 +9,8 @@ import orjson
 import pyarrow.parquet as pq
 
 from data.scoring.scored_run import ScoredRun
+from data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from data.suites.counted.memory import recall_at, with_verdict
-from data.suites.counted.parts import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from data.suites.detail import Cell, SuiteTable
 from metrics.statistics.rule_of_three import still_possible
 
