@@ -1,1 +1,1 @@
-"""Suites whose rules count what they show: filter, order, memory, isolation, format; figures are their means."""
+"""Suites whose rules count what they show: filter, order, memory, isolation, format; figures: their means."""
