@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from exports_oracle import EXPORTS, read, scores_of
 
+from data.checks.check import CheckedSample
+from data.checks.evaluate import outcome_of
 from data.errors import InputError, ValidationErrors
 from data.importers.detect import read_runs
 from data.importers.parsing.input_file import InputFile
@@ -253,3 +255,11 @@ def test_the_run_has_the_time_of_the_eval(
     path = written(tmp_path, evalId=eval_id, results=results)
     (parsed,) = read_runs(InputFile.from_path(path), Options(), ValidationErrors("t"))
     assert parsed.created_at == begun
+
+
+def test_a_grader_that_crashed_leaves_its_check_undecided_in_the_suites_too(tmp_path: Path) -> None:
+    tools = {"type": "tool-call-f1", "value": ["search"]}
+    crash = "Error running Python script: ValueError: no JSON"
+    sample = sample_of(tmp_path, graded((tools, 0, crash), ({**tools, "value": ["find"]}, 1, "found all")))
+    outcomes = [outcome_of(check, CheckedSample.of(sample)) for check in sample["checks"][:2]]
+    assert [(suite, outcome.passed) for suite, outcome in outcomes] == [("tool", None), ("tool", True)]

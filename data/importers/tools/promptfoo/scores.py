@@ -55,13 +55,13 @@ def scores_and_checks(row: Row, failed: bool) -> Row:
 def _check(kind: str | None, result: Row) -> Row:
     """Return the check of an assertion; one whose grader crashed has neither passed nor failed."""
     expected, passed = mapping(result.get("assertion")).get("value"), result.get("pass")
-    name = kind or "assertion"
+    name, crashed = kind or "assertion", _crashed(result)
     return {
         "name": f"{name}: {shortened(expected)}" if isinstance(expected, str) else name,
         "kind": kind,
-        "expected": expected,
+        "expected": None if crashed else expected,  # why it crashed is no value to compare with
         "actual": result.get("reason"),
-        "passed": passed if isinstance(passed, bool) and not _crashed(result) else None,
+        "passed": passed if isinstance(passed, bool) and not crashed else None,
     }
 
 
