@@ -11,10 +11,12 @@ from dashboard.charts.retrieval import k_curves
 from dashboard.charts.stages.f1_tree import f1_bars
 from dashboard.stories.context import StoryView
 from dashboard.stories.story import RenderedSection
+from dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
 from dashboard.wording.escaping import capital
 from dashboard.wording.f1_tree import BOUND_NOTE, expected_text, f1_rows, f1_sentence, left_out_text
 from dashboard.wording.formatting import count, interval_text, number, percent, signed
 from data.analysis.alignment import by_rank, rate_of, sources_of_use
+from data.analysis.citations import citations_of_run
 from data.analysis.retrieval_curves import curves
 from data.chunking.grids import grids_of
 from data.chunking.ranking import grid_metrics, rank_trials
@@ -28,7 +30,14 @@ from data.strategy.expected_gains import outlook_of
 from metrics.metric_registry import title_of
 from metrics.schema.whole_number import whole_number
 
-__all__ = ["alignment_section", "f1_section", "grid_section", "oracle_gap_section", "retrieval_section"]
+__all__ = [
+    "alignment_section",
+    "citations_section",
+    "f1_section",
+    "grid_section",
+    "oracle_gap_section",
+    "retrieval_section",
+]
 
 USUAL_K = 5
 
@@ -119,6 +128,22 @@ def alignment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSe
         chart=rank_bars(by_rank(view.scored, use, source)),
         facts=[f"use of documents: {source}", "target: at most 30 %"],
         alt="Share of answers that use each rank",
+    )
+
+
+def citations_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return how many citations support their sentence, and what the rest does wrong."""
+    heading = "Do the citations support what they stand behind?"
+    citations = citations_of_run(view.scored)
+    if citations is None:
+        return RenderedSection("citations", heading, NOT_CITED.partition(":")[0] + ".", measured=False)
+    return RenderedSection(
+        "citations",
+        heading,
+        citations_sentence(citations),
+        rows=citation_rows(citations),
+        facts=citation_facts(citations),
+        alt="Shares of citations and sentences",
     )
 
 

@@ -16,6 +16,7 @@ from dashboard.stories.comparison_slides import change_section, example_section
 from dashboard.stories.context import StoryView
 from dashboard.stories.diagnostic_sections import (
     alignment_section,
+    citations_section,
     f1_section,
     grid_section,
     oracle_gap_section,
@@ -316,6 +317,7 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
     "trend": SectionKind("A metric over versions", trend_section, ("engineer", "lead")),
     "retrieval": SectionKind("Retrieval over k", retrieval_section),
     "alignment": SectionKind("Use of documents by rank", alignment_section),
+    "citations": SectionKind("Citations", citations_section),
     "losses": SectionKind("Retrieval errors and generation errors", oracle_gap_section),
     "chunking": SectionKind("Chunking grid", grid_section),
     "checks": SectionKind("Sanity checks", _sanity_checks),

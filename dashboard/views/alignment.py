@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from dashboard.headlines.alignment import alignment_headline, no_use_headline
+from dashboard.sections.alignment.citations import citation_section
 from dashboard.sections.alignment.context_use import (
     advice,
     by_relevance,
@@ -45,8 +46,16 @@ st.markdown("### Which ranks the answers use")
 grid_section(scored, context_use, source)
 advice(context_use, rates[source])
 
-versions, splits, ranks, over_k, order, places = st.tabs(
-    ["Versions", "By document and type", "By rank", "Over k", "Order of use", "Gold in the middle"],
+versions, splits, ranks, over_k, order, places, cited = st.tabs(
+    [
+        "Versions",
+        "By document and type",
+        "By rank",
+        "Over k",
+        "Order of use",
+        "Gold in the middle",
+        "Citations",
+    ],
     key="alignment_tab",
     on_change="rerun",
 )
@@ -68,3 +77,6 @@ if order.open:
 if places.open:
     with places:
         gold_rank_section(scored, context_use)
+if cited.open:
+    with cited:
+        citation_section(scored)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from data.cases.agreement_cohorts import AGREEMENT_COHORTS
 from data.cases.alignment_cohorts import ALIGNMENT_COHORTS
+from data.cases.citation_cohorts import CITATION_COHORTS
 from data.cases.cohort import Cohort
 from data.cases.comparison_cohorts import COMPARISON_COHORTS
 from data.cases.context_cohorts import CONTEXT_COHORTS
@@ -33,6 +34,7 @@ COHORTS: Mapping[str, Cohort] = {
     **PART_COHORTS,
     **REFUSAL_COHORTS,
     **DIAGNOSIS_COHORTS,
+    **CITATION_COHORTS,
     **SAFETY_COHORTS,
     **SUITE_COHORTS,
     **TOOL_COHORTS,

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from data.citations.answer import Citation, CitedAnswer, CitedSentence
 from data.text.context_attribution import ContextAttributor
 from data.text.tokens import content_tokens, lowered
+from metrics.schema.scores import FloatArray, IntArray
 
 __all__ = ["Basis", "SentenceSupport", "sentence_support", "support_basis"]
 
 Basis = Literal["labels", "claims", "words", ""]
-PLACED = 0.5  # share of a claim's content words that its sentence must have
+FOLLOWS = 0.75  # share of the words that claims in the order of the answer keep
+PLACED = 0.5  # weighted share of a claim's content words that its sentence must have
 
 
 @dataclass(frozen=True)
@@ -129,20 +135,58 @@ def _of_parts(sentence: CitedSentence, parts: Sequence[frozenset[int]] | None) -
 def _claims_of(
     claims: Sequence[Mapping[str, Any]], sentences: Sequence[CitedSentence]
 ) -> list[list[frozenset[int]] | None] | None:
-    """Return the ranks that support the claims of each sentence; None where a claim has no place.
+    """Return the ranks that support the claims of each sentence; None where that is not known.
 
-    A claim belongs to the sentence that has most of its content words, and at least half of them.
+    It is not where a claim has no place, or a sentence that cites has no claim.
+
+    A claim belongs to the sentence that has most of its content words, and at least half of them by weight,
+    where words that few sentences have weigh more, and claims follow the order of the sentences.
     """
     words = [content_tokens(lowered(sentence.text)) for sentence in sentences]
+    weights, unseen = _weights(words), math.log1p(len(sentences))
+    shares = np.zeros((len(claims), len(sentences)))
+    for row, claim in enumerate(claims):
+        mine = sorted(content_tokens(lowered(claim["text"])))
+        whole = sum(weights.get(word, unseen) for word in mine) or 1.0
+        for at, theirs in enumerate(words):
+            shares[row, at] = sum(weights[word] for word in mine if word in theirs) / whole
+    places = _in_order(shares)
+    if len(sentences) > 1 and (shares[np.arange(len(claims)), places] < PLACED).any():
+        return None
     placed: list[list[frozenset[int]]] = [[] for _ in sentences]
-    for claim in claims:
-        mine = content_tokens(lowered(claim["text"]))
-        shares = [len(mine & theirs) for theirs in words]
-        best = max(range(len(shares)), key=shares.__getitem__, default=None)
-        if best is None or (len(sentences) > 1 and shares[best] < PLACED * max(1, len(mine))):
-            return None
-        placed[best].append(frozenset(claim["supported_by"]))
+    for claim, at in zip(claims, places, strict=True):
+        placed[at].append(frozenset(claim["supported_by"]))
+    if any(one.citations and not parts for one, parts in zip(sentences, placed, strict=True)):
+        return None  # its claims are with another sentence, or were not made
     return [parts or None for parts in placed]
+
+
+def _in_order(shares: FloatArray) -> IntArray:
+    """Return the sentence of each claim with the greatest sum of shares that follows the order of the answer.
+
+    Where claims are not listed in that order, which costs much of the sum, each has its best sentence.
+    """
+    best = shares.argmax(axis=1)
+    total = shares[0].copy()
+    back = []
+    for row in shares[1:]:
+        reach = np.maximum.accumulate(total)
+        back.append(np.where(total == reach, np.arange(len(total)), 0))
+        back[-1] = np.maximum.accumulate(back[-1])
+        total = reach + row
+    places = [int(total.argmax())]
+    for came_from in reversed(back):
+        places.append(int(came_from[places[-1]]))
+    ordered = np.array(places[::-1], dtype=np.int64)
+    rows = np.arange(len(shares))
+    follows = shares[rows, ordered].sum() >= FOLLOWS * shares[rows, best].sum()
+    return ordered if follows else np.asarray(best, dtype=np.int64)
+
+
+def _weights(sentences: Sequence[set[str]]) -> dict[str, float]:
+    """Return inverse sentence frequencies of the words of an answer."""
+    counts = Counter(word for words in sentences for word in words)
+    return {word: math.log1p(len(sentences) / n) for word, n in counts.items()}
 
 
 def _by_words(

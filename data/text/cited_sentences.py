@@ -17,6 +17,7 @@ from data.text.tokens import content_tokens, lowered
 
 __all__ = ["MarkedSentence", "marked_sentences", "needs_citation", "reference_list"]
 
+DECLINES_EARLY = 40  # characters before which a sentence declines as a whole
 FEWEST_WORDS = 3  # content words of a sentence that states something
 _LISTS = (
     r"references?|sources?|bibliography|works cited|citations?|footnotes|参考文献|参考资料|来源|"
@@ -32,6 +33,13 @@ _INLINE = re.compile(
     re.IGNORECASE,
 )
 _HEAD = re.compile(r"\A[ \t]*(?:#{1,6}[ \t]|(?:\*\*|__)[^*_\n]{1,120}(?:\*\*|__):?[ \t]*\Z)")
+_LACKS = re.compile(
+    r"\A(?:(?:however|but|unfortunately),? )?(?:the|this|these|no)(?: [a-z]{1,12}){0,2}? "
+    r"(?:documents?|context|passages?|sources?|texts?|excerpts?|handbook|information)\b.{0,30}?"
+    r"(?:\b(?:do|does|did|is|are)(?: not|n't)\b|\bmentions? nothing\b)",
+    re.IGNORECASE,
+)
+_BEFORE_STOP = re.compile(r" (?=[.,;:!?。！？，；：])")
 _COURTESY = re.compile(
     r"\A(?:(?:i )?hope (?:this|that)|let me know|please (?:let|feel|note that i)|feel free|"
     r"if you (?:have|need|would like)|here (?:is|are) (?:the|a|an|some|what)\b.{0,80}:?\Z|"
@@ -128,7 +136,7 @@ def marked_sentences(answer: str, marks: Sequence[CitationMark]) -> list[MarkedS
             min([left, *(mark.start for mark in mine)]),
             max([right, *(mark.end for mark in mine)]),
             tuple(mine),
-            " ".join(masked[left:right].split()),
+            _BEFORE_STOP.sub("", " ".join(masked[left:right].split())),
         )
         for (left, right), mine in zip(ranges, of_sentence, strict=True)
     ]
@@ -153,12 +161,13 @@ def _sentence_of(
 def needs_citation(sentence: str) -> bool:
     """Return whether a sentence states something that a document can support.
 
-    Refusals, questions, headings, lead-ins that end in a colon, courtesies and sentences of fewer than three
-    content words do not.
+    Refusals, remarks on what the documents lack, questions, headings, lead-ins that end in a colon,
+    courtesies and sentences of fewer than three content words do not.
     """
     text = sentence.strip()
     if not text or text.endswith((":", "：", "?", "？")) or _HEAD.match(text) or _COURTESY.match(text):
         return False
     if len(content_tokens(lowered(text))) < FEWEST_WORDS:
         return False
-    return not detect_refusal(text).refused
+    declined = detect_refusal(text)
+    return not _LACKS.match(text) and (declined.span is None or declined.span[0] > DECLINES_EARLY)

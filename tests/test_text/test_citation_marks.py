@@ -78,16 +78,16 @@ def test_a_text_of_brackets_ends() -> None:
 
 def test_marks_belong_to_the_sentence_before_or_after_the_full_stop() -> None:
     assert cited("Cats purr [1]. Dogs bark.[2] Birds sing. [3][4] Fish swim, e.g. trout [5].") == [
-        ("Cats purr .", ["1"]),
+        ("Cats purr.", ["1"]),
         ("Dogs bark.", ["2"]),
         ("Birds sing.", ["3", "4"]),
-        ("Fish swim, e.g. trout .", ["5"]),
+        ("Fish swim, e.g. trout.", ["5"]),
     ]
 
 
 def test_chinese_full_stops_end_a_sentence() -> None:
     assert cited("猫会叫[1]。狗会跑得很快。[2]鸟会飞。") == [
-        ("猫会叫 。", ["1"]),
+        ("猫会叫。", ["1"]),
         ("狗会跑得很快。", ["2"]),
         ("鸟会飞。", []),
     ]
@@ -115,7 +115,7 @@ def test_a_mark_at_the_head_of_a_line_belongs_to_what_follows() -> None:
 def test_a_list_of_references_cites_nothing(tail: str) -> None:
     answer = f"Cats purr loudly [1].{tail}"
     assert reference_list(answer, find_marks(answer)) <= len("Cats purr loudly [1].") + 2
-    assert cited(answer) == [("Cats purr loudly .", ["1"])]
+    assert cited(answer) == [("Cats purr loudly.", ["1"])]
 
 
 def test_a_section_on_sources_in_the_middle_is_no_list() -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 
 from dashboard.case_html.case import CaseHighlights, answer_html, context_cards_html, highlights_of
 from dashboard.case_html.checks import check_rows
+from dashboard.case_html.citations import citations_html
 from dashboard.page_html.cases import CaseHead, Chip, case_head, case_reference, case_scores
 from dashboard.sections.cases.case_details import case_details
 from dashboard.sections.cases.case_summary import case_chips, notes, scores_with_thresholds
@@ -16,6 +17,7 @@ from dashboard.shell.blocks import draw_html
 from dashboard.shell.components import facts, show_table
 from dashboard.shell.session import View
 from dashboard.wording.escaping import markdown_text, shorten
+from data.citations.style import CitationStyle, citation_style
 from data.diagnosis.diagnosis import Diagnosis
 from data.store.judge_replies import EVALUATION
 from data.store.judge_results import judge_of
@@ -46,7 +48,10 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     highlights = highlights_of(sample)
     head = head_of(sample, case_chips(diagnosis, findings, row))
     draw_html(
-        case_head(head) + answer_html(sample, highlights) + _reference(sample, highlights),
+        case_head(head)
+        + answer_html(sample, highlights)
+        + citations_html(sample, _citation_style(view))
+        + _reference(sample, highlights),
         _least_height(sample),
     )
     _judge_labels(diagnosis, sample)
@@ -59,6 +64,11 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
         + context_cards_html(sample, highlights, "; ".join(doubts))
     )
     case_details(view, diagnosis, sample)
+
+
+def _citation_style(view: View) -> CitationStyle | None:
+    """Return how the run on display cites; None for not at all."""
+    return citation_style(view.store.workspace.samples_path(view.run.run_id), view.options.citations)
 
 
 def head_of(sample: Mapping[str, Any], chips: list[Chip]) -> CaseHead:

@@ -1,0 +1,74 @@
+"""How the citations of a run are worded: on the page, in the terminal, in reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dashboard.wording.formatting import count, methods, percent, source_text, span
+from data.analysis.citations import CitationShare, RunCitations
+
+__all__ = ["NOT_CITED", "SUPPORT_NOTE", "citation_facts", "citation_rows", "citations_sentence"]
+
+NOT_CITED = (
+    "The answers of this run do not cite: fewer than one in ten has a mark such as [1], and no `citations` "
+    "are recorded. Another form is declared as `citation_pattern`."
+)
+LEFT_OUT: Mapping[str, str] = {
+    "supported": "{n:,} citations whose support is not known: a label of several together, or no claim",
+    "recalled": "{n:,} sentences whose support is not known",
+}
+SUPPORT_NOTE: Mapping[str, str] = {
+    "estimated": "support estimated from shared words: paraphrase is missed, and negation unseen",
+    "computed": "support from labels of sentences or claims",
+    "judged": "support from the judge's labels of claims",
+}
+
+
+def citation_rows(citations: RunCitations) -> list[dict[str, object]]:
+    """Return a row for each share, with counts, interval and source."""
+    return [
+        {
+            "What": share.title,
+            "Share": percent(share.value.mean),
+            "95 % interval": span(share.value),
+            "Count": f"{share.part:,} of {share.whole:,}",
+            "Source": source_text(None, share.sources),
+            "Answers that fall short": share.n_cohort,
+        }
+        for share in citations.shares
+    ]
+
+
+def citations_sentence(citations: RunCitations) -> str:
+    """Return what the citations of a run come to, in a sentence or two."""
+    by_key = {share.key: share for share in citations.shares}
+    parts = [f"{citations.citing:,} of {count(citations.answers, 'answer')} cite their context."]
+    supported, cited = by_key.get("supported"), by_key.get("cited")
+    if supported is not None:
+        how = " by their words (an estimate)" if "estimated" in supported.sources else ""
+        parts.append(f"{_counted(supported)} citations support their sentence{how}.")
+    if cited is not None and cited.part < cited.whole:
+        parts.append(
+            f"{cited.whole - cited.part:,} of {cited.whole:,} sentences that need a citation lack one."
+        )
+    return " ".join(parts)
+
+
+def _counted(share: CitationShare) -> str:
+    return f"{share.part:,} of {share.whole:,}"
+
+
+def citation_facts(citations: RunCitations) -> list[str]:
+    """Return the small print: sources, what is left out, how intervals are made."""
+    left_out = [
+        f"left out: {LEFT_OUT[share.key].format(n=share.left_out)}"
+        for share in citations.shares
+        if share.left_out
+    ]
+    sources = {name for share in citations.shares[:2] for name in share.sources}
+    return [
+        f"{count(citations.answers, 'answer')}, refusals left out",
+        *(SUPPORT_NOTE[name] for name in SUPPORT_NOTE if name in sources),
+        *left_out,
+        methods([share.value for share in citations.shares]) + ", answers drawn as wholes",
+    ]
