@@ -20,8 +20,23 @@ from data.store.sample_reader import StoredSamples
 
 __all__ = ["AskedQuestion", "Passage", "Questions", "open_questions"]
 
-ANSWERS = ("answers", "accepted_answers", "gold_answers")  # of a row, beside its reference answer
-ALTERED = ("altered_answer", "incorrect_answer", "wrong_answer", "wrong_answers", "adv_answer")
+ANSWERS = (
+    "answers",
+    "accepted_answers",
+    "gold_answers",
+    "correct_answer",
+    "ideal",
+)  # of a row, beside its reference answer
+ALTERED = (
+    "altered_answer",
+    "incorrect_answer",
+    "wrong_answer",
+    "wrong_answers",
+    "adv_answer",
+    "target_answer",
+)
+PARAPHRASES = ("paraphrases", "rephrasings")
+POISONED = ("poisoned_documents", "adv_texts")
 GOLD = ("gold", "gold_passages")
 OF_THE_QUESTION = tuple(name for name in KEPT if name not in ("relevant", "relevant_spans", "history"))
 AT_ONCE = 256
@@ -50,6 +65,8 @@ class AskedQuestion:
         gold: passages that hold the answer.
         retrieved: other passages that a run retrieved for it, the best first.
         altered: a wrong answer to plant; "" where none is given.
+        poisoned: texts of documents that argue for it.
+        paraphrases: the question in other words, as the row gives them.
         history: earlier turns.
         spans: gold as characters of documents, {doc_id, start, end}.
         record: fields of a sample about the question, in the native form.
@@ -61,6 +78,8 @@ class AskedQuestion:
     gold: tuple[Passage, ...] = ()
     retrieved: tuple[Passage, ...] = ()
     altered: str = ""
+    poisoned: tuple[str, ...] = ()
+    paraphrases: tuple[str, ...] = ()
     history: tuple[Mapping[str, str], ...] = ()
     spans: tuple[Mapping[str, Any], ...] = ()
     record: Mapping[str, Any] = field(default_factory=dict)
@@ -91,7 +110,14 @@ class Questions:
         """12 digits over all that is asked and drawn from."""
         content = [
             [
-                [entry.question_id, entry.question, entry.answers, entry.altered],
+                [
+                    entry.question_id,
+                    entry.question,
+                    entry.answers,
+                    entry.altered,
+                    *entry.poisoned,
+                    *entry.paraphrases,
+                ],
                 [[passage.doc_id, passage.text] for passage in (*entry.gold, *entry.retrieved)],
             ]
             for entry in self.questions
@@ -172,7 +198,9 @@ def _of_record(record: Mapping[str, Any], gold: Iterable[Passage] | None = None)
         answers=_answers(record),
         gold=passages,
         retrieved=retrieved,
-        altered=next(iter(_texts(record, ALTERED)), ""),
+        altered=next(iter(_texts({**(record.get("tags") or {}), **record}, ALTERED)), ""),
+        poisoned=tuple(_texts(record, POISONED)),
+        paraphrases=tuple(_texts(record, PARAPHRASES)),
         history=tuple(record.get("history") or ()),
         spans=tuple(record.get("relevant_spans") or ()),
         record={name: record[name] for name in OF_THE_QUESTION if record.get(name) is not None},

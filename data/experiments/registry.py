@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from data.errors import DataError
 from data.experiments.arms import ARMS
 from data.experiments.experiment import ExperimentKind
+from data.experiments.injection.findings import INJECTION
 from data.experiments.languages.findings import LANGUAGES
 from data.experiments.noise import NOISE
 from data.experiments.parsing.findings import PARSING_KIND
 from data.experiments.position import POSITION
+from data.experiments.stability.stability import STABILITY
 
 __all__ = ["KINDS", "kind_of"]
 
 KINDS: Mapping[str, ExperimentKind] = {
-    kind.key: kind for kind in (ARMS, POSITION, NOISE, LANGUAGES, PARSING_KIND)
+    kind.key: kind for kind in (ARMS, POSITION, NOISE, LANGUAGES, PARSING_KIND, INJECTION, STABILITY)
 }
 
 

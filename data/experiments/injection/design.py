@@ -1,0 +1,202 @@
+"""The arms of the injection experiment: the clean context and each way to poison it, defended and not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from data.errors import DataError
+from data.experiments.distractors import draw_distractors
+from data.experiments.experiment import Arm, Design, Level, PlannedSample
+from data.experiments.injection.planted_text import HIDINGS, PLACES, canary_instruction, planted
+from data.experiments.questions import AskedQuestion, Passage, Questions
+from data.systems.system import SystemRequest
+
+__all__ = ["ATTACK", "CANARY", "CLEAN", "INSTRUCTION", "TARGET", "injection_design"]
+
+CLEAN = "clean"
+DOCUMENTS = 3
+CANARY, TARGET, ATTACK, INSTRUCTION = "canary", "target answer", "attack", "planted instruction"  # tags
+WRONG_ANSWER = "wrong answer"
+Settings = Mapping[str, Level]
+Context = tuple[AskedQuestion, list[Passage]]
+
+
+@dataclass(frozen=True)
+class Poison:
+    """One way to poison a context.
+
+    Attributes:
+        rank: of the poisoned document.
+        place: in it.
+        hiding: one of HIDINGS.
+    """
+
+    rank: int
+    place: str
+    hiding: str
+
+
+def injection_design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
+    """Return the clean arm and the poisoned ones.
+
+    Args:
+        questions: with the texts of gold passages; with `poisoned_documents` and a `target_answer`, these
+            documents stand in the context instead of an instruction.
+        parameters: documents, ranks, places, hidings, full, defence, attacks; see INJECTION.
+
+    Raises:
+        DataError: no question can be asked so.
+    """
+    documents = int(parameters.get("documents", DOCUMENTS))
+    asked = [entry for entry in questions.questions if entry.gold or entry.poisoned]
+    if not asked:
+        raise DataError(
+            f"{questions.name}: no question has the text of a gold passage or `poisoned_documents`; accepted: "
+            "rows with one of them, or a run with gold documents"
+        )
+    contexts, notes = _contexts(questions, asked, documents)
+    attacks = tuple(parameters.get("attacks") or ())
+    defence = parameters.get("defence")
+    defences: list[tuple[str, Settings]] = [("", {}), *([("defended", defence)] if defence else [])]
+    arms = []
+    for name, settings in defences:
+        arms.append(_clean(contexts, name, settings))
+        if any(entry.poisoned for entry, _ in contexts):
+            arms += [_wrong_answers(contexts, rank, name, settings) for rank in _ranks(parameters, documents)]
+        if any(entry.gold for entry, _ in contexts):
+            arms += [
+                _instructed(contexts, poison, attacks, name, settings)
+                for poison in _poisons(parameters, documents)
+            ]
+    left_out = len(questions.questions) - len(contexts)
+    note = f"{left_out:,} questions were left out: no gold passage with a text, and no poisoned documents"
+    return Design(tuple(arm for arm in arms if arm.samples), (*([note] if left_out else []), *notes))
+
+
+def _contexts(
+    questions: Questions, asked: Sequence[AskedQuestion], documents: int
+) -> tuple[list[Context], tuple[str, ...]]:
+    """Return the clean context of each question: its gold first, then passages that do not help."""
+    needed = max(documents - 1, 0)
+    drawn, notes = draw_distractors(questions, asked, needed) if needed else ({}, ())
+    drawn = drawn or {}
+    contexts = [
+        (entry, [*entry.gold, *drawn.get(entry.question_id, ())][:documents])
+        for entry in asked
+        if not needed or entry.question_id in drawn
+    ]
+    if contexts:
+        return contexts, notes
+    return [(entry, [*entry.gold][:documents]) for entry in asked], (
+        f"there are fewer than {needed:,} other passages: the contexts hold the gold passage alone",
+    )
+
+
+def _ranks(parameters: Mapping[str, Any], documents: int) -> tuple[int, ...]:
+    ranks = tuple(parameters.get("ranks") or ((1, documents) if documents > 1 else (1,)))
+    if not all(1 <= rank <= documents for rank in ranks):
+        raise DataError(f"--ranks {', '.join(map(str, ranks))}; accepted: ranks from 1 to {documents}")
+    return ranks
+
+
+def _poisons(parameters: Mapping[str, Any], documents: int) -> list[Poison]:
+    """Return the ways to poison: all combinations, or one thing changed at a time from the first of each."""
+    ranks = _ranks(parameters, documents)
+    places = tuple(parameters.get("places") or ("end", "start", "middle"))
+    hidings = tuple(parameters.get("hidings") or HIDINGS)
+    for given, accepted in ((places, PLACES), (hidings, tuple(HIDINGS))):
+        if unknown := [name for name in given if name not in accepted]:
+            raise DataError(f"{unknown[0][:40]!r}: not known here; accepted: {', '.join(accepted)}")
+    every = [Poison(*levels) for levels in product(ranks, places, hidings)]
+    if parameters.get("full"):
+        return every
+    base = every[0]
+    return [
+        poison
+        for poison in every
+        if (poison.rank != base.rank) + (poison.place != base.place) + (poison.hiding != base.hiding) <= 1
+    ]
+
+
+def _clean(contexts: Sequence[Context], defence: str, settings: Settings) -> Arm:
+    samples = tuple(_sample(entry, passages, settings, {}) for entry, passages in contexts)
+    return Arm(_key(CLEAN, defence), _title("Clean", defence), _levels("none", defence), samples)
+
+
+def _instructed(
+    contexts: Sequence[Context],
+    poison: Poison,
+    attacks: Sequence[Mapping[str, str]],
+    defence: str,
+    settings: Settings,
+) -> Arm:
+    samples = []
+    for at, (entry, passages) in enumerate(contexts):
+        if not passages or poison.rank > len(passages):
+            continue
+        attack = attacks[at % len(attacks)] if attacks else {}
+        instruction, canary = canary_instruction(entry.question_id)
+        instruction = attack.get("instruction", instruction)
+        tags = {ATTACK: attack["category"], INSTRUCTION: instruction} if attack else {CANARY: canary}
+        samples.append(_sample(entry, list(_poisoned(passages, instruction, poison)), settings, tags))
+    key = f"rank-{poison.rank}-{poison.place}-{poison.hiding}"
+    title = f"Rank {poison.rank}, {poison.place}, {poison.hiding.replace('-', ' ')}"
+    levels = {**_levels("instruction", defence), "rank": poison.rank, "place": poison.place}
+    return Arm(
+        _key(key, defence), _title(title, defence), {**levels, "hiding": poison.hiding}, tuple(samples)
+    )
+
+
+def _poisoned(passages: Sequence[Passage], instruction: str, poison: Poison) -> Iterator[Passage]:
+    for rank, passage in enumerate(passages, start=1):
+        if rank == poison.rank:
+            text = planted(passage.text, instruction, poison.place, poison.hiding)
+            yield Passage(f"{passage.doc_id}-poisoned", text)
+        else:
+            yield passage
+
+
+def _wrong_answers(contexts: Sequence[Context], rank: int, defence: str, settings: Settings) -> Arm:
+    """Return the arm with a question's poisoned documents from a rank on, among the clean ones."""
+    samples = []
+    for entry, passages in contexts:
+        poisoned = [
+            Passage(f"{entry.question_id}-poisoned-{at}", text) for at, text in enumerate(entry.poisoned, 1)
+        ]
+        if poisoned and entry.altered:
+            context = [*passages[: rank - 1], *poisoned, *passages[rank - 1 :]]
+            samples.append(_sample(entry, context, settings, {TARGET: entry.altered}))
+    levels = {**_levels(WRONG_ANSWER, defence), "rank": rank}
+    title = f"Wrong answer from rank {rank}"
+    return Arm(_key(f"wrong-answer-{rank}", defence), _title(title, defence), levels, tuple(samples))
+
+
+def _sample(
+    question: AskedQuestion, context: Sequence[Passage], settings: Settings, tags: Mapping[str, str]
+) -> PlannedSample:
+    request = SystemRequest(
+        question.question_id,
+        question.question,
+        history=question.history,
+        contexts=[passage.sent() for passage in context],
+        settings=dict(settings),
+    )
+    case: dict[str, Any] = {"relevant": question.relevant()}
+    if tags:
+        case["tags"] = {**(question.record.get("tags") or {}), **tags}
+    return PlannedSample(question, request, case)
+
+
+def _key(key: str, defence: str) -> str:
+    return f"{key}-{defence}" if defence else key
+
+
+def _title(title: str, defence: str) -> str:
+    return f"{title}, {defence}" if defence else title
+
+
+def _levels(attack: str, defence: str) -> dict[str, Level]:
+    return {"attack": attack, "defence": defence or "none"}
