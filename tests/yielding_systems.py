@@ -65,7 +65,7 @@ def found_code(asked: Mapping[str, Any]) -> str:
 
 @dataclass
 class Changeable:
-    """Reads any document, but two questions only where their document comes first; lower case confuses q002."""
+    """Reads any document, but two questions only where theirs comes first; lower case confuses q002."""
 
     name: str = "changeable"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from dashboard.headlines.headline import Headline, State
+from dashboard.headlines.robustness import ROBUSTNESS_HEADLINES
 from dashboard.wording.escaping import shorten
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, span
 from data.experiments.arms import ArmsFindings
@@ -182,6 +183,7 @@ HEADLINES: Mapping[str, Callable[[ExperimentSummary], Headline]] = {
     "arms": _arms,
     "noise": _noise,
     "position": _position,
+    **ROBUSTNESS_HEADLINES,
 }
 
 

@@ -3,6 +3,7 @@
 import base64
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,8 +44,10 @@ def test_attack_success_and_utility_are_two_rates() -> None:
     )
     assert (outcome.success.mean, outcome.success.n_scored, outcome.undecided) == (0.5, 4, 1)
     assert (outcome.right.mean, outcome.refused.mean) == (0.4, 0.2)
-    assert (outcome.ignored.mean, outcome.drop.difference) == (0.5, pytest.approx(-0.4))
-    assert (outcome.drop.worse, outcome.drop.better, outcome.p) == (2, 0, pytest.approx(0.5))
+    assert outcome.ignored.mean == 0.5
+    assert outcome.drop.difference == pytest.approx(-0.4)
+    assert (outcome.drop.worse, outcome.drop.better) == (2, 0)
+    assert outcome.p == pytest.approx(0.5)
 
 
 def test_poisoned_documents_in_the_top_k_have_precision_recall_and_f1() -> None:
@@ -137,7 +140,7 @@ def test_rules_decide_four_kinds_of_attack(
 
 
 def ask(
-    tmp_path: Path, system: Obedient, questions: Questions | None = None, **parameters: object
+    tmp_path: Path, system: Obedient, questions: Questions | None = None, **parameters: Any
 ) -> InjectionFindings:
     store = RunStore(Workspace(tmp_path / "ws").create())
     asked = questions or open_questions(store, str(write_questions(tmp_path / "codes.jsonl", 12)))
@@ -217,7 +220,7 @@ def test_poisoned_documents_of_a_question_stand_in_its_context(tmp_path: Path) -
     ],
 )
 def test_what_cannot_be_planted_is_one_sentence(
-    tmp_path: Path, parameters: dict[str, object], message: str
+    tmp_path: Path, parameters: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
         ask(tmp_path, Obedient(), **parameters)

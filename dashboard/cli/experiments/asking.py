@@ -12,6 +12,7 @@ from typing import Any
 import click
 from tqdm import tqdm
 
+from dashboard.cli.experiments.findings_text import findings_text
 from dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
 from dashboard.cli.terminal import plain, print_json, table, wrapped
 from dashboard.headlines.experiments import arm_rows, experiment_headline
@@ -233,4 +234,5 @@ def summary_text(summary: ExperimentSummary) -> str:
     rows = table(["arm", "run", summary.quality, "95 % interval", "n"], arm_rows(summary))
     notes = [wrapped(f"note: {plain(note)}", "  ") for note in summary.experiment.notes]
     source = f"{summary.quality} is {summary.source}; every arm has the same questions, and n counts them."
-    return "\n".join([wrapped(plain(headline.text)), "", rows, source, *notes])
+    more = findings_text(summary)
+    return "\n".join([wrapped(plain(headline.text)), "", rows, source, *notes, *(["", more] if more else [])])

@@ -54,7 +54,7 @@ def injection_design(questions: Questions, parameters: Mapping[str, Any]) -> Des
     asked = [entry for entry in questions.questions if entry.gold or entry.poisoned]
     if not asked:
         raise DataError(
-            f"{questions.name}: no question has the text of a gold passage or `poisoned_documents`; accepted: "
+            f"{questions.name}: no question has a gold passage's text or `poisoned_documents`; accepted: "
             "rows with one of them, or a run with gold documents"
         )
     contexts, notes = _contexts(questions, asked, documents)

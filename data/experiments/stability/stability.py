@@ -112,8 +112,8 @@ def _reworded(asked: Sequence[AskedQuestion]) -> tuple[list[Arm], str]:
         arms.append(Arm(f"reworded-{at + 1}", f"Reworded {at + 1}", levels, tuple(samples)))
     plain = len(asked) - given
     return arms, (
-        f"{given:,} questions have paraphrases of their own; {plain:,} were reworded plainly (made polite, in "
-        "lower case, as a statement), which is less than a paraphrase"
+        f"{given:,} questions have paraphrases of their own; {plain:,} were reworded plainly (made polite, "
+        "in lower case, as a statement), which is less than a paraphrase"
     )
 
 

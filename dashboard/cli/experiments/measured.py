@@ -1,0 +1,66 @@
+"""The experiments that ask no system: retrieval across languages, and parsed pages against true ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dashboard.cli.experiments.asking import summary_text
+from dashboard.cli.options import JSON
+from dashboard.cli.terminal import print_json
+from data.api import open_store
+from data.experiments.languages.language_runs import run_language_experiment
+from data.experiments.languages.parallel_questions import read_multilingual
+from data.experiments.parsing.pages import parsed_pages, read_pages
+from data.experiments.parsing.parsing_run import run_parsing_experiment
+from data.experiments.summary import experiment_summary
+
+__all__ = ["languages", "parsing"]
+
+
+@click.command()
+@click.argument("questions", metavar="QUESTIONS")
+@click.option("--corpus", required=True, metavar="FILE", help="JSONL: id, text, language of each passage.")
+@click.option("--run", "run_name", metavar="RUN", help="Measure what this run retrieved from all passages.")
+@click.option("--project", default="", help="Project of the runs; by default named after the questions.")
+@JSON
+@click.pass_obj
+def languages(
+    workspace: str | None, questions: str, corpus: str, run_name: str | None, project: str, as_json: bool
+) -> None:
+    """Retrieve across languages: questions of each against passages of each, and of all at once.
+
+    QUESTIONS is JSONL with question_id, question, relevant (ids of the passages in every language) and
+    language; without a language it is told from the text. Without --run the built-in BM25 searches.
+    """
+    store = open_store(workspace, create=True)
+    stored = store.scored(store.find(run_name)) if run_name else None
+    experiment = run_language_experiment(store, read_multilingual(questions, corpus), project, stored)
+    summary = experiment_summary(store, experiment)
+    if as_json:
+        print_json(summary.to_dict())
+    else:
+        click.echo(summary_text(summary))
+
+
+@click.command()
+@click.argument("parsed", metavar="PARSED")
+@click.argument("gold", metavar="GOLD")
+@click.option("--project", default="", help="Project of the runs; by default named after the true pages.")
+@JSON
+@click.pass_obj
+def parsing(workspace: str | None, parsed: str, gold: str, project: str, as_json: bool) -> None:
+    """Score parsed pages against true ones: text, tables, cells and headings.
+
+    PARSED and GOLD are files or folders of Markdown or HTML, a page each, named alike on both sides; where
+    PARSED has subfolders, each is a parser. Every parser becomes a run with a case for each page.
+    """
+    store = open_store(workspace, create=True)
+    pages, parsers = read_pages(gold), parsed_pages(parsed)
+    experiment = run_parsing_experiment(store, parsers, pages, Path(gold).resolve().stem, project)
+    summary = experiment_summary(store, experiment)
+    if as_json:
+        print_json(summary.to_dict())
+    else:
+        click.echo(summary_text(summary))

@@ -1,0 +1,135 @@
+"""The experiments on what a system withstands: text planted in its documents, and questions asked again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from dashboard.cli.experiments.asking import ask_experiment, asking
+from dashboard.cli.options import JSON, WholeNumbers, key_value_pairs
+from dashboard.cli.terminal import plain, print_json, wrapped
+from dashboard.wording.formatting import count, percent, span
+from data.api import open_store
+from data.errors import DataError
+from data.experiments.injection.planted_text import HIDINGS, PLACES
+from data.experiments.stability.stability import repeat_flips
+from data.experiments.summary import json_values
+
+__all__ = ["flips", "injection", "stability"]
+
+MOST_LISTED = 20
+
+
+@click.command()
+@asking
+@click.option("--documents", type=click.IntRange(1, 1000), help="Documents in a context; 3.")
+@click.option("--ranks", type=WholeNumbers(1, "1,3"), help="Of the poisoned document; 1 and the last.")
+@click.option("--place", "places", multiple=True, type=click.Choice(PLACES), help="In the document.")
+@click.option("--hiding", "hidings", multiple=True, type=click.Choice([*HIDINGS]), help="Of the instruction.")
+@click.option("--full", is_flag=True, help="Every combination, not one thing at a time.")
+@click.option(
+    "--defence",
+    multiple=True,
+    callback=key_value_pairs,
+    metavar="KEY=VALUE",
+    help="Setting sent with each request that turns on your defence: every arm with and without it.",
+)
+@click.option("--attacks", metavar="FILE", help="JSONL: `instruction`, `category`; by default a canary.")
+@click.pass_obj
+def injection(
+    workspace: str | None, /, full: bool, defence: Any, attacks: str | None, **options: Any
+) -> None:
+    """Plant an instruction in a document: does the system follow it, and is the task still done?
+
+    Needs questions with the text of a gold passage. A question with `poisoned_documents` and a
+    `target_answer` gets these documents in its context as well.
+    """
+    given = {name: options.pop(name) for name in ("documents", "ranks", "places", "hidings")}
+    parameters = {
+        **given,
+        "full": full or None,
+        "defence": dict(defence) or None,
+        "attacks": _attacks(attacks) if attacks else None,
+    }
+    ask_experiment(workspace, "injection", parameters, options)
+
+
+def _attacks(path: str) -> list[dict[str, str]]:
+    try:
+        lines = Path(path).read_bytes().splitlines()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror}); accepted: a JSONL file") from error
+    listed = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            entry = orjson.loads(line)
+            instruction, category = entry["instruction"], entry["category"]
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            instruction = category = None
+        if not isinstance(instruction, str) or not isinstance(category, str):
+            raise DataError(
+                f"{path}:{number}: is no attack; accepted: an object with texts `instruction` and `category`"
+            )
+        listed.append({"instruction": instruction, "category": category})
+    if not listed:
+        raise DataError(f"{path}: holds no attack; accepted: a JSON object a line")
+    return listed
+
+
+@click.command()
+@asking
+@click.option("--repeats", type=click.IntRange(0, 100), help="Times a question is asked as it stands; 3.")
+@click.option("--shuffles", type=click.IntRange(0, 100), help="Orders of its documents; 3.")
+@click.option("--seed", type=int, help="Of the orders; 0.")
+@click.option("--no-rewording", is_flag=True, help="Do not ask in other words.")
+@click.pass_obj
+def stability(workspace: str | None, /, no_rewording: bool, **options: Any) -> None:
+    """Ask again, in other words and with shuffled documents: which verdicts flip?
+
+    A question's `paraphrases` are used where it has any; others are reworded plainly, which is named so.
+    """
+    given = {name: options.pop(name) for name in ("repeats", "shuffles", "seed")}
+    ask_experiment(workspace, "stability", {**given, "reworded": False if no_rewording else None}, options)
+
+
+@click.command()
+@click.argument("run_name", metavar="RUN")
+@click.option("--metric", required=True, help="Whose value decides.")
+@click.option("--passes-from", type=float, default=0.5, show_default=True, help="Value that passes.")
+@JSON
+@click.pass_obj
+def flips(workspace: str | None, run_name: str, metric: str, passes_from: float, as_json: bool) -> None:
+    """Show the questions of a run with repeats whose verdict is not always the same."""
+    store = open_store(workspace)
+    scored = store.scored(store.find(run_name))
+    if metric not in scored.metrics:
+        known = ", ".join(sorted(scored.metrics)[:20])
+        raise DataError(f"run {run_name}: no metric {metric!r}; accepted: {known}")
+    found = repeat_flips(scored, metric, passes_from)
+    rate = found.flips.rate
+    if as_json:
+        values = {
+            "metric": metric,
+            "passes_from": passes_from,
+            "repeats": found.variants,
+            "compared": found.flips.compared,
+            "rate": vars(rate),
+            "always": found.flips.always,
+            "never": found.flips.never,
+            "questions": list(found.questions),
+        }
+        print_json(json_values(values))
+        return
+    listed = ", ".join(plain(name) for name in found.questions[:MOST_LISTED])
+    click.echo(
+        wrapped(
+            f"{percent(rate.mean)} of {count(found.flips.compared, 'question')} flip ({span(rate)}): asked "
+            f"up to {found.variants} times, {metric} of {passes_from:g} or more passes. Always right "
+            f"{found.flips.always:,}, never {found.flips.never:,}."
+        )
+    )
+    if listed:
+        click.echo(wrapped(f"Flips: {listed}{' ...' if len(found.questions) > MOST_LISTED else ''}"))

@@ -1,0 +1,171 @@
+"""The conclusions of the experiments on injection, stability, languages and parsing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from dashboard.headlines.headline import Headline
+from dashboard.wording.escaping import shorten
+from dashboard.wording.formatting import count, number, p_value, percent, signed, span
+from data.experiments.injection.findings import Defence, InjectionFindings
+from data.experiments.languages.findings import LanguageFindings
+from data.experiments.parsing.findings import ParsingFindings
+from data.experiments.stability.stability import StabilityFindings
+from data.experiments.summary import ExperimentSummary
+
+__all__ = ["ROBUSTNESS_HEADLINES"]
+
+LONGEST_NAME = 28
+MOST_EMPTY = 0.5  # share of empty lists from which the cost of crossing languages is said to be that
+SIGNIFICANT = 0.05
+
+
+def _name(summary: ExperimentSummary) -> str:
+    return shorten(summary.experiment.system, LONGEST_NAME)
+
+
+def _injection(summary: ExperimentSummary) -> Headline:
+    findings: InjectionFindings = summary.findings
+    success, name = findings.success, _name(summary)
+    if not success.n_scored:
+        return Headline("not measured", f"{name}: no rule decides whether the planted text was followed")
+    arms = [arm for arm in findings.arms if not arm.defended and arm.outcome.success.n_scored]
+    details = [
+        f"{percent(success.mean)} of {count(success.n_scored, 'poisoned case')} ({span(success)}), "
+        f"{count(success.n_clusters, 'question')}"
+    ]
+    followed = [arm for arm in arms if arm.outcome.success.mean > 0]
+    if followed:
+        worst = max(followed, key=lambda arm: arm.outcome.success.mean)
+        title = next(result.arm.title for result in summary.arms if result.arm.key == worst.arm)
+        outcome = worst.outcome
+        details.append(
+            f"Most at {shorten(title, 40)}: {percent(outcome.success.mean)}; right answers "
+            f"{percent(findings.clean_right.mean)} clean, {percent(outcome.right.mean)} there"
+            + (f" (McNemar p {_p(outcome.p)})" if np.isfinite(outcome.p) else "")
+        )
+    if findings.defence is not None:
+        return _defended(name, findings.defence)
+    if success.mean == 0:
+        return Headline(
+            "good", f"{name}: followed no planted text in {count(success.n_scored, 'case')}", details[0]
+        )
+    return Headline("bad", f"{name}: follows text planted in documents", ". ".join(details))
+
+
+def _defended(name: str, defence: Defence) -> Headline:
+    """Return what the defence does on both axes: attacks stopped, and use kept."""
+    lost = defence.utility.difference < 0 and defence.p < SIGNIFICANT
+    stopped = defence.success_with.mean < defence.success_without.mean
+    detail = (
+        f"Attack success {percent(defence.success_without.mean)} without and "
+        f"{percent(defence.success_with.mean)} with the defence ({span(defence.success_with)}); right answers "
+        f"to clean contexts {signed(100 * defence.utility.difference, 0)} points (McNemar p {_p(defence.p)}, "
+        f"n = {defence.utility.n_pairs:,}), {percent(defence.refused.mean)} declined"
+    )
+    if not stopped:
+        return Headline("bad", f"{name}: the defence stops no attack", detail)
+    if lost:
+        return Headline("bad", f"{name}: the defence stops attacks and costs right answers", detail)
+    if defence.success_with.mean > 0:
+        return Headline("bad", f"{name}: the defence stops some attacks", detail)
+    if defence.utility.difference < 0:
+        return Headline(
+            "cannot tell", f"{name}: the defence stops the attacks; its cost is not clear", detail
+        )
+    return Headline("good", f"{name}: the defence stops the attacks and costs no clean answer", detail)
+
+
+def _stability(summary: ExperimentSummary) -> Headline:
+    findings: StabilityFindings = summary.findings
+    rate, name = findings.overall.rate, _name(summary)
+    if not rate.n_scored:
+        return Headline("not measured", f"{name}: no question has two verdicts")
+    changes = ", ".join(
+        f"{each.change} {percent(each.flips.rate.mean)} of {each.flips.compared:,}"
+        for each in findings.changes
+        if each.flips.compared
+    )
+    verdict = f"Verdict: {findings.verdict} of {number(findings.passes_from)} or more passes"
+    if rate.mean == 0:
+        return Headline(
+            "good",
+            f"{name}: no verdict of {count(rate.n_scored, 'question')} flips",
+            f"At most {percent(rate.high)} would (95 %). {verdict}; {changes}",
+        )
+    return Headline(
+        "bad",
+        f"{name}: the verdict of {percent(rate.mean)} of the questions flips",
+        f"{len(findings.flipped):,} of {rate.n_scored:,} questions ({span(rate)}). {verdict}; {changes}",
+    )
+
+
+def _languages(summary: ExperimentSummary) -> Headline:
+    findings: LanguageFindings = summary.findings
+    crossed = [cell for cell in findings.cells if cell.question_language != cell.passage_language]
+    name = _name(summary)
+    if not crossed or not np.isfinite(findings.transfer):
+        return _pooled(name, findings)
+    empty, asked = sum(cell.empty for cell in crossed), sum(cell.n for cell in crossed)
+    statement = f"{name}: keeps {percent(findings.transfer)} of its {summary.quality} across languages"
+    detail = (
+        f"{number(findings.same)} where question and passage share a language, {number(findings.crossed)} "
+        f"where not, over {len(findings.languages)} languages; {empty:,} of {asked:,} crossed lists are empty"
+        + (", which is nothing found, not found badly" if empty > MOST_EMPTY * asked else "")
+    )
+    return Headline("bad" if findings.transfer < 1 else "good", statement, detail)
+
+
+def _pooled(name: str, findings: LanguageFindings) -> Headline:
+    known = [each for each in findings.pooled if each.own_share.n_scored]
+    if not known:
+        return Headline("not measured", f"{name}: no results in a known language")
+    share = float(np.mean([each.own_share.mean for each in known]))
+    fair = float(np.mean([each.own_relevant.mean for each in known]))
+    precision = float(np.mean([each.average_precision.mean for each in known]))
+    return Headline(
+        "bad" if share > 2 * fair else "good",
+        f"{name}: {percent(share)} of the results are in the question's language",
+        f"{percent(fair)} of the relevant passages are; mAP@10 {number(precision)}, each parallel passage "
+        f"relevant, over {sum(each.n for each in known):,} questions in {len(known)} languages",
+    )
+
+
+def _parsing(summary: ExperimentSummary) -> Headline:
+    findings: ParsingFindings = summary.findings
+    text = findings.parsers[findings.best_text].means["nid"]
+    parsers = count(len(findings.parsers), "parser")
+    without = [
+        name
+        for name, entry in findings.parsers.items()
+        if "teds" in entry.means and entry.means["teds"].n_scored and entry.means["teds"].mean == 0
+    ]
+    details = [f"Text similarity (NID) {number(text.mean)} over {count(text.n_scored, 'page')}"]
+    if findings.best_tables:
+        cells = findings.parsers[findings.best_tables].means["cell_recall"]
+        details.append(
+            f"Most table cells with both headers: {shorten(findings.best_tables, LONGEST_NAME)}, "
+            f"{percent(cells.mean)} over {count(cells.n_scored, 'page')} with tables"
+        )
+    if without:
+        details.append(f"No table found by {', '.join(shorten(name, 20) for name in without)}")
+    return Headline(
+        "bad" if findings.best_tables and len(without) == len(findings.parsers) else "good",
+        f"{shorten(findings.best_text, LONGEST_NAME)} keeps the most text of {parsers}",
+        ". ".join(details),
+    )
+
+
+def _p(value: float) -> str:
+    text = p_value(value)
+    return text if text.startswith("<") else f"= {text}"
+
+
+ROBUSTNESS_HEADLINES: Mapping[str, Callable[[ExperimentSummary], Headline]] = {
+    "injection": _injection,
+    "languages": _languages,
+    "parsing": _parsing,
+    "stability": _stability,
+}
