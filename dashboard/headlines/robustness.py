@@ -60,10 +60,10 @@ def _defended(name: str, defence: Defence) -> Headline:
     lost = defence.utility.difference < 0 and defence.p < SIGNIFICANT
     stopped = defence.success_with.mean < defence.success_without.mean
     detail = (
-        f"Attack success {percent(defence.success_without.mean)} without and "
-        f"{percent(defence.success_with.mean)} with the defence ({span(defence.success_with)}); right answers "
-        f"to clean contexts {signed(100 * defence.utility.difference, 0)} points (McNemar p {_p(defence.p)}, "
-        f"n = {defence.utility.n_pairs:,}), {percent(defence.refused.mean)} declined"
+        f"Attack success {percent(defence.success_without.mean)} without, "
+        f"{percent(defence.success_with.mean)} with the defence ({span(defence.success_with)}); "
+        f"right answers to clean contexts {signed(100 * defence.utility.difference, 0)} points (McNemar "
+        f"p {_p(defence.p)}, n = {defence.utility.n_pairs:,}), {percent(defence.refused.mean)} declined"
     )
     if not stopped:
         return Headline("bad", f"{name}: the defence stops no attack", detail)

@@ -97,8 +97,7 @@ def test_languages_and_parsing_are_listed_and_shown(capsys: Capture, tmp_path: P
     words = ("experiment", "languages", str(tmp_path / "q.jsonl"), "--corpus", str(tmp_path / "c.jsonl"))
     found = run(capsys, space, *words, "--json").json["findings"]
     assert (found["same"], found["crossed"]) == (1.0, 0.0)
-    assert (
-        sum(cell["empty"] for cell in found["cells"]) == 2  # no word in common
+    assert sum(cell["empty"] for cell in found["cells"]) == 2  # no word in common
     told = run(capsys, space, "experiment", "parsing", str(tmp_path / "parser"), str(tmp_path / "gold"))
     assert "No table found by parser" in told.out
     assert "Overall, mean of three means" in told.out
