@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import run
@@ -87,7 +88,8 @@ def test_languages_and_parsing_are_listed_and_shown(capsys: Capture, tmp_path: P
         {"id": "d-en", "text": "The bridge is in Kiel.", "language": "en"},
         {"id": "d-de", "text": "Die Brücke ist in Kiel.", "language": "de"},
     ]
-    for name, lines in {"q": asked, "c": passages}.items():
+    files: dict[str, Any] = {"q": asked, "c": passages}
+    for name, lines in files.items():
         text = "\n".join(json.dumps(line) for line in lines)
         (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
     for name, text in {"gold": "# A\n|a|b|\n|-|-|\n|x|1|", "parser": "A a b x 1"}.items():
