@@ -23,6 +23,7 @@ from dashboard.stories.diagnostic_sections import (
     retrieval_section,
 )
 from dashboard.stories.story import AUDIENCES, RENAMED, Audience, RenderedSection, StorySection
+from dashboard.stories.suite_section import suite_section
 from dashboard.stories.verdict_slide import HEADLINE, verdict_section
 from dashboard.wording.diagnosis import (
     context_metric_text,
@@ -308,6 +309,7 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
     "change": SectionKind("What changed since the baseline", change_section, AUDIENCES),
     "example": SectionKind("One example", example_section, AUDIENCES),
     "next": SectionKind("What comes next", next_section, AUDIENCES),
+    "suites": SectionKind("Check suites", suite_section, AUDIENCES),
     "gates": SectionKind("All gates", gate_section, ("engineer", "lead")),
     "headline": SectionKind("Headline metrics", _headline),
     "patterns": SectionKind("Metric patterns", _patterns),

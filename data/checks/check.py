@@ -47,6 +47,7 @@ class CheckedSample:
     def __init__(self, columns: Mapping[str, Any], row: int) -> None:
         """Look at one row of Arrow columns."""
         self._columns, self._row = columns, row
+        self.was_read = False  # whether a rule has looked at it, so that its outcome rests on it
 
     @classmethod
     def of(cls, sample: Mapping[str, Any]) -> CheckedSample:
@@ -55,6 +56,7 @@ class CheckedSample:
 
     def __getitem__(self, name: str) -> Any:
         """Return a field of the sample as Python values; None where it is not recorded."""
+        self.was_read = True
         if name not in self._columns:
             return None
         value = self._columns[name][self._row]

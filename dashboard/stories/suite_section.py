@@ -1,0 +1,49 @@
+"""The section on check suites: how each one does, in words, with the confusion matrix of a router."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dashboard.charts.chart import Heatmap
+from dashboard.charts.confusion import confusion_map
+from dashboard.headlines.checks import checks_headline
+from dashboard.stories.context import StoryView
+from dashboard.stories.story import RenderedSection
+from dashboard.wording.suites import suite_rows
+from data.suites.registry import suite_detail
+from data.suites.router_detail import RouterDetail
+from data.suites.summary import suite_summaries
+
+__all__ = ["suite_section"]
+
+HEADING = "Which checks fail?"
+
+
+def suite_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
+    """Return the check suites of the run; `chosen` may name one suite."""
+    wanted = chosen.get("suite", "")
+    summaries = [summary for summary in suite_summaries(view.scored) if wanted in ("", summary.key)]
+    if not summaries:
+        which = f"no check of the suite {wanted[:40]}" if wanted else "no checks"
+        return RenderedSection("suites", HEADING, f"The run records {which}.", measured=False)
+    told = checks_headline(view.names[view.run.run_id], summaries)
+    details = {summary.title: suite_detail(view.scored, summary.key) for summary in summaries}
+    sentences = [f"{title}: {one.statement}" for title, one in details.items() if one and one.statement]
+    chart = next((_confusion(one) for one in details.values() if isinstance(one, RouterDetail)), None)
+    return RenderedSection(
+        "suites",
+        HEADING,
+        " ".join([told.text, *sentences]),
+        chart=chart,
+        rows=suite_rows(summaries),
+        facts=[
+            "pass rate: mean over questions, 95 % interval",
+            "a check that is not measured is neither passed nor failed",
+            "orange: wrong routes, by share of the row" if chart is not None else "",
+        ],
+        alt="How many questions of each expected route took each route" if chart is not None else "",
+    )
+
+
+def _confusion(detail: RouterDetail) -> Heatmap:
+    return confusion_map(detail.main.decisions)

@@ -1,0 +1,36 @@
+"""The report tells of check suites: in words, in a table, with a router's confusion matrix."""
+
+from __future__ import annotations
+
+from places import BUNDLED
+
+from dashboard.charts.chart import Heatmap
+from dashboard.stories.context import StoryView
+from dashboard.stories.sections import SECTION_KINDS, render_section
+from dashboard.stories.story import AUDIENCES, StorySection
+from data.api import add_file, add_run
+from data.scoring.run_store import RunStore
+
+
+def test_a_router_is_told_with_its_matrix(workspace: RunStore) -> None:
+    path = BUNDLED / "clinc_router" / "tfidf_router.jsonl.gz"
+    (run,) = add_file(str(path), workspace=str(workspace.workspace.root))
+    rendered = render_section(StoryView(workspace, run), StorySection("suites"))
+    assert rendered.measured
+    assert "81 % of 900 questions take the right route" in rendered.sentence
+    assert rendered.rows[0]["Passed"] == "1,383 of 1,800"
+    assert isinstance(rendered.chart, Heatmap)
+    top = rendered.chart.values[-1]  # rows stand from the bottom
+    assert rendered.chart.y.names[-1] == "oos"
+    assert rendered.chart.text[-1][0] == "82"
+    assert top[0] is not None
+    assert top[0] > 0
+    assert all(value is None or value < 0 for value in top[1:])
+    assert rendered.alt
+
+
+def test_a_run_without_checks_has_no_such_section(workspace: RunStore) -> None:
+    run = add_run([{"question": "?", "answer": "a"}], "run", "p", str(workspace.workspace.root))
+    rendered = render_section(StoryView(workspace, run), StorySection("suites"))
+    assert not rendered.measured
+    assert SECTION_KINDS["suites"].audiences == AUDIENCES
