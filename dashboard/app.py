@@ -40,6 +40,7 @@ PAGES = {
         st.Page("views/retrieval.py", title="Retrieval", icon=":material/search:"),
         st.Page("views/chunking.py", title="Chunking", icon=":material/grid_on:"),
         st.Page("views/alignment.py", title="Alignment", icon=":material/align_horizontal_left:"),
+        st.Page("views/experiments.py", title="Experiments", icon=":material/science:"),
     ],
     "Trust": [
         st.Page("views/judge.py", title="Judge", icon=":material/gavel:"),

@@ -16,6 +16,10 @@ from data.chunking.corpus import read_corpus
 from data.chunking.grid_search import GridPlan, GridStep, plan_configurations, run_grid
 from data.chunking.questions import read_questions
 from data.errors import ValidationErrors
+from data.experiments.plan import plan_experiment
+from data.experiments.questions import open_questions
+from data.experiments.registry import kind_of
+from data.experiments.run_experiment import run_experiment
 from data.gates.config import FILE_NAME, bundled_text
 from data.importers.detect import read_runs
 from data.importers.load import Step, Watch, import_parsed_runs
@@ -28,6 +32,10 @@ from data.store.stored_file import replace_file
 from data.store.versions import mark_release_once
 from data.store.workspace import Run
 from data.store.write_run import ImportedRun
+from data.systems.builtin.index import PipelineSettings
+from data.systems.builtin.pipeline import BuiltInSystem
+from data.systems.builtin.readers import Extractive
+from data.systems.system import SystemLimits
 
 __all__ = [
     "FIRST_PROJECT",
@@ -137,6 +145,8 @@ def labelled_runs(store: RunStore, wanted: str) -> list[Run]:
 def _load(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
     if "grid" in entry:
         return _run_grid(store, entry, watch)
+    if "experiment" in entry:
+        return _run_experiment(store, entry, watch)
     name = Path(entry["file"]).name
     source = InputFile.from_bytes(name, (_folder() / entry["file"]).read_bytes())
     problems = ValidationErrors(name)
@@ -185,6 +195,19 @@ def _run_grid(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) ->
 
     plan = GridPlan(corpus, questions, cells, title=entry["file"], created_at=_moment(grid))
     return [ImportedRun(run, "imported") for run in run_grid(store, plan, entry["project"], tell)]
+
+
+def _run_experiment(store: RunStore, entry: Mapping[str, Any], watch: Watch | None) -> list[ImportedRun]:
+    """Run a bundled experiment by the built-in system without a model, which takes seconds."""
+    told = entry["experiment"]
+    kind = kind_of(told["kind"])
+    questions = open_questions(store, str(_folder() / told["questions"]))
+    system = BuiltInSystem(Extractive(), None, PipelineSettings(**told["settings"]))
+    if watch is not None:
+        watch(Step(entry["file"], kind.title, "scoring", 0))
+    planned = plan_experiment(kind, questions, told["parameters"], system, entry["project"], _moment(entry))
+    outcome = run_experiment(store, planned, system, SystemLimits())
+    return [ImportedRun(store.find(run_id), "imported") for run_id in outcome.experiment.run_ids]
 
 
 def _described(draft: ParsedRun, entry: Mapping[str, Any]) -> ParsedRun:

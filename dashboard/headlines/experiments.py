@@ -19,7 +19,7 @@ from metrics.suites.position_effect import PositionEffect, PositionVerdict
 
 __all__ = ["HEADLINES", "arm_rows", "experiment_headline", "no_experiment"]
 
-LONGEST_NAME = 28
+LONGEST_NAME = 32
 PLACES: Mapping[PositionVerdict, tuple[State, str]] = {
     "middle": ("bad", "answers get lost in the middle"),
     "falls": ("bad", "answers get worse towards the end"),
@@ -80,14 +80,14 @@ def _position(summary: ExperimentSummary) -> Headline:
             "good",
             f"{name}: the place of the gold document changes no answer",
             f"All {count(effect.test.n, 'question')} have the same {title_of(summary.quality).lower()} at "
-            f"every place, {_by_place(effect)}",
+            f"every place. {_by_place(effect)}",
         )
     return Headline(state, f"{name}: {words}", f"{_by_place(effect)}. {_place_test(effect)}")
 
 
 def _by_place(effect: PositionEffect) -> str:
     places = zip(effect.ranks, effect.means, strict=True)
-    return "by rank of the gold document: " + ", ".join(
+    return "By rank of the gold document: " + ", ".join(
         f"{rank}: {percent(mean.mean)}" for rank, mean in places
     )
 

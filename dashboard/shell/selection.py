@@ -118,6 +118,7 @@ class Selection:
         verdict: which checks are listed: "" failed ones, "passed", "unmeasured" or "all".
         check_page: page of the list of checks, from 1.
         route_weights: kind of wrong route -> its cost: refused, added, mixed_up.
+        experiment: id of the experiment on display; "" for that of the run, else the newest.
     """
 
     project: str = ""
@@ -181,6 +182,7 @@ class Selection:
     verdict: str = ""
     check_page: int = 1
     route_weights: Mapping[str, str] = field(default_factory=dict)
+    experiment: str = ""
 
     def with_(self, **changes: Any) -> Selection:
         """Return a copy with some values changed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from data.errors import ValidationErrors, WorkspaceError
@@ -13,7 +13,6 @@ from data.experiments.record import Experiment, find_experiment, journal_path, k
 from data.importers.load import import_parsed_runs
 from data.scoring.run_store import RunStore
 from data.store.parsed_run import ParsedRun, Record
-from data.store.workspace import Run
 from data.systems.answers import sample_record
 from data.systems.runner import AskProgress, ask_all
 from data.systems.system import System, SystemLimits, SystemReply
@@ -75,11 +74,12 @@ def run_experiment(
     experiment = _begun(store, planned)
     path = journal_path(store.workspace, experiment.experiment_id)
     asked = ask_all(system, distinct_requests(planned.design), path, limits, progress, stopped)
-    for arm, kept in zip(planned.design.arms, experiment.arms, strict=True):
-        if kept.run_id or not _is_complete(arm, asked.replies):
-            continue
-        run = _import_arm(store, planned, experiment, arm, asked.replies)
-        experiment = experiment.with_run(arm.key, run.run_id)
+    kept = {arm.key for arm in experiment.arms if arm.run_id}
+    complete = [
+        arm for arm in planned.design.arms if arm.key not in kept and _is_complete(arm, asked.replies)
+    ]
+    if complete:
+        experiment = _with_runs(store, planned, experiment, complete, asked.replies)
         keep_experiment(store.workspace, experiment)
     failed = Counter(reply.reason for reply in asked.replies.values() if reply.status == "failed")
     return ExperimentOutcome(experiment, asked.progress, asked.stopped, tuple(failed.most_common(5)))
@@ -98,16 +98,27 @@ def _is_complete(arm: Arm, replies: Mapping[str, SystemReply]) -> bool:
     return all(replies[sample.request.key].status != "not_asked" for sample in arm.samples)
 
 
-def _import_arm(
+def _with_runs(
     store: RunStore,
     planned: PlannedExperiment,
     experiment: Experiment,
-    arm: Arm,
+    arms: Sequence[Arm],
     replies: Mapping[str, SystemReply],
-) -> Run:
+) -> Experiment:
+    """Import the runs of arms, which appear together, and return the experiment with them."""
+    parsed = [_parsed_arm(planned, experiment, arm, replies) for arm in arms]
+    imported = import_parsed_runs(store, parsed, experiment.project, ValidationErrors(parsed[0].file))
+    for arm, entry in zip(arms, imported, strict=True):
+        experiment = experiment.with_run(arm.key, entry.run.run_id)
+    return experiment
+
+
+def _parsed_arm(
+    planned: PlannedExperiment, experiment: Experiment, arm: Arm, replies: Mapping[str, SystemReply]
+) -> ParsedRun:
     failed = sum(replies[sample.request.key].status == "failed" for sample in arm.samples)
     title = planned.kind.title
-    parsed = ParsedRun(
+    return ParsedRun(
         name=arm.title,
         records=_records(planned, arm, replies),
         file=f"{title}: {experiment.questions}",
@@ -132,7 +143,6 @@ def _import_arm(
             *experiment.notes,
         ),
     )
-    return import_parsed_runs(store, [parsed], experiment.project, ValidationErrors(parsed.file))[0].run
 
 
 def _records(planned: PlannedExperiment, arm: Arm, replies: Mapping[str, SystemReply]) -> Iterator[Record]:

@@ -19,7 +19,14 @@ from metrics.statistics.intervals import Interval
 from metrics.statistics.question_means import question_means
 from metrics.suites.noise_effect import rate
 
-__all__ = ["ArmResult", "ExperimentSummary", "experiment_summary", "json_values", "measured_of"]
+__all__ = [
+    "ArmResult",
+    "ExperimentSummary",
+    "experiment_summary",
+    "json_values",
+    "measured_of",
+    "summary_of_runs",
+]
 
 
 @dataclass(frozen=True)
@@ -125,10 +132,18 @@ def experiment_summary(store: RunStore, experiment: Experiment, quality: str = "
     Raises:
         DataError: no run of the experiment has the metric.
     """
+    runs = {run.run_id: run for run in store.runs(experiment.project)}
+    there = [store.scored(runs[name]) for name in experiment.run_ids if name in runs]
+    return summary_of_runs(experiment, there, quality)
+
+
+def summary_of_runs(
+    experiment: Experiment, scored_runs: Sequence[ScoredRun], quality: str = ""
+) -> ExperimentSummary:
+    """Return what an experiment shows, from its scored runs; see `experiment_summary`."""
     kind = kind_of(experiment.kind)
     wanted = quality or kind.quality
-    runs = {run.run_id: run for run in store.runs(experiment.project)}
-    scored = {name: store.scored(runs[name]) for name in experiment.run_ids if name in runs}
+    scored = {run.run.run_id: run for run in scored_runs}
     if scored and not any(wanted in run.sources for run in scored.values()):
         known = sorted({name for run in scored.values() for name in run.sources})
         raise DataError(

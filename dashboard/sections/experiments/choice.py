@@ -1,0 +1,86 @@
+"""Which experiment is on display, its cached summary, and what stands in its place where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from dashboard.shell.caching import HASH_FUNCS
+from dashboard.shell.session import View, keep
+from dashboard.shell.widgets import choose
+from dashboard.wording.escaping import markdown_text
+from data.experiments.record import Experiment, experiments
+from data.experiments.registry import KINDS
+from data.experiments.summary import ExperimentSummary, summary_of_runs
+from data.scoring.scored_run import ScoredRun
+
+__all__ = ["chosen_experiment", "elsewhere", "experiment_picker", "project_experiments", "summary_of"]
+
+
+HASHED: dict[str | type[Any], Callable[[Any], Any]] = {
+    **HASH_FUNCS,
+    Experiment: lambda entry: str(entry.to_dict()),
+}
+
+
+def project_experiments(view: View) -> list[Experiment]:
+    """List the experiments of the project on display whose kind is known, the newest first."""
+    listed = experiments(view.store.workspace)
+    return [entry for entry in listed if entry.project == view.project and entry.kind in KINDS]
+
+
+def chosen_experiment(view: View, listed: list[Experiment]) -> Experiment:
+    """Return the experiment that the link names, else that of the run on display, else the newest."""
+    wanted = view.selection.experiment or view.run.config.get("experiment")
+    return next((entry for entry in listed if entry.experiment_id == wanted), listed[0])
+
+
+def experiment_picker(listed: list[Experiment], shown: Experiment) -> None:
+    """Draw the box with the experiments of the project."""
+    titles = {entry.experiment_id: _title(entry) for entry in listed}
+    choose(
+        "Experiment",
+        "experiment",
+        list(titles),
+        titles,
+        {"shown_metric": ""},
+        shown=shown.experiment_id,
+        width=520,
+    )
+
+
+def _title(entry: Experiment) -> str:
+    state = "" if entry.state == "done" else ", unfinished"
+    return (
+        f"{KINDS[entry.kind].title}: {entry.questions} on {entry.system} ({entry.created_at:%Y-%m-%d}{state})"
+    )
+
+
+def elsewhere(view: View) -> None:
+    """Offer the experiments of other projects."""
+    others = [entry for entry in experiments(view.store.workspace) if entry.project != view.project]
+    for entry in [entry for entry in others if entry.run_ids and entry.kind in KINDS][:6]:
+
+        def show(entry: Experiment = entry) -> None:
+            keep(
+                project=entry.project,
+                run=entry.run_ids[0],
+                experiment=entry.experiment_id,
+                **{"baseline": "", "versions": (), "other": "", "case": "", "page": 1},
+            )
+
+        st.button(markdown_text(_title(entry)), key=f"experiment_{entry.experiment_id}", on_click=show)
+
+
+def summary_of(view: View, experiment: Experiment, quality: str = "") -> ExperimentSummary:
+    """Return what an experiment shows, computed once for its runs as they are scored now."""
+    runs = {run.run_id: run for run in view.runs}
+    scored = [view.scored(runs[run_id]) for run_id in experiment.run_ids if run_id in runs]
+    return _summary(experiment, scored, quality)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASHED)
+def _summary(experiment: Experiment, scored: list[ScoredRun], quality: str) -> ExperimentSummary:
+    return summary_of_runs(experiment, scored, quality)

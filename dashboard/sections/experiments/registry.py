@@ -1,0 +1,29 @@
+"""The view of each kind of experiment; a kind without one shows its arms as dots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from dashboard.sections.experiments.arms import arms_section
+from dashboard.sections.experiments.arms_table import arm_chart
+from dashboard.sections.experiments.noise import noise_section
+from dashboard.sections.experiments.position import position_section
+from dashboard.shell.session import View
+from data.experiments.summary import ExperimentSummary
+
+__all__ = ["SECTIONS", "kind_section"]
+
+SECTIONS: Mapping[str, Callable[[View, ExperimentSummary], None]] = {
+    "arms": arms_section,
+    "noise": noise_section,
+    "position": position_section,
+}
+
+
+def kind_section(view: View, summary: ExperimentSummary) -> None:
+    """Draw the view of an experiment's kind, or its arms while it has no findings."""
+    section = SECTIONS.get(summary.experiment.kind)
+    if section is None or summary.findings is None:
+        arm_chart(summary)
+    else:
+        section(view, summary)
