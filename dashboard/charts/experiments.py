@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dashboard.charts.chart import Axis, Chart, ErrorBars, ReferenceLine, Series, finite
-from dashboard.charts.style import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
+from dashboard.charts.style import BLUE, GREY, ORANGE, PURPLE
 from dashboard.wording.escaping import shorten
 from dashboard.wording.formatting import interval_text, number, percent
 from data.experiments.published import PublishedCurves
@@ -58,7 +58,7 @@ def position_curve(
                 size=7,
             )
         )
-    lines = [_line(floor, "closed book", "bottom right"), _line(ceiling, "gold alone", "top right")]
+    lines = [_line(floor, "closed book", "top left"), _line(ceiling, "gold alone", "top left")]
     return Chart(
         "points",
         tuple(series),
@@ -113,15 +113,6 @@ def noise_curve(effect: NoiseEffect, title: str) -> Chart:
     )
 
 
-COLOURS: Mapping[str, str] = {
-    "context": VERMILION,
-    "own knowledge": GREEN,
-    "both": ORANGE,
-    "refused": BLUE,
-    "neither": GREY,
-}
-
-
 def outcome_bars(shares: Mapping[str, Interval]) -> Chart:
     """Return what answers from an altered document follow, as shares with intervals."""
     names = list(shares)[::-1]
@@ -131,18 +122,20 @@ def outcome_bars(shares: Mapping[str, Interval]) -> Chart:
         finite(mean.mean for mean in means),
         tuple(float(at) for at in range(len(names))),
         PURPLE,
-        colours=tuple(COLOURS.get(name, PURPLE) for name in names),
         low=finite(mean.low for mean in means),
         high=finite(mean.high for mean in means),
         error_bars=ErrorBars(cap=5),
         n=tuple(mean.n_scored for mean in means),
-        text=tuple(percent(mean.mean) for mean in means),
+        details=tuple(
+            f"{name}: {percent(mean.mean)} {interval_text(mean.low, mean.high)}, n = {mean.n_scored:,}"
+            for name, mean in zip(names, means, strict=True)
+        ),
         in_legend=False,
     )
     return Chart(
         "bars",
         (series,),
-        Axis("share of answers", low=0, high=1.1, format=".0%"),
+        Axis("share of answers", low=0, high=1.0, format=".0%"),
         Axis(names=tuple(names)),
         FRAME + ROW * len(names),
         horizontal=True,

@@ -42,8 +42,8 @@ def no_experiment() -> Headline:
     return Headline(
         "empty",
         "No experiment yet",
-        "An experiment asks a system the same questions under changed conditions: "
-        "`ragtriage experiment position --system COMMAND --questions FILE` begins one",
+        "An experiment asks a system the same questions under changed conditions and tests what the change "
+        "did; a command begins one",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from data.errors import ValidationErrors, WorkspaceError
-from data.experiments.experiment import Arm
+from data.experiments.experiment import Arm, PlannedSample
 from data.experiments.plan import PlannedExperiment, distinct_requests
 from data.experiments.record import Experiment, find_experiment, journal_path, keep_experiment
 from data.importers.load import import_parsed_runs
@@ -148,12 +148,16 @@ def _parsed_arm(
 def _records(planned: PlannedExperiment, arm: Arm, replies: Mapping[str, SystemReply]) -> Iterator[Record]:
     for line, sample in enumerate(arm.samples, 1):
         reply = replies[sample.request.key]
-        case = {
-            **sample.question.record,
-            "answerable": sample.question.record.get("answerable"),
-            **sample.case,
-        }
+        case = {**_accepted(sample), **sample.question.record, **sample.case}
         record = sample_record(sample.request, reply, {k: v for k, v in case.items() if v is not None})
         if reply.status == "answered":
             record["scores"] = dict(planned.kind.scores(sample, str(reply.sample.get("answer") or "")))
         yield line, {name: value for name, value in record.items() if value is not None}
+
+
+def _accepted(sample: PlannedSample) -> dict[str, object]:
+    """Return the accepted answers as fields of a sample, unless it has no right answer in this arm."""
+    answers = sample.question.answers
+    if not answers or sample.case.get("answerable") == "no":
+        return {}
+    return {"reference_answer": answers[0], "accepted_answers": list(answers)}

@@ -19,6 +19,7 @@ PAGES = {
     "retrieval": "retrieval?project=handbook",
     "chunking": "chunking?project=state_of_the_union",
     "alignment": "alignment?project=handbook",
+    "experiments": "experiments?project=experiments",
     "judge": "judge?project=mtrag%2C+judged&part=people",
     "benchmarks": "benchmarks?project=ragchecker",
     "present": "present?project=handbook",

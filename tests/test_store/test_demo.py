@@ -26,13 +26,14 @@ def test_what_ships_is_small_and_carries_its_licence() -> None:
 def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: RunStore) -> None:
     entries = json.loads((BUNDLED / "manifest.json").read_text(encoding="utf-8"))
     data_files = [path for path in BUNDLED.glob("*/*") if path.name not in ("LICENSE", "NOTICE")]
-    listed = {BUNDLED / entry["file"] for entry in entries if "grid" not in entry}
+    listed = {BUNDLED / entry["file"] for entry in entries if not {"grid", "experiment"} & entry.keys()}
     listed |= {
         BUNDLED / entry["grid"][part]
         for entry in entries
         if "grid" in entry
         for part in ("corpus", "questions")
     }
+    listed |= {BUNDLED / entry["experiment"]["questions"] for entry in entries if "experiment" in entry}
     listed |= {
         BUNDLED / entry[part]
         for entry in entries

@@ -19,6 +19,7 @@ from data.scoring.scored_run import ScoredRun
 __all__ = ["chosen_experiment", "elsewhere", "experiment_picker", "project_experiments", "summary_of"]
 
 
+MOST_OFFERED = 6  # experiments of other projects
 HASHED: dict[str | type[Any], Callable[[Any], Any]] = {
     **HASH_FUNCS,
     Experiment: lambda entry: str(entry.to_dict()),
@@ -58,10 +59,11 @@ def _title(entry: Experiment) -> str:
     )
 
 
-def elsewhere(view: View) -> None:
-    """Offer the experiments of other projects."""
+def elsewhere(view: View) -> bool:
+    """Offer the experiments of other projects; return whether there are any."""
     others = [entry for entry in experiments(view.store.workspace) if entry.project != view.project]
-    for entry in [entry for entry in others if entry.run_ids and entry.kind in KINDS][:6]:
+    offered = [entry for entry in others if entry.run_ids and entry.kind in KINDS][:MOST_OFFERED]
+    for entry in offered:
 
         def show(entry: Experiment = entry) -> None:
             keep(
@@ -71,7 +73,9 @@ def elsewhere(view: View) -> None:
                 **{"baseline": "", "versions": (), "other": "", "case": "", "page": 1},
             )
 
-        st.button(markdown_text(_title(entry)), key=f"experiment_{entry.experiment_id}", on_click=show)
+        label = f"Open {markdown_text(_title(entry))}"
+        st.button(label, key=f"experiment_{entry.experiment_id}", on_click=show)
+    return bool(offered)
 
 
 def summary_of(view: View, experiment: Experiment, quality: str = "") -> ExperimentSummary:

@@ -46,7 +46,9 @@ def _noise(effect: NoiseEffect, title: str) -> None:
         [
             f"n = {effect.test.n:,} questions measured at every share",
             "bars: 95 %, Wilson or exact",
-            f"{effect.test.method}, p {p_value(effect.test.p)}",
+            f"{effect.test.method}, p {p_value(effect.test.p)}"
+            if effect.test.n_varying
+            else "no answer varies with it",
             "with a fixed number of gold passages more noise also makes the context longer",
         ]
     )

@@ -61,7 +61,9 @@ def _effect_facts(who: str, effect: PositionEffect) -> None:
             "chance too)",
             f"inner places less ends {signed(contrast.difference)} "
             f"{interval_text(contrast.low, contrast.high)}, p {p_value(contrast.p)}",
-            f"{effect.test.method} {number(effect.test.statistic)}, p {p_value(effect.test.p)}",
+            f"{effect.test.method} {number(effect.test.statistic)}, p {p_value(effect.test.p)}"
+            if effect.test.n_varying
+            else "no answer varies with the place",
             vertex,
         ]
     )
