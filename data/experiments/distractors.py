@@ -94,11 +94,9 @@ def draw_distractors(
     with_answer = sum(entry.with_answer for entry in drawn.values())
     notes = []
     if with_answer:
-        notes.append(f"{with_answer:,} passages hold an accepted answer and were not drawn as distractors")
+        notes.append(f"not drawn as distractors, because they hold an accepted answer: {with_answer:,}")
     if len(full) < len(drawn):
-        notes.append(
-            f"{len(drawn) - len(full):,} questions were left out: there are fewer than {count:,} distractors"
-        )
+        notes.append(f"questions left out for want of {count:,} distractors: {len(drawn) - len(full):,}")
     return full, tuple(notes)
 
 

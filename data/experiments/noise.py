@@ -92,11 +92,13 @@ def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
             filter(
                 None,
                 (
-                    f"{left_out:,} questions were left out: no gold passage with a text" if left_out else "",
+                    f"questions left out, without a gold passage that has a text: {left_out:,}"
+                    if left_out
+                    else "",
                     *notes,
                     *merged,
-                    f"{without:,} questions cannot be altered: their gold passage does not hold an accepted "
-                    "answer word for word, or nothing of its kind is there to replace it"
+                    f"questions that are not altered, because their gold passage lacks an accepted answer "
+                    f"word for word or nothing of its kind is there to replace it: {without:,}"
                     if without
                     else "",
                 ),

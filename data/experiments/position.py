@@ -74,7 +74,7 @@ def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
     arms = [_closed_book(asked), _gold_only(asked)]
     arms += [_at_rank(asked, drawn, rank, documents) for rank in sorted(set(ranks))]
     without = len(questions.questions) - len(with_gold)
-    left_out = f"{without:,} questions were left out: no gold passage with a text" if without else ""
+    left_out = f"questions left out, without a gold passage that has a text: {without:,}" if without else ""
     return Design(tuple(arms), tuple(filter(None, (left_out, *notes))))
 
 
