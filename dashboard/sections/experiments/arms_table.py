@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.experiments import arm_dots
+from dashboard.charts.experiments.curves import arm_dots
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.components import draw, export_menu, facts, metric_title
 from dashboard.shell.session import View, go_to_page, open_cases

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.experiments import noise_curve, outcome_bars
+from dashboard.charts.experiments.curves import noise_curve, outcome_bars
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.components import draw, facts, metric_title, show_table
 from dashboard.shell.session import View
