@@ -6,8 +6,12 @@ from collections.abc import Callable, Mapping
 
 from dashboard.sections.experiments.arms import arms_section
 from dashboard.sections.experiments.arms_table import arm_chart
+from dashboard.sections.experiments.injection import injection_section
+from dashboard.sections.experiments.languages import languages_section
 from dashboard.sections.experiments.noise import noise_section
+from dashboard.sections.experiments.parsing import parsing_section
 from dashboard.sections.experiments.position import position_section
+from dashboard.sections.experiments.stability import stability_section
 from dashboard.shell.session import View
 from data.experiments.summary import ExperimentSummary
 
@@ -15,8 +19,12 @@ __all__ = ["SECTIONS", "kind_section"]
 
 SECTIONS: Mapping[str, Callable[[View, ExperimentSummary], None]] = {
     "arms": arms_section,
+    "injection": injection_section,
+    "languages": languages_section,
     "noise": noise_section,
+    "parsing": parsing_section,
     "position": position_section,
+    "stability": stability_section,
 }
 
 

@@ -27,13 +27,17 @@ def attack_dots(names: Sequence[str], success: Sequence[Interval], right: Sequen
         success: attack success rate of each.
         right: share of right answers of each.
     """
-    return _dots(names, (("attack success", success, ORANGE), ("right answers", right, BLUE)), "share of cases")
+    return _dots(
+        names, (("attack success", success, ORANGE), ("right answers", right, BLUE)), "share of cases"
+    )
 
 
 def flip_dots(changes: Sequence[FlipsByChange]) -> Chart:
     """Return the share of questions that flip by kind of change, the first on top."""
     rates = [each.flips.rate for each in changes]
-    return _dots([each.change for each in changes], (("questions that flip", rates, ORANGE),), "share of questions")
+    return _dots(
+        [each.change for each in changes], (("questions that flip", rates, ORANGE),), "share of questions"
+    )
 
 
 def parser_dots(findings: ParsingFindings) -> Chart:
@@ -47,9 +51,7 @@ def parser_dots(findings: ParsingFindings) -> Chart:
     return _dots(list(findings.parsers), series, "mean over pages")
 
 
-def _dots(
-    names: Sequence[str], measured: Sequence[tuple[str, Sequence[Interval], str]], title: str
-) -> Chart:
+def _dots(names: Sequence[str], measured: Sequence[tuple[str, Sequence[Interval], str]], title: str) -> Chart:
     step = 0.22
     first = -step * (len(measured) - 1) / 2
     places = range(len(names) - 1, -1, -1)
@@ -81,7 +83,8 @@ def _row_series(
         error_bars=ErrorBars(cap=4),
         n=tuple(value.n_scored for value in values),
         details=tuple(
-            f"{row}, {name}: {percent(value.mean)} {interval_text(value.low, value.high)}, n = {value.n_scored:,}"
+            f"{row}, {name}: {percent(value.mean)} {interval_text(value.low, value.high)}, "
+            f"n = {value.n_scored:,}"
             for row, value in zip(rows, values, strict=True)
         ),
         symbol="circle",
@@ -96,8 +99,12 @@ def language_map(findings: LanguageFindings, title: str) -> Heatmap:
         findings: with a matrix.
         title: of the quality.
     """
-    columns = [name for name in findings.languages if any(cell.passage_language == name for cell in findings.cells)]
-    rows = [name for name in findings.languages if any(cell.question_language == name for cell in findings.cells)]
+    columns = [
+        name for name in findings.languages if any(cell.passage_language == name for cell in findings.cells)
+    ]
+    rows = [
+        name for name in findings.languages if any(cell.question_language == name for cell in findings.cells)
+    ]
     cells = {(cell.question_language, cell.passage_language): cell for cell in findings.cells}
     bottom_up = rows[::-1]
     grid = [[cells.get((row, column)) for column in columns] for row in bottom_up]
@@ -107,7 +114,9 @@ def language_map(findings: LanguageFindings, title: str) -> Heatmap:
         Axis("language of the questions", names=tuple(bottom_up)),
         tuple(finite(None if cell is None else cell.quality.mean for cell in row) for row in grid),
         tuple(
-            tuple("" if cell is None else f"{number(cell.quality.mean)}\n{_empty(cell.empty)}" for cell in row)
+            tuple(
+                "" if cell is None else f"{number(cell.quality.mean)}\n{_empty(cell.empty)}" for cell in row
+            )
             for row in grid
         ),
         FRAME + 20 + 46 * len(rows),

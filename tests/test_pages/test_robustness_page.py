@@ -1,0 +1,124 @@
+"""The page Experiments for injection, stability, languages and parsing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page_text import headline, page_text
+from places import APP
+from reading_systems import write_questions
+from streamlit.testing.v1 import AppTest
+from yielding_systems import Changeable, Obedient
+
+from dashboard.shell.selection import Selection
+from data.experiments.languages.language_runs import run_language_experiment
+from data.experiments.languages.parallel_questions import read_multilingual
+from data.experiments.parsing.pages import ParsedPages
+from data.experiments.parsing.parsing_run import run_parsing_experiment
+from data.experiments.plan import plan_experiment
+from data.experiments.questions import open_questions
+from data.experiments.registry import kind_of
+from data.experiments.run_experiment import run_experiment
+from data.scoring.run_store import RunStore
+from data.systems.system import System, SystemLimits
+
+HOSTILE = "<img src=x onerror=alert(1)> ![a](http://x.test) [x](javascript:1)"
+
+
+def _open(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    monkeypatch.setenv("RAGTRIAGE_WORKSPACE", str(store.workspace.root))
+    app = AppTest.from_file(str(APP), default_timeout=60)
+    app.session_state["selection"] = Selection(project="p")
+    app.run()
+    return app.switch_page("views/experiments.py").run()
+
+
+def _ask(store: RunStore, kind: str, system: System, path: Path, **parameters: Any) -> None:
+    planned = plan_experiment(kind_of(kind), open_questions(store, str(path)), parameters, system, "p")
+    run_experiment(store, planned, system, SystemLimits())
+
+
+def test_injection_shows_both_axes_and_leads_to_the_cases_that_follow(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_questions(tmp_path / "codes.jsonl", 12)
+    _ask(workspace, "injection", Obedient(name="my system"), path, hidings=["visible"])
+    app = _open(workspace, monkeypatch)
+    assert not app.exception
+    assert headline(app) == "my system: follows text planted in documents"
+    text = page_text(app)
+    assert "clean context: 100 % right" in text
+    assert "which no quote of it holds" in text
+    app.button(key="followed_cases").click().run()
+    assert not app.exception
+
+
+def test_a_defence_is_shown_on_both_axes(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_questions(tmp_path / "codes.jsonl", 12)
+    system = Obedient(refuses_all=True, name="my system")
+    _ask(workspace, "injection", system, path, hidings=["visible"], defence={"guard": True})
+    app = _open(workspace, monkeypatch)
+    assert headline(app) == "my system: the defence stops attacks and costs right answers"
+    assert "declines 100 % of the clean questions" in page_text(app)
+
+
+def test_stability_lists_the_questions_that_flip(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_questions(tmp_path / "codes.jsonl", 6)
+    _ask(workspace, "stability", Changeable(name=HOSTILE), path)
+    app = _open(workspace, monkeypatch)
+    assert not app.exception
+    assert "the verdict of 17 % of the questions flips" in headline(app)
+    assert "![a](http://x.test)" not in page_text(app)
+    (flipped,) = [table.value for table in app.dataframe if "Flips when" in table.value.columns]
+    assert flipped.values.tolist() == [["q002", "reworded"]]
+
+
+def test_languages_show_the_matrix_with_its_empty_lists(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = [
+        {"id": f"q-{language}", "question": text, "relevant": ["d-en", "d-de"], "language": language}
+        for language, text in {"en": "Where is the bridge?", "de": "Wo ist die Brücke?"}.items()
+    ]
+    passages = [
+        {"id": "d-en", "text": "The bridge is in Kiel.", "language": "en"},
+        {"id": "d-de", "text": "Die Brücke ist in Kiel.", "language": "de"},
+    ]
+    files: dict[str, Any] = {"q": asked, "c": passages}
+    for name, lines in files.items():
+        text = "\n".join(json.dumps(line) for line in lines)
+        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    multilingual = read_multilingual(str(tmp_path / "q.jsonl"), str(tmp_path / "c.jsonl"))
+    run_language_experiment(workspace, multilingual, "p")
+    app = _open(workspace, monkeypatch)
+    assert not app.exception
+    assert headline(app).endswith("keeps 0 % of its recall@1 across languages")
+    text = page_text(app)
+    assert "2 of 4 lists are empty: nothing was found" in text
+    assert "same language 1.00, crossed 0.00" in text
+    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    assert figure["data"][0]["z"] == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_parsers_show_all_scores_and_two_denominators(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gold = {"a": "# Title\n\n|x|y|\n|-|-|\n|r|1|", "b": "Only text."}
+    parsers = [ParsedPages("plain", {"a": "Title x y r 1", "b": "Only text."}), ParsedPages(HOSTILE, gold)]
+    run_parsing_experiment(workspace, parsers, gold, "pages", "p")
+    app = _open(workspace, monkeypatch)
+    assert not app.exception
+    assert "keeps the most text of 2 parsers" in headline(app)
+    assert not [each.value for each in app.markdown if "![a](" in each.value]
+    (overall,) = [table.value for table in app.dataframe if "Mean of three means" in table.value.columns]
+    assert overall.iloc[1].tolist()[1:] == ["1.000", "1.000"]
+    assert [float(value) for value in overall.iloc[0, 1:].tolist()] == sorted(
+        overall.iloc[0, 1:].astype(float), reverse=True
+    )
