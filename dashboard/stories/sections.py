@@ -22,6 +22,7 @@ from dashboard.stories.diagnostic_sections import (
     oracle_gap_section,
     retrieval_section,
 )
+from dashboard.stories.horizon_section import horizon_section
 from dashboard.stories.story import AUDIENCES, RENAMED, Audience, RenderedSection, StorySection
 from dashboard.stories.suite_section import suite_section
 from dashboard.stories.verdict_slide import HEADLINE, verdict_section
@@ -310,6 +311,7 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
     "example": SectionKind("One example", example_section, AUDIENCES),
     "next": SectionKind("What comes next", next_section, AUDIENCES),
     "suites": SectionKind("Check suites", suite_section, AUDIENCES),
+    "horizons": SectionKind("Now, next, later", horizon_section, AUDIENCES),
     "gates": SectionKind("All gates", gate_section, ("engineer", "lead")),
     "headline": SectionKind("Headline metrics", _headline),
     "patterns": SectionKind("Metric patterns", _patterns),

@@ -53,7 +53,7 @@ def test_a_deck_has_a_slide_for_all_that_was_measured_and_no_other(
     assert [slide.shapes.title.text_frame.text for slide in slides] == [
         section.heading for section in sections if section.measured
     ]
-    assert len(slides) == (5 if view.comparison is not None else 4)
+    assert len(slides) == (6 if view.comparison is not None else 5)
     assert not any(shape.has_table for slide in slides for shape in slide.shapes)
     for slide in slides:
         notes = slide.notes_slide.notes_text_frame.text

@@ -1,0 +1,69 @@
+"""The section of a story on what to do now, next and later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from dashboard.stories.context import StoryView
+from dashboard.stories.slide import SlideContent, Step
+from dashboard.stories.story import RenderedSection
+from dashboard.stories.verdict_slide import foot_of
+from dashboard.wording.escaping import capital, in_sentence, shorten
+from dashboard.wording.formatting import count
+from data.diagnosis.f1_tree import f1_diagnosis
+from data.errors import DataError
+from data.gates.report import GateReport
+from data.strategy.horizons import HORIZONS, Recommendation, recommendations
+
+__all__ = ["horizon_section"]
+
+LONGEST_TITLE, LONGEST_DETAIL = 70, 150
+
+
+def horizon_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return the recommendations by horizon, each with reason, number and owner."""
+    heading = "What to do now, next and later"
+    entries = recommendations(view.diagnosis, _report(view), view.findings, f1_diagnosis(view.scored).tree)
+    counts = {horizon: sum(entry.horizon == horizon for entry in entries) for horizon in HORIZONS}
+    told = ", ".join(f"{n:,} {horizon}" for horizon, n in counts.items() if n)
+    return RenderedSection(
+        "horizons",
+        heading,
+        f"{count(len(entries), 'recommendation')}: {told}." if told else "",
+        rows=[
+            {
+                "When": entry.horizon,
+                "What": entry.what,
+                "Why": entry.reason,
+                "Number": entry.number,
+                "Owner": entry.owner,
+            }
+            for entry in entries
+        ],
+        facts=[
+            "now: keeps the version from shipping, or must be settled first",
+            "next: most of the rest, or an undecided blocking gate",
+            "later: costs little, or is not sure to",
+            "by fixed rules from gates, failure stages and the parts of F1",
+        ],
+        measured=bool(entries),
+        slide=SlideContent("next", None, foot_of(view), steps=tuple(_steps(entries))),
+    )
+
+
+def _steps(entries: Sequence[Recommendation]) -> Iterator[Step]:
+    """Return the first recommendation of each horizon, and how many more it has; the rest is in the table."""
+    for horizon in HORIZONS:
+        of = [entry for entry in entries if entry.horizon == horizon]
+        if of:
+            first, more = of[0], f" And {len(of) - 1:,} more." if len(of) > 1 else ""
+            title = shorten(f"{horizon.capitalize()}: {in_sentence(first.what)}", LONGEST_TITLE)
+            detail = shorten(f"{capital(first.reason)} ({first.number}).", LONGEST_DETAIL)
+            yield Step(title, f"{detail}{more}", first.owner)
+
+
+def _report(view: StoryView) -> GateReport | None:
+    try:
+        return view.gates
+    except DataError:
+        return None
