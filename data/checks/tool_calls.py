@@ -23,6 +23,8 @@ from metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, tool_schemas
 __all__ = ["tool_call_outcome"]
 
 MOST_CALLS = 500
+LONGEST_KEPT = 20_000  # characters of a passage that is kept normalised
+NOTHING_READ = Reading(())
 MOST_LISTED = 50  # errors and values that a check lists; all are counted
 SHOWN = 160  # characters of a value in a reason or a detail
 UNREADABLE = "calls or schemas that cannot be read"
@@ -167,33 +169,45 @@ def _origins(made: Sequence[MadeCall], schemas: Mapping[str, ToolSchema], sample
     Where an earlier result is not recorded whole, a value that is not found is undecided, unless the call
     itself says which of its values were not found.
     """
-    texts: list[str] | None = None
+    readings = [_reading(text) for text in _read_texts(sample)]
     found: Detail = {"values": 0, "identifiers": 0, "undecided": 0, "not_found": 0, "invented_identifiers": 0}
     invented: list[Detail] = []
     whole = True
     for entry in made:
-        values = argument_values(entry.call.arguments or {})
-        if values and texts is None:
-            texts = _read_texts(sample)
-        reading = Reading(texts or ())
         schema = schemas.get(entry.call.name, NO_SCHEMA)
-        for value in values:
-            ungrounded = None if entry.ungrounded is None else value.path in entry.ungrounded
-            held = ungrounded is False or reading.holds(value, schema.known_values(value.argument))
-            if not held and ungrounded is None and not whole:
-                found["undecided"] += 1
-                continue
-            found["values"] += 1
-            found["identifiers"] += value.kind == "identifier"
-            if not held:
+        for value in argument_values(entry.call.arguments or {}):
+            if not _is_held(entry, value, readings, schema):
+                if entry.ungrounded is None and not whole:
+                    found["undecided"] += 1
+                    continue
                 found["not_found"] += 1
                 found["invented_identifiers"] += value.kind == "identifier"
                 invented.append(_invented(entry, value))
-        texts = None if texts is None else [*texts, entry.result_text]
-        if texts is None and entry.result_text:
-            texts = [*_read_texts(sample), entry.result_text]
+            found["values"] += 1
+            found["identifiers"] += value.kind == "identifier"
+        if entry.result_text:
+            readings.append(Reading([entry.result_text]))
         whole = whole and entry.result_is_whole
     return found | {"invented": invented[:MOST_LISTED]}
+
+
+def _is_held(entry: MadeCall, value: ArgumentValue, readings: Sequence[Reading], schema: ToolSchema) -> bool:
+    """Return whether a value was read before its call; what the call itself says of it goes first."""
+    if entry.ungrounded is not None and value.path not in entry.ungrounded:
+        return True
+    return any(reading.holds(value) for reading in readings) or NOTHING_READ.holds(
+        value, schema.known_values(value.argument)
+    )
+
+
+def _reading(text: str) -> Reading:
+    """Return what was read; passages that many samples have are normalised once."""
+    return _kept_reading(text) if len(text) <= LONGEST_KEPT else Reading([text])
+
+
+@lru_cache(maxsize=2048)
+def _kept_reading(text: str) -> Reading:
+    return Reading([text])
 
 
 def _invented(entry: MadeCall, value: ArgumentValue) -> Detail:
@@ -207,7 +221,7 @@ def _read_texts(sample: CheckedSample) -> list[str]:
     texts += [turn["text"] for turn in sample["history"] or ()]
     texts += [document["text"] for document in sample["retrieved"] or ()]
     texts += [document["id"] for document in sample["retrieved"] or ()]
-    return [text for text in texts if text]
+    return [text for text in dict.fromkeys(texts) if text]
 
 
 def _results(made: Sequence[MadeCall]) -> Detail:

@@ -22,7 +22,7 @@ MOST_WORDS = 6  # of a text that is a value; a longer one is written by the syst
 MOST_DEPTH = 20
 MOST_VALUES = 1000  # of one call
 NUMBER = re.compile(
-    r"(?<![\w.])[-+]?[$€£¥]?(\d{1,3}(?:,\d{3}){1,6}(?:\.\d{1,12})?|\d{1,15}(?:\.\d{1,12})?)(k|m)?(?![\d])"
+    r"(?<![\w.])[-+]?[$€£¥]?(\d{1,3}(?:,\d{3}){1,6}(?:\.\d{1,12})?|\d{1,15}(?:\.\d{1,12})?(?:e[-+]?\d{1,3})?)(k|m)?(?!\d)"
 )
 WORDS = (
     *("zero", "one", "two", "three", "four", "five", "six"),
@@ -38,6 +38,7 @@ TOKEN = re.compile(r"[\w\-.:#/@]{3,200}")
 EXPRESSION = re.compile(r"[\d\s.,+\-*/()%^=]+")
 PUNCTUATION = str.maketrans("", "", " -./()+#,:")  # what identifiers are printed with, or without
 SEPARATORS = r"[ \-./()+#,:]{0,2}"
+WORD = re.compile(rf"\b(?:{'|'.join(WORDS)})\b")
 UNSPACED = str.maketrans("", "", " -_./,'")
 MULTIPLES = {"k": 1e3, "m": 1e6, None: 1.0, "": 1.0}
 
@@ -137,6 +138,10 @@ class Reading:
         return self._text.casefold()
 
     @cached_property
+    def _compact(self) -> str:
+        return self._lower.translate(PUNCTUATION)
+
+    @cached_property
     def _unspaced(self) -> str:
         return self._lower.translate(UNSPACED)
 
@@ -146,11 +151,10 @@ class Reading:
 
     @cached_property
     def _numbers(self) -> frozenset[float]:
-        read = {
-            float(digits.replace(",", "")) * MULTIPLES[multiple]
-            for digits, multiple in NUMBER.findall(self._lower)
-        }
-        read |= {float(place) for place, word in enumerate(WORDS) if re.search(rf"\b{word}\b", self._lower)}
+        read = {float(WORDS.index(word)) for word in WORD.findall(self._lower)}
+        for digits, multiple in NUMBER.findall(self._lower):
+            number = float(digits.replace(",", ""))
+            read |= {number, number * MULTIPLES[multiple]}  # 300K is a temperature, or three hundred thousand
         return frozenset(read)
 
     def holds(self, entry: ArgumentValue, known: Iterable[Any] = ()) -> bool:
@@ -178,7 +182,7 @@ class Reading:
         if _stands_in(plain, self._lower):
             return True
         compact = plain.translate(PUNCTUATION)
-        if len(compact) < SHORTEST or not any(map(str.isdigit, compact)):
+        if len(compact) < SHORTEST or compact not in self._compact or not any(map(str.isdigit, compact)):
             return False
         spaced = SEPARATORS.join(map(re.escape, compact))  # a card number is printed in groups of four
         return re.search(rf"(?<!\w){spaced}(?!\w)", self._lower) is not None
