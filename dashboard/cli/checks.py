@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any
 
 import click
@@ -11,16 +12,19 @@ from dashboard.cli.options import JSON, RUN
 from dashboard.cli.terminal import plain, print_json, screen_width, table, wrapped
 from dashboard.headlines.checks import checks_headline, no_checks_headline
 from dashboard.wording.escaping import shorten
-from dashboard.wording.formatting import count
+from dashboard.wording.formatting import count, number
 from dashboard.wording.suites import counts_text, name_rows, reason_rows, suite_rows, table_rows
 from data.api import open_store
 from data.errors import DataError
 from data.scoring.scored_run import ScoredRun
 from data.suites.failing import CheckFilter, CheckPage, check_page
 from data.suites.registry import suite_detail
+from data.suites.router import router_scores
 from data.suites.summary import SuiteSummary, suite_summaries
 
 __all__ = ["checks"]
+
+ROUTE_COSTS = ("refused", "added", "mixed_up")
 
 
 @click.command()
@@ -29,6 +33,13 @@ __all__ = ["checks"]
 @click.option("--failing", is_flag=True, help="List the checks that failed, a page at a time.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Checks a page.")
 @click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="Page of the list.")
+@click.option(
+    "--route-cost",
+    "route_costs",
+    multiple=True,
+    metavar="KIND=WEIGHT",
+    help="What a wrong route costs, 1 without it: refused (to the fallback), added (past it), mixed_up.",
+)
 @JSON
 @click.pass_obj
 def checks(
@@ -38,6 +49,7 @@ def checks(
     failing: bool,
     limit: int,
     page: int,
+    route_costs: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Show the check suites of a run: what passed, with intervals, and why the rest failed."""
@@ -46,14 +58,50 @@ def checks(
     if run.means:
         raise DataError(f"{run.name} ({run.run_id}) has summary scores only; accepted: a run with samples")
     scored = store.scored(run)
-    summaries = _chosen(suite_summaries(scored), suite, run.name)
+    summaries, weights = _chosen(suite_summaries(scored), suite, run.name), _weights(route_costs)
     listed = check_page(scored, CheckFilter(suite), page, limit) if failing else None
     if as_json:
-        print_json(_answer(scored, summaries, listed))
+        print_json({**_answer(scored, summaries, listed), **_route_costs(scored, weights)})
     elif not summaries:
         click.echo(wrapped(plain(no_checks_headline(run.name).text)))
     else:
         click.echo(_text(scored, run.name, summaries, listed))
+        for name, costs in _route_costs(scored, weights).get("route_costs", {}).items():
+            values = (
+                f"{number(costs['router'], 3)}; always “{costs['constant']}” {number(costs['always'], 3)}"
+            )
+            click.echo(wrapped(plain(f"\nCost of a decision of {name} under your weights: {values}.")))
+
+
+def _weights(texts: Sequence[str]) -> dict[str, float]:
+    weights = {}
+    for text in texts:
+        kind, _, value = text.partition("=")
+        try:
+            weights[kind] = float(value)
+        except ValueError:
+            weights[kind] = -1.0
+        if kind not in ROUTE_COSTS or not 0 <= weights[kind] < inf:
+            accepted = f"KIND=WEIGHT with a weight from 0 up and a kind of {', '.join(ROUTE_COSTS)}"
+            raise click.BadParameter(f"{text!r}; accepted: {accepted}", param_hint="--route-cost")
+    return weights
+
+
+def _route_costs(scored: ScoredRun, weights: Mapping[str, float]) -> dict[str, Any]:
+    """Return the cost of a decision of each router and of its best constant one; {} without weights."""
+    if not weights:
+        return {}
+    found = {}
+    for one in router_scores(scored):
+        costs = [one.constant_cost(code, **weights) for code in range(len(one.decisions.routes))]
+        best = min(range(len(costs)), key=costs.__getitem__)
+        found[one.decisions.name] = {
+            "router": one.cost(**weights),
+            "constant": one.decisions.routes[best],
+            "always": costs[best],
+            "weights": dict(weights),
+        }
+    return {"route_costs": found}
 
 
 def _chosen(summaries: Sequence[SuiteSummary], suite: str, run: str) -> list[SuiteSummary]:

@@ -54,6 +54,18 @@ def test_json_has_counts_and_an_interval(root: Path, capsys: Capture) -> None:
     assert suite["low"] < suite["rate"] < suite["high"]
 
 
+def test_weights_of_wrong_routes(root: Path, capsys: Capture) -> None:
+    costs = run(capsys, root, "checks", "shop", "--json", "--route-cost", "added=6").json["route_costs"][
+        "route"
+    ]
+    assert costs["router"] == pytest.approx(3 * 6 / 9)  # three of nine went past “offline”
+    assert (costs["constant"], costs["always"]) == ("offline", 0.0)
+    for wrong in ("added", "added=-1", "added=nan", "other=1"):
+        answer = run(capsys, root, "checks", "shop", "--route-cost", wrong)
+        assert answer.code == 2
+        assert "accepted: KIND=WEIGHT" in answer.err
+
+
 def test_a_suite_that_is_not_there_is_refused_with_those_that_are(root: Path, capsys: Capture) -> None:
     answer = run(capsys, root, "checks", "shop", "--suite", "safety")
     assert answer.code == 2

@@ -63,6 +63,30 @@ def test_a_link_chooses_suite_and_verdict(workspace: RunStore, monkeypatch: pyte
     assert "No check of this suite is without a verdict." in page_text(unmeasured)
 
 
+def test_a_button_opens_every_failing_case_of_the_suite(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _filled(workspace)
+    app = _open(workspace, monkeypatch, suite="router")
+    button = app.button(key="failing_cases")
+    assert button.label == "Open 10 failing cases"
+    button.click().run()
+    assert app.session_state["selection"].cohort == "suite:router"
+    assert headline(app) == "run: 10 of 40 cases shown, all bad"
+
+
+def test_weights_of_wrong_routes_stand_in_the_link(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _filled(workspace)
+    app = _open(workspace, monkeypatch, suite="router", route_weights={"added": "3"})
+    assert app.number_input(key="weight_added").value == 3.0
+    assert "a decision of this router costs 0.750" in page_text(app)  # 10 of 40 missed “offline”
+    app.number_input(key="weight_added").set_value(2.0).run()
+    assert app.session_state["selection"].route_weights == {"added": "2"}
+    assert "a decision of this router costs 0.500" in page_text(app)
+
+
 def test_hostile_names_are_text(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _filled(workspace)
     key = next(
