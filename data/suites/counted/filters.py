@@ -62,7 +62,7 @@ def _statement(extracted: SuiteParts, empty: Counter[str]) -> str:
     nothing = empty["right empty"] + empty["fabricated"]
     if nothing:
         told.append(
-            f"Of {nothing:,} empty results {empty['fabricated']:,} are filled with an invented answer."
+            f"Of {nothing:,} empty results {empty['fabricated']:,} are answered with an item all the same."
         )
     something = empty["false empty"] + empty["not empty"]
     if something:

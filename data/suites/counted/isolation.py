@@ -45,7 +45,7 @@ def isolation_detail(scored: ScoredRun) -> PartDetail | None:
         "n_answers": len(answers),
         "n_told": told,
     }
-    tables = (figure_table("Leaks", figures, NOTE), _between(documents))
+    tables = (figure_table("Leaks", figures, NOTE), *([_between(documents)] if leaks else []))
     return PartDetail(statement, tuple(table for table in tables if table.rows), figures, counts)
 
 

@@ -37,7 +37,9 @@ def recall_at(parts: SuiteParts) -> tuple[Figure, ...]:
     """Return the share of memories that stand among the first k documents; () where no rank is known."""
     if not any(detail.get("ranked") for detail in parts.details):
         return ()
-    return tuple(Figure(f"recall@{k}", f"In the first {k}", parts.mean(_within_rank(k))) for k in RANKS)
+    deepest = max(detail.get("rank") or 1 for detail in parts.details)
+    depths = [k for at, k in enumerate(RANKS) if not at or RANKS[at - 1] < deepest]
+    return tuple(Figure(f"recall@{k}", f"In the first {k}", parts.mean(_within_rank(k))) for k in depths)
 
 
 def with_verdict(detail: Mapping[str, Any], passed: int) -> dict[str, Any]:
