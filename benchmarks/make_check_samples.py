@@ -2,9 +2,9 @@
 
     python benchmarks/make_check_samples.py
 
-`multiwoz/guide.jsonl.gz`: a small guide answers MultiWOZ's queries on hotels and restaurants. It reads filters
-by keyword, forgets some, drops its last one where no hotel is left, and sorts restaurants by name where it
-should by distance. `memorybank/*.jsonl.gz`: BM25 over the memories of all users, and of the asking one.
+`multiwoz/guide.jsonl.gz`: a small guide answers MultiWOZ's queries on hotels and restaurants. It reads
+filters by keyword, forgets some, drops its last one where no hotel is left, and sorts restaurants by name where
+it should by distance. `memorybank/*.jsonl.gz`: BM25 over the memories of all users, and of the asking one.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from data.checks.check import CheckedSample
+from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
 from data.checks.evaluate import outcome_of
+from data.checks.isolation import account_checks
 from data.checks.tool_account import actual_calls_text, call_faults, expected_calls_text
 
 __all__ = ["CaseCheck", "case_checks", "failed_checks_text"]
@@ -39,9 +40,20 @@ class CaseCheck:
 
 
 def case_checks(sample: Mapping[str, Any]) -> list[CaseCheck]:
-    """Return the checks of a stored sample."""
+    """Return the checks of a stored sample, with those that its accounts make."""
     whole = CheckedSample.of(sample)
-    return [_case_check(check, whole) for check in sample.get("checks") or ()]
+    recorded = [_case_check(check, whole) for check in sample.get("checks") or ()]
+    taken = {check["name"] for check in sample.get("checks") or ()}
+    made = [_made_check(*each) for each in account_checks(whole) if each[0].name not in taken]
+    return recorded + made
+
+
+def _made_check(check: RecordedCheck, outcome: CheckOutcome) -> CaseCheck:
+    expected, actual = (
+        "" if value is None else json.dumps(value, ensure_ascii=False)
+        for value in (check.expected, check.actual)
+    )
+    return CaseCheck(f"{check.name} ({check.kind})", expected, actual, outcome.passed, outcome.reason)
 
 
 def _case_check(check: Mapping[str, Any], sample: CheckedSample) -> CaseCheck:

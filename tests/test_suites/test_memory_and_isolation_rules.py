@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from data.api import add_run
+from data.cases.checks import case_checks
 from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
 from data.checks.isolation import isolation_outcome
 from data.checks.memory import memory_outcome
@@ -133,3 +134,11 @@ def test_hostile_account_names_and_canaries_are_texts(workspace: RunStore) -> No
     assert checks is not None
     assert checks.passed.tolist() == [0]
     assert json.loads(checks.texts("expected", [0])[0] or "") == [name]
+
+
+def test_a_case_shows_the_checks_of_its_accounts(workspace: RunStore) -> None:
+    sample = _scored(workspace, RECORDS).samples.read([1])[0]
+    (check,) = case_checks(sample)
+    assert (check.name, check.passed) == ("documents of other accounts (isolation)", False)
+    assert (check.expected, check.actual) == ('["ann"]', '["bob"]')
+    assert check.reason == "a document of another account was retrieved"
