@@ -3,8 +3,8 @@
     python benchmarks/make_check_samples.py
 
 `multiwoz/guide.jsonl.gz`: a small guide answers MultiWOZ's queries on hotels and restaurants. It reads
-filters by keyword, forgets some, drops its last one where no hotel is left, and sorts restaurants by name where
-it should by distance. `memorybank/*.jsonl.gz`: BM25 over the memories of all users, and of the asking one.
+filters by keyword, forgets some, drops its last one where no hotel is left, and sorts restaurants by name
+where it should by distance. `memorybank/*.jsonl.gz`: BM25 over the memories of all users, and of one alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 FIXTURES, BUNDLED = ROOT / "tests" / "fixtures", ROOT / "data" / "bundled"
 CENTRE = [52.2053, 0.1218]
 ASKED = "2023-05-07"  # the day after the last memory
-SHOWN = 300  # characters of a memory
+SHOWN = 100  # characters of a memory
 K1, B = 0.9, 0.4
 KEPT = ("id", "name", "area", "pricerange", "food", "stars", "parking", "location")
 
