@@ -22,7 +22,7 @@ from metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, tool_schemas
 
 __all__ = ["tool_call_outcome"]
 
-MOST_CALLS = 500
+MOST_PAIRS = 10_000
 LONGEST_KEPT = 20_000  # characters of a passage that is kept normalised
 NOTHING_READ = Reading(())
 MOST_LISTED = 50  # errors and values that a check lists; all are counted
@@ -68,8 +68,8 @@ def _outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
         made is None and expected is None
     ):
         return recorded_outcome(check)
-    if max(len(made or ()), len(expected.calls) if expected else 0) > MOST_CALLS:
-        raise ValueError(f"more than {MOST_CALLS} calls in one check")
+    if max(1, len(made or ())) * max(1, len(expected.calls) if expected else 0) > MOST_PAIRS:
+        raise ValueError(f"more than {MOST_PAIRS:,} pairs of an expected and a made call to compare")
     schemas = _schemas(sample["tools"])
     detail: Detail = {} if made is None else _origins(made, schemas, sample) | _results(made)
     if expected is None or made is None:

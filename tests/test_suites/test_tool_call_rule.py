@@ -128,7 +128,7 @@ def test_values_that_are_no_calls_are_compared_as_they_are(
         ([{"arguments": {}}], [PARIS], {}, "Sample q1: expected call 1 has no name"),
         ([PARIS], [PARIS, {"args": {}}], {}, "Sample q1: actual call 2 has no name"),
         ([PARIS], [PARIS], {"tools": [{"parameters": {}}]}, "Sample q1: tool 1 has no name"),
-        ([PARIS], [PARIS] * 501, {}, "Sample q1: more than 500 calls"),
+        ([PARIS] * 101, [PARIS] * 100, {}, "Sample q1: more than 10,000 pairs"),
         ([{"name": "f", "arguments": "{"}], [PARIS], {}, "Sample q1: expected call 1 of 'f'"),
     ],
 )

@@ -51,6 +51,10 @@ class ToolSuite:
         if (identifiers := by_key.get("identifiers_found")) is not None:
             lost = identifiers.total - identifiers.hits
             parts.append(f"{lost:,} of {identifiers.total:,} identifiers in arguments are invented")
+        for one in self.agreements:
+            right, reached = one.both + one.calls_only, one.both + one.outcome_only
+            passes = f"{one.outcome} passes in {reached:,}, both in {one.both:,}"
+            parts.append(f"calls are right in {right:,} cases, {passes}")
         return f"{'; '.join(parts)}." if parts else ""
 
     def to_dict(self) -> dict[str, Any]:
