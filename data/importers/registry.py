@@ -38,6 +38,7 @@ from data.importers.tools import (
     langsmith_runs,
     llamaindex,
     mlflow,
+    nomiracl,
     open_rag_eval,
     opentelemetry,
     opik,
@@ -92,6 +93,7 @@ TOOLS: tuple[Importer, ...] = (
     *attribution_labels.IMPORTERS,
     *cited_answers.IMPORTERS,
     *jailbreakbench.IMPORTERS,
+    *nomiracl.IMPORTERS,
 )
 QUESTION_FILES: tuple[Importer, ...] = (
     *attack_prompts.IMPORTERS,
