@@ -93,7 +93,7 @@ def _sample(case: Mapping[str, Any], response: str) -> dict[str, Any]:
 IMPORTERS = (
     Importer(
         KEY,
-        "NoMIRACL responses",
+        "NoMIRACL",
         "rows with query_id, subset (relevant, non_relevant) and results {model: response}",
         lambda peek: peek.columns >= SIGNS and isinstance(peek.first.get("results"), Mapping),
         _read,
