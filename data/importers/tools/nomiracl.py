@@ -13,7 +13,7 @@ from data.errors import ValidationErrors
 from data.importers.importer import Importer
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
-from data.importers.question_files.gold_passages import object_rows
+from data.importers.parsing.rows import open_table
 from data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS", "response_label"]
@@ -36,8 +36,8 @@ def response_label(response: str) -> Literal["answered", "refused", "invalid"]:
 def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run for each model."""
     runs: dict[str, list[Record]] = {}
-    for line, row in object_rows(source, errors, options.limit):
-        results = row.get("results")
+    for line, row in open_table(source, errors, options.limit).rows():
+        results = row.get("results") if isinstance(row, dict) else None
         if not isinstance(results, Mapping) or row.get("subset") not in ANSWERABLE:
             accepted = "results {model: text}, subset relevant or non_relevant"
             errors.add(line, "results", "no responses of a subset", accepted)
