@@ -36,8 +36,9 @@ def response_label(response: str) -> Literal["answered", "refused", "invalid"]:
 def _read(source: InputFile, options: Options, errors: ValidationErrors) -> list[ParsedRun]:
     """Read one run for each model."""
     runs: dict[str, list[Record]] = {}
-    for line, row in open_table(source, errors, options.limit).rows():
-        results = row.get("results") if isinstance(row, dict) else None
+    for line, value in open_table(source, errors, options.limit).rows():
+        row = value if isinstance(value, dict) else {}
+        results = row.get("results")
         if not isinstance(results, Mapping) or row.get("subset") not in ANSWERABLE:
             accepted = "results {model: text}, subset relevant or non_relevant"
             errors.add(line, "results", "no responses of a subset", accepted)
