@@ -32,6 +32,7 @@ from data.importers.tools import (
     continuous_eval,
     deepeval,
     deepeval_traces,
+    frank,
     jailbreakbench,
     langfuse,
     langsmith,
@@ -92,6 +93,7 @@ TOOLS: tuple[Importer, ...] = (
     *tool_calls.IMPORTERS,
     *attribution_labels.IMPORTERS,
     *cited_answers.IMPORTERS,
+    *frank.IMPORTERS,
     *jailbreakbench.IMPORTERS,
     *nomiracl.IMPORTERS,
 )

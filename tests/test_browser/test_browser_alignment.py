@@ -82,3 +82,27 @@ def test_the_address_gives_origin_and_k_back_in_a_new_window(site: Site) -> None
         expect(main).to_contain_text("67 % of the answers ignore the top-ranked document", timeout=30_000)
         expect(main).to_contain_text("wasted context@2: 50 %", timeout=30_000)
     other.close()
+
+
+def test_a_citation_of_a_case_points_at_its_document(site: Site) -> None:
+    """By keyboard as by mouse; a citation of nothing is no link."""
+    documents = [{"id": "a", "text": "Cats purr loudly."}, {"id": "b", "text": "Dogs bark at night."}]
+    answer = "Cats purr loudly [1]. Dogs bark at night [2] [9]."
+    record = {"question_id": "q", "question": "What do they do?", "answer": answer, "retrieved": documents}
+    add_run([record], "cites", "citations", str(site.store.workspace.root))
+    site.open("/cases?project=citations")
+    card = site.page.locator(".rt-card", has=site.page.locator("#document-2"))
+    link = site.page.get_by_role("link", name="citation 2: supports it, document 2")
+    expect(link).to_be_visible(timeout=30_000)
+    assert card.evaluate("card => getComputedStyle(card).outlineStyle") == "none"
+    link.focus()
+    site.page.keyboard.press("Shift+Tab")
+    site.page.keyboard.press("Tab")
+    assert card.evaluate("card => getComputedStyle(card).outlineStyle") == "solid"
+    site.page.mouse.move(0, 0)
+    site.page.keyboard.press("Tab")
+    assert card.evaluate("card => getComputedStyle(card).outlineStyle") == "none"
+    link.hover()
+    assert card.evaluate("card => getComputedStyle(card).outlineStyle") == "solid"
+    expect(site.page.get_by_text("9 ✕ not in the context")).to_be_visible()
+    assert site.page.get_by_role("link", name="9").count() == 0

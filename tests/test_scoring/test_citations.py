@@ -22,6 +22,7 @@ from data.scoring.run_store import RunStore
 from data.scoring.scored_run import ScoredRun
 from data.text.context_attribution import ContextAttributor
 from metrics.schema.scores import BoolArray
+from metrics.statistics.class_agreement import pearson
 
 HAGRID = FIXTURES / "citations_hagrid"
 SCHOLAR = FIXTURES / "scholarqabench" / "human_answers.json"
@@ -133,6 +134,23 @@ def test_faithdial_s_labels_are_normalised(workspace: RunStore, system: str) -> 
     scored = imported(workspace, ATTRIBUTION / "faithdial_wow.jsonl")[system]
     group = next(group for group in scored.groups if group.name == "attribution")
     assert dict(zip(group.labels, np.bincount(group.codes).tolist(), strict=True)) == expected
+
+
+def test_frank_holds_its_metrics_against_people(workspace: RunStore) -> None:
+    """Raw correlation is mostly a difference between systems: held constant, little of it is left."""
+    expected = json.loads((ATTRIBUTION / "expected.json").read_text())
+    runs = imported(workspace, ATTRIBUTION / "frank_scores.csv")
+    human = np.concatenate([scored.values("faithfulness") for scored in runs.values()])
+    metric = np.concatenate([scored.values("FactCC") for scored in runs.values()])
+    assert len(human) == expected["FRANK rows"]
+    raw = expected["FRANK: metric against human factuality"]["FactCC"]
+    assert pearson(metric, human) == pytest.approx(raw["pearson"])
+    within = [
+        np.concatenate([scored.values(name) - scored.values(name).mean() for scored in runs.values()])
+        for name in ("FactCC", "faithfulness")
+    ]
+    partial = expected["FRANK: partial correlation, system held constant"]["FactCC"]
+    assert pearson(within[0], within[1]) == pytest.approx(partial["partial_pearson"])
 
 
 def sample(answer: str, documents: Sequence[str | Mapping[str, Any]], **fields: Any) -> dict[str, Any]:

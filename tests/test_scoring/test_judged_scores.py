@@ -67,6 +67,23 @@ def test_use_by_the_judge_stands_before_the_estimate(tmp_path: Path) -> None:
     assert column.source.tolist() == [Source.JUDGED, Source.JUDGED, Source.ESTIMATED]
 
 
+def test_the_claims_of_a_judge_support_citations(tmp_path: Path) -> None:
+    """The judge finds document 1 behind the first sentence and none behind the second."""
+    answer = "Turtle number {at} lives eighty years [1]. Turtle number {at} eats concrete [2]."
+    samples = [{**one, "answer": answer.format(at=at)} for at, one in enumerate(records(3))]
+    run = add_run(samples, "cites", "zoo", str(tmp_path))
+    store = RunStore(Workspace(tmp_path))
+    with JudgeServer() as server:
+        judged(store, run, server, rows=range(2))
+    scored = store.scored(run)
+    for name in ("citation_precision", "citation_recall", "alce_citation_recall"):
+        column = scored.column(name, Source.JUDGED)
+        assert column is not None
+        assert column.values[:2].tolist() == [0.5, 0.5], name
+        assert np.isnan(column.values[2])
+    assert scored.sources["citation_format"] == (Source.COMPUTED,)
+
+
 def test_a_persons_word_on_a_refusal_stays(tmp_path: Path) -> None:
     one = {"question": "q", "answer": "I cannot say.", "retrieved": [{"id": "a", "text": "A fact."}]}
     samples: list[dict[str, Any]] = [

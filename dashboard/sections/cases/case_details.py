@@ -12,6 +12,7 @@ from dashboard.shell.components import facts, metric_title, show_table
 from dashboard.shell.session import View
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, number
+from data.citations.style import citation_style
 from data.diagnosis.diagnosis import Diagnosis
 from data.exports.feedback import IDS
 from data.scoring.batch_inputs import batch_of
@@ -76,7 +77,8 @@ def _computed_reasons(sample: dict[str, Any], view: View) -> dict[str, str]:
 
     from data.store.sample_schema import SCHEMA
 
-    batch = batch_of(pa.Table.from_pylist([sample], schema=SCHEMA), view.options.match)
+    style = citation_style(view.store.workspace.samples_path(view.run.run_id), view.options.citations)
+    batch = batch_of(pa.Table.from_pylist([sample], schema=SCHEMA), view.options.match, style=style)
     scores_by_name = compute(batch, view.options.ks, view.options.convention)
     return {name: str(scores.reason[0]) for name, scores in scores_by_name.items()}
 
