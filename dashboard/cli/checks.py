@@ -70,7 +70,7 @@ def checks(
             values = (
                 f"{number(costs['router'], 3)}; always “{costs['constant']}” {number(costs['always'], 3)}"
             )
-            click.echo(wrapped(plain(f"\nCost of a decision of {name} under your weights: {values}.")))
+            click.echo(wrapped(plain(f"Cost of a decision of {name} under your weights: {values}.")))
 
 
 def _weights(texts: Sequence[str]) -> dict[str, float]:

@@ -34,8 +34,8 @@ def no_checks_headline(name: str) -> Headline:
     return Headline(
         "not measured",
         f"{shorten(name, LONGEST_NAME)} records no checks",
-        "Give samples `checks` with name, kind, expected and actual value, or import a table with columns "
-        "expected_X and actual_X.",
+        "Record what each sample is checked for, with expected and actual value, or import a table with "
+        "columns expected_X and actual_X.",
     )
 
 
