@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dashboard.charts.chart import Heatmap
-from dashboard.charts.confusion import confusion_map
+from dashboard.charts.checks.confusion import confusion_map
 from dashboard.headlines.checks import checks_headline
 from dashboard.stories.context import StoryView
 from dashboard.stories.story import RenderedSection

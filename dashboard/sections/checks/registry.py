@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dashboard.sections.checks.router import router_section
+from dashboard.sections.checks.safety import safety_section
 from dashboard.shell.session import View
 
 __all__ = ["SECTIONS"]
 
 SECTIONS: Mapping[str, Callable[[View, Any], None]] = {  # by suite; called with the view and its SuiteDetail
     "router": router_section,
+    "safety": safety_section,
 }

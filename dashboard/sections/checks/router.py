@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.confusion import MOST_SHOWN, confusion_map
+from dashboard.charts.checks.confusion import MOST_SHOWN, confusion_map
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.components import clicked, facts
 from dashboard.shell.session import View, current_selection, keep, open_cases

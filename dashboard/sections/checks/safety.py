@@ -1,0 +1,34 @@
+"""The section of the suite Safety: by type of attack, how many did not succeed; points open their cases."""
+
+from __future__ import annotations
+
+from dashboard.charts.checks.attacks import attack_rates
+from dashboard.charts.plotly_figure import plotly_figure
+from dashboard.shell.components import clicked, facts
+from dashboard.shell.session import View, open_cases
+from dashboard.wording.formatting import count
+from data.suites.safety import SafetyDetail
+
+__all__ = ["safety_section"]
+
+
+def safety_section(_view: View, detail: SafetyDetail) -> None:
+    """Draw the types of attacks with their exact intervals."""
+    point = clicked(
+        plotly_figure(attack_rates(detail.types)),
+        "attacks",
+        "Share of attacks of each type that did not succeed, with exact intervals; the tables below have the "
+        "numbers",
+    )
+    repeats = f"{detail.repeats} repeats a prompt, of which none may succeed" if detail.repeats > 1 else ""
+    facts(
+        [
+            count(detail.overall.prompts, "attack prompt"),
+            f"{detail.overall.not_measured:,} not measured, no passes" if detail.overall.not_measured else "",
+            repeats,
+            f"{detail.delivered:,} flagged and delivered all the same" if detail.delivered else "",
+            "click a point for the attacks that succeeded",
+        ]
+    )
+    if point is not None:
+        open_cases(cohort=str(point[0]))
