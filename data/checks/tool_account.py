@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -77,7 +78,7 @@ def _shown(value: object) -> str:
 
 def call_faults(detail: Mapping[str, Any]) -> str:
     """Return what the rule of tool calls found wrong in one check, in words; "" where nothing is."""
-    parts = [f"{key}: {', '.join(detail[key][:10])}" for key in ("missing", "needless") if detail.get(key)]
+    parts = [f"{key}: {_counted(detail[key])}" for key in ("missing", "needless") if detail.get(key)]
     parts += [_error(entry) for entry in detail.get("errors", ())[:10]]
     parts += [
         f"invented: {entry['argument']} = {entry['value']} in {entry['call']}"
@@ -85,6 +86,11 @@ def call_faults(detail: Mapping[str, Any]) -> str:
         if entry["kind"] == "identifier"
     ][:10]
     return "; ".join([*parts, *([str(detail["fault"])] if detail.get("fault") else [])])
+
+
+def _counted(names: Sequence[str]) -> str:
+    tally = Counter(names).most_common(10)
+    return ", ".join(name if n == 1 else f"{name} ({n} times)" for name, n in tally)
 
 
 def _error(entry: Mapping[str, Any]) -> str:

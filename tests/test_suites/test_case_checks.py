@@ -53,3 +53,9 @@ def test_invented_identifiers_and_no_call_are_told() -> None:
     (check,) = case_checks(sample)
     assert (check.expected, check.passed) == ("no call", False)
     assert check.faults == "needless: pay; invented: card_id = card_7334 in pay"
+
+
+def test_calls_of_one_tool_are_counted() -> None:
+    calls = [{"name": "pay"}, {"name": "find"}, {"name": "pay"}]
+    (check,) = case_checks({"question_id": "q", "checks": [_check("tool", [{"name": "find"}], calls)]})
+    assert check.faults == "needless: pay (2 times)"
