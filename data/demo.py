@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -16,8 +17,13 @@ from data.chunking.corpus import read_corpus
 from data.chunking.grid_search import GridPlan, GridStep, plan_configurations, run_grid
 from data.chunking.questions import read_questions
 from data.errors import ValidationErrors
+from data.experiments.languages.language_runs import run_language_experiment
+from data.experiments.languages.parallel_questions import read_multilingual
+from data.experiments.parsing.pages import ParsedPages
+from data.experiments.parsing.parsing_run import run_parsing_experiment
 from data.experiments.plan import plan_experiment
 from data.experiments.questions import open_questions
+from data.experiments.record import Experiment
 from data.experiments.registry import kind_of
 from data.experiments.run_experiment import run_experiment
 from data.gates.config import FILE_NAME, bundled_text
@@ -201,13 +207,40 @@ def _run_experiment(store: RunStore, entry: Mapping[str, Any], watch: Watch | No
     """Run a bundled experiment by the built-in system without a model, which takes seconds."""
     told = entry["experiment"]
     kind = kind_of(told["kind"])
+    if kind.key in MEASURED:
+        return _imported(store, MEASURED[kind.key](store, entry))
     questions = open_questions(store, str(_folder() / told["questions"]))
     system = BuiltInSystem(Extractive(), None, PipelineSettings(**told["settings"]))
     if watch is not None:
         watch(Step(entry["file"], kind.title, "scoring", 0))
     planned = plan_experiment(kind, questions, told["parameters"], system, entry["project"], _moment(entry))
-    outcome = run_experiment(store, planned, system, SystemLimits())
-    return [ImportedRun(store.find(run_id), "imported") for run_id in outcome.experiment.run_ids]
+    return _imported(store, run_experiment(store, planned, system, SystemLimits()).experiment)
+
+
+def _imported(store: RunStore, experiment: Experiment) -> list[ImportedRun]:
+    return [ImportedRun(store.find(run_id), "imported") for run_id in experiment.run_ids]
+
+
+def _retrieve_across_languages(store: RunStore, entry: Mapping[str, Any]) -> Experiment:
+    told = entry["experiment"]
+    asked = read_multilingual(*(str(_folder() / told[file]) for file in ("questions", "corpus")))
+    asked = replace(asked, name=told["name"])
+    return run_language_experiment(store, asked, entry["project"], created_at=_moment(entry))
+
+
+def _score_parsers(store: RunStore, entry: Mapping[str, Any]) -> Experiment:
+    told = entry["experiment"]
+    lines = gzip.decompress((_folder() / told["questions"]).read_bytes()).splitlines()
+    pages = {page["page"]: page for page in map(json.loads, lines)}
+    gold = {name: page["gold"] for name, page in pages.items()}
+    parsers = [
+        ParsedPages(parser, {name: page["parsed"][parser] for name, page in pages.items()})
+        for parser in next(iter(pages.values()))["parsed"]
+    ]
+    return run_parsing_experiment(store, parsers, gold, told["name"], entry["project"], _moment(entry))
+
+
+MEASURED = {"languages": _retrieve_across_languages, "parsing": _score_parsers}  # ask no system
 
 
 def _described(draft: ParsedRun, entry: Mapping[str, Any]) -> ParsedRun:

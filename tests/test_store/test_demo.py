@@ -34,7 +34,13 @@ def test_the_manifest_names_every_file_and_how_many_runs_it_gives(demo: RunStore
         if "grid" in entry
         for part in ("corpus", "questions")
     }
-    listed |= {BUNDLED / entry["experiment"]["questions"] for entry in entries if "experiment" in entry}
+    listed |= {
+        BUNDLED / entry["experiment"][part]
+        for entry in entries
+        if "experiment" in entry
+        for part in ("questions", "corpus")
+        if part in entry["experiment"]
+    }
     listed |= {
         BUNDLED / entry[part]
         for entry in entries

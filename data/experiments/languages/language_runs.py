@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 
 from data.errors import ValidationErrors
 from data.experiments.languages.parallel_questions import LanguagePassage, LanguageQuestion, MultilingualSet
@@ -46,7 +48,11 @@ def stored_ranking(scored: ScoredRun, passages: Sequence[LanguagePassage]) -> Ra
 
 
 def run_language_experiment(
-    store: RunStore, asked: MultilingualSet, project: str, stored: ScoredRun | None = None
+    store: RunStore,
+    asked: MultilingualSet,
+    project: str,
+    stored: ScoredRun | None = None,
+    created_at: datetime | None = None,
 ) -> Experiment:
     """Make the runs and keep the experiment; the same questions and passages give the same one.
 
@@ -56,12 +62,17 @@ def run_language_experiment(
         project: of the runs; "" for one named after the questions.
         stored: a run that retrieved from all passages; by default the built-in BM25 searches, those of each
             language and all of them.
+        created_at: time of the runs; None for now.
     """
     project = project or f"{asked.name}: across languages"
     system = f"run {stored.run.name}" if stored else "built-in BM25, words unstemmed"
     arms = [(ALL, stored_ranking(stored, asked.passages))] if stored else _built_in(asked)
     digest = hashlib.sha256("\x1e".join([project, system, _version(asked)]).encode()).hexdigest()[:12]
-    runs = [_arm_run(asked, passages, ranking, system, digest) for passages, ranking in arms]
+    created_at = created_at or utc_now()
+    runs = [
+        replace(_arm_run(asked, passages, ranking, system, digest), created_at=created_at)
+        for passages, ranking in arms
+    ]
     imported = import_parsed_runs(store, runs, project, ValidationErrors(asked.name))
     experiment = Experiment(
         experiment_id=digest,
@@ -82,7 +93,7 @@ def run_language_experiment(
             )
             for (passages, _), entry in zip(arms, imported, strict=True)
         ),
-        created_at=utc_now(),
+        created_at=created_at,
         notes=(f"Passages of {len(asked.languages)} languages, as the file gives them; else as told.",),
     )
     keep_experiment(store.workspace, experiment)
@@ -108,7 +119,7 @@ def _arm_run(asked: MultilingualSet, passages: str, ranking: Ranking, system: st
     return ParsedRun(
         name=_title(passages),
         records=_records(asked.questions, in_arm, ranking),
-        file=asked.name,
+        file=f"Across languages: {asked.name}",
         format="experiment",
         named_by_content=True,
         config={"experiment": digest, "experiment_kind": "languages", "system": system, "passages": passages},

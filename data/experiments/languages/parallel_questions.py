@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,13 +102,14 @@ def read_multilingual(questions: str, corpus: str) -> MultilingualSet:
 
 def _lines(path: str) -> Iterator[tuple[Mapping[str, Any], str]]:
     try:
-        if Path(path).stat().st_size > MOST_BYTES:
-            raise DataError(
-                f"{path}: larger than {MOST_BYTES // 1_000_000} MB; accepted: a smaller JSONL file"
-            )
-        lines = Path(path).read_bytes().splitlines()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror}); accepted: a JSONL file") from error
+        with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", "") or error
+        raise DataError(f"{path}: cannot be read ({reason}); accepted: a JSONL file") from error
+    if len(content) > MOST_BYTES:
+        raise DataError(f"{path}: larger than {MOST_BYTES // 1_000_000} MB; accepted: a smaller JSONL file")
+    lines = content.splitlines()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue

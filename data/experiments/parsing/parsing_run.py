@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from data.errors import DataError, ValidationErrors
@@ -25,7 +27,12 @@ NO_PAGE = "the parser returned no such page: it counts as empty"
 
 
 def run_parsing_experiment(
-    store: RunStore, parsers: Sequence[ParsedPages], gold: Mapping[str, str], dataset: str, project: str = ""
+    store: RunStore,
+    parsers: Sequence[ParsedPages],
+    gold: Mapping[str, str],
+    dataset: str,
+    project: str = "",
+    created_at: datetime | None = None,
 ) -> Experiment:
     """Score the pages of each parser against the true ones, keep a run for each, and the experiment.
 
@@ -35,6 +42,7 @@ def run_parsing_experiment(
         gold: name of a page -> its true text.
         dataset: name of the true pages.
         project: of the runs; "" for one named after the pages.
+        created_at: time of the runs; None for now.
 
     Raises:
         DataError: a parser has none of the true pages.
@@ -42,7 +50,8 @@ def run_parsing_experiment(
     project = project or f"{dataset}: parsing"
     content = [project, _version(gold), *(f"{each.parser} {_version(each.pages)}" for each in parsers)]
     digest = hashlib.sha256("\x1e".join(content).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-    runs = [parsing_run(parser, gold, dataset, digest) for parser in parsers]
+    created_at = created_at or utc_now()
+    runs = [replace(parsing_run(parser, gold, dataset, digest), created_at=created_at) for parser in parsers]
     imported = import_parsed_runs(store, runs, project, ValidationErrors(dataset))
     experiment = Experiment(
         experiment_id=digest,
@@ -57,7 +66,7 @@ def run_parsing_experiment(
             ArmRecord(f"parser-{at}", parser.parser, {"parser": parser.parser}, entry.run.n, entry.run.run_id)
             for at, (parser, entry) in enumerate(zip(parsers, imported, strict=True), start=1)
         ),
-        created_at=utc_now(),
+        created_at=created_at,
         notes=(
             "A page without a table has no table score, one without a heading no heading score; a parser "
             "that finds none of them scores 0 there.",
@@ -84,7 +93,7 @@ def parsing_run(parser: ParsedPages, gold: Mapping[str, str], dataset: str, expe
     return ParsedRun(
         name=parser.parser,
         records=_records(pages, gold),
-        file=parser.parser,
+        file=f"Parsing: {dataset}",
         format="experiment",
         named_by_content=True,
         config={"experiment": experiment, "experiment_kind": PARSING, "parser": parser.parser},
