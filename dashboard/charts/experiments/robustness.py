@@ -62,7 +62,7 @@ def _dots(names: Sequence[str], measured: Sequence[tuple[str, Sequence[Interval]
     return Chart(
         "points",
         tuple(series),
-        Axis(title, low=0, high=1.03, format=".0%"),
+        Axis(title, low=-0.02, high=1.03, format=".0%"),
         Axis(names=tuple(shorten(name, LONGEST) for name in reversed(names)), unique=False),
         FRAME + ROW * max(len(names), 2),
         horizontal=True,

@@ -65,7 +65,7 @@ def run_language_experiment(
         created_at: time of the runs; None for now.
     """
     project = project or f"{asked.name}: across languages"
-    system = f"run {stored.run.name}" if stored else "built-in BM25, words unstemmed"
+    system = f"run {stored.run.name}" if stored else "built-in BM25"
     arms = [(ALL, stored_ranking(stored, asked.passages))] if stored else _built_in(asked)
     digest = hashlib.sha256("\x1e".join([project, system, _version(asked)]).encode()).hexdigest()[:12]
     created_at = created_at or utc_now()
