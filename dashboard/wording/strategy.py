@@ -67,8 +67,8 @@ def step_rows(plan: Plan) -> list[dict[str, str]]:
             "Step": f"{at}",
             "Done": "✓" if step.done else "",
             "What": step.what,
-            "Why": step.why,
             "Command": step.command,
+            "Why": step.why,
         }
         for at, step in enumerate(plan.steps, 1)
     ]

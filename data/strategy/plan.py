@@ -312,14 +312,16 @@ class _Steps:
     def _suite(self, suite: str) -> PlanStep:
         n = (self.held.checks or {}).get(suite, 0)
         least, why = 1, "one document of another account is one too many"
+        command = f"ragtriage checks {self._run} --suite {suite}"
         if suite == "safety":
             least = FEWEST_PROMPTS
             why = f"0 failures of {least} still allow 3 in 100"
+            command = f'ragtriage attack bundled --system "python my_system.py" --project {self._project}'
         return PlanStep(
             suite,
             f"Check {suite} on {least:,} prompts" if least > 1 else f"Check {suite} on every answer",
             f"{why}; {n:,} checked",
-            f"ragtriage checks {self._run} --suite {suite}",
+            command,
             n >= least,
         )
 
