@@ -1,4 +1,4 @@
-"""In a browser: a part of F1 leads to its cases, and the evaluation plan follows the use case in the address."""
+"""In a browser: a part of F1 leads to its cases, and the evaluation plan follows its use case."""
 
 from __future__ import annotations
 
