@@ -22,6 +22,7 @@ from dashboard.stories.diagnostic_sections import (
     oracle_gap_section,
     retrieval_section,
 )
+from dashboard.stories.experiment_section import experiment_section
 from dashboard.stories.horizon_section import horizon_section
 from dashboard.stories.story import AUDIENCES, RENAMED, Audience, RenderedSection, StorySection
 from dashboard.stories.suite_section import suite_section
@@ -324,6 +325,7 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
     "citations": SectionKind("Citations", citations_section),
     "losses": SectionKind("Retrieval errors and generation errors", oracle_gap_section),
     "chunking": SectionKind("Chunking grid", grid_section),
+    "experiment": SectionKind("Experiment of the run", experiment_section, ()),
     "checks": SectionKind("Sanity checks", _sanity_checks),
     "text": SectionKind("Text", _text, ()),
 }  # the keys are stored in stories

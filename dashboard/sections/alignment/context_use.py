@@ -77,6 +77,7 @@ OUTCOME_METRICS = (
     "answer_relevancy",
     "answer_precision",
     "check_pass_rate",
+    "answer_match",
 )
 K_TITLES = {"wasted_context": "wasted context", "deep_reliance": "deep reliance"}
 K_COHORTS = {"wasted_context": "wasted", "deep_reliance": "deep"}
@@ -279,6 +280,8 @@ def gold_rank_section(scored: ScoredRun, context_use: RunContextUse) -> None:
             "(early, middle, late), last; by ids, labels or gold text",
             f"{titles[metric]}: {source_text(None, None if column is None else column.sources)}",
             _interval_methods(groups),
+            "observed, not set: questions whose gold ranks low are often harder, so a fall may be theirs; "
+            "`ragtriage experiment position` places the gold itself",
             "click a point for its cases, lowest first",
         ]
     )

@@ -1,0 +1,74 @@
+"""The section of a report on the experiment that a run is an arm of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dashboard.charts.chart import Chart
+from dashboard.charts.experiments.curves import arm_dots, noise_curve, position_curve
+from dashboard.headlines.experiments import arm_rows, experiment_headline
+from dashboard.stories.context import StoryView
+from dashboard.stories.story import RenderedSection
+from dashboard.wording.escaping import capital
+from dashboard.wording.formatting import count
+from data.errors import WorkspaceError
+from data.experiments.noise import NoiseFindings
+from data.experiments.position import PositionFindings
+from data.experiments.published import published_positions
+from data.experiments.record import Experiment, find_experiment
+from data.experiments.registry import KINDS
+from data.experiments.run_experiment import EXPERIMENT
+from data.experiments.summary import ExperimentSummary, experiment_summary
+from metrics.metric_registry import title_of
+
+__all__ = ["experiment_section"]
+
+
+def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedSection:
+    """Return what the experiment of the run shows."""
+    experiment = _experiment_of(view)
+    if experiment is None:
+        said = "The run is no arm of an experiment."
+        return RenderedSection("experiment", "What did the experiment show?", said, measured=False)
+    summary = experiment_summary(view.store, experiment)
+    shown = experiment_headline(summary)
+    title = capital(title_of(summary.quality))
+    return RenderedSection(
+        "experiment",
+        f"{KINDS[experiment.kind].title}: what did the experiment show?",
+        shown.text,
+        chart=_chart(summary, title),
+        rows=[
+            dict(zip(("Arm", "Run", title, "95 % interval", "n"), row, strict=True))
+            for row in arm_rows(summary)
+        ],
+        facts=[
+            count(experiment.n_questions, "question"),
+            summary.source,
+            "95 % intervals",
+            *experiment.notes,
+        ],
+        alt=f"{title} of each arm of the experiment",
+    )
+
+
+def _experiment_of(view: StoryView) -> Experiment | None:
+    """Return the experiment of the run, where it is still kept and its kind is known."""
+    wanted = view.run.config.get(EXPERIMENT)
+    if not isinstance(wanted, str) or not wanted:
+        return None
+    try:
+        experiment = find_experiment(view.store.workspace, wanted)
+    except WorkspaceError:
+        return None
+    return experiment if experiment.kind in KINDS else None
+
+
+def _chart(summary: ExperimentSummary, title: str) -> Chart:
+    found = summary.findings
+    if isinstance(found, PositionFindings):
+        curves = published_positions()
+        return position_curve(found.effect, found.documents, title, found.floor, found.ceiling, curves)
+    if isinstance(found, NoiseFindings) and found.effect is not None:
+        return noise_curve(found.effect, title)
+    return arm_dots(summary.arms, title)
