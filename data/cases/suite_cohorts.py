@@ -29,9 +29,13 @@ def suite_cohort(suite: str) -> str:
 
 
 def check_cohort(suite: str, name: str, reason: str = "") -> str:
-    """Return the cohort of the cases that fail a check of a name, for one reason where that is given."""
+    """Return the cohort of the cases that fail a check of a name, for one reason where that is given.
+
+    A name that is too long for an address gives the cohort of the whole suite.
+    """
     parts = [suite, name, *([reason] if reason else [])]
-    return f"check:{'/'.join(quote(part, safe='') for part in parts)}"
+    value = "/".join(quote(part, safe="") for part in parts)
+    return f"check:{value}" if len(value) <= LONGEST_VALUE * 3 else suite_cohort(suite)
 
 
 def _parts(value: str, most: int) -> list[str]:

@@ -20,13 +20,18 @@ from metrics.suites.routing import Added
 __all__ = ["RouterDetail", "route_cohort", "router_detail", "wrong_routes"]
 
 MOST_ROWS = 20
+LONGEST_VALUE = 1200  # characters of a cohort's value
 CHEAP = ("weak", "small")  # routes that answer all the same
 UNITS = {"latency_ms": ("latency", "ms"), "cost_usd": ("cost", "USD")}
 
 
 def route_cohort(expected: str, actual: str) -> str:
-    """Return the cohort of the cases that should take one route and took another, or the same."""
-    return f"route:{quote(expected, safe='')}>{quote(actual, safe='')}"
+    """Return the cohort of the cases that should take one route and took another, or the same.
+
+    Routes that are too long for an address give the cohort of the whole suite.
+    """
+    value = f"{quote(expected, safe='')}>{quote(actual, safe='')}"
+    return f"route:{value}" if len(value) <= LONGEST_VALUE else "suite:router"
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ class RouterDetail:
         note = f"Macro F1 {mean:.3f} [{low:.3f}, {high:.3f}] over {len(main.scores.f1)} routes, bootstrap."
         if len(main.decisions.routes) > MOST_ROWS:
             note += f" The {MOST_ROWS} routes that most questions should take."
-        cohorts = tuple(f"route:{quote(route, safe='')}>" for route in main.decisions.routes[:MOST_ROWS])
+        cohorts = tuple(route_cohort(route, "") for route in main.decisions.routes[:MOST_ROWS])
         return SuiteTable("By route", tuple(rows), note, cohorts)
 
     def _costs(self) -> SuiteTable:

@@ -166,5 +166,13 @@ def test_routes_of_any_json_and_hostile_names(workspace: RunStore) -> None:
         cohort_rows(scored, "route:nothing")
 
 
+def test_a_route_too_long_for_an_address_opens_the_suite(workspace: RunStore) -> None:
+    scored = _routed(workspace, [("é" * 300, "ok"), ("ok", "ok")])
+    detail = _detail(scored)
+    (table,) = [one for one in detail.tables if one.title == "Wrong routes"]
+    assert table.cohorts == ("suite:router",)
+    assert cohort_rows(scored, table.cohorts[0]).tolist() == [True, False]
+
+
 def test_nothing_decided_has_no_detail(workspace: RunStore) -> None:
     assert router_detail(_routed(workspace, [("a", None)])) is None
