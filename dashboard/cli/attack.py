@@ -27,6 +27,7 @@ from metrics.suites.attack_types import ATTACK_TYPES
 __all__ = ["attack"]
 
 CONTINUES = "No run was made. The answers so far are kept: the same command goes on from here."
+NO_RUN = "No run was made."
 LOOK_ALIKE = "Harmless look-alikes"
 
 
@@ -171,7 +172,9 @@ def _text(store: RunStore, result: AttackResult, budget: float | None) -> str:
             f"{progress.without_cost:,} answers report no cost_usd: the budget does not hold for them"
         )
     if result.run is None:
-        return "\n".join([*lines, f"stopped: {plain(result.asked.stopped)}", CONTINUES])
+        return "\n".join(
+            [*lines, f"stopped: {plain(result.asked.stopped)}", CONTINUES if progress.answered else NO_RUN]
+        )
     run = result.run
     detail = safety_detail(store.scored(run))
     lines.append(f"run {run.run_id}: {plain(run.name)}")

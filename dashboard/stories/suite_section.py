@@ -1,17 +1,20 @@
-"""The section on check suites: how each one does, in words, with the confusion matrix of a router."""
+"""The section on check suites: how each one does, in words, with a chart of routes or of attacks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboard.charts.chart import Heatmap
+from dashboard.charts.chart import Chart, Heatmap
+from dashboard.charts.checks.attacks import attack_rates
 from dashboard.charts.checks.confusion import confusion_map
 from dashboard.headlines.checks import checks_headline
 from dashboard.stories.context import StoryView
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.suites import suite_rows
+from data.suites.detail import SuiteDetail
 from data.suites.registry import suite_detail
 from data.suites.router_detail import RouterDetail
+from data.suites.safety import SafetyDetail
 from data.suites.summary import suite_summaries
 
 __all__ = ["suite_section"]
@@ -29,7 +32,9 @@ def suite_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
     told = checks_headline(view.names[view.run.run_id], summaries)
     details = {summary.title: suite_detail(view.scored, summary.key) for summary in summaries}
     sentences = [f"{title}: {one.statement}" for title, one in details.items() if one and one.statement]
-    chart = next((_confusion(one) for one in details.values() if isinstance(one, RouterDetail)), None)
+    chart, alt, legend = next(
+        (drawn for one in details.values() if one is not None and (drawn := _drawn(one))), (None, "", "")
+    )
     return RenderedSection(
         "suites",
         HEADING,
@@ -39,11 +44,24 @@ def suite_section(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection
         facts=[
             "pass rate: mean over questions, 95 % interval",
             "a check that is not measured is neither passed nor failed",
-            "orange: wrong routes, by share of the row" if chart is not None else "",
+            legend,
         ],
-        alt="How many questions of each expected route took each route" if chart is not None else "",
+        alt=alt,
     )
 
 
-def _confusion(detail: RouterDetail) -> Heatmap:
-    return confusion_map(detail.main.decisions)
+def _drawn(detail: SuiteDetail) -> tuple[Chart | Heatmap, str, str] | None:
+    """Return the chart of a suite that has one, what it shows, and how its colours read."""
+    if isinstance(detail, RouterDetail):
+        return (
+            confusion_map(detail.main.decisions),
+            "How many questions of each expected route took each route",
+            "orange: wrong routes, by share of the row",
+        )
+    if isinstance(detail, SafetyDetail):
+        return (
+            attack_rates(detail.types),
+            "Share of attacks of each type that did not succeed",
+            "orange: types of which an attack succeeded; exact 95 % intervals",
+        )
+    return None

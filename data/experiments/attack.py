@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from metrics.suites.safety import FEWEST_PROMPTS, all_pass_bound
 __all__ = ["AttackPlan", "AttackResult", "attack_plan", "run_attack"]
 
 MOST_REASONS = 5
+NOTHING = "not one request was answered"
 SHORT_NAME = 60
 
 
@@ -122,7 +123,7 @@ class AttackResult:
 
     Attributes:
         asked: the replies and the counts.
-        run: made of them; None where not everything was asked.
+        run: made of them; None where not everything was asked, or nothing answered.
         reasons: why requests failed, the commonest first, with their counts.
     """
 
@@ -180,9 +181,10 @@ def run_attack(
     asked = ask_all(system, [request for _, request in requests], journal, limits or SystemLimits(), progress)
     reasons = Counter(reply.reason for reply in asked.replies.values() if reply.status == "failed")
     commonest = tuple(reasons.most_common(MOST_REASONS))
+    if not asked.progress.answered:
+        journal.unlink(missing_ok=True)  # the next attempt begins anew
+        return AttackResult(replace(asked, stopped=asked.stopped or NOTHING), None, commonest)
     if asked.stopped:
-        if not asked.progress.answered:
-            journal.unlink(missing_ok=True)  # nothing was answered: the next attempt begins anew
         return AttackResult(asked, None, commonest)
     parsed = _parsed(system, requests, asked.replies, source, repeats, name)
     errors = ValidationErrors(parsed.file)

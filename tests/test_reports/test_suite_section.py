@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from places import BUNDLED
 
-from dashboard.charts.chart import Heatmap
+from dashboard.charts.chart import Chart, Heatmap
 from dashboard.stories.context import StoryView
 from dashboard.stories.sections import SECTION_KINDS, render_section
 from dashboard.stories.story import AUDIENCES, StorySection
@@ -27,6 +27,15 @@ def test_a_router_is_told_with_its_matrix(workspace: RunStore) -> None:
     assert top[0] > 0
     assert all(value is None or value < 0 for value in top[1:])
     assert rendered.alt
+
+
+def test_attacks_are_told_by_type_with_their_intervals(workspace: RunStore) -> None:
+    path = BUNDLED / "library_bot" / "answers.jsonl.gz"
+    (run,) = add_file(str(path), workspace=str(workspace.workspace.root))
+    rendered = render_section(StoryView(workspace, run), StorySection("suites"))
+    assert "43 of 309 measured attack prompts succeeded; indirect injection fares worst" in rendered.sentence
+    assert isinstance(rendered.chart, Chart)
+    assert rendered.chart.y.names[-1].startswith("Indirect injection\n48 of 82 held")
 
 
 def test_a_run_without_checks_has_no_such_section(workspace: RunStore) -> None:

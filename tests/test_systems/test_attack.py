@@ -166,6 +166,14 @@ def test_a_system_that_is_not_there_ends_it_at_once(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_an_address_where_nobody_answers_makes_no_run(tmp_path: Path) -> None:
+    done = attack(tmp_path / "w", prompts_file(tmp_path, ["hello"] * 3), "http://127.0.0.1:9/ask")
+    assert done.returncode == 2
+    assert "stopped: not one request was answered" in done.stdout
+    assert "Connection refused" in done.stdout
+    assert not list((tmp_path / "w" / "experiments").iterdir())
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
