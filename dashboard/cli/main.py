@@ -33,7 +33,10 @@ COMMANDS: Mapping[str, tuple[str, str]] = {  # name -> module of dashboard.cli, 
     "attack": ("attack", "Put attack prompts to a system of yours and make a run of its answers."),
     "baseline": ("baseline", "Make RUN the baseline of its project; without RUN, show it and its history."),
     "check": ("check", "Run the sanity checks on the numbers of a run."),
-    "checks": ("checks", "Show the check suites of a run: what passed, and why the rest failed."),
+    "checks": (
+        "checks",
+        "Show the check suites of a run: what passed, with intervals, and why the rest failed.",
+    ),
     "citations": (
         "citations",
         "Show how many citations of a run support their sentence, with counts and intervals.",

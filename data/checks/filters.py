@@ -18,7 +18,7 @@ from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, record
 from data.checks.constraints import constraint_key, constraints_of, is_constraints
 from data.checks.items import Items, Named, items_of, named_items
 from data.checks.malformed import MalformedCheckError, shown
-from metrics.suites.filtering import Constraint, agreement, empty_result, holds, violations
+from metrics.suites.filtering import Constraint, agreement, empty_result, violations
 
 __all__ = ["filter_outcome", "read_filter"]
 
@@ -93,12 +93,12 @@ def _expected_items(expected: Mapping[str, Any]) -> _Expected:
     constraints = constraints_of(expected["constraints"]) if "constraints" in expected else ()
     items = items_of(listed if listed is not None else ids or [])
     if ids is not None:
-        right = {items.key_of(one) or str(one) for one in ids}
+        right = frozenset(items.key_of(one) or str(one) for one in ids)
     elif "constraints" not in expected:
         raise MalformedCheckError("items without constraints", "`constraints`, or the right `ids`")
     else:
-        right = {key for key, item in items.items.items() if all(holds(one, item) for one in constraints)}
-    return _Expected(items, frozenset(right), constraints, limit)
+        right = items.satisfying(constraints)
+    return _Expected(items, right, constraints, limit)
 
 
 def _constraints_outcome(expected: tuple[Constraint, ...], found: tuple[Constraint, ...]) -> CheckOutcome:

@@ -16,6 +16,7 @@ import orjson
 from data.checks.check import CheckedSample
 from data.checks.malformed import MalformedCheckError, shown
 from data.text.refusal_detection import detect_refusal
+from metrics.suites.filtering import Constraint, holds
 
 __all__ = ["Items", "Named", "item_name", "items_of", "named_items", "says_none"]
 
@@ -30,6 +31,7 @@ _NONE = re.compile(
     re.IGNORECASE,
 )
 _LISTED = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+\**([^\n*:;,(–—]{2,80})", re.MULTILINE)
+_MOST_ASKED = 1_000  # sets of constraints whose items are kept
 _READ = 20_000  # characters of an answer
 
 
@@ -52,6 +54,7 @@ class Items:
         """
         self.items: dict[str, Mapping[str, Any]] = {}
         self._by_name: dict[str, str] = {}
+        self._right: dict[str, frozenset[str]] = {}
         for item in items:
             self._add(item)
 
@@ -65,6 +68,17 @@ class Items:
         for name in (key, item.get("name")):
             if isinstance(name, str) and item_name(name):
                 self._by_name.setdefault(item_name(name), key)
+
+    def satisfying(self, constraints: tuple[Constraint, ...]) -> frozenset[str]:
+        """Return the keys of the items that satisfy every constraint; many cases ask for the same."""
+        asked = repr(constraints)  # 1 and True are equal, and ask for different items
+        if asked not in self._right:
+            if len(self._right) >= _MOST_ASKED:
+                self._right.clear()
+            self._right[asked] = frozenset(
+                key for key, item in self.items.items() if all(holds(one, item) for one in constraints)
+            )
+        return self._right[asked]
 
     def key_of(self, returned: Any) -> str | None:
         """Return the key of the item that a result names; None where it is none of them."""

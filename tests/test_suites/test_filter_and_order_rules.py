@@ -166,3 +166,9 @@ def test_tau_is_in_the_detail() -> None:
 def test_a_recorded_verdict_stands(rule: Any, passed: bool) -> None:
     check = RecordedCheck("f", "filter", ["1", "2"], ["2", "1"], passed)
     assert rule(check, _sample()).passed is passed
+
+
+def test_true_and_one_ask_for_different_items() -> None:
+    items = [{"id": "a", "pool": True}, {"id": "b", "pool": 1}]
+    assert _filter({"items": items, "constraints": {"pool": True}}, ["a"]).passed is True
+    assert _filter({"items": items, "constraints": {"pool": 1}}, ["b"]).passed is True
