@@ -57,10 +57,10 @@ def combinations(factors: Mapping[str, Sequence[Level]], one_at_a_time: bool) ->
 
 def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
     settings = combinations(parameters.get("factors") or {}, bool(parameters.get("one_at_a_time")))
-    return Design(tuple(_arm(questions.questions, entry) for entry in settings))
+    return Design(tuple(_arm(questions.questions, entry, number) for number, entry in enumerate(settings, 1)))
 
 
-def _arm(questions: Sequence[AskedQuestion], settings: Mapping[str, Level]) -> Arm:
+def _arm(questions: Sequence[AskedQuestion], settings: Mapping[str, Level], number: int) -> Arm:
     samples = tuple(
         PlannedSample(
             entry,
@@ -70,8 +70,7 @@ def _arm(questions: Sequence[AskedQuestion], settings: Mapping[str, Level]) -> A
         for entry in questions
     )
     title = ", ".join(f"{name} {level}" for name, level in settings.items())
-    key = "-".join(str(level).replace("/", "_") for level in settings.values())
-    return Arm(key, title, settings, samples)
+    return Arm(f"arm-{number}", title, settings, samples)
 
 
 def _spans(question: AskedQuestion) -> dict[str, Any]:
