@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from places import FIXTURES
 
+from data.api import add_run
 from data.errors import DataError
 from data.experiments.parsing.markdown_tables import page_tables, with_html_tables, without_tables
 from data.experiments.parsing.page_scores import page_scores, page_sections
 from data.experiments.parsing.pages import parsed_pages, read_pages
 from data.experiments.parsing.parser_means import means_of, parser_means
 from data.experiments.parsing.parsing_run import run_parsing_experiment
+from data.experiments.parsing.table_questions import table_recall
 from data.experiments.summary import experiment_summary
 from data.scoring.run_store import RunStore
 from data.store.workspace import Workspace
@@ -171,3 +173,28 @@ def test_sections_are_headings_of_any_level() -> None:
 )
 def test_hostile_pages_are_read(text: str) -> None:
     assert page_scores("a true page", text)[0]["nid"] < 1
+
+
+def test_gold_in_tables_is_found_as_often_or_not(tmp_path: Path) -> None:
+    """The answer stands in a cell for a, in the text for b, nowhere for c: recall 0 and 1, one left out."""
+    pages = {"a": "Prices.\n\n|x|y|\n|-|-|\n|r|42|", "b": "It costs 43."}
+    asked: tuple[tuple[str, str, list[str]], ...] = (("a", "42", []), ("b", "43", ["b"]), ("c", "44", []))
+    records = [
+        {
+            "question_id": name,
+            "question": name,
+            "reference_answer": answer,
+            "relevant": [{"id": name}],
+            "retrieved": [{"id": found} for found in listed],
+        }
+        for name, answer, listed in asked
+    ]
+    run = add_run(records, "asked", workspace=str(tmp_path / "ws"))
+    scored = RunStore(Workspace(tmp_path / "ws")).scored(run)
+    found = table_recall(scored, pages, "recall@5")
+    assert (found.in_table.mean, found.in_table.n_scored) == (0.0, 1)
+    assert (found.in_text.mean, found.in_text.n_scored, found.unknown) == (1.0, 1, 1)
+    with pytest.raises(DataError, match="no metric 'recall@7'"):
+        table_recall(scored, pages, "recall@7")
+    with pytest.raises(DataError, match="no reference answer stands on a true page"):
+        table_recall(scored, {"z": "nothing"}, "recall@5")

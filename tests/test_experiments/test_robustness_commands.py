@@ -115,6 +115,7 @@ def test_languages_and_parsing_are_listed_and_shown(capsys: Capture, tmp_path: P
         (("parsing", "nowhere", "nowhere"), "pages 'nowhere': none there"),
         (("languages", "nowhere", "--corpus", "nowhere"), "nowhere: cannot be read"),
         (("flips", "nowhere", "--metric", "right"), "nowhere"),
+        (("tables", "nowhere", "nowhere"), "no run 'nowhere'"),
         (
             ("stability", "--system", "builtin", "--questions", "{}", "--repeats", "0", "--shuffles", "0"),
             "2 or more",

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from dashboard.cli.experiments.asking import summary_text
 from dashboard.cli.options import JSON
-from dashboard.cli.terminal import print_json
+from dashboard.cli.terminal import print_json, table, wrapped
+from dashboard.wording.formatting import count, interval_text, number
 from data.api import open_store
 from data.experiments.languages.language_runs import run_language_experiment
 from data.experiments.languages.parallel_questions import read_multilingual
 from data.experiments.parsing.pages import parsed_pages, read_pages
 from data.experiments.parsing.parsing_run import run_parsing_experiment
-from data.experiments.summary import experiment_summary
+from data.experiments.parsing.table_questions import table_recall
+from data.experiments.summary import experiment_summary, json_values
 
-__all__ = ["languages", "parsing"]
+__all__ = ["languages", "parsing", "tables"]
 
 
 @click.command()
@@ -64,3 +67,31 @@ def parsing(workspace: str | None, parsed: str, gold: str, project: str, as_json
         print_json(summary.to_dict())
     else:
         click.echo(summary_text(summary))
+
+
+@click.command()
+@click.argument("run_name", metavar="RUN")
+@click.argument("gold", metavar="GOLD")
+@click.option("--metric", default="recall@5", show_default=True, help="Retrieval metric of the run.")
+@JSON
+@click.pass_obj
+def tables(workspace: str | None, run_name: str, gold: str, metric: str, as_json: bool) -> None:
+    """Show whether a run finds gold in tables as often as gold in text.
+
+    GOLD holds the true pages, named as the gold documents of RUN. A question's gold sits in a table where
+    its reference answer stands in a cell and nowhere in the text.
+    """
+    store = open_store(workspace)
+    found = table_recall(store.scored(store.find(run_name)), read_pages(gold), metric)
+    if as_json:
+        print_json(json_values(asdict(found)))
+        return
+    rows = [
+        [name, number(mean.mean, 3), interval_text(mean.low, mean.high, 3), f"{mean.n_scored:,}"]
+        for name, mean in (("in a table", found.in_table), ("in the text", found.in_text))
+    ]
+    click.echo(table(["gold", metric, "95 % interval", "questions"], rows))
+    if found.unknown:
+        click.echo(
+            wrapped(f"{count(found.unknown, 'question')} left out: no reference answer on a true page.")
+        )
