@@ -211,6 +211,17 @@ def test_poisoned_documents_of_a_question_stand_in_its_context(tmp_path: Path) -
     ]
 
 
+def test_a_poisoned_document_is_still_the_gold_one(tmp_path: Path) -> None:
+    """Else recall would blame retrieval for what was planted."""
+    ask(tmp_path, Obedient(), hidings=["visible"], places=["end"])
+    store = RunStore(Workspace(tmp_path / "ws"))
+    runs = {run.name: store.scored(run) for run in store.runs()}
+    assert runs["Rank 1, end, visible"].values("recall@1").tolist() == [1.0] * 12
+    tags = runs["Rank 3, end, visible"].samples.read([0])[0]
+    planted_in = {tag["key"]: tag["value"] for tag in tags["tags"]}["poisoned document"]
+    assert planted_in == tags["retrieved"][2]["id"]
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

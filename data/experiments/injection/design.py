@@ -19,6 +19,7 @@ __all__ = ["ATTACK", "CANARY", "CLEAN", "INSTRUCTION", "TARGET", "injection_desi
 CLEAN = "clean"
 DOCUMENTS = 3
 CANARY, TARGET, ATTACK, INSTRUCTION = "canary", "target answer", "attack", "planted instruction"  # tags
+POISONED = "poisoned document"  # tag
 WRONG_ANSWER = "wrong answer"
 Settings = Mapping[str, Level]
 Context = tuple[AskedQuestion, list[Passage]]
@@ -141,6 +142,7 @@ def _instructed(
         instruction, canary = canary_instruction(entry.question_id)
         instruction = attack.get("instruction", instruction)
         tags = {ATTACK: attack["category"], INSTRUCTION: instruction} if attack else {CANARY: canary}
+        tags[POISONED] = passages[poison.rank - 1].doc_id
         samples.append(_sample(entry, list(_poisoned(passages, instruction, poison)), settings, tags))
     key = f"rank-{poison.rank}-{poison.place}-{poison.hiding}"
     title = f"Rank {poison.rank}, {poison.place}, {poison.hiding.replace('-', ' ')}"
@@ -154,7 +156,7 @@ def _poisoned(passages: Sequence[Passage], instruction: str, poison: Poison) -> 
     for rank, passage in enumerate(passages, start=1):
         if rank == poison.rank:
             text = planted(passage.text, instruction, poison.place, poison.hiding)
-            yield Passage(f"{passage.doc_id}-poisoned", text)
+            yield Passage(passage.doc_id, text)  # still the gold document where it was
         else:
             yield passage
 
