@@ -30,6 +30,8 @@ __all__ = [
 ]
 
 NOT_MEASURED = "–"
+NEARLY_ALL = 0.995  # shares that a whole percentage would round to all
+ROUNDING = 1e-9
 MINUS = "\u2212"  # the sign, where a hyphen would be read as one
 LARGEST = 1e12  # values beyond are written as 1.00e+12
 METHODS = {
@@ -55,9 +57,13 @@ def number(value: float | None, digits: int = 2) -> str:
 
 
 def percent(value: float | None) -> str:
-    """Format a share as a whole percentage."""
+    """Format a share as a whole percentage; only all reads 100 %, and only none 0 %."""
     if value is None or not np.isfinite(value):
         return NOT_MEASURED
+    if NEARLY_ALL <= value < 1 - ROUNDING:
+        return f"{min(100 * value, 99.9):.1f} %"
+    if ROUNDING < value < 1 - NEARLY_ALL:
+        return f"{max(100 * value, 0.1):.1f} %"
     return f"{100 * value:.0f} %".replace("-", MINUS)
 
 
