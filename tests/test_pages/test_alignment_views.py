@@ -291,4 +291,6 @@ def test_every_bundled_project_shows_rates_or_says_why_not(
         "mtrag",
         "mtrag, judged",
         "iris",
+        "experiments",
+        "attacks",
     }

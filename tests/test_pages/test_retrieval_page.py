@@ -232,6 +232,9 @@ def test_marks_filter_cases_and_live_in_the_address(workspace: RunStore) -> None
     oracle_gap = {key: f"{key}:abc:correctness" for key in ("lost_retrieval", "lost_generation")}
     worded |= {"gold_part": "gold_part:hop 1", "refusal": "refusal:answered", "map_cell": "map_cell::9:0"}
     worded |= {"reach": "reach:top:3", "hop_at": "hop_at:1:nowhere", "used_by_gold": "used_by_gold:top:1"}
+    worded |= {"part": "part:filter/field/area"}
+    attacks = ("attack_succeeded", "attack_not_measured")
+    worded |= {key: f"{key}:direct_injection" for key in attacks}
     for key in COHORTS:
         assert cohort_title({**oracle_gap, **worded}.get(key, f"{key}:1"))
 
