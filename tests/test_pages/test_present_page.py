@@ -52,7 +52,7 @@ def test_a_story_is_made_changed_and_kept(tmp_path: Path, monkeypatch: pytest.Mo
         "next",
         "horizons",
     ]
-    print(headline(app))
+    assert headline(app) == "3 slides are ready, without a verdict", "nothing else was measured"
     press(app, "piece_down_0")
     assert [one.kind for one in kept(store, run).sections][:2] == ["why", "verdict"]
     press(app, "deck_thumb_6")
