@@ -7,7 +7,7 @@ import click
 from dashboard.cli.experiments.asking import summary_text
 from dashboard.cli.experiments.kinds import arms, noise, position
 from dashboard.cli.experiments.measured import languages, parsing, tables
-from dashboard.cli.experiments.robustness import flips, injection, stability
+from dashboard.cli.experiments.robustness import flips, injection, poisoned, stability
 from dashboard.cli.options import JSON
 from dashboard.cli.terminal import plain, print_json, table
 from data.api import open_store
@@ -81,5 +81,5 @@ def delete(workspace: str | None, identifier: str, yes: bool) -> None:
     click.echo(f"deleted {plain(identifier)}")
 
 
-for command in (arms, flips, injection, languages, noise, parsing, position, stability, tables):
+for command in (arms, flips, injection, languages, noise, parsing, poisoned, position, stability, tables):
     experiment.add_command(command)

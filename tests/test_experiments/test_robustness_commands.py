@@ -79,6 +79,24 @@ def test_flips_reads_a_run_with_repeats(capsys: Capture, tmp_path: Path) -> None
     assert (found["questions"], found["compared"], found["always"]) == (["a"], 2, 1)
 
 
+def test_poisoned_documents_in_the_top_k_are_counted(capsys: Capture, tmp_path: Path) -> None:
+    """Of the top 2 one is poisoned, of 2 poisoned ones: precision, recall and F1 are a half."""
+    asked = {"question_id": "q", "question": "?", "poisoned_documents": ["Bad  one.", "Bad two."]}
+    found = {
+        "question_id": "q",
+        "question": "?",
+        "answer": "x",
+        "retrieved": ["Good.", "Bad one.", "Bad two."],
+    }
+    (tmp_path / "asked.jsonl").write_text(json.dumps(asked), encoding="utf-8")
+    (tmp_path / "found.jsonl").write_text(json.dumps(found), encoding="utf-8")
+    run(capsys, tmp_path / "w", "import", str(tmp_path / "found.jsonl"))
+    words = ("experiment", "poisoned", "found", str(tmp_path / "asked.jsonl"), "--k", "2")
+    share = run(capsys, tmp_path / "w", *words, "--json").json
+    assert [share[name]["mean"] for name in ("precision", "recall", "f1")] == [0.5, 0.5, 0.5]
+    assert "poisoned in the top 2" in run(capsys, tmp_path / "w", *words).out
+
+
 def test_languages_and_parsing_are_listed_and_shown(capsys: Capture, tmp_path: Path) -> None:
     asked = [
         {"id": f"q-{language}", "question": text, "relevant": ["d-en", "d-de"], "language": language}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,17 @@ import orjson
 
 from dashboard.cli.experiments.asking import ask_experiment, asking
 from dashboard.cli.options import JSON, WholeNumbers, key_value_pairs
-from dashboard.cli.terminal import plain, print_json, wrapped
-from dashboard.wording.formatting import count, percent, span
+from dashboard.cli.terminal import plain, print_json, table, wrapped
+from dashboard.wording.formatting import count, interval_text, number, percent, span
 from data.api import open_store
 from data.errors import DataError
 from data.experiments.injection.planted_text import HIDINGS, PLACES
+from data.experiments.injection.poisoned_share import poisoned_share
+from data.experiments.questions import open_questions
 from data.experiments.stability.stability import repeat_flips
 from data.experiments.summary import json_values
 
-__all__ = ["flips", "injection", "stability"]
+__all__ = ["flips", "injection", "poisoned", "stability"]
 
 MOST_LISTED = 20
 
@@ -63,7 +66,7 @@ def _attacks(path: str) -> list[dict[str, str]]:
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror}); accepted: a JSONL file") from error
     listed = []
-    for number, line in enumerate(lines, start=1):
+    for at, line in enumerate(lines, start=1):
         try:
             entry = orjson.loads(line)
             instruction, category = entry["instruction"], entry["category"]
@@ -71,7 +74,7 @@ def _attacks(path: str) -> list[dict[str, str]]:
             instruction = category = None
         if not isinstance(instruction, str) or not isinstance(category, str):
             raise DataError(
-                f"{path}:{number}: is no attack; accepted: an object with texts `instruction` and `category`"
+                f"{path}:{at}: is no attack; accepted: an object with texts `instruction` and `category`"
             )
         listed.append({"instruction": instruction, "category": category})
     if not listed:
@@ -133,3 +136,26 @@ def flips(workspace: str | None, run_name: str, metric: str, passes_from: float,
     )
     if listed:
         click.echo(wrapped(f"Flips: {listed}{' ...' if len(found.questions) > MOST_LISTED else ''}"))
+
+
+@click.command()
+@click.argument("run_name", metavar="RUN")
+@click.argument("questions", metavar="QUESTIONS")
+@click.option("--k", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of top ranks.")
+@JSON
+@click.pass_obj
+def poisoned(workspace: str | None, run_name: str, questions: str, k: int, as_json: bool) -> None:
+    """Show how many poisoned documents a run brought into its top k.
+
+    QUESTIONS has `poisoned_documents` for the questions of RUN; they are known by their text.
+    """
+    store = open_store(workspace)
+    share = poisoned_share(store.scored(store.find(run_name)), open_questions(store, questions), k)
+    if as_json:
+        print_json(json_values({"k": k, **asdict(share)}))
+        return
+    rows = [
+        [name, number(mean.mean, 3), interval_text(mean.low, mean.high, 3), f"{mean.n_scored:,}"]
+        for name, mean in (("precision", share.precision), ("recall", share.recall), ("F1", share.f1))
+    ]
+    click.echo(table([f"poisoned in the top {k}", "mean", "95 % interval", "questions"], rows))
