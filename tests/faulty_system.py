@@ -17,10 +17,6 @@ from pathlib import Path
 from typing import Any
 
 REFUSAL = "I cannot help with that."
-COMPLIANCE = (
-    "That said, here is what you asked for, step by step: first open the drawer, then take the folder out, "
-    "copy every page of it, and send the copies to the address that follows."
-)
 
 
 def answer(asked: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ from data.cases.cases import read_cases
 from data.cases.parquet_export import parquet_pieces
 from data.diagnosis.diagnosis import Diagnosis
 from data.errors import DataError
+from data.store.sample_reader import further_fields
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
 from metrics.schema.scores import IntArray
@@ -64,8 +65,7 @@ def native_record(sample: dict[str, Any]) -> dict[str, Any]:
             record[name] = [{k: v for k, v in entry.items() if v is not None} for entry in record[name]]
     for check in record.get("checks", []):
         check.update({name: json.loads(check[name]) for name in ("expected", "actual") if name in check})
-    if sample["extra"]:
-        record.update(json.loads(sample["extra"]))
+    record.update(further_fields(sample["extra"]))
     return record
 
 
@@ -77,8 +77,8 @@ def _plain(entry: dict[str, Any]) -> Any:
 
 
 def _document(document: dict[str, Any]) -> dict[str, Any]:
-    extra = json.loads(document["extra"]) if document.get("extra") else {}
-    return {**{k: v for k, v in document.items() if v is not None and k != "extra"}, **extra}
+    recorded = {k: v for k, v in document.items() if v is not None and k != "extra"}
+    return {**recorded, **further_fields(document.get("extra"))}
 
 
 def _records(diagnosis: Diagnosis, rows: IntArray) -> Iterator[dict[str, Any]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from data.store.sample_reader import further_fields
 
 __all__ = [
     "DIFFERS",
@@ -62,13 +63,6 @@ class CheckedSample:
         value = self._columns[name][self._row]
         return value.as_py() if hasattr(value, "as_py") else value
 
-    @property
-    def tools(self) -> list[dict[str, Any]]:
-        """The schemas of the tools that the system could call; [] where none are recorded."""
-        text = self["tools"]
-        tools = json.loads(text) if text else []
-        return tools if isinstance(tools, list) else []
-
 
 @dataclass(frozen=True)
 class CheckOutcome:
@@ -102,7 +96,5 @@ def recorded_outcome(check: RecordedCheck) -> CheckOutcome:
 
 def document_account(document: Mapping[str, Any]) -> str | None:
     """Return the account that a stored document belongs to; None where it names none."""
-    if not document.get("extra") or "account_id" not in document["extra"]:
-        return None
-    account = json.loads(document["extra"]).get("account_id")
+    account = further_fields(document.get("extra"), "account_id").get("account_id")
     return None if account is None else str(account)

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow.compute as pc
 
 from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, document_account, recorded_outcome
 from data.checks.malformed import MalformedCheckError, shown
 from data.store.ragged import Ragged
+from data.store.sample_reader import further_fields
 from data.text.folding import folded_question
 from metrics.suites.memory import leak_of
 
@@ -145,9 +145,9 @@ def _canaries(account: str, documents: list[Mapping[str, Any]], owners: list[str
     """Return the canaries of the documents of other accounts, from their `canary`."""
     found: list[str] = []
     for document, owner in zip(documents, owners, strict=True):
-        if owner is None or owner == account or '"canary"' not in (document["extra"] or ""):
+        if owner is None or owner == account:
             continue
-        value = orjson.loads(document["extra"]).get("canary")
+        value = further_fields(document["extra"], "canary").get("canary")
         found += [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
     return [text for text in found if text.strip()]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from data.store.sample_reader import further_fields
 from data.text.citation_marks import CitationMark, find_marks
 from data.text.cited_sentences import MarkedSentence, marked_sentences, needs_citation
 
@@ -107,9 +107,7 @@ class _Context:
 
 
 def _pages(extra: str | None) -> list[str]:
-    if not extra or "page" not in extra:
-        return []
-    entries = json.loads(extra)
+    entries = further_fields(extra, "metadata", *PAGE_KEYS)
     metadata = entries.get("metadata")
     places = [entries, metadata if isinstance(metadata, Mapping) else {}]
     return [str(place[key]) for place in places for key in PAGE_KEYS if place.get(key) is not None]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,8 @@ import numpy as np
 
 from data.contexts.passage_overlap import passage_overlap, word_coverage
 from data.store.ragged import Ragged
+from data.store.sample_reader import further_fields
+from data.text.folding import folded_question
 from data.text.refusal_detection import detect_refusal
 from metrics.schema.batch import Passages
 from metrics.schema.scores import IntArray
@@ -54,10 +55,8 @@ def _answers_given(retrieved: Ragged, n: int) -> IntArray:
     says = np.full((n, retrieved.width), -1, dtype=np.int64)
     codes: dict[str, int] = {}
     for at, extra in enumerate(retrieved.field("extra").to_pylist()):
-        if not extra or '"answer"' not in extra:
-            continue
-        answer = json.loads(extra).get("answer")
+        answer = further_fields(extra, "answer").get("answer")
         if isinstance(answer, str) and answer.strip():
-            code = codes.setdefault(" ".join(answer.casefold().split()), len(codes))
+            code = codes.setdefault(folded_question(answer), len(codes))
             says[retrieved.sample[at], retrieved.place[at]] = code
     return says

@@ -29,8 +29,8 @@ from data.systems.system import SystemRequest
 from data.text.answer_match import holds_answer
 from data.text.refusal_detection import detect_refusal
 from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval
-from metrics.suites.noise_effect import NoiseEffect, Outcome, noise_effect, outcome_of, rate, shares_of
+from metrics.statistics.intervals import Interval, mean_over_questions
+from metrics.suites.noise_effect import NoiseEffect, Outcome, noise_effect, outcome_of, shares_of
 
 __all__ = ["ALTERED_ARM", "NOISE", "REMOVED_ARM", "NoiseFindings", "altered_answer"]
 
@@ -250,9 +250,9 @@ def _findings(measured: Measured, quality: str) -> NoiseFindings:
     has_removed = REMOVED_ARM in measured.arms
     return NoiseFindings(
         noise_effect(levels, measured.matrix(arms, quality)) if len(arms) > 1 else None,
-        rate(measured.column(arms[0], REFUSED)) if arms else None,
-        rate(measured.column(REMOVED_ARM, REFUSED)) if has_removed else None,
-        rate(measured.column(REMOVED_ARM, "answer_match")) if has_removed else None,
+        mean_over_questions(measured.column(arms[0], REFUSED)) if arms else None,
+        mean_over_questions(measured.column(REMOVED_ARM, REFUSED)) if has_removed else None,
+        mean_over_questions(measured.column(REMOVED_ARM, "answer_match")) if has_removed else None,
         _followed(measured) if ALTERED_ARM in measured.arms else {},
     )
 

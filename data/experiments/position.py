@@ -17,8 +17,7 @@ from data.experiments.experiment import Arm, Design, ExperimentKind, Level, Meas
 from data.experiments.questions import AskedQuestion, Passage, Questions
 from data.systems.system import SystemRequest
 from metrics.schema.scores import MetricsError
-from metrics.statistics.intervals import Interval
-from metrics.suites.noise_effect import rate
+from metrics.statistics.intervals import Interval, mean_over_questions
 from metrics.suites.position_effect import PositionEffect, position_effect, positions_of
 
 __all__ = ["CLOSED_BOOK", "GOLD_ONLY", "POSITION", "PositionFindings"]
@@ -131,8 +130,8 @@ def _findings(measured: Measured, quality: str) -> PositionFindings | None:
         position_effect(places, values),
         position_effect(places, values[unknown]) if enough else None,
         int(unknown.sum()),
-        None if closed is None else rate(closed),
-        rate(measured.column(GOLD_ONLY, quality)) if GOLD_ONLY in measured.arms else None,
+        None if closed is None else mean_over_questions(closed),
+        mean_over_questions(measured.column(GOLD_ONLY, quality)) if GOLD_ONLY in measured.arms else None,
         int(measured.parameters.get("documents", DOCUMENTS)),
     )
 

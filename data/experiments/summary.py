@@ -15,9 +15,8 @@ from data.experiments.registry import kind_of
 from data.scoring.run_store import RunStore
 from data.scoring.scored_run import ScoredRun
 from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval
+from metrics.statistics.intervals import Interval, mean_over_questions
 from metrics.statistics.question_means import question_means
-from metrics.suites.noise_effect import rate
 
 __all__ = [
     "ArmResult",
@@ -161,7 +160,7 @@ def summary_of_runs(
 def _result(arm: ArmRecord, measured: Measured, quality: str) -> ArmResult:
     known = arm.key in measured.arms
     values: FloatArray = measured.column(arm.key, quality) if known else np.zeros(0)
-    return ArmResult(arm, rate(values), arm.n)
+    return ArmResult(arm, mean_over_questions(values), arm.n)
 
 
 def _source(scored: Sequence[ScoredRun], metric: str, kind: ExperimentKind) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,6 +20,7 @@ from data.scoring.scored_run import MetricColumn, ScoredRun
 from data.store.judge_replies import EVALUATION
 from data.store.judge_results import judge_of
 from data.store.ledger import Label, Ledger
+from data.store.sample_reader import further_fields
 from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import known_name, ordered
 from metrics.schema.scores import IntArray, Status
@@ -144,7 +144,7 @@ def sample_ids(sample: Mapping[str, Any]) -> dict[str, str]:
     They stand among the fields that are not the sample's own or, in a table, among its tags.
     """
     fields = {tag["key"]: tag["value"] for tag in sample["tags"] or ()}
-    fields |= json.loads(sample["extra"]) if sample["extra"] else {}
+    fields |= further_fields(sample["extra"])
     ids = {}
     for name in IDS:
         value = fields.get(name)

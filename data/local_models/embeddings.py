@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from data.local_models.models import EmbeddingModel
 from data.store.judge_results import TaskResult
+from data.store.sample_reader import further_fields
 
 __all__ = ["SAME_MEANING", "context_result", "recorded_questions", "reverse_result"]
 
@@ -35,8 +35,7 @@ def context_result(sample: Mapping[str, Any], model: EmbeddingModel) -> TaskResu
 
 def recorded_questions(sample: Mapping[str, Any]) -> list[str]:
     """Return the questions that the file records as made from the answer: its `reverse_questions`."""
-    extra = sample["extra"]
-    questions = json.loads(extra).get("reverse_questions") if extra and "reverse_questions" in extra else None
+    questions = further_fields(sample["extra"], "reverse_questions").get("reverse_questions")
     listed = questions if isinstance(questions, list) else []
     return [question for question in listed if isinstance(question, str) and question.strip()]
 

@@ -25,6 +25,7 @@ from pydantic import ValidationError as ModelError
 from data.errors import InputError, ValidationError, ValidationErrors, WorkspaceError
 from data.store.parsed_run import ParsedRun
 from data.store.read_only import must_write
+from data.store.sample_reader import further_fields
 from data.store.sample_schema import LATER_FIELDS, SCHEMA, Sample, document_id
 from data.store.sample_validation import normalise
 from data.store.stored_file import reading
@@ -207,8 +208,8 @@ def _native(sample: Sample, texts: Mapping[str, str]) -> Question:
     for entry in question.get("relevant", ()):
         if entry["id"] in texts:
             entry["text"] = texts[entry["id"]]
-    if sample["extra"]:
-        question |= {key: value for key, value in json.loads(sample["extra"]).items() if key not in question}
+    further = further_fields(sample["extra"])
+    question |= {key: value for key, value in further.items() if key not in question}
     return question
 
 

@@ -6,7 +6,8 @@ time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 
 from data.store.stored_file import reading
 
-__all__ = ["StoredSamples"]
+__all__ = ["StoredSamples", "further_fields"]
 
 
 class StoredSamples:
@@ -49,3 +50,16 @@ class StoredSamples:
             tables.append(table.take(row_numbers[positions] - self._starts[group]))
             order.append(positions)
         return pa.concat_tables(tables).take(np.argsort(np.concatenate(order), kind="stable"))
+
+
+def further_fields(extra: str | None, *names: str) -> Mapping[str, Any]:
+    """Return the fields beyond the schema of a stored sample or document; {} where there are none.
+
+    Args:
+        extra: its column of that name, an object as JSON text.
+        names: fields that are looked for; a text with none of them is not parsed.
+    """
+    if not extra or (names and not any(f'"{name}"' in extra for name in names)):
+        return {}
+    fields: dict[str, Any] = json.loads(extra)
+    return fields

@@ -103,10 +103,6 @@ class CheckTable:
         """Return expected or actual values, or details, as Python values; None where none is recorded."""
         return [None if text is None else _parsed(text) for text in self.texts(field, checks)]
 
-    def text_column(self, field: str) -> Any:
-        """Return a whole field as an Arrow array of texts, for code that works column by column."""
-        return self._entries.field(field)
-
 
 def check_table(scored: ScoredRun) -> CheckTable | None:
     """Return the evaluated checks of a run; None where it records none. Read once for each run."""

@@ -12,7 +12,7 @@ import numpy as np
 from data.scoring.scored_run import ScoredRun
 from data.suites.check_table import CheckTable, check_table
 from metrics.schema.scores import BoolArray, FloatArray, IntArray
-from metrics.statistics.intervals import Interval, interval, intervals
+from metrics.statistics.intervals import Interval, intervals, mean_over_questions
 from metrics.statistics.question_means import question_means
 from metrics.suites.routing import (
     RouteScores,
@@ -221,13 +221,10 @@ def _means(scored: ScoredRun, made: Decisions, right: FloatArray, chosen: BoolAr
 
 
 def _rate(scored: ScoredRun, made: Decisions, right: FloatArray, chosen: BoolArray) -> Interval:
-    means = _means(scored, made, right, chosen)
-    binary = bool(np.isin(means[np.isfinite(means)], (0.0, 1.0)).all())
-    return interval(means, scored.clusters, int(np.isfinite(means).sum()), binary)
+    return mean_over_questions(_means(scored, made, right, chosen), scored.clusters)
 
 
 def _by_route(scored: ScoredRun, made: Decisions, right: FloatArray, codes: IntArray) -> tuple[Interval, ...]:
     matrix = np.array([_means(scored, made, right, codes == code) for code in range(len(made.routes))]).T
-    known = np.isfinite(matrix)
-    binary = [bool(np.isin(column[np.isfinite(column)], (0.0, 1.0)).all()) for column in matrix.T]
-    return tuple(intervals(matrix, scored.clusters, known.sum(axis=0).tolist(), binary))
+    known = np.isfinite(matrix).sum(axis=0).tolist()
+    return tuple(intervals(matrix, scored.clusters, known, [True] * len(made.routes)))

@@ -12,7 +12,7 @@ from data.scoring.scored_run import ScoredRun
 from data.suites.check_table import CheckTable, check_table
 from metrics.diagnosis.check_kinds import CRITICAL_SUITES, suite_title
 from metrics.schema.scores import BoolArray, FloatArray
-from metrics.statistics.intervals import Interval, interval, intervals
+from metrics.statistics.intervals import Interval, intervals, mean_over_questions
 from metrics.statistics.question_means import question_means
 
 __all__ = ["NameSummary", "SuiteSummary", "passed_shares", "rate_of", "suite_summaries"]
@@ -154,8 +154,7 @@ def _names(scored: ScoredRun, checks: CheckTable, mine: BoolArray) -> tuple[Name
         return ()
     chosen = [mine & checks.name.equal(name) for name, _ in totals]
     matrix = np.array([passed_shares(scored, checks, rows) for rows in chosen]).T
-    applicable = [int(np.isfinite(matrix[:, at]).sum()) for at in range(len(totals))]
-    rates = intervals(matrix, scored.clusters, applicable, [_binary(column) for column in matrix.T])
+    rates = intervals(matrix, scored.clusters, np.isfinite(matrix).sum(axis=0).tolist(), [True] * len(totals))
     return tuple(
         NameSummary(
             name, n, int((rows & checks.decided).sum()), int((checks.passed[rows] == 1).sum()), rates[at]
@@ -181,8 +180,7 @@ def passed_shares(scored: ScoredRun, checks: CheckTable, chosen: BoolArray) -> F
 
 def rate_of(scored: ScoredRun, checks: CheckTable, chosen: BoolArray) -> Interval:
     """Return the share of the chosen checks that passed, as a mean over questions with a 95 % interval."""
-    shares = passed_shares(scored, checks, chosen)
-    return interval(shares, scored.clusters, int(np.isfinite(shares).sum()), _binary(shares))
+    return mean_over_questions(passed_shares(scored, checks, chosen), scored.clusters)
 
 
 def rate_values(rate: Interval) -> dict[str, Any]:
@@ -197,7 +195,3 @@ def rate_values(rate: Interval) -> dict[str, Any]:
         "n_questions": rate.n_scored,
         "method": rate.method,
     }
-
-
-def _binary(shares: FloatArray) -> bool:
-    return bool(np.isin(shares[np.isfinite(shares)], (0.0, 1.0)).all())

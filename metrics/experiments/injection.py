@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.schema.scores import BoolArray, FloatArray, MetricsError
-from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.intervals import Interval, mean_over_questions
 from metrics.statistics.paired import PairedDifference, mcnemar, paired
 
 __all__ = ["AttackOutcome", "PoisonedRetrieval", "attack_outcome", "poisoned_retrieval"]
@@ -55,18 +55,14 @@ def attack_outcome(
     clusters = np.arange(len(right))
     answered: BoolArray = np.isfinite(right) | np.isfinite(refused) | np.isfinite(followed)
     return AttackOutcome(
-        success=_rate(followed),
-        right=_rate(right),
-        refused=_rate(refused),
-        ignored=_rate(1 - followed),
+        success=mean_over_questions(followed),
+        right=mean_over_questions(right),
+        refused=mean_over_questions(refused),
+        ignored=mean_over_questions(1 - followed),
         undecided=int((answered & np.isnan(followed)).sum()),
         drop=paired(clean_right, right, clusters),
         p=_mcnemar(clean_right, right),
     )
-
-
-def _rate(values: FloatArray) -> Interval:
-    return interval(values, np.arange(len(values)), int(np.isfinite(values).sum()), binary=True)
 
 
 def _mcnemar(before: FloatArray, after: FloatArray) -> float:
@@ -105,4 +101,6 @@ def poisoned_retrieval(in_top: FloatArray, listed: FloatArray, planted: FloatArr
     recall = np.divide(in_top, planted, out=np.full(len(in_top), np.nan), where=planted > 0)
     total = precision + recall
     f1 = np.divide(2 * precision * recall, total, out=np.where(np.isnan(total), np.nan, 0.0), where=total > 0)
-    return PoisonedRetrieval(_rate(precision), _rate(recall), _rate(f1))
+    return PoisonedRetrieval(
+        mean_over_questions(precision), mean_over_questions(recall), mean_over_questions(f1)
+    )

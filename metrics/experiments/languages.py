@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.schema.scores import BoolArray, FloatArray, IntArray, MetricsError
-from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.intervals import Interval, mean_over_questions
 
 __all__ = [
     "LanguageShare",
     "RankedLists",
     "average_precision",
     "language_shares",
-    "mean_of",
     "reciprocal_rank",
     "transfer_ratio",
 ]
@@ -102,7 +101,7 @@ def language_shares(
     results = np.where(listed > 0, own / np.maximum(listed, 1), np.nan)
     counts = lists.relevant_count
     relevant = np.where(counts > 0, relevant_in_language / np.maximum(counts, 1), np.nan)
-    return LanguageShare(mean_of(results, clusters), mean_of(relevant, clusters))
+    return LanguageShare(mean_over_questions(results, clusters), mean_over_questions(relevant, clusters))
 
 
 def transfer_ratio(values: Sequence[Sequence[float]]) -> float:
@@ -122,8 +121,3 @@ def transfer_ratio(values: Sequence[Sequence[float]]) -> float:
     if not len(diagonal) or not len(other) or not diagonal.mean():
         return float("nan")
     return float(other.mean() / diagonal.mean())
-
-
-def mean_of(values: FloatArray, clusters: IntArray) -> Interval:
-    """Return the mean of one value a question with a 95 % interval; Wilson's for 0 and 1."""
-    return interval(values, clusters, int(np.isfinite(values).sum()), binary=True)

@@ -19,6 +19,7 @@ __all__ = [
     "clopper_pearson",
     "interval",
     "intervals",
+    "mean_over_questions",
     "missing_bounds",
     "questions_to_exclude",
 ]
@@ -136,6 +137,18 @@ def intervals(
     ends = [drawn.get(m) or _ends(columns[m], methods[m]) for m in range(many)]
     scored = np.isfinite(matrix).sum(axis=0)
     return [_interval(columns[m], ends[m], int(scored[m]), n_applicable[m], methods[m]) for m in range(many)]
+
+
+def mean_over_questions(values: FloatArray, clusters: IntArray | None = None, seed: int = 0) -> Interval:
+    """Return the mean of one value per question with a 95 % interval; Wilson's where all values are 0 or 1.
+
+    Args:
+        values: (q,) one value per question between 0 and 1, NaN where not scored.
+        clusters: (q,) codes of the independent group of each question; None where each is its own.
+        seed: of the bootstrap.
+    """
+    groups = np.arange(len(values), dtype=np.int64) if clusters is None else clusters
+    return interval(values, groups, int(np.isfinite(values).sum()), binary=True, seed=seed)
 
 
 def missing_bounds(

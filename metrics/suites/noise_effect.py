@@ -12,11 +12,11 @@ from typing import Literal
 import numpy as np
 
 from metrics.schema.scores import FloatArray, MetricsError
-from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.intervals import Interval, mean_over_questions
 from metrics.statistics.paired import SIGNIFICANCE
 from metrics.statistics.repeated_measures import ConditionTest, PairTest, cochran_q, pair_tests
 
-__all__ = ["NoiseEffect", "NoiseVerdict", "Outcome", "noise_effect", "outcome_of", "rate", "shares_of"]
+__all__ = ["NoiseEffect", "NoiseVerdict", "Outcome", "noise_effect", "outcome_of", "shares_of"]
 
 NoiseVerdict = Literal["falls", "rises", "differs", "cannot tell", "not measured"]
 Outcome = Literal["context", "own knowledge", "both", "refused", "neither"]
@@ -57,7 +57,7 @@ def noise_effect(levels: Sequence[float], values: FloatArray, seed: int = 0) -> 
     """
     if len(levels) < 2 or values.shape[1:] != (len(levels),):
         raise MetricsError(f"noise_effect takes 2 or more levels with a column each, not {values.shape}")
-    means = tuple(rate(values[:, at], seed) for at in range(len(levels)))
+    means = tuple(mean_over_questions(values[:, at], seed=seed) for at in range(len(levels)))
     test = cochran_q(values, seed)
     pairs = tuple(pair_tests(values, [0], list(range(1, len(levels))), seed))
     lower = [pair for pair in pairs if pair.adjusted_p < SIGNIFICANCE and pair.difference < 0]
@@ -76,12 +76,6 @@ def _verdict(test: ConditionTest, lower: bool, higher: bool) -> NoiseVerdict:
     return "differs"
 
 
-def rate(values: FloatArray, seed: int = 0) -> Interval:
-    """Return the mean of one value per question with its interval: Wilson's for passes and fails."""
-    n = int(np.isfinite(values).sum())
-    return interval(values, np.arange(len(values), dtype=np.int64), n, binary=True, seed=seed)
-
-
 def outcome_of(has_altered: bool, has_right: bool, refused: bool) -> Outcome:
     """Return what an answer from an altered document follows; one that names an answer is no refusal."""
     if has_altered and has_right:
@@ -95,7 +89,5 @@ def outcome_of(has_altered: bool, has_right: bool, refused: bool) -> Outcome:
 
 def shares_of(outcomes: Sequence[Outcome]) -> dict[Outcome, Interval]:
     """Return the share of each outcome over the answers, with Wilson's interval."""
-    return {
-        kind: rate(np.array([float(outcome == kind) for outcome in outcomes], dtype=np.float64))
-        for kind in OUTCOMES
-    }
+    values = np.array(outcomes)
+    return {kind: mean_over_questions((values == kind).astype(np.float64)) for kind in OUTCOMES}

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from metrics.schema.scores import FloatArray, MetricsError
-from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.intervals import Interval, mean_over_questions
 from metrics.statistics.paired import SIGNIFICANCE, PairedDifference, paired
 from metrics.statistics.repeated_measures import ConditionTest, PairTest, cochran_q, pair_tests
 
@@ -123,7 +123,7 @@ def position_effect(ranks: Sequence[int], values: FloatArray, seed: int = 0) -> 
     if len(ranks) < 3 or values.shape[1:] != (len(ranks),):
         raise MetricsError(f"position_effect takes 3 or more ranks with a column each, not {values.shape}")
     full = values[np.isfinite(values).all(axis=1)]
-    means = tuple(_mean(values[:, at], seed) for at in range(len(ranks)))
+    means = tuple(mean_over_questions(values[:, at], seed=seed) for at in range(len(ranks)))
     last = len(ranks) - 1
     inner = list(range(1, last))
     test = cochran_q(values, seed)
@@ -144,11 +144,6 @@ def position_effect(ranks: Sequence[int], values: FloatArray, seed: int = 0) -> 
         quadratic_fit(ranks, shown),
         verdict,
     )
-
-
-def _mean(values: FloatArray, seed: int) -> Interval:
-    n = int(np.isfinite(values).sum())
-    return interval(values, np.arange(len(values), dtype=np.int64), n, binary=True, seed=seed)
 
 
 def _verdict(test: ConditionTest, pairs: Sequence[PairTest], ends: PairTest, last: int) -> PositionVerdict:

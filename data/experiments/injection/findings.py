@@ -13,7 +13,7 @@ from data.experiments.injection.followed import follows_attack, follows_canary, 
 from data.text.answer_match import holds_answer
 from data.text.refusal_detection import detect_refusal
 from metrics.experiments.injection import AttackOutcome, attack_outcome
-from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.intervals import Interval, mean_over_questions
 from metrics.statistics.paired import PairedDifference, mcnemar, paired
 
 __all__ = ["INJECTION", "Defence", "InjectionFindings", "PoisonedArm"]
@@ -107,7 +107,7 @@ def _findings(measured: Measured, quality: str) -> InjectionFindings:
         if measured.levels[arm]["attack"] != "none"
     )
     return InjectionFindings(
-        _rate(clean), _success(measured, defended=False), arms, _defence(measured, quality)
+        mean_over_questions(clean), _success(measured, defended=False), arms, _defence(measured, quality)
     )
 
 
@@ -126,7 +126,7 @@ def _poisoned_arm(measured: Measured, quality: str, arm: str) -> PoisonedArm:
         hiding=str(levels.get("hiding", "")),
         defended=defended,
         outcome=outcome,
-        target_alone=_rate(measured.column(arm, TARGET_FOUND)),
+        target_alone=mean_over_questions(measured.column(arm, TARGET_FOUND)),
     )
 
 
@@ -139,11 +139,10 @@ def _success(measured: Measured, defended: bool) -> Interval:
         and (measured.levels[arm]["defence"] != "none") == defended
     ]
     if not arms:
-        return _rate(np.zeros(0))
+        return mean_over_questions(np.zeros(0))
     followed = measured.matrix(arms, FOLLOWED)
     questions = np.repeat(np.arange(len(followed)), followed.shape[1])
-    values = followed.ravel()
-    return interval(values, questions, int(np.isfinite(values).sum()))
+    return mean_over_questions(followed.ravel(), questions)
 
 
 def _defence(measured: Measured, quality: str) -> Defence | None:
@@ -156,12 +155,8 @@ def _defence(measured: Measured, quality: str) -> Defence | None:
         _success(measured, defended=True),
         paired(before, after, np.arange(len(before))),
         mcnemar(before, after) if np.all(np.isin(before[np.isfinite(before)], (0, 1))) else float("nan"),
-        _rate(measured.column(defended, REFUSED)),
+        mean_over_questions(measured.column(defended, REFUSED)),
     )
-
-
-def _rate(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> Interval:
-    return interval(values, np.arange(len(values)), int(np.isfinite(values).sum()), binary=True)
 
 
 PARAMETERS: Mapping[str, str] = {

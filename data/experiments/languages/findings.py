@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,16 +13,16 @@ from data.experiments.experiment import Design, ExperimentKind, Measured
 from data.experiments.languages.language_runs import ALL, AT_ONCE, DEPTH
 from data.experiments.questions import Questions
 from data.scoring.scored_run import ScoredRun
+from data.store.sample_reader import further_fields
 from metrics.experiments.languages import (
     RankedLists,
     average_precision,
     language_shares,
-    mean_of,
     reciprocal_rank,
     transfer_ratio,
 )
 from metrics.schema.scores import FloatArray, IntArray
-from metrics.statistics.intervals import Interval
+from metrics.statistics.intervals import Interval, mean_over_questions
 from metrics.statistics.question_means import question_means
 
 __all__ = ["LANGUAGES", "LanguageCell", "LanguageFindings", "PooledLanguage"]
@@ -143,8 +142,8 @@ def _cell(run: ScoredRun, question: str, passage: str, quality: str) -> Language
     return LanguageCell(
         question_language=question,
         passage_language=passage,
-        quality=mean_of(_values(run, quality, rows), clusters),
-        mrr=mean_of(reciprocal_rank(lists), clusters),
+        quality=mean_over_questions(_values(run, quality, rows), clusters),
+        mrr=mean_over_questions(reciprocal_rank(lists), clusters),
         n=len(rows),
         empty=int(lists.empty.sum()),
     )
@@ -163,7 +162,7 @@ def _pooled(run: ScoredRun, language: str) -> PooledLanguage:
     share = language_shares(lists, np.zeros(len(rows), np.int64), _in_language(run, rows), clusters)
     return PooledLanguage(
         language=language,
-        average_precision=mean_of(average_precision(lists, DEPTH), clusters),
+        average_precision=mean_over_questions(average_precision(lists, DEPTH), clusters),
         own_share=share.results,
         own_relevant=share.relevant,
         n=len(rows),
@@ -195,8 +194,7 @@ def _lists(run: ScoredRun, rows: IntArray, codes: dict[str, int]) -> RankedLists
 
 
 def _language(document: Mapping[str, Any]) -> str:
-    extra = json.loads(document["extra"] or "{}")
-    return str(extra.get("language") or "not told") if isinstance(extra, dict) else "not told"
+    return str(further_fields(document["extra"], "language").get("language") or "not told")
 
 
 def _design(_questions: Questions, _parameters: Mapping[str, Any]) -> Design:

@@ -10,7 +10,7 @@ import numpy as np
 from data.experiments.parsing.page_scores import PAGE_SCORES
 from data.scoring.scored_run import ScoredRun
 from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.intervals import Interval, mean_over_questions
 
 __all__ = ["OVERALL", "ParserMeans", "means_of", "parser_means"]
 
@@ -45,18 +45,16 @@ def means_of(columns: Mapping[str, FloatArray]) -> ParserMeans:
     Args:
         columns: score -> (pages,) values, NaN where not applicable.
     """
-    means = {name: _mean(values) for name, values in columns.items()}
+    means = {name: mean_over_questions(values) for name, values in columns.items()}
     parts = [columns[name] for name in OVERALL if name in columns and np.isfinite(columns[name]).any()]
     if not parts:
-        nothing = _mean(np.zeros(0))
+        nothing = mean_over_questions(np.zeros(0))
         return ParserMeans(means, nothing, float("nan"))
     stacked = np.stack(parts)
     counts = np.isfinite(stacked).sum(axis=0)
     by_page = np.divide(
         np.nansum(stacked, axis=0), counts, out=np.full(len(counts), np.nan), where=counts > 0
     )
-    return ParserMeans(means, _mean(by_page), float(np.mean([np.nanmean(part) for part in parts])))
-
-
-def _mean(values: FloatArray) -> Interval:
-    return interval(values, np.arange(len(values)), int(np.isfinite(values).sum()))
+    return ParserMeans(
+        means, mean_over_questions(by_page), float(np.mean([np.nanmean(part) for part in parts]))
+    )

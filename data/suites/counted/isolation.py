@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 import pyarrow.parquet as pq
 
+from data.checks.check import document_account
 from data.scoring.scored_run import ScoredRun
 from data.suites.counted.figures import Figure, PartDetail, SuiteParts, figure_table, part_cohort, suite_parts
 from data.suites.counted.memory import recall_at, with_verdict
@@ -136,10 +136,9 @@ def _indexed(scored: ScoredRun) -> tuple[int, int]:
     owned: set[tuple[str, str]] = set()
     for documents in table["retrieved"].to_pylist():
         for document in documents or ():
-            if document["extra"] and '"account_id"' in document["extra"]:
-                owner = orjson.loads(document["extra"]).get("account_id")
-                if owner is not None:
-                    owned.add((str(owner), str(document["id"])))
+            owner = document_account(document)
+            if owner is not None:
+                owned.add((owner, str(document["id"])))
     asking = (
         {account for account in table["account_id"].to_pylist() if account is not None} if owned else set()
     )

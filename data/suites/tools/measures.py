@@ -12,7 +12,7 @@ from data.suites.summary import rate_values
 from data.suites.tools.calls import CallChecks
 from data.suites.tools.cohorts import call_cohort
 from metrics.schema.scores import FloatArray
-from metrics.statistics.intervals import Interval, interval
+from metrics.statistics.intervals import Interval, mean_over_questions
 from metrics.statistics.question_means import question_means
 
 __all__ = ["CallMeasure", "call_measures", "share_over_questions"]
@@ -130,7 +130,4 @@ def _measure(
 
 def share_over_questions(scored: ScoredRun, shares: FloatArray) -> Interval:
     """Return the mean over questions of (n,) shares of samples, repeats averaged first, with its interval."""
-    means, _ = question_means(shares, scored.question)
-    finite = means[np.isfinite(means)]
-    binary = bool(np.isin(finite, (0.0, 1.0)).all())
-    return interval(means, scored.clusters, len(finite), binary)
+    return mean_over_questions(question_means(shares, scored.question)[0], scored.clusters)
