@@ -46,7 +46,7 @@ def export_pieces(diagnosis: Diagnosis, rows: IntArray, form: str) -> Iterator[b
     if form not in EXPORTS:
         raise DataError(f"export format {form!r}; accepted: {', '.join(EXPORTS)}")
     if form == "jsonl":
-        return (orjson.dumps(record) + b"\n" for record in _records(diagnosis, rows))
+        return (_line(record) for record in _records(diagnosis, rows))
     return _csv(diagnosis, rows) if form == "csv" else parquet_pieces(diagnosis, rows)
 
 
@@ -67,6 +67,14 @@ def native_record(sample: dict[str, Any]) -> dict[str, Any]:
         check.update({name: json.loads(check[name]) for name in ("expected", "actual") if name in check})
     record.update(further_fields(sample["extra"]))
     return record
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    """Return a record as a line of JSON, also with whole numbers of more than 64 bits."""
+    try:
+        return orjson.dumps(record) + b"\n"
+    except orjson.JSONEncodeError:
+        return json.dumps(record).encode() + b"\n"
 
 
 def _plain(entry: dict[str, Any]) -> Any:

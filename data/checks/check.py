@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+
 from data.store.sample_reader import further_fields
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "RecordedCheck",
     "document_account",
     "recorded_outcome",
+    "stored_value",
 ]
 
 RECORDED = "recorded as failed"
@@ -97,4 +100,18 @@ def recorded_outcome(check: RecordedCheck) -> CheckOutcome:
 def document_account(document: Mapping[str, Any]) -> str | None:
     """Return the account that a stored document belongs to; None where it names none."""
     account = further_fields(document.get("extra"), "account_id").get("account_id")
-    return None if account is None else str(account)
+    if account is None or account != account:  # NaN, as tables have it for nothing
+        return None
+    if isinstance(account, float) and account.is_integer():
+        account = int(account)  # as tables have a whole number beside an empty cell
+    return str(account).encode("utf-8", "replace").decode().strip() or None
+
+
+def stored_value(text: str | None) -> Any:
+    """Return the JSON value that is stored of a check; its text where that is none, such as NaN."""
+    if text is None:
+        return None
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text

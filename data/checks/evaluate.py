@@ -8,7 +8,14 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from data.checks.check import CheckedSample, CheckOutcome, Evaluate, RecordedCheck, recorded_outcome
+from data.checks.check import (
+    CheckedSample,
+    CheckOutcome,
+    Evaluate,
+    RecordedCheck,
+    recorded_outcome,
+    stored_value,
+)
 from data.checks.filters import filter_outcome
 from data.checks.formats import format_outcome
 from data.checks.isolation import (
@@ -23,6 +30,7 @@ from data.checks.memory import memory_outcome
 from data.checks.orders import order_outcome
 from data.checks.safety import over_refusal_outcome, safety_outcome
 from data.checks.tool_calls import tool_call_outcome
+from data.store.sample_models import as_json
 from metrics.diagnosis.check_kinds import suite_of
 
 __all__ = ["EVALUATED", "SUITE_RULES", "evaluated_checks", "outcome_of", "with_evaluated_checks"]
@@ -60,7 +68,9 @@ def outcome_of(check: Mapping[str, Any], sample: CheckedSample) -> tuple[str, Ch
     name = str(check["name"])
     kind = check["kind"] or name
     suite = suite_of(kind)
-    recorded = RecordedCheck(name, kind, _value(check["expected"]), _value(check["actual"]), check["passed"])
+    recorded = RecordedCheck(
+        name, kind, stored_value(check["expected"]), stored_value(check["actual"]), check["passed"]
+    )
     rule = SUITE_RULES.get(suite)
     if rule is None:
         return suite, recorded_outcome(recorded)
@@ -138,7 +148,7 @@ def _with_account_checks(rows: list[dict[str, Any]], checks: AccountChecks) -> l
 
 def _stored(check: RecordedCheck) -> dict[str, Any]:
     texts = {
-        name: None if value is None else orjson.dumps(value).decode()
+        name: None if value is None else _json(value)
         for name, value in (("expected", check.expected), ("actual", check.actual))
     }
     return {"name": check.name, "kind": check.kind, **texts}
@@ -150,14 +160,12 @@ def _evaluated(check: Mapping[str, Any], suite: str, outcome: CheckOutcome) -> d
         "passed": outcome.passed,
         "suite": suite,
         "reason": outcome.reason,
-        "detail": orjson.dumps(dict(outcome.detail)).decode() if outcome.detail else None,
+        "detail": _json(dict(outcome.detail)) if outcome.detail else None,
     }
 
 
-def _value(text: str | None) -> Any:
-    if text is None:
-        return None
+def _json(value: Any) -> str:
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:  # half of a surrogate pair, a number of more than 64 bits
+        return as_json(value)

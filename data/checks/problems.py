@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import orjson
-
-from data.checks.check import RecordedCheck
+from data.checks.check import RecordedCheck, stored_value
 from data.checks.constraints import constraints_of, is_constraints
 from data.checks.filters import read_filter
 from data.checks.formats import read_format
@@ -31,7 +29,7 @@ def check_problems(sample: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         read = _READERS.get(suite_of(kind))
         if read is None:
             continue
-        expected, actual = (_value(check[name]) for name in ("expected", "actual"))
+        expected, actual = (stored_value(check[name]) for name in ("expected", "actual"))
         try:
             read(RecordedCheck(check["name"], kind, expected, actual, check["passed"]))
         except MalformedCheckError as error:
@@ -43,10 +41,6 @@ def _read_filter(check: RecordedCheck) -> None:
     read = read_filter(check)
     if isinstance(read, tuple) and check.actual is not None and is_constraints(check.actual):
         constraints_of(check.actual, "actual")
-
-
-def _value(text: str | None) -> Any:
-    return None if text is None else orjson.loads(text)
 
 
 _READERS: Mapping[str, Callable[[RecordedCheck], object]] = {

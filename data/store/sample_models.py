@@ -29,6 +29,7 @@ __all__ = ["CUSTOM", "SampleModel", "answer_text", "as_json", "is_finite", "is_u
 CUSTOM = "custom"  # type of our own errors, with `accepted` in their context, and `what` if not "found ..."
 LARGEST_WHOLE = 1_000_000_000
 MOST_NESTED = 20  # lists in lists of an answer
+DEEPEST = 64  # lists and objects in each other that are stored as such; writers of JSON give up at 254
 
 
 def is_unicode(text: str) -> bool:
@@ -41,9 +42,32 @@ def is_unicode(text: str) -> bool:
 
 
 def as_json(value: object) -> str:
-    """Return any value as JSON text that can be stored; half of a surrogate pair stays escaped."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    """Return any value as JSON text that can be stored; half of a surrogate pair stays escaped.
+
+    What is nested deeper than any reader follows is kept as a text of JSON in its place.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:
+        text = ""
+    if not text or text.count("[") + text.count("{") > DEEPEST:
+        value = _flattened(value, DEEPEST)
+        text = json.dumps(value, ensure_ascii=False, default=str)
     return text if is_unicode(text) else json.dumps(value, default=str)
+
+
+def _flattened(value: object, levels: int) -> object:
+    """Return a value whose lists and objects below a number of levels are texts of JSON."""
+    if not isinstance(value, Mapping | list | tuple):
+        return value
+    if not levels:
+        try:
+            return json.dumps(value, default=str)
+        except RecursionError:
+            return "nested too deeply to be kept"
+    if isinstance(value, Mapping):
+        return {key: _flattened(entry, levels - 1) for key, entry in value.items()}
+    return [_flattened(entry, levels - 1) for entry in value]
 
 
 def is_finite(value: float) -> bool:

@@ -99,6 +99,7 @@ OBJECTS = {field: f"an object with {keys}" for field, keys in KEYS.items()} | {
     "candidates": "text, or an object with `id`, `text` or both",
     "scores": "an object of metric: number",
     "tags": "an object of key: value",
+    "tools": "a JSON schema of a tool, an object",
 }
 
 

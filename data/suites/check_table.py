@@ -9,10 +9,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from data.checks.check import stored_value
 from data.scoring.scored_run import ScoredRun
 from data.store.ragged import Ragged, flags
 from metrics.schema.scores import BoolArray, IntArray
@@ -101,7 +101,7 @@ class CheckTable:
 
     def values(self, field: str, checks: Sequence[int] | IntArray) -> list[Any]:
         """Return expected or actual values, or details, as Python values; None where none is recorded."""
-        return [None if text is None else _parsed(text) for text in self.texts(field, checks)]
+        return [stored_value(text) for text in self.texts(field, checks)]
 
 
 def check_table(scored: ScoredRun) -> CheckTable | None:
@@ -113,13 +113,6 @@ def check_table(scored: ScoredRun) -> CheckTable | None:
             return None
         kept = _TABLES[scored] = CheckTable(table["checks"])
     return kept if len(kept) else None
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return text
 
 
 def _coded(column: Any) -> Coded:

@@ -11,6 +11,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from data.errors import ValidationErrors
 from data.store.sample_schema import FIELDS
 from data.store.sample_validation import normalise
@@ -27,7 +29,10 @@ REPLY_FIELDS = frozenset(
         *("cost_usd", "peak_memory_mb"),
     )
 )
-NOT_ITS_OWN = {*FIELDS, "row", "extra", "no_answer"}
+NOT_ITS_OWN = {*FIELDS, "row", "extra", "no_answer", "submitted"}
+NOT_KEPT = (
+    "its reply is nested too deeply, or holds half of a surrogate pair or a whole number of more than 64 bits"
+)
 SHOWN = 200  # characters of what a system wrote that are shown in a reason
 
 
@@ -49,13 +54,16 @@ def read_reply(written: bytes, request: SystemRequest, seconds: float, secrets: 
     except (ValueError, RecursionError):
         start = secrets.hide(written[: 4 * SHOWN].decode("utf-8", "replace"))
         return failed(f"its output is no JSON; it begins: {reason_text(start)}", seconds)
+    try:
+        record = secrets.hide_values(record)  # before anything is shortened, which would leave half a key
+        orjson.dumps(record)  # as the journal will
+    except (RecursionError, orjson.JSONEncodeError):
+        return failed(NOT_KEPT, seconds)
     problem = _problem(record, request)
     if problem:
         return failed(secrets.hide(problem), seconds)
     sample = {
-        name: secrets.hide_values(value)
-        for name, value in record.items()
-        if name in REPLY_FIELDS or name not in NOT_ITS_OWN
+        name: value for name, value in record.items() if name in REPLY_FIELDS or name not in NOT_ITS_OWN
     }
     sample.setdefault("latency_ms", round(1000 * seconds, 3))
     return SystemReply("answered", sample, seconds=seconds)
@@ -111,10 +119,7 @@ def _problem(record: object, request: SystemRequest) -> str:
         return f"its reply is to another question, {reason_text(str(answers))}"
     errors = ValidationErrors("its reply")
     own = {name: value for name, value in record.items() if name in REPLY_FIELDS}
-    try:
-        sample = normalise({**own, "question": request.question}, 1, errors)
-    except (RecursionError, UnicodeEncodeError):
-        return "its reply is nested too deeply, or holds half of a surrogate pair"
+    sample = normalise({**own, "question": request.question}, 1, errors)
     if sample is None:
         first = errors.first[0]
         return f"its reply: {first.field}: {reason_text(first.what)}; accepted: {first.accepted}"

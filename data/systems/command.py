@@ -26,7 +26,7 @@ import orjson
 
 from data.errors import DataError
 from data.systems.answers import failed, read_reply, reason_text
-from data.systems.secrets import Secrets
+from data.systems.secrets import Secrets, secret_arguments
 from data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 __all__ = ["CommandSystem", "split_command"]
@@ -99,7 +99,7 @@ class CommandSystem:
         if sys.platform == "win32":
             raise DataError("a system that is a command needs Linux or macOS; accepted: an http address")
         self._arguments, self._keep_alive = list(arguments), keep_alive
-        self._secrets = Secrets()
+        self._secrets = Secrets(secret_arguments(self._arguments))
         self._shown = self._secrets.hide_arguments(self._arguments)
         self._lock = threading.Lock()
         self._idle: list[_Process] = []
@@ -195,7 +195,7 @@ class CommandSystem:
         process.kill()
 
     def _with_stderr(self, reason: str, process: _Process) -> str:
-        said = reason_text(self._secrets.hide(process.errors.decode("utf-8", "replace")[-200:]))
+        said = reason_text(self._secrets.hide(process.errors.decode("utf-8", "replace"))[-200:])
         return f"{reason}; on standard error: {said}" if said else reason
 
 

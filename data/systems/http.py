@@ -25,7 +25,7 @@ import orjson
 
 from data.errors import DataError
 from data.systems.answers import failed, read_reply, reason_text
-from data.systems.secrets import MASK, Secrets
+from data.systems.secrets import MASK, SHORTEST, Secrets
 from data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 __all__ = ["HttpSystem", "headers_from_environment"]
@@ -77,9 +77,8 @@ class HttpSystem:
         self._address = _split(address)
         self._header_env = dict(header_env or {})
         self._headers = headers_from_environment(self._header_env)
-        self._secrets = Secrets(
-            {variable: self._headers[header] for header, variable in self._header_env.items()}
-        )
+        in_headers = {variable: self._headers[header] for header, variable in self._header_env.items()}
+        self._secrets = Secrets(_secret_parameters(self._address.query) | in_headers)
         self._closed = threading.Event()
 
     @property
@@ -199,6 +198,15 @@ class HttpSystem:
         return own | self._headers
 
 
+def _secret_parameters(query: str) -> dict[str, str]:
+    """Return the keys in the query of an address, by parameter, unless they are words that any text has."""
+    return {
+        name: value
+        for name, value in parse_qsl(query)
+        if _SECRET_PARAMETER.search(name) and len(value) >= SHORTEST
+    }
+
+
 def _split(address: str) -> SplitResult:
     accepted = "accepted: http://HOST[:PORT]/PATH or https://..."
     try:
@@ -249,7 +257,7 @@ def _retry_after(value: str | None) -> float | None:
         return None
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", value.strip()):
         return float(value)
-    with suppress(ValueError, TypeError):
+    with suppress(ValueError, TypeError, OverflowError, IndexError):
         moment = email.utils.parsedate_to_datetime(value)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return max(0.0, (moment - datetime.now(UTC)).total_seconds())

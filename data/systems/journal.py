@@ -17,7 +17,7 @@ from typing import IO, Any
 import orjson
 
 from data.errors import DataError
-from data.store.workspace import OWNER_ONLY
+from data.store.workspace import OWNER_ONLY, writing
 from data.systems.system import System, SystemReply
 
 __all__ = ["Journal", "open_journal"]
@@ -34,9 +34,10 @@ class Journal:
     def keep(self, key: str, reply: SystemReply) -> None:
         """Write a reply and wait until it is on the disk."""
         entry = {"key": key, **asdict(reply), "sample": dict(reply.sample)}
-        self._file.write(_line(entry))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with writing(self._file.name):
+            self._file.write(_line(entry))
+            self._file.flush()
+            os.fsync(self._file.fileno())
         self.replies[key] = reply
 
 
@@ -65,27 +66,35 @@ def open_journal(path: Path, system: System) -> Iterator[Journal]:
 
 
 def _read(file: IO[bytes], path: Path, system: System) -> dict[str, SystemReply]:
-    """Read the replies, cut off what is half written, and leave the file at its end."""
-    header, replies, end = None, {}, 0
+    """Read the replies, cut off what is half written at the end, and leave the file there.
+
+    A line that is damaged elsewhere is passed over: its question is asked again, the others are not.
+    """
+    begun, replies, end = False, {}, 0
     for line in file:
-        entry = _entry(line)
-        if entry is None:
+        if not line.endswith(b"\n"):
             break
-        if header is None:
-            header = entry
-            _check_header(header, path, system)
-        else:
-            replies[str(entry["key"])] = _reply(entry)
+        entry = _entry(line)
+        if not begun:
+            _check_header(entry or {}, path, system)
+            begun = True
+        elif entry is not None and (reply := _reply(entry)) is not None:
+            replies[str(entry["key"])] = reply
         end += len(line)
-    file.seek(end)
-    file.truncate()
-    if header is None:
-        file.write(_line({"version": VERSION, "system": system.identity, "name": system.name}))
-        file.flush()
+    with writing(str(path)):
+        file.seek(end)
+        file.truncate()
+        if not begun:
+            file.write(_line({"version": VERSION, "system": system.identity, "name": system.name}))
+            file.flush()
     return replies
 
 
 def _check_header(header: Mapping[str, Any], path: Path, system: System) -> None:
+    if "system" not in header:
+        raise DataError(
+            f"{path}: its first line is damaged; accepted: that line repaired, or the file deleted"
+        )
     if header.get("version") != VERSION or header.get("system") != system.identity:
         raise DataError(
             f"{path}: holds answers of another system ({str(header.get('name'))[:80]}); accepted: the system "
@@ -94,23 +103,23 @@ def _check_header(header: Mapping[str, Any], path: Path, system: System) -> None
 
 
 def _entry(line: bytes) -> dict[str, Any] | None:
-    """Return a line as an object; None where it is half written."""
-    if not line.endswith(b"\n"):
-        return None
+    """Return a line as an object; None where it is damaged."""
     try:
         entry = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return entry if isinstance(entry, dict) and ("key" in entry or "system" in entry) else None
+    return entry if isinstance(entry, dict) else None
 
 
-def _reply(entry: Mapping[str, Any]) -> SystemReply:
+def _reply(entry: Mapping[str, Any]) -> SystemReply | None:
+    """Return the reply of an entry; None where it is damaged."""
+    status, sample, seconds = entry.get("status"), entry.get("sample"), entry.get("seconds", 0.0)
+    if status not in ("answered", "failed") or not isinstance(sample, dict) or "key" not in entry:
+        return None
+    if (status == "answered" and sample.get("answer") is None) or not isinstance(seconds, int | float):
+        return None
     return SystemReply(
-        status=entry.get("status", "failed"),
-        sample=entry.get("sample") or {},
-        reason=str(entry.get("reason", "")),
-        seconds=float(entry.get("seconds", 0.0)),
-        passing=bool(entry.get("passing", False)),
+        status, sample, str(entry.get("reason", "")), float(seconds), entry.get("passing") is True
     )
 
 

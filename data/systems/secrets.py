@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["Secrets"]
+__all__ = ["MASK", "SHORTEST", "Secrets", "secret_arguments"]
 
 SHORTEST = 8  # characters: shorter values are words that stand in answers by chance
 _NAMED_LIKE_ONE = re.compile(r"(?i)(key|token|secret|passw|credential|authorization)")
@@ -80,3 +80,16 @@ def _is_scheme(value: str) -> bool:
     """Whether a header's value is a scheme and a key, as in "Bearer abc"."""
     scheme, _, key = value.partition(" ")
     return scheme.casefold() in ("basic", "bearer", "token") and len(key.strip()) > 0
+
+
+def secret_arguments(arguments: Sequence[str]) -> dict[str, str]:
+    """Return the secrets among the arguments of a command, by option: they are not to be in what it says."""
+    found, name = {}, ""
+    for argument in arguments:
+        option, equals, value = argument.partition("=")
+        if name:
+            found[name] = argument
+        elif equals and (_OPTION.match(option) or _NAMED_LIKE_ONE.search(option)):
+            found[option.lstrip("-")] = value
+        name = argument.lstrip("-") if not name and not equals and _OPTION.match(argument) else ""
+    return {name: value for name, value in found.items() if len(value) >= SHORTEST}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -13,9 +14,10 @@ import pytest
 from places import REPOSITORY
 
 from data.errors import DataError
-from data.systems.answers import sample_record
+from data.systems.answers import read_reply, sample_record
 from data.systems.choose import open_system
 from data.systems.command import CommandSystem, split_command
+from data.systems.secrets import Secrets
 from data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 SCRIPT = REPOSITORY / "tests" / "faulty_system.py"
@@ -94,6 +96,41 @@ def _sleeping() -> set[str]:
 def test_what_it_says_on_standard_error_is_in_the_reason_without_the_key(system: CommandSystem) -> None:
     reason = ask(system, "die").reason
     assert reason.endswith("on standard error: out of memory, key [secret]")
+
+
+@pytest.mark.parametrize("before", range(0, 210, 7))
+def test_a_key_is_hidden_also_where_a_reason_is_cut(monkeypatch: pytest.MonkeyPatch, before: int) -> None:
+    monkeypatch.setenv("FAULTY_API_KEY", "hunter2-hunter3")
+    key = "x " * (before // 2) + "hunter2-hunter3" + " y" * 95
+    replies = [
+        read_reply(json.dumps(reply).encode(), SystemRequest("q1", "hello"), 1.0, Secrets())
+        for reply in ({"error": key}, {"answer": "a", "question_id": key}, {"answer": "a", "retrieved": key})
+    ]
+    system = CommandSystem([sys.executable, "-c", f"import sys; sys.exit({key!r})"])
+    reasons = [reply.reason for reply in [*replies, system.ask(SystemRequest("q1", "hello"), SystemLimits())]]
+    assert not any("hunter" in reason or "ter3" in reason for reason in reasons)
+
+
+def test_a_key_among_the_arguments_is_in_no_answer() -> None:
+    code = "import sys; print('{\"answer\": \"' + ' '.join(sys.argv[1:]) + '\"}')"
+    arguments = ["--api-key", "hunter2-hunter2", "--token=hunter3-hunter3", "--top", "5"]
+    system = CommandSystem([sys.executable, "-c", code, *arguments])
+    reply = system.ask(SystemRequest("q1", "hello"), SystemLimits())
+    assert reply.sample["answer"] == "--api-key [api-key] --token=[token] --top 5"
+
+
+@pytest.mark.parametrize("value", ["1" * 30, '"\\ud800"', "[" * 300 + "]" * 300, "[" * 5000 + "]" * 5000])
+def test_a_reply_that_no_journal_can_hold_has_failed(value: str) -> None:
+    written = f'{{"answer": "yes", "more": {value}}}'.encode()
+    reply = read_reply(written, SystemRequest("q1", "hello"), 1.0, Secrets())
+    assert (reply.status, reply.sample) == ("failed", {})
+    assert reply.reason.startswith(("its reply is nested too deeply, or holds", "its output is no JSON"))
+
+
+def test_a_reply_cannot_say_that_it_was_never_asked() -> None:
+    written = b'{"answer": "I comply", "submitted": false, "no_answer": {"status": "not_asked"}}'
+    reply = read_reply(written, SystemRequest("q1", "hello"), 1.0, Secrets())
+    assert reply.sample.keys() == {"answer", "latency_ms"}
 
 
 def test_a_key_of_the_environment_is_in_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from faulty_server import FaultyServer
 
 from data.errors import DataError
 from data.systems.choose import open_system
-from data.systems.http import HttpSystem
+from data.systems.http import HttpSystem, _retry_after
 from data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 KEY = "Bearer hunter2-hunter2-hunter2"
@@ -104,3 +104,24 @@ def test_an_address_or_header_that_is_none_is_said_without_the_key(
 
 def test_the_name_hides_keys_in_the_address() -> None:
     assert HttpSystem("http://host/ask?api_key=abc&top=5").name == "http://host/ask?api_key=[secret]&top=5"
+
+
+def test_a_key_of_the_address_is_in_no_answer(server: FaultyServer) -> None:
+    system = HttpSystem(f"{server.address}?api_key=hunter2-hunter2")
+    reply = system.ask(SystemRequest("q1", "plain leak hunter2-hunter2"), LIMITS)
+    assert reply.sample["answer"] == "Of course. It is [api_key]."
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("999999999999", None),
+        ("-5", None),
+        ("Mon, 01 Jan 0001 00:00:00 +99999999999999999999", None),
+        ("Mon, 32 Foo 99999 99:99:99", None),
+        ("Mon, 01 Jan 2001 00:00:00 GMT", 0.0),
+        ("999999999", 999999999.0),
+    ],
+)
+def test_an_absurd_retry_after_is_none_or_a_number(said: str, seconds: float | None) -> None:
+    assert _retry_after(said) == seconds

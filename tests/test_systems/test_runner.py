@@ -15,7 +15,7 @@ import pytest
 from places import REPOSITORY
 
 from data.errors import DataError
-from data.systems.journal import open_journal
+from data.systems.journal import Journal, open_journal
 from data.systems.runner import ask_all
 from data.systems.system import SystemLimits, SystemReply, SystemRequest
 
@@ -102,6 +102,44 @@ def test_a_half_written_line_is_dropped_and_asked_again(tmp_path: Path) -> None:
     asked = ask_all(system, requests(3), path, SystemLimits(concurrency=1))
     assert (asked.progress.cached, system.asked) == (2, ["q0", "q1", "q2", "q2"])
     assert len(path.read_bytes().splitlines()) == 4
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b"\x00\xff half",
+        b"[]",
+        b'{"key": 5}',
+        b'{"key": "x", "status": "answered", "sample": [], "seconds": "x"}',
+    ],
+)
+def test_a_damaged_line_costs_one_question_and_no_more(tmp_path: Path, damaged: bytes) -> None:
+    system, path = Told(), tmp_path / "journal.jsonl"
+    ask_all(system, requests(3), path, SystemLimits(concurrency=1))
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\n".join([*lines[:2], damaged, lines[3], b""]))
+    asked = ask_all(system, requests(3), path, SystemLimits(concurrency=1))
+    assert (asked.progress.cached, system.asked) == (2, ["q0", "q1", "q2", "q1"])
+    ask_all(system, requests(3), path, SystemLimits(concurrency=1))
+    assert len(system.asked) == 4
+
+
+def test_a_journal_without_its_first_line_is_refused_and_kept(tmp_path: Path) -> None:
+    system, path = Told(), tmp_path / "journal.jsonl"
+    ask_all(system, requests(2), path, SystemLimits())
+    path.write_bytes(b"damaged\n" + path.read_bytes().partition(b"\n")[2])
+    kept = path.read_bytes()
+    with pytest.raises(DataError, match="its first line is damaged"):
+        ask_all(system, requests(2), path, SystemLimits())
+    assert path.read_bytes() == kept
+
+
+def test_a_full_disk_is_said_in_a_sentence(tmp_path: Path) -> None:
+    with open_journal(tmp_path / "journal.jsonl", Told()) as journal:
+        full = Journal(Path("/dev/full").open("r+b", buffering=0), {})  # noqa: SIM115
+        with pytest.raises(DataError, match="free space"):
+            full.keep("key", SystemReply("answered", {"answer": "yes"}))
+        assert (full.replies, journal.replies) == ({}, {})
 
 
 def test_a_journal_of_another_system_is_refused(tmp_path: Path) -> None:
