@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from dashboard.cli.experiments.asking import summary_text
+from dashboard.cli.experiments.asking import print_summary
 from dashboard.cli.experiments.kinds import arms, noise, position
 from dashboard.cli.experiments.measured import languages, parsing, tables
 from dashboard.cli.experiments.robustness import flips, injection, poisoned, stability
@@ -62,10 +62,7 @@ def show(workspace: str | None, identifier: str, quality: str, as_json: bool) ->
     """Show what an experiment found: each arm, the effect, and its test."""
     store = open_store(workspace)
     summary = experiment_summary(store, find_experiment(store.workspace, identifier), quality)
-    if as_json:
-        print_json(summary.to_dict())
-    else:
-        click.echo(summary_text(summary))
+    print_summary(summary, as_json)
 
 
 @experiment.command()

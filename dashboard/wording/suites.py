@@ -26,8 +26,8 @@ SOURCE = "recorded or computed verdicts; rate: mean over questions, 95 % interva
 
 
 def share_text(share: float) -> str:
-    """Format a small share with a decimal where whole percents would hide it."""
-    return percent(share) if share >= 0.095 else f"{100 * share:.1f} %"
+    """Format a share with a decimal below 10 %, where whole percents hide too much; only none reads 0 %."""
+    return f"{100 * share:.1f} %" if 0.005 <= share < 0.095 else percent(share)
 
 
 def rate_text(rate: Interval) -> str:

@@ -200,7 +200,7 @@ def _folded(text: str) -> str:
 
 
 def _holds(folded: str, text: str, disguised: bool) -> bool:
-    """Whether an answer holds a text; where disguises count, also spelt out, reversed, in Base64 or hex."""
+    """Return whether an answer holds a text; disguised: also spelt out, reversed, in Base64 or hex."""
     wanted = _folded(text)
     if wanted.isalnum() and len(wanted) <= SHORT_WORD:  # "10" does not stand in "100"
         return re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", folded) is not None

@@ -26,21 +26,30 @@ _NOTHING = "\x00"  # what no text holds: a query without known words finds nothi
 
 
 class Bm25Index:
-    """Texts ready to be searched by their words (Lucene's BM25, k1 = 1.5, b = 0.75).
+    """Texts ready to be searched by their words (Lucene's BM25).
 
     Args:
         texts: what to index; a text may be empty.
+        tokens_of: text -> its tokens; by default stemmed words.
+        k1: how soon repeats of a word stop to count.
+        b: how far long texts are held back.
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(
+        self,
+        texts: Sequence[str],
+        tokens_of: Callable[[str], Sequence[str]] = search_tokens,
+        k1: float = 1.5,
+        b: float = 0.75,
+    ) -> None:
         import bm25s
 
-        self._n = len(texts)
+        self._n, self._tokens_of = len(texts), tokens_of
         self._index: Any = None
-        tokens = [search_tokens(text) for text in texts]
+        tokens = [tokens_of(text) for text in texts]
         self._vocabulary = frozenset(token for words in tokens for token in words)
         if self._vocabulary:
-            self._index = bm25s.BM25(k1=1.5, b=0.75, method="lucene", backend="numpy")
+            self._index = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy")
             self._index.index([words or [_NOTHING] for words in tokens], show_progress=False)
 
     def search(self, queries: Sequence[str], depth: int) -> tuple[IntArray, FloatArray]:
@@ -64,7 +73,7 @@ class Bm25Index:
         return positions, scores
 
     def _scores(self, query: str) -> FloatArray:
-        tokens = [token for token in search_tokens(query) if token in self._vocabulary]
+        tokens = [token for token in self._tokens_of(query) if token in self._vocabulary]
         if self._index is None or not tokens:
             return np.zeros(self._n)
         return np.asarray(self._index.get_scores(tokens), dtype=np.float64)

@@ -71,9 +71,14 @@ class ExperimentSummary:
             "experiment": {**self.experiment.to_dict(), "state": self.experiment.state},
             "quality": {"metric": self.quality, "source": self.source},
             "arms": arms,
-            "findings": asdict(self.findings) if is_dataclass(self.findings) else self.findings,  # type: ignore[arg-type]
+            "findings": self._finding_values(),
         }
         return dict(json_values(values))
+
+    def _finding_values(self) -> Any:
+        if is_dataclass(self.findings) and not isinstance(self.findings, type):
+            return asdict(self.findings)
+        return self.findings
 
 
 def json_values(value: Any) -> Any:

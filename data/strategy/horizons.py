@@ -216,7 +216,7 @@ def _ship(results: Sequence[GateResult]) -> Iterator[Recommendation]:
 
 
 def _all_hold(results: Sequence[GateResult]) -> bool:
-    """Tell whether there are blocking gates and all that had something to judge by pass."""
+    """Return whether there are blocking gates and all that had something to judge by pass."""
     blocking = [result for result in results if result.blocks and not result.excused]
     return bool(blocking) and all(result.verdict == "PASS" for result in blocking)
 

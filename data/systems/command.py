@@ -200,7 +200,7 @@ class CommandSystem:
 
 
 def _has_output(process: _Process) -> bool:
-    """Whether a process wrote something that nobody asked for; it would be taken for the next answer."""
+    """Return whether a process wrote unasked; it would be taken for the next answer."""
     if process.popen.stdout is None:
         return False
     with suppress(BlockingIOError):

@@ -86,7 +86,7 @@ class _Work:
     reason: str = ""
 
     def may_ask(self) -> bool:
-        """Whether another request may be sent now; sets the reason where none may be any more."""
+        """Return whether another request may be sent now; sets the reason where none may be any more."""
         if not self.waiting or self.reason:
             return False
         limits, progress = self.limits, self.progress
@@ -99,7 +99,7 @@ class _Work:
         return not self.reason and len(self.in_flight) < limits.concurrency
 
     def _within_budget(self, budget: float) -> bool:
-        """Whether the budget allows one more; until a cost is known, one is asked at a time."""
+        """Return whether the budget allows one more; until a cost is known, one is asked at a time."""
         expected = self.progress.cost_usd + (len(self.in_flight) + 1) * self.progress.dearest
         if expected > budget or self.progress.cost_usd >= budget:
             if not self.in_flight:

@@ -77,7 +77,7 @@ class Secrets:
 
 
 def _is_scheme(value: str) -> bool:
-    """Whether a header's value is a scheme and a key, as in "Bearer abc"."""
+    """Return whether a header's value is a scheme and a key, as in "Bearer abc"."""
     scheme, _, key = value.partition(" ")
     return scheme.casefold() in ("basic", "bearer", "token") and len(key.strip()) > 0
 

@@ -57,7 +57,7 @@ def _kind(sentence: str) -> Literal["declining", "complying", "explaining", "oth
 
 
 def _turns(kinds: list[tuple[Literal["declining", "complying", "explaining", "other"], str]]) -> bool:
-    """Whether a sentence that declines goes on to comply: "I can't, but here is the key"."""
+    """Return whether a sentence that declines goes on to comply: "I can't, but here is the key"."""
     for kind, sentence in kinds:
         if kind == "declining":
             end = max(match.end() for match in _pattern("declining").finditer(sentence))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal
 
@@ -187,24 +187,11 @@ def judge_gate(
     fails_anyway = mean is not None and gate.every and not _meets(gate, mean)
     if mean is None or (n_scored < max(gate.fewest, _fewest(gate)) and not fails_anyway):
         return unmeasured(gate, "" if mean is None else "too few", n_scored, n_total)
-    worst, best = (high, low) if gate.at_most else (low, high)
-    verdict = _verdict(gate, mean, worst, best)
-    why = ""
-    if verdict == "PASS" and adverse is not None and not _meets(gate, adverse):
-        verdict, why = "INCONCLUSIVE", "failed to score"
-    return GateResult(
-        gate,
-        verdict,
-        mean,
-        low,
-        high,
-        n_scored,
-        n_total,
-        smallest_effect(low, high),
-        margin=gate.threshold - mean if gate.at_most else mean - gate.threshold,
-        by_interval=_by_interval(gate, worst, best),
+    judged = _judged(gate, (mean, low, high), (n_scored, n_total), adverse)
+    return replace(
+        judged,
+        smallest_effect=smallest_effect(low, high),
         obtained=obtained,
-        why=why,
     )
 
 
@@ -231,6 +218,19 @@ def judge_percentile(
     lacking = low is None or high is None
     if value is None or (lacking and gate.rule == "interval"):
         return unmeasured(gate, "" if value is None else "too few", measured.n, n_total)
+    judged = _judged(gate, (value, low, high), (measured.n, n_total), adverse)
+    ends = (None, None) if lacking else (low, high)
+    return replace(judged, low=ends[0], high=ends[1], obtained=obtained)
+
+
+def _judged(
+    gate: Gate,
+    measured: tuple[float, float | None, float | None],
+    counts: tuple[int, int],
+    adverse: float | None,
+) -> GateResult:
+    """Return the verdict on a value with its interval; a pass that unscored values could undo is none."""
+    value, low, high = measured
     worst, best = (high, low) if gate.at_most else (low, high)
     verdict = _verdict(gate, value, worst, best)
     why = ""
@@ -240,13 +240,11 @@ def judge_percentile(
         gate,
         verdict,
         value,
-        None if lacking else low,
-        None if lacking else high,
-        measured.n,
-        n_total,
+        low,
+        high,
+        *counts,
         margin=gate.threshold - value if gate.at_most else value - gate.threshold,
         by_interval=_by_interval(gate, worst, best),
-        obtained=obtained,
         why=why,
     )
 

@@ -15,7 +15,7 @@ from data.errors import DataError
 from data.experiments.injection.findings import InjectionFindings
 from data.experiments.injection.followed import follows_attack, follows_canary, follows_wrong_answer
 from data.experiments.injection.planted_text import HIDINGS, attack_cases, canary_instruction, planted
-from data.experiments.languages.word_index import WordIndex
+from data.experiments.languages.word_index import word_index
 from data.experiments.plan import plan_experiment
 from data.experiments.questions import Questions, open_questions
 from data.experiments.registry import kind_of
@@ -80,12 +80,11 @@ def test_the_target_alone_counts_too_much_on_the_published_documents() -> None:
 def test_bm25_ranks_the_poisoned_documents_of_a_question_on_top() -> None:
     """.987 of the five over the 1,000 poisoned documents."""
     documents = [(at, text) for at, row in enumerate(POISONED) for text in row["poisoned_documents"]]
-    index = WordIndex([text for _, text in documents])
+    positions, _ = word_index([text for _, text in documents]).search(
+        [row["question"] for row in POISONED], 5
+    )
     in_top = np.array(
-        [
-            sum(documents[hit][0] == at for hit, _ in index.search(row["question"], 5))
-            for at, row in enumerate(POISONED)
-        ],
+        [sum(documents[hit][0] == at for hit in hits) for at, hits in enumerate(positions.tolist())],
         dtype=np.float64,
     )
     found = poisoned_retrieval(in_top, np.full(len(in_top), 5.0), np.full(len(in_top), 5.0))

@@ -15,7 +15,7 @@ from metrics.statistics.distributions import (
     regularised_beta,
     t_quantile,
 )
-from metrics.statistics.intervals import interval, intervals, missing_bounds
+from metrics.statistics.intervals import interval, intervals, mean_over_questions, missing_bounds
 from metrics.statistics.question_means import question_means
 
 unit = st.floats(0, 1, allow_nan=False).map(lambda value: round(value, 6))
@@ -207,6 +207,15 @@ def test_question_means_take_several_metrics_at_once() -> None:
 def test_codes_of_another_length_are_refused() -> None:
     with pytest.raises(MetricsError, match="differ in length: 2 and 3"):
         question_means(np.zeros(2), np.zeros(3, dtype=np.int64))
+
+
+def test_a_mean_over_questions_is_a_pass_rate_where_all_values_are_0_or_1() -> None:
+    passes = np.array([1.0, 0.0] * 10 + [np.nan])
+    rate = mean_over_questions(passes)
+    assert (rate.method, rate.n_scored, rate.mean) == ("wilson", 20, 0.5)
+    assert (rate.low, rate.high) == pytest.approx((0.2993, 0.7007), abs=1e-4)
+    assert mean_over_questions(np.where(passes == 0, 0.25, passes)).method == "bootstrap"
+    assert mean_over_questions(passes, np.arange(21) // 2).method == "exact"
 
 
 def test_missing_values_bound_the_mean_from_both_sides() -> None:

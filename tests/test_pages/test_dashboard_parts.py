@@ -21,6 +21,7 @@ from dashboard.charts.tokens import DARK, LIGHT, Tokens, contrast
 from dashboard.shell.selection import Selection
 from dashboard.wording.escaping import chart_text, markdown_text, shorten
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
+from dashboard.wording.suites import share_text
 from data.errors import ValidationErrors
 from data.store.sample_validation import normalise
 from metrics.diagnosis.stages import DEFAULT_ORDER
@@ -250,3 +251,11 @@ def test_gold_text_is_marked_inside_the_chunks_it_falls_into() -> None:
     assert "<mark>abc</mark>defgh<mark>ij</mark>" in html
     assert "gold: 5 characters" in html
     assert html.count(">gold") == 1
+
+
+def test_small_shares_keep_a_decimal_and_only_none_is_0() -> None:
+    shares = [0.0, 0.0004, 0.012, 0.0949, 0.0951, 0.5, 1.0]
+    assert [share_text(share) for share in shares] == [
+        *("0 %", "0.1 %", "1.2 %", "9.5 %"),
+        *("10 %", "50 %", "100 %"),
+    ]

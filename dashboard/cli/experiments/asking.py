@@ -36,7 +36,7 @@ from data.systems.choose import open_system
 from data.systems.runner import AskProgress
 from data.systems.system import System, SystemLimits
 
-__all__ = ["ask_experiment", "asking", "summary_text"]
+__all__ = ["ask_experiment", "asking", "print_summary"]
 
 BUILT_IN = "builtin"
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n}/{total} [{elapsed}<{remaining}{postfix}]"
@@ -221,14 +221,22 @@ def _print(store: RunStore, outcome: ExperimentOutcome, options: Mapping[str, An
         progress = {**vars(outcome.progress), "stopped": outcome.stopped, "failures": dict(outcome.reasons)}
         print_json({**summary.to_dict(), "progress": progress})
         return
-    click.echo(summary_text(summary))
+    click.echo(_summary_text(summary))
     for reason, times in outcome.reasons:
         click.echo(f"failed: {times:,} times: {plain(reason)}")
     if outcome.stopped:
         click.echo(f"Stopped: {plain(outcome.stopped)}. The same command goes on from here.", err=True)
 
 
-def summary_text(summary: ExperimentSummary) -> str:
+def print_summary(summary: ExperimentSummary, as_json: bool) -> None:
+    """Print what an experiment shows, as text or as JSON."""
+    if as_json:
+        print_json(summary.to_dict())
+    else:
+        click.echo(_summary_text(summary))
+
+
+def _summary_text(summary: ExperimentSummary) -> str:
     """Return what an experiment shows as text for a terminal."""
     headline = experiment_headline(summary)
     rows = table(["arm", "run", summary.quality, "95 % interval", "n"], arm_rows(summary))

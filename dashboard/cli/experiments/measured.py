@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from dashboard.cli.experiments.asking import summary_text
+from dashboard.cli.experiments.asking import print_summary
 from dashboard.cli.options import JSON
 from dashboard.cli.terminal import print_json, table, wrapped
 from dashboard.wording.formatting import count, interval_text, number
@@ -41,10 +41,7 @@ def languages(
     stored = store.scored(store.find(run_name)) if run_name else None
     experiment = run_language_experiment(store, read_multilingual(questions, corpus), project, stored)
     summary = experiment_summary(store, experiment)
-    if as_json:
-        print_json(summary.to_dict())
-    else:
-        click.echo(summary_text(summary))
+    print_summary(summary, as_json)
 
 
 @click.command()
@@ -63,10 +60,7 @@ def parsing(workspace: str | None, parsed: str, gold: str, project: str, as_json
     pages, parsers = read_pages(gold), parsed_pages(parsed)
     experiment = run_parsing_experiment(store, parsers, pages, Path(gold).resolve().stem, project)
     summary = experiment_summary(store, experiment)
-    if as_json:
-        print_json(summary.to_dict())
-    else:
-        click.echo(summary_text(summary))
+    print_summary(summary, as_json)
 
 
 @click.command()

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from data.errors import ValidationErrors
 from data.experiments.languages.parallel_questions import LanguagePassage, LanguageQuestion, MultilingualSet
-from data.experiments.languages.word_index import WordIndex
+from data.experiments.languages.word_index import word_index
 from data.experiments.record import ArmRecord, Experiment, keep_experiment
 from data.importers.load import import_parsed_runs
 from data.scoring.run_store import RunStore
@@ -27,8 +27,17 @@ Ranking = Callable[[LanguageQuestion], Sequence[tuple[LanguagePassage, float]]]
 
 def word_ranking(passages: Sequence[LanguagePassage]) -> Ranking:
     """Return the built-in retriever over some passages: BM25 over words as they stand."""
-    index = WordIndex([passage.text for passage in passages])
-    return lambda question: [(passages[at], score) for at, score in index.search(question.question, DEPTH)]
+    index = word_index([passage.text for passage in passages])
+
+    def ranking(question: LanguageQuestion) -> list[tuple[LanguagePassage, float]]:
+        positions, scores = index.search([question.question], DEPTH)
+        return [
+            (passages[at], score)
+            for at, score in zip(positions[0].tolist(), scores[0].tolist(), strict=True)
+            if at >= 0
+        ]
+
+    return ranking
 
 
 def stored_ranking(scored: ScoredRun, passages: Sequence[LanguagePassage]) -> Ranking:

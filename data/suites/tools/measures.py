@@ -45,45 +45,44 @@ class CallMeasure:
 
 def call_measures(scored: ScoredRun, checks: CallChecks) -> list[CallMeasure]:
     """Return the measures that some check of a run allows."""
+    measures = [_measure(scored, checks, *row) for row in (*_choice_rows(checks), *_content_rows(checks))]
+    return [measure for measure in measures if measure.total]
+
+
+_Row = tuple[str, str, FloatArray, FloatArray, str]  # key, title, hits, totals, cohort
+
+
+def _choice_rows(checks: CallChecks) -> list[_Row]:
+    """Return what is measured of the calls: which were made, with which arguments, in which order."""
     wanted, called, hits = checks.counts("expected"), checks.counts("called"), checks.counts("hits")
     missing, needless = checks.counts("missing"), checks.counts("needless")
     exact = _where(np.isfinite(missing), (missing == 0) & ~(needless > 0))
-    none_right = wanted == 0
-    values, identifiers = checks.counts("values"), checks.counts("identifiers")
-    results = checks.counts("results")
     one = np.ones(len(checks.details))
-    rows: list[tuple[str, str, FloatArray, FloatArray, str]] = [
+    called_if_wanted = _where(np.isfinite(checks.counts("wants_call")), called > 0)
+    arguments = checks.counts("right"), checks.counts("pairs")
+    return [
         ("selection", "Just the expected tools called", exact, one, "selection"),
         ("recall", "Expected calls that were made", hits, wanted, "missing"),
         ("precision", "Calls made that were expected", hits, called, "needless"),
-        (
-            "arguments",
-            "Calls with right arguments",
-            checks.counts("right"),
-            checks.counts("pairs"),
-            "arguments",
-        ),
-        ("irrelevance", "No call where none is right", _where(none_right, called == 0), one, "unwanted"),
-        (
-            "relevance",
-            "A call where one is right",
-            _where(np.isfinite(checks.counts("wants_call")), called > 0),
-            one,
-            "silent",
-        ),
+        ("arguments", "Calls with right arguments", *arguments, "arguments"),
+        ("irrelevance", "No call where none is right", _where(wanted == 0, called == 0), one, "unwanted"),
+        ("relevance", "A call where one is right", called_if_wanted, one, "silent"),
         ("order", "Calls in the expected order", checks.counts("in_order"), one, "order"),
         ("common_sequence", "Expected calls in order", checks.counts("common"), wanted, "order"),
-        (
-            "identifiers_found",
-            "Identifiers found in what was read",
-            identifiers - checks.counts("invented_identifiers"),
-            identifiers,
-            "invented",
-        ),
+    ]
+
+
+def _content_rows(checks: CallChecks) -> list[_Row]:
+    """Return what is measured of the values in the calls and of their results."""
+    values, identifiers = checks.counts("values"), checks.counts("identifiers")
+    invented, results = checks.counts("invented_identifiers"), checks.counts("results")
+    found = identifiers - invented
+    return [
+        ("identifiers_found", "Identifiers found in what was read", found, identifiers, "invented"),
         (
             "values_found",
             "Other values found in what was read",
-            values - identifiers - (checks.counts("not_found") - checks.counts("invented_identifiers")),
+            values - identifiers - (checks.counts("not_found") - invented),
             values - identifiers,
             "inferred",
         ),
@@ -102,8 +101,6 @@ def call_measures(scored: ScoredRun, checks: CallChecks) -> list[CallMeasure]:
             "empty_results",
         ),
     ]
-    measures = [_measure(scored, checks, *row) for row in rows]
-    return [measure for measure in measures if measure.total]
 
 
 def _where(applies: Any, values: Any) -> FloatArray:
