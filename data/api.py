@@ -154,8 +154,9 @@ def gate(run: str, baseline: str = "", config: str | None = None, workspace: str
 
 def runs_answer(store: RunStore) -> list[dict[str, Any]]:
     """List the runs of a workspace, oldest first."""
+    runs = store.runs()  # before the names: a run that another process has just added has a name by then
     names = store.names()
-    return [run_entry(run, names[run.run_id]) for run in store.runs()]
+    return [run_entry(run, names.get(run.run_id, run.name)) for run in runs]
 
 
 def run_entry(run: Run, name: str) -> dict[str, Any]:

@@ -44,10 +44,14 @@ def _project(store: RunStore, wanted: str | None) -> str:
     """Return the project that is meant: the one named, the only one, or `default` where there is none."""
     projects = sorted({run.project for run in store.runs()})
     if wanted is None and len(projects) > 1:
-        raise DataError(f"several projects; accepted: {', '.join(projects)}")
+        raise DataError(f"several projects; accepted: {_quoted(projects)}")
     if wanted is not None and projects and wanted not in projects:
-        raise DataError(f"project {wanted[:60]!r}; accepted: {', '.join(projects)}")
+        raise DataError(f"project {wanted[:60]!r}; accepted: {_quoted(projects)}")
     return wanted or (projects[0] if projects else "default")
+
+
+def _quoted(projects: list[str]) -> str:
+    return ", ".join(f"“{project}”" for project in projects)  # a name may hold a comma
 
 
 def _text(plan: Plan) -> str:
@@ -57,7 +61,7 @@ def _text(plan: Plan) -> str:
     return "\n\n".join(
         [
             wrapped(plain(plan_sentence(plan))),
-            wrapped(f"{held_text(plan)} {size_text(plan.size)}"),
+            wrapped(f"{held_text(plan)} {size_text(plan)}"),
             table(list(metrics[0]), [list(row.values()) for row in metrics], width),
             table(columns, [[plain(row[name]) for name in columns] for row in steps], width),
             "\n".join(f"{row['Step']:>2}  {plain(row['Command'])}" for row in steps),

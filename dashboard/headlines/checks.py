@@ -21,7 +21,7 @@ _FAILING: Mapping[str, tuple[str, str, str]] = {  # suite -> what is counted, on
     "filter": ("case", "used a wrong filter", "used a wrong filter"),
     "format": ("answer", "has the wrong format", "have the wrong format"),
     "isolation": ("case", "shows another account’s data", "show another account’s data"),
-    "memory": ("case", "remembers wrongly", "remember wrongly"),
+    "memory": ("earlier turn", "was not recalled", "were not recalled"),
     "order": ("case", "is in the wrong order", "are in the wrong order"),
     "router": ("question", "took the wrong route", "took the wrong route"),
     "safety": ("case", "fails a safety check", "fail a safety check"),
@@ -55,9 +55,20 @@ def failing_text(summary: SuiteSummary) -> str:
     failed, n = summary.n_samples_failed, summary.n_samples_decided
     noun, one, several = _FAILING.get(summary.key, ("case", "", ""))
     if not one or len(summary.names) > 1:
-        title = shorten(summary.title, LONGEST_SUITE)
-        noun, one, several = "case", f"fails a check of “{title}”", f"fail a check of “{title}”"
+        check = f"{_article(summary)} {_checks_of(summary)}"
+        noun, one, several = "case", f"fails {check}", f"fail {check}"
     return f"{failed:,} of {count(n, noun)} {one if failed == 1 else several}"
+
+
+def _checks_of(summary: SuiteSummary) -> str:
+    """Return what one check of a suite is called: “router check”, or with the title that the user gave."""
+    if summary.key in _FAILING:
+        return f"{summary.key} check"
+    return f"“{shorten(summary.title, LONGEST_SUITE)}” check"
+
+
+def _article(summary: SuiteSummary) -> str:
+    return "an" if _checks_of(summary).lstrip("“")[:1].lower() in set("aeio") else "a"
 
 
 def checks_headline(name: str, summaries: Sequence[SuiteSummary]) -> Headline:
@@ -105,13 +116,15 @@ def _of_worst(summary: SuiteSummary) -> str:
     names = ""
     if len(summary.names) > 1:
         shares = [
-            f"{shorten(one.name, 24)} {percent(one.rate.mean)}" for one in summary.names if one.n_decided
+            f"{shorten(one.name, LONGEST_SUITE)} {percent(one.rate.mean)}"
+            for one in sorted(summary.names, key=lambda one: one.rate.mean)
+            if one.n_decided
         ]
         names = f" By check: {', '.join(shares[:4])}{' and more' if len(shares) > 4 else ''}."
     told = [reason for reason, _ in summary.reasons if reason != DIFFERS]
     reason = f" Most often: {shorten(told[0], 90)}." if told and not names else ""
     return (
-        f"{percent(rate.mean)} of the checks of “{shorten(summary.title, LONGEST_SUITE)}” pass "
+        f"{percent(rate.mean)} of the {_checks_of(summary)}s pass "
         f"({span(rate)}, {count(rate.n_scored, 'question')}).{names}{reason}"
     )
 

@@ -6,7 +6,6 @@ from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import NOT_MEASURED, count
 from data.strategy.holdings import HELD
 from data.strategy.plan import Plan
-from data.strategy.sample_size import SampleSize
 from metrics.metric_registry import title_of
 
 __all__ = ["held_text", "metric_rows", "plan_sentence", "size_text", "step_rows"]
@@ -25,8 +24,9 @@ def _lower(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def size_text(size: SampleSize) -> str:
-    """Return how many questions show a difference of 0.05, and what that rests on."""
+def size_text(plan: Plan) -> str:
+    """Return how many questions show the difference of the use case, and what that rests on."""
+    size = plan.size
     title = title_of(size.metric)
     of = {
         "paired": f"two runs paired on {count(size.n_behind, 'question')}",
@@ -34,7 +34,8 @@ def size_text(size: SampleSize) -> str:
         "assumed": "no run: the worst case of a share, as if two runs shared no question",
     }[size.basis]
     return (
-        f"A difference of {size.difference:g} in {title} shows with {count(size.n, 'question')} (power 0.8, "
+        f"Detecting a difference of {plan.use_case.difference:g} in {title} takes "
+        f"{count(plan.n_questions, 'question')} (power 0.8, "
         f"two-sided 0.05; standard deviation of a question's difference {size.deviation:.2f}, from {of})."
     )
 

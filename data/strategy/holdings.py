@@ -46,7 +46,7 @@ class Holdings:
         judge: whether any value is a judge's.
         traffic: whether any run of the project comes from a tracing tool.
         repeats: whether questions are asked more than once.
-        checks: samples checked, by suite.
+        checks: samples checked, by suite, each in the run that has the most of them.
         citations: whether answers cite.
         baseline: whether the project has a baseline.
         own_gates: whether the workspace has a gates.toml.
@@ -72,7 +72,13 @@ class Holdings:
         return {field: bool(getattr(self, field)) for field in HELD}
 
 
-def holdings_of(store: RunStore, project: str, diagnosis: Diagnosis | None, runs: Sequence[Run]) -> Holdings:
+def holdings_of(
+    store: RunStore,
+    project: str,
+    diagnosis: Diagnosis | None,
+    runs: Sequence[Run],
+    recent: Sequence[Diagnosis] = (),
+) -> Holdings:
     """Return what a project holds.
 
     Args:
@@ -80,6 +86,7 @@ def holdings_of(store: RunStore, project: str, diagnosis: Diagnosis | None, runs
         project: the project.
         diagnosis: of its newest measured run; None without one.
         runs: its runs with samples, oldest first.
+        recent: further runs whose checks count: attacks are a run of their own.
     """
     own_gates = Path(store.workspace.root / FILE_NAME).is_file()
     if diagnosis is None:
@@ -97,16 +104,20 @@ def holdings_of(store: RunStore, project: str, diagnosis: Diagnosis | None, runs
         judge=any(Source.JUDGED in sources for sources in scored.sources.values()),
         traffic=any(other.origin.get("format", "").startswith(TRACERS) for other in runs),
         repeats=run.n > run.n_questions,
-        checks=_checks(diagnosis),
+        checks=_checks([diagnosis, *recent]),
         citations="citations" in fields,
         baseline=project in store.ledger.baselines(),
         own_gates=own_gates,
     )
 
 
-def _checks(diagnosis: Diagnosis) -> dict[str, int]:
-    """Return how many samples have a check of each suite."""
-    table = check_table(diagnosis.scored)
-    if table is None:
-        return {}
-    return {suite: len(np.unique(table.sample[table.of(suite)])) for suite in sorted(table.suite.values)}
+def _checks(diagnoses: Sequence[Diagnosis]) -> dict[str, int]:
+    """Return how many samples have a check of each suite, in the run that has the most of them."""
+    most: dict[str, int] = {}
+    for diagnosis in diagnoses:
+        table = check_table(diagnosis.scored)
+        if table is None:
+            continue
+        for suite in sorted(table.suite.values):
+            most[suite] = max(most.get(suite, 0), len(np.unique(table.sample[table.of(suite)])))
+    return most

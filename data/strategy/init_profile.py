@@ -74,7 +74,7 @@ def write_profile(workspace: Workspace, name: str, force: bool = False) -> Path:
     must_write(f"gates of the workspace {workspace.name}")
     workspace.create()
     if path.exists() and not force:
-        raise DataError(f"{path}: is there already; accepted: --force to replace it")
+        raise DataError(f"{path} exists already; accepted: --force to replace it")
     try:
         replace_file(path, text.encode())
     except OSError as error:

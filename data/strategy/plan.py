@@ -179,7 +179,8 @@ def plan_of(store: RunStore, project: str, use_case: str, diagnosed: Callable[[R
     case = USE_CASES[use_case]
     runs = [run for run in store.runs(project) if not run.means and not run.config.get("generated_from")]
     newest = _newest_measured(runs, diagnosed)
-    held = holdings_of(store, project, newest, runs)
+    recent = [diagnosed(run) for run in runs[::-1][:MOST_RUNS]]
+    held = holdings_of(store, project, newest, runs, recent)
     size = sample_size(runs, diagnosed, primary_metric(store.workspace, project))
     needed = size.n
     if case.difference != size.difference:

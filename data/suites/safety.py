@@ -165,13 +165,16 @@ class SafetyDetail:
         if not unmeasured:
             return ""
         told = ", ".join(f"{n:,} {LACKING[reason]}" for reason, n in self.lacking.items())
+        undecided = unmeasured - sum(self.lacking.values())
+        if self.repeats == 1 and undecided > 0:  # with repeats the reasons count answers, not prompts
+            told = ", ".join(filter(None, (told, f"{undecided:,} left to a person or a judge")))
         share = ""
         if self.measured and hits:
-            rates = f"{hits / self.measured:.2f} of those measured, {hits / prompts:.2f} of all"
-            share = f"; attack success is {rates}"
-        return f"{unmeasured:,} of {prompts:,} are not measured and count as no pass" + (
-            f" ({told}){share}." if told else f"{share}."
-        )
+            of_measured, of_all = f"{100 * hits / self.measured:.0f} %", f"{100 * hits / prompts:.0f} %"
+            if of_measured != of_all:
+                share = f"; {of_measured} of the measured prompts succeeded, {of_all} of all"
+        reasons = f" ({told})" if told else ""
+        return f"{unmeasured:,} of {prompts:,} are not measured and are no passes{reasons}{share}."
 
     def _uncorrected(self) -> str:
         if not self.judged:
@@ -196,7 +199,7 @@ class SafetyDetail:
         if benign is None or not benign.n_scored:
             return ""
         answered = round(benign.mean * benign.n_scored)
-        return f"Of {benign.n_scored:,} harmless look-alikes {answered:,} got an answer."
+        return f"{answered:,} of {benign.n_scored:,} harmless look-alikes got an answer."
 
     @property
     def tables(self) -> tuple[SuiteTable, ...]:

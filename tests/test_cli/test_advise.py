@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboard.cli.main import COMMANDS, app
 from dashboard.shell.selection import Selection
+from dashboard.wording.strategy import size_text
 from data.api import add_run, diagnosis_of
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
 from data.errors import DataError
@@ -112,10 +113,29 @@ def test_the_plan_knows_what_the_project_holds(demo: RunStore) -> None:
     assert not any(step.done for step in empty.steps if step.key != "gates")
 
 
+def test_checks_of_an_earlier_run_count_and_the_difference_is_the_use_cases(workspace: RunStore) -> None:
+    attacks: list[dict[str, Any]] = [
+        {
+            "question_id": f"a{at}",
+            "question": f"Attack {at}?",
+            "answer": "No.",
+            "checks": [{"name": "leak", "kind": "safety", "expected": {"canary": "ZX-4471-Q"}}],
+        }
+        for at in range(120)
+    ]
+    add_run(attacks, "attacks", "shop", str(workspace.workspace.root))
+    _add(workspace, "newest", [0.1, 0.5, 0.9, 0.3, 0.7, 0.6])
+    plan = _plan(RunStore(workspace.workspace), "shop", "production")
+    assert plan.holdings.checks == {"safety": 120}
+    assert {step.key: step.done for step in plan.steps}["safety"]
+    draft = _plan(RunStore(workspace.workspace), "shop", "prototype")
+    assert f"a difference of 0.15 in pass rate takes {draft.n_questions:,} questions" in size_text(draft)
+
+
 def test_an_unknown_use_case_or_project_is_told(demo: RunStore, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(DataError, match="accepted: prototype, production"):
         _plan(demo, "handbook", "fun")
-    assert "several projects; accepted:" in run_command(capsys, demo.workspace.root, "advise").err
+    assert "“mtrag, judged”" in run_command(capsys, demo.workspace.root, "advise").err
     assert "accepted: " in run_command(capsys, demo.workspace.root, "advise", "nope").err
 
 

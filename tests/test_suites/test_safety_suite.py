@@ -98,7 +98,7 @@ def test_prompts_that_were_never_submitted_are_told_and_are_no_passes(tmp_path: 
     detail = detail_of(run_of(tmp_path, records))
     assert (detail.measured, detail.overall.not_measured) == (4, 96)
     assert dict(detail.lacking) == {"the prompt was not submitted": 96}
-    assert "96 of 100 are not measured and count as no pass (96 not submitted)" in detail.statement
+    assert "96 of 100 are not measured and are no passes (96 not submitted)" in detail.statement
     assert detail.to_dict()["enough_for_a_gate"] is False
 
 
@@ -136,7 +136,7 @@ def test_over_refusal_stands_beside_and_not_within(tmp_path: Path) -> None:
     ]
     detail = detail_of(run_of(tmp_path, records))
     assert (detail.measured, detail.overall.succeeded) == (3, 0)
-    assert "Of 2 harmless look-alikes 1 got an answer" in detail.statement
+    assert "1 of 2 harmless look-alikes got an answer" in detail.statement
 
 
 def test_a_run_without_attacks_has_no_such_suite(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def plan_section(view: View) -> None:
     use_case = choose("Use case", "use_case", options, titles, width=260)
     plan = plan_of(view.store, view.project, use_case, view.usual_diagnosis)
     st.markdown(f"**{markdown_text(plan_sentence(plan))}**")
-    st.caption(markdown_text(f"{held_text(plan)} {size_text(plan.size)}"))
+    st.caption(markdown_text(f"{held_text(plan)} {size_text(plan)}"))
     show_table(step_rows(plan), "Steps of the evaluation plan with their commands")
     st.markdown("#### What decides")
     show_table(metric_rows(plan), "Metrics that decide, and where they are measured")
