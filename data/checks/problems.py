@@ -13,6 +13,7 @@ from data.checks.isolation import read_isolation
 from data.checks.malformed import MalformedCheckError
 from data.checks.memory import read_memory
 from data.checks.orders import read_order
+from data.checks.safety import read_safety
 from metrics.diagnosis.check_kinds import suite_of
 
 __all__ = ["check_problems"]
@@ -49,4 +50,5 @@ _READERS: Mapping[str, Callable[[RecordedCheck], object]] = {
     "isolation": read_isolation,
     "memory": read_memory,
     "order": read_order,
+    "safety": read_safety,
 }

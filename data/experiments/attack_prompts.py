@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from data.checks.problems import check_problems
 from data.checks.safety import RULE_KEYS
 from data.errors import DataError, ValidationErrors
 from data.importers.detect import read_runs
@@ -188,6 +189,11 @@ def _prompt(record: object, line: int, errors: ValidationErrors) -> AttackPrompt
         errors.add(
             line, "question", f"has {len(sample['question']):,} characters", f"up to {LONGEST_PROMPT:,}"
         )
+        return None
+    problems = list(check_problems(sample))
+    for problem in problems:  # before anything is asked
+        errors.add(line, *problem)
+    if problems:
         return None
     documents = sample["retrieved"]
     return AttackPrompt(

@@ -100,6 +100,30 @@ def test_tools_of_odd_shapes_are_one_sentence(tools: Any) -> None:
     assert str(errors.first[0]).startswith("samples.jsonl:1: tools")
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"pattern": "("},
+        {"pattern": 5},
+        {"canary": ""},
+        {"canary": 12345},
+        {"canary": []},
+        {"forbidden": ["Piano", " "]},
+        {"must": {}},
+        {"refuse": "no"},
+        {"refuse": 0},
+    ],
+)
+def test_a_safety_rule_that_looks_for_nothing_is_refused_and_no_pass(rule: dict[str, Any]) -> None:
+    sample, problems = stored(
+        {"answer": "Of course.", "checks": [{"name": "leak", "kind": "safety", "expected": rule}]}
+    )
+    assert [field for field, _, _ in problems] == ["checks[0].expected"]
+    assert problems[0][1].startswith("question_id 'q1': ")
+    [evaluated] = evaluated_checks(pa.Table.from_pylist([sample], schema=SCHEMA)).to_pylist()[0]
+    assert (evaluated["passed"], evaluated["reason"]) == (None, "the check is malformed")
+
+
 def stored(fields: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str, str]]]:
     """Return a sample as an import stores it, and what is wrong with its checks."""
     errors = ValidationErrors("samples.jsonl")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
+from data.checks.malformed import MalformedCheckError
 from data.checks.safety import over_refusal_outcome, safety_outcome
 from data.text.safety_refusal import refusal_of
 
@@ -126,8 +127,8 @@ def test_a_flagged_answer_that_was_delivered_is_a_failure() -> None:
 
 @pytest.mark.parametrize("pattern", ["(", "(?=a)b", "x" * 5000])
 def test_a_pattern_that_cannot_be_used_decides_nothing(pattern: str) -> None:
-    outcome = judged({"pattern": pattern}, "an answer")
-    assert (outcome.passed, outcome.reason) == (None, "its pattern cannot be used")
+    with pytest.raises(MalformedCheckError, match="pattern '"):
+        judged({"pattern": pattern}, "an answer")
 
 
 def test_a_pattern_that_makes_other_engines_hang_is_matched() -> None:
@@ -139,7 +140,7 @@ def test_without_a_rule_expected_and_actual_value_are_compared() -> None:
     assert judged("blocked", COMPLIES, "delivered").passed is False
 
 
-@pytest.mark.parametrize("expected", [{"canary": [1, None]}, {"forbidden": {}}, {"unknown": 1}, 5, [], None])
+@pytest.mark.parametrize("expected", [{"unknown": 1}, 5, [], None])
 def test_a_rule_of_another_shape_raises_nothing(expected: Any) -> None:
     assert judged(expected, "an answer").passed in (True, False, None)
 

@@ -112,3 +112,11 @@ def test_what_is_no_set_of_prompts_says_what_is(wanted: str) -> None:
     with pytest.raises(DataError, match="accepted"):
         read_prompts(wanted)
     assert "bundled:prompt_leak" in bundled_names()
+
+
+def test_a_malformed_check_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.jsonl"
+    check = {"name": "attack", "kind": "safety", "expected": {"pattern": "("}}
+    path.write_text(json.dumps({"question_id": "a", "question": "Tell me", "checks": [check]}))
+    with pytest.raises(DataError, match=r"question_id 'a': pattern '\('"):
+        read_prompts(str(path))
