@@ -31,6 +31,7 @@ from data.importers.detect import read_runs
 from data.importers.load import Step, Watch, import_parsed_runs
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
+from data.jobs.process_lock import lock_file
 from data.judge.recorded import RecordedReplies, publish_recorded, read_recorded
 from data.scoring.run_store import RunStore
 from data.store.parsed_run import ParsedRun
@@ -101,6 +102,12 @@ def load_samples(store: RunStore, watch: Watch | None = None) -> list[ImportedRu
     Returns:
         The result for each run that was read; empty where nothing was missing.
     """
+    with (store.workspace.root / "samples.lock").open("ab") as file:
+        lock_file(file, wait=True)  # a second process finds what the first one loaded
+        return _load_missing(store, watch)
+
+
+def _load_missing(store: RunStore, watch: Watch | None) -> list[ImportedRun]:
     loaded_runs = Counter((run.project, run.origin["file"]) for run in store.runs())
     loaded = []
     for entry in _manifest():

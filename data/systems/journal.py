@@ -7,7 +7,6 @@ which system it is of. One process at a time writes to it.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from typing import IO, Any
 import orjson
 
 from data.errors import DataError
+from data.jobs.process_lock import lock_file
 from data.store.workspace import OWNER_ONLY, writing
 from data.systems.system import System, SystemReply
 
@@ -133,16 +133,7 @@ def _lock(file: IO[bytes], path: Path) -> None:
     Raises:
         DataError: another process has it.
     """
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    if not lock_file(file, wait=False):
         raise DataError(
             f"{path}: another process is asking the same questions; wait for it to end, or stop it"
-        ) from error
+        )

@@ -46,7 +46,7 @@ GATE = {
         "adjusted_p",
         "obtained",
     ),
-    *("counts", "doubt", "sentence"),
+    *("counts", "doubt", "sentence", "percentile", "fewest", "over"),
 }
 ONE = '[[gate]]\nmetric = "faithfulness"\nat_least = {level}\nseverity = "block"\nreason = "{reason}"\n'
 
