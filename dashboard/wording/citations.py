@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dashboard.wording.formatting import count, methods, percent, source_text, span
-from data.analysis.citations import CitationShare, RunCitations
+from data.analysis.citations import RunCitations
 
 __all__ = ["NOT_CITED", "SUPPORT_NOTE", "citation_facts", "citation_rows", "citations_sentence"]
 
@@ -46,16 +46,12 @@ def citations_sentence(citations: RunCitations) -> str:
     supported, cited = by_key.get("supported"), by_key.get("cited")
     if supported is not None:
         how = " by their words (an estimate)" if "estimated" in supported.sources else ""
-        parts.append(f"{_counted(supported)} citations support their sentence{how}.")
+        parts.append(f"{supported.part:,} of {supported.whole:,} citations support their sentence{how}.")
     if cited is not None and cited.part < cited.whole:
         parts.append(
             f"{cited.whole - cited.part:,} of {cited.whole:,} sentences that need a citation lack one."
         )
     return " ".join(parts)
-
-
-def _counted(share: CitationShare) -> str:
-    return f"{share.part:,} of {share.whole:,}"
 
 
 def citation_facts(citations: RunCitations) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -87,7 +87,7 @@ def evaluated_checks(table: Any) -> Any:
     alike: dict[tuple[Any, ...], dict[str, Any]] = {}
     rows: list[list[dict[str, Any]] | None] = [
         None if checks is None else [_row(check, CheckedSample(columns, row), alike) for check in checks]
-        for row, checks in enumerate(_lists(table["checks"]))
+        for row, checks in enumerate(table["checks"].to_pylist())
     ]
     made = {row: account_checks(CheckedSample(columns, row)) for row in rows_with_accounts(table)}
     for row, checks in apart_from_lone_account(made).items():
@@ -111,11 +111,6 @@ class _Column:
 def with_evaluated_checks(table: Any) -> Any:
     """Return an Arrow table of samples with its checks evaluated, each decided by its suite."""
     return table.set_column(table.column_names.index("checks"), "checks", evaluated_checks(table))
-
-
-def _lists(column: Any) -> Iterable[list[dict[str, Any]] | None]:
-    lists: list[list[dict[str, Any]] | None] = column.to_pylist()
-    return lists
 
 
 def _row(

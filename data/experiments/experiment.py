@@ -6,13 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from data.experiments.questions import AskedQuestion, Questions
+from data.experiments.questions import AskedQuestion, Passage, Questions
 from data.scoring.scored_run import ScoredRun
 from data.systems.system import SystemRequest
 from data.text.answer_match import holds_answer
 from metrics.schema.scores import FloatArray
 
-__all__ = ["QUALITY", "Arm", "Design", "ExperimentKind", "Measured", "PlannedSample", "answer_scores"]
+__all__ = [
+    "QUALITY",
+    "Arm",
+    "Design",
+    "ExperimentKind",
+    "Measured",
+    "PlannedSample",
+    "answer_scores",
+    "asked_from",
+]
 
 QUALITY = "answer_match"  # of an arm, unless the user names another metric
 Level = str | int | float | bool
@@ -31,6 +40,19 @@ class PlannedSample:
     question: AskedQuestion
     request: SystemRequest
     case: Mapping[str, Any] = field(default_factory=dict)
+
+
+def asked_from(
+    question: AskedQuestion, context: Sequence[Passage], settings: Mapping[str, Any] | None = None
+) -> SystemRequest:
+    """Return the request that asks a question from this context, in place of what the system retrieves."""
+    return SystemRequest(
+        question.question_id,
+        question.question,
+        history=question.history,
+        contexts=[passage.sent() for passage in context],
+        settings=dict(settings or {}),
+    )
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from data.experiments.experiment import (
     Measured,
     PlannedSample,
     answer_scores,
+    asked_from,
 )
 from data.experiments.questions import AskedQuestion, Passage, Questions
-from data.systems.system import SystemRequest
 from data.text.answer_match import holds_answer
 from data.text.refusal_detection import detect_refusal
 from metrics.schema.scores import FloatArray
@@ -224,13 +224,7 @@ def _replaced(text: str, accepted: Sequence[str], wrong: str) -> str:
 
 
 def _planned(question: AskedQuestion, context: Sequence[Passage], case: Mapping[str, Any]) -> PlannedSample:
-    request = SystemRequest(
-        question.question_id,
-        question.question,
-        history=question.history,
-        contexts=[passage.sent() for passage in context],
-    )
-    return PlannedSample(question, request, case)
+    return PlannedSample(question, asked_from(question, context), case)
 
 
 def _scores(planned: PlannedSample, answer: str) -> dict[str, float | None]:

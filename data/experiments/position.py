@@ -13,9 +13,16 @@ import numpy as np
 
 from data.errors import DataError
 from data.experiments.distractors import draw_distractors
-from data.experiments.experiment import Arm, Design, ExperimentKind, Level, Measured, PlannedSample
+from data.experiments.experiment import (
+    Arm,
+    Design,
+    ExperimentKind,
+    Level,
+    Measured,
+    PlannedSample,
+    asked_from,
+)
 from data.experiments.questions import AskedQuestion, Passage, Questions
-from data.systems.system import SystemRequest
 from metrics.schema.scores import MetricsError
 from metrics.statistics.intervals import Interval, mean_over_questions
 from metrics.suites.position_effect import PositionEffect, position_effect, positions_of
@@ -101,14 +108,8 @@ def _at_rank(
 
 def _planned(question: AskedQuestion, context: Sequence[Passage], case: Mapping[str, Any]) -> PlannedSample:
     """Return a question with a fixed context; only the first gold passage is in it, so only it is gold."""
-    request = SystemRequest(
-        question.question_id,
-        question.question,
-        history=question.history,
-        contexts=[passage.sent() for passage in context],
-    )
     relevant = [{"id": question.gold[0].doc_id}]
-    return PlannedSample(question, request, {**case, "relevant": relevant})
+    return PlannedSample(question, asked_from(question, context), {**case, "relevant": relevant})
 
 
 def _findings(measured: Measured, quality: str) -> PositionFindings | None:

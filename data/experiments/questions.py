@@ -39,7 +39,6 @@ PARAPHRASES = ("paraphrases", "rephrasings")
 POISONED = ("poisoned_documents", "adv_texts")
 GOLD = ("gold", "gold_passages")
 OF_THE_QUESTION = tuple(name for name in KEPT if name not in ("relevant", "relevant_spans", "history"))
-AT_ONCE = 256
 
 
 @dataclass(frozen=True)
@@ -172,15 +171,10 @@ def _of_run(store: RunStore, run_id: str) -> Questions:
     path = store.workspace.samples_path(run_id)
     texts = gold_texts(path)
     questions: dict[str, AskedQuestion] = {}
-    for sample in _samples(StoredSamples(path), run.n):
+    for sample in StoredSamples(path).each():
         gold = [Passage(str(entry["id"]), entry["text"]) for entry in oracle_documents(sample, texts)[0]]
         questions.setdefault(sample["question_id"], _of_record(native_record(sample), gold))
     return Questions(run.name, tuple(questions.values()), (), run.dataset_version)
-
-
-def _samples(stored: StoredSamples, n: int) -> Iterator[dict[str, Any]]:
-    for start in range(0, n, AT_ONCE):
-        yield from stored.read(range(start, min(start + AT_ONCE, n)))
 
 
 def _of_record(record: Mapping[str, Any], gold: Iterable[Passage] | None = None) -> AskedQuestion:

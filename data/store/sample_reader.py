@@ -7,7 +7,7 @@ time.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from data.store.stored_file import reading
+
+AT_ONCE = 256  # samples in memory at a time
 
 __all__ = ["StoredSamples", "further_fields"]
 
@@ -37,6 +39,12 @@ class StoredSamples:
         """Read samples in the order of `rows`; all columns by default."""
         samples: list[dict[str, Any]] = self.table(rows, columns).to_pylist() if rows else []
         return samples
+
+    def each(self, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+        """Yield all samples in their order, a few of them in memory at a time."""
+        n = self._file.metadata.num_rows
+        for start in range(0, n, AT_ONCE):
+            yield from self.read(range(start, min(start + AT_ONCE, n)), columns)
 
     def table(self, rows: Sequence[int], columns: Sequence[str] | None = None) -> Any:
         """Read at least one sample in the order of `rows` as an Arrow table; all columns by default."""

@@ -1,4 +1,4 @@
-"""Tell whether an answer to an attack refuses, refuses and then complies, or does not refuse, by its words.
+"""Whether an answer to an attack refuses, refuses and then complies, or does not refuse, by its words.
 
 A rule in six languages (safety_refusals.json), stricter than data.text.refusal_detection, which asks whether
 a question was left without an answer: here a refusal with a useful answer behind it is no refusal.

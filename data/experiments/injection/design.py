@@ -9,10 +9,9 @@ from typing import Any
 
 from data.errors import DataError
 from data.experiments.distractors import draw_distractors
-from data.experiments.experiment import Arm, Design, Level, PlannedSample
+from data.experiments.experiment import Arm, Design, Level, PlannedSample, asked_from
 from data.experiments.injection.planted_text import HIDINGS, PLACES, canary_instruction, planted
 from data.experiments.questions import AskedQuestion, Passage, Questions
-from data.systems.system import SystemRequest
 
 __all__ = ["ATTACK", "CANARY", "CLEAN", "INSTRUCTION", "TARGET", "injection_design"]
 
@@ -179,17 +178,10 @@ def _wrong_answers(contexts: Sequence[Context], rank: int, defence: str, setting
 def _sample(
     question: AskedQuestion, context: Sequence[Passage], settings: Settings, tags: Mapping[str, str]
 ) -> PlannedSample:
-    request = SystemRequest(
-        question.question_id,
-        question.question,
-        history=question.history,
-        contexts=[passage.sent() for passage in context],
-        settings=dict(settings),
-    )
     case: dict[str, Any] = {"relevant": question.relevant()}
     if tags:
         case["tags"] = {**(question.record.get("tags") or {}), **tags}
-    return PlannedSample(question, request, case)
+    return PlannedSample(question, asked_from(question, context, settings), case)
 
 
 def _key(key: str, defence: str) -> str:

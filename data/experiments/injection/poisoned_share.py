@@ -12,8 +12,6 @@ from metrics.experiments.injection import PoisonedRetrieval, poisoned_retrieval
 
 __all__ = ["poisoned_share"]
 
-AT_ONCE = 256
-
 
 def poisoned_share(scored: ScoredRun, questions: Questions, k: int) -> PoisonedRetrieval:
     """Return precision, recall and F1 of the poisoned documents in the top k of a run.
@@ -29,13 +27,11 @@ def poisoned_share(scored: ScoredRun, questions: Questions, k: int) -> PoisonedR
     """
     poisoned = {entry.question_id: {folded(text) for text in entry.poisoned} for entry in questions.questions}
     counts: list[tuple[int, int, int]] = []
-    for start in range(0, scored.n, AT_ONCE):
-        rows = range(start, min(start + AT_ONCE, scored.n))
-        for sample in scored.samples.read(rows, ["question_id", "retrieved"]):
-            planted = poisoned.get(sample["question_id"])
-            if planted:
-                top = [folded(entry["text"] or "") for entry in (sample["retrieved"] or ())[:k]]
-                counts.append((len(planted & set(top)), len(top), len(planted)))
+    for sample in scored.samples.each(["question_id", "retrieved"]):
+        planted = poisoned.get(sample["question_id"])
+        if planted:
+            top = [folded(entry["text"] or "") for entry in (sample["retrieved"] or ())[:k]]
+            counts.append((len(planted & set(top)), len(top), len(planted)))
     if not counts:
         raise DataError(
             f"run {scored.run.name}: no question has `poisoned_documents` in {questions.name}; accepted: "

@@ -10,10 +10,10 @@ import numpy as np
 
 from data.errors import DataError
 from data.experiments.experiment import Design, ExperimentKind, Measured
-from data.experiments.languages.language_runs import ALL, AT_ONCE, DEPTH
+from data.experiments.languages.language_runs import ALL, DEPTH
 from data.experiments.questions import Questions
 from data.scoring.scored_run import ScoredRun
-from data.store.sample_reader import further_fields
+from data.store.sample_reader import AT_ONCE, further_fields
 from metrics.experiments.languages import (
     RankedLists,
     average_precision,

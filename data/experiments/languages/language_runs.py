@@ -21,7 +21,6 @@ __all__ = ["ALL", "Ranking", "run_language_experiment", "stored_ranking", "word_
 
 ALL = "all"  # level of the arm whose passages are in every language
 DEPTH = 10
-AT_ONCE = 256
 Ranking = Callable[[LanguageQuestion], Sequence[tuple[LanguagePassage, float]]]
 
 
@@ -44,15 +43,13 @@ def stored_ranking(scored: ScoredRun, passages: Sequence[LanguagePassage]) -> Ra
     """Return what a run retrieved; a question that it does not have found nothing."""
     known = {passage.doc_id: passage for passage in passages}
     lists: dict[str, list[tuple[LanguagePassage, float]]] = {}
-    for start in range(0, scored.n, AT_ONCE):
-        rows = range(start, min(start + AT_ONCE, scored.n))
-        for sample in scored.samples.read(rows, ["question_id", "retrieved"]):
-            found = [
-                (known[entry["id"]], float(entry["score"] or 0))
-                for entry in sample["retrieved"] or ()
-                if entry["id"] in known
-            ]
-            lists.setdefault(sample["question_id"], found)
+    for sample in scored.samples.each(["question_id", "retrieved"]):
+        found = [
+            (known[entry["id"]], float(entry["score"] or 0))
+            for entry in sample["retrieved"] or ()
+            if entry["id"] in known
+        ]
+        lists.setdefault(sample["question_id"], found)
     return lambda question: lists.get(question.question_id, [])
 
 

@@ -17,8 +17,6 @@ from metrics.statistics.question_means import question_means
 
 __all__ = ["TableRecall", "table_recall"]
 
-AT_ONCE = 256
-
 
 @dataclass(frozen=True)
 class TableRecall:
@@ -70,12 +68,10 @@ def table_recall(scored: ScoredRun, gold: Mapping[str, str], metric: str) -> Tab
 def _places(scored: ScoredRun, gold: Mapping[str, str]) -> IntArray:
     """Return for each question 1 where its answer stands in a table, 0 in the text, -1 where not known."""
     places = np.full(len(scored.question_ids), -1, dtype=np.int64)
-    for start in range(0, scored.n, AT_ONCE):
-        rows = range(start, min(start + AT_ONCE, scored.n))
-        samples = scored.samples.read(rows, ["relevant", "reference_answer"])
-        for question, sample in zip(scored.question[start : rows.stop], samples, strict=True):
-            pages = [gold[entry["id"]] for entry in sample["relevant"] or () if entry["id"] in gold]
-            places[question] = max(places[question], _place(pages, sample["reference_answer"] or ""))
+    samples = scored.samples.each(["relevant", "reference_answer"])
+    for question, sample in zip(scored.question.tolist(), samples, strict=True):
+        pages = [gold[entry["id"]] for entry in sample["relevant"] or () if entry["id"] in gold]
+        places[question] = max(places[question], _place(pages, sample["reference_answer"] or ""))
     return places
 
 

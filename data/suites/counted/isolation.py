@@ -28,7 +28,7 @@ NOTE = (
 def isolation_detail(scored: ScoredRun) -> PartDetail | None:
     """Return what the isolation checks of a run amount to; None where none looks at accounts or secrets."""
     parts = suite_parts(scored, SUITE)
-    documents, answers = parts.having("form", "documents"), _answers(parts)
+    documents, answers = parts.having("form", "documents"), parts.having("told")
     if not len(documents) and not len(answers):
         return None
     figures = (*_leaks(documents), *_told(answers), *_recall(scored))
@@ -47,10 +47,6 @@ def isolation_detail(scored: ScoredRun) -> PartDetail | None:
     }
     tables = (figure_table("Leaks", figures, NOTE), *([_between(documents)] if leaks else []))
     return PartDetail(statement, tuple(table for table in tables if table.rows), figures, counts)
-
-
-def _answers(parts: SuiteParts) -> SuiteParts:
-    return parts.having("told")
 
 
 def _statement(n: int, leaks: int, n_answers: int, told: int, accounts: int, documents: int) -> str:
