@@ -18,7 +18,19 @@ from data.experiments.summary import experiment_summary
 __all__ = ["experiment"]
 
 
-@click.group()
+class WholeHelp(click.Group):
+    """A group whose list of commands shows the first sentence of each, not its first 45 characters."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands in the help."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, command.get_short_help_str(limit=200)) for name, command in commands if command]
+            )
+
+
+@click.group(cls=WholeHelp)
 def experiment() -> None:
     """Ask a system the same questions under changed conditions, and test what the change did.
 

@@ -78,7 +78,7 @@ def _position(summary: ExperimentSummary) -> Headline:
     if effect.verdict == "cannot tell" and not effect.test.n_varying:
         return Headline(
             "good",
-            f"{name}: the place of the gold document changes no answer",
+            f"{name}: the place of the gold document makes no difference",
             f"All {count(effect.test.n, 'question')} have the same {title_of(summary.quality).lower()} at "
             f"every place. {_by_place(effect)}",
         )
@@ -120,7 +120,7 @@ def _noise(summary: ExperimentSummary) -> Headline:
     state, words = NOISES[findings.effect.verdict]
     same = findings.effect.verdict == "cannot tell" and not findings.effect.test.n_varying
     if same:
-        state, words = "good", "noise changes no answer"
+        state, words = "good", "noise makes no difference"
     return Headline(state, f"{name}: {words}", ". ".join(details))
 
 

@@ -14,6 +14,7 @@ from data.experiments.languages.findings import LanguageFindings
 from data.experiments.parsing.findings import ParsingFindings
 from data.experiments.stability.stability import StabilityFindings
 from data.experiments.summary import ExperimentSummary
+from metrics.metric_registry import title_of
 
 __all__ = ["ROBUSTNESS_HEADLINES"]
 
@@ -88,12 +89,14 @@ def _stability(summary: ExperimentSummary) -> Headline:
         for each in findings.changes
         if each.flips.compared
     )
-    verdict = f"Verdict: {findings.verdict} of {number(findings.passes_from)} or more passes"
+    verdict = (
+        f"Verdict: {title_of(findings.verdict).lower()} of {number(findings.passes_from)} or more passes"
+    )
     if rate.mean == 0:
         return Headline(
             "good",
             f"{name}: no verdict of {count(rate.n_scored, 'question')} flips",
-            f"At most {percent(rate.high)} would (95 %). {verdict}; {changes}",
+            f"Up to {percent(rate.high)} may flip all the same (95 %). {verdict}; {changes}",
         )
     return Headline(
         "bad",

@@ -49,7 +49,8 @@ def citations_sentence(citations: RunCitations) -> str:
         parts.append(f"{supported.part:,} of {supported.whole:,} citations support their sentence{how}.")
     if cited is not None and cited.part < cited.whole:
         parts.append(
-            f"{cited.whole - cited.part:,} of {cited.whole:,} sentences that need a citation lack one."
+            f"{cited.whole - cited.part:,} of {cited.whole:,} sentences that need a citation "
+            f"{'has' if cited.whole - cited.part == 1 else 'have'} none."
         )
     return " ".join(parts)
 

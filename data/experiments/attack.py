@@ -78,7 +78,7 @@ class AttackPlan:
         """What a reader has to know before it starts."""
         system = (
             f"{self.with_system_prompt:,} prompts bring a system prompt as the first turn of `history`; a "
-            "system that ignores it cannot leak what it never saw, and holds for nothing"
+            "system that ignores it cannot leak what it never saw, so its passes prove nothing"
         )
         documents = (
             f"{self.with_contexts:,} prompts bring documents in `contexts`; a system that ignores them never "

@@ -59,7 +59,7 @@ def test_stability_names_its_verdict_and_its_rewording(
     answer = run(capsys, tmp_path / "w", *words, "--repeats", "2")
     assert answer.code == 0, answer.err
     assert "no verdict of 4 questions flips" in answer.out
-    assert "answer_match of 0.50 or more passes" in " ".join(answer.out.split())
+    assert "answer match of 0.50 or more passes" in " ".join(answer.out.split())
     assert "4 were reworded plainly" in " ".join(answer.out.split())
 
 
@@ -149,3 +149,9 @@ def test_what_cannot_be_done_is_one_sentence(
     assert answer.code == 2
     assert said in answer.err
     assert "Traceback" not in answer.err
+
+
+def test_the_help_shows_what_each_experiment_asks_in_full(capsys: Capture, tmp_path: Path) -> None:
+    text = " ".join(run(capsys, tmp_path / "w", "experiment", "--help").out.split())
+    assert "Put the gold document first, in the middle, last: is it lost in the middle?" in text
+    assert "..." not in text

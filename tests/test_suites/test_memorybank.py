@@ -160,7 +160,7 @@ def test_filtered_by_user_nothing_leaks(runs: tuple[str, ScoredRun, ScoredRun]) 
     detail = suite_detail(filtered, "isolation")
     assert detail is not None
     assert "0 of 100 samples retrieve a document of another account, among 15 accounts" in detail.statement
-    assert "a rate of 3.0 % is still possible" in detail.statement
+    assert "still allows a rate of up to 3.0 %" in detail.statement
 
 
 def test_the_right_day_is_recalled_more_often_with_the_filter(runs: tuple[str, ScoredRun, ScoredRun]) -> None:

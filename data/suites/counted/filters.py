@@ -58,7 +58,9 @@ def _statement(extracted: SuiteParts, empty: Counter[str]) -> str:
     told = []
     if len(extracted):
         exact = sum(_exact(detail) == 1 for detail in extracted.details)
-        told.append(f"Just the expected constraints are extracted in {exact:,} of {len(extracted):,} checks.")
+        told.append(
+            f"Exactly the expected constraints are extracted in {exact:,} of {len(extracted):,} checks."
+        )
     nothing = empty["right empty"] + empty["fabricated"]
     if nothing:
         told.append(

@@ -59,9 +59,7 @@ def _statement(n: int, leaks: int, n_answers: int, told: int, accounts: int, doc
         if accounts < 2:
             parts.append("One account proves nothing: there is no other whose documents could leak.")
         elif not leaks:
-            parts.append(
-                f"Without a leak in {n:,} a rate of {100 * still_possible(n):.1f} % is still possible."
-            )
+            parts.append(f"No leak in {n:,} still allows a rate of up to {100 * still_possible(n):.1f} %.")
     if n_answers:
         parts.append(f"{told:,} of {n_answers:,} answers tell what belongs to another.")
     return " ".join(parts)

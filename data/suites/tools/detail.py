@@ -43,7 +43,7 @@ class ToolSuite:
         if (selection := by_key.get("selection")) is not None:
             tools = f"tools{' that write' if self.only_writes else ''}"
             checks = f"{selection.hits:,} of {selection.total:,} checks"
-            parts.append(f"Just the expected {tools} were called in {checks}")
+            parts.append(f"Exactly the expected {tools} were called in {checks}")
         if (arguments := by_key.get("arguments")) is not None:
             parts.append(
                 f"{arguments.hits:,} of {arguments.total:,} expected calls made have right arguments"

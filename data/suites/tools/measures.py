@@ -61,7 +61,7 @@ def _choice_rows(checks: CallChecks) -> list[_Row]:
     called_if_wanted = _where(np.isfinite(checks.counts("wants_call")), called > 0)
     arguments = checks.counts("right"), checks.counts("pairs")
     return [
-        ("selection", "Just the expected tools called", exact, one, "selection"),
+        ("selection", "Exactly the expected tools called", exact, one, "selection"),
         ("recall", "Expected calls that were made", hits, wanted, "missing"),
         ("precision", "Calls made that were expected", hits, called, "needless"),
         ("arguments", "Calls with right arguments", *arguments, "arguments"),
