@@ -42,7 +42,7 @@ class Site:
     outside: list[str] = field(default_factory=list)
 
     def open(self, path: str) -> None:
-        self.page.goto(f"{self.url}{path}")
+        self.page.goto(self.url + path.lstrip("/"))  # two slashes would name no page
         self.settle()
 
     def settle(self) -> None:

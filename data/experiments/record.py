@@ -10,7 +10,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -181,10 +181,17 @@ def _read(workspace: Workspace, name: str) -> Experiment:
         raise WorkspaceError(f"{path}: cannot be read ({reason}); accepted: {accepted}") from error
     if experiment.experiment_id != name:  # paths are made of it
         raise WorkspaceError(f"{path}: is not of the folder's name; accepted: {accepted}")
+    if not experiment.arms:
+        raise WorkspaceError(f"{path}: has no arms; accepted: {accepted}")
     if experiment.format_version > FORMAT_VERSION:
         newer = f"format_version {experiment.format_version}, and this ragtriage reads up to {FORMAT_VERSION}"
         raise WorkspaceError(f"{path}: {newer}; accepted: {accepted}")
-    return experiment
+    begun = experiment.created_at
+    return (
+        replace(experiment, created_at=begun.astimezone(UTC).replace(tzinfo=None))
+        if begun.tzinfo
+        else experiment
+    )
 
 
 def find_experiment(workspace: Workspace, wanted: str) -> Experiment:

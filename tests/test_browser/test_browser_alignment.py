@@ -90,7 +90,7 @@ def test_a_citation_of_a_case_points_at_its_document(site: Site) -> None:
     answer = "Cats purr loudly [1]. Dogs bark at night [2] [9]."
     record = {"question_id": "q", "question": "What do they do?", "answer": answer, "retrieved": documents}
     add_run([record], "cites", "citations", str(site.store.workspace.root))
-    site.open("/cases?project=citations")
+    site.open("cases?project=citations")
     card = site.page.locator(".rt-card", has=site.page.locator("#document-2"))
     link = site.page.get_by_role("link", name="citation 2: supports it, document 2")
     expect(link).to_be_visible(timeout=30_000)
