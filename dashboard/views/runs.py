@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.runs import strips_height
 from dashboard.headlines.runs import runs_headline
 from dashboard.sections.runs.chosen_run import run_card, run_detail
 from dashboard.sections.runs.declarations import declaration_section
@@ -26,8 +25,6 @@ from dashboard.shell.session import View, current_selection, open_store
 from dashboard.shell.stale_links import tell_unreadable
 from dashboard.shell.user import may_write, only_reads
 from dashboard.wording.formatting import count
-
-BAND_HEIGHT = 88  # of the conclusion in two lines, which it has where a run is in doubt
 
 store = open_store()
 view = View.of(store, current_selection())
@@ -62,26 +59,19 @@ if view is None:
             st.caption("Runs appear here when somebody loads them.")
     st.stop()
 
-band, chart, table = st.container(), st.container(), st.container()
-with band:
-    waiting = st.skeleton(BAND_HEIGHT)
-with chart:
-    chart_waits = st.skeleton(strips_height(len({run.project for run in runs})))
-    strip_legend()
 digests = all_digests(store, runs)
 baselines = set(store.ledger.baselines().values())
-with waiting.container():
-    projects = count(len({run.project for run in runs}), "project")
-    open_page(
-        runs_headline(runs, digests, store.names(), len(store.unreadable())),
-        [
-            f"{projects}, {count(len(runs), 'run')}",
-            f"from {runs[0].created_at:%Y-%m-%d}",
-            f"to {runs[-1].created_at:%Y-%m-%d}",
-        ],
-    )
-with chart_waits.container():
-    strip_chart(view, runs, digests)
+projects = count(len({run.project for run in runs}), "project")
+open_page(
+    runs_headline(runs, digests, store.names(), len(store.unreadable())),
+    [
+        f"{projects}, {count(len(runs), 'run')}",
+        f"from {runs[0].created_at:%Y-%m-%d}",
+        f"to {runs[-1].created_at:%Y-%m-%d}",
+    ],
+)
+strip_chart(view, runs, digests)
+strip_legend()
 load_results()
 tell_unreadable(store)
 with st.container(horizontal=True, vertical_alignment="center"):

@@ -64,16 +64,19 @@ def strip_chart(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest
     """Draw the pass rate of every run; a click chooses it."""
     n_projects = len({run.project for run in runs})
     figure = project_strips(runs, digests, view.store.names(), THEMES[current_theme()])
-    st.plotly_chart(
-        figure,
-        key="run_strips",
-        theme=None,
-        height=strips_height(n_projects),
-        config={**CHART, "displayModeBar": False},
-        on_select=lambda: _choose_point(runs),
-        selection_mode="points",
-        alt=f"Pass rate of {count(len(runs), 'run')} in {count(n_projects, 'project')}, one row per project",
-    )
+    height = strips_height(n_projects)
+    shown = f"Pass rate of {count(len(runs), 'run')} in {count(n_projects, 'project')}, one row per project"
+    with st.container(height=height, border=False):  # it moves nothing when it is drawn
+        st.plotly_chart(
+            figure,
+            key="run_strips",
+            theme=None,
+            height=height,
+            config={**CHART, "displayModeBar": False},
+            on_select=lambda: _choose_point(runs),
+            selection_mode="points",
+            alt=shown,
+        )
 
 
 def strip_legend() -> None:
