@@ -96,6 +96,7 @@ TOOLS: tuple[Importer, ...] = (
     *frank.IMPORTERS,
     *jailbreakbench.IMPORTERS,
     *nomiracl.IMPORTERS,
+    *ramdocs.IMPORTERS,
 )
 QUESTION_FILES: tuple[Importer, ...] = (
     *attack_prompts.IMPORTERS,
@@ -108,7 +109,6 @@ QUESTION_FILES: tuple[Importer, ...] = (
     *beir_questions.IMPORTERS,
 )
 GENERAL: tuple[Importer, ...] = (
-    *ramdocs.IMPORTERS,
     Importer(
         "trec",
         "TREC run",
