@@ -9,20 +9,16 @@ import plotly.graph_objects as go
 
 from dashboard.charts.style import FRAME, LEGEND, error_bars, with_tokens
 from dashboard.charts.tokens import Tokens
+from dashboard.wording.comparisons import effect_label
 from dashboard.wording.escaping import chart_text, shorten
 from dashboard.wording.formatting import interval_text
 from data.comparison.ablation import Effect
 from data.comparison.cost import CostPoint
 
-__all__ = ["cost_map", "effect_forest", "effect_label"]
+__all__ = ["cost_map", "effect_forest"]
 
 
 MARGIN = {"l": 8, "r": 16, "t": 40, "b": 44}
-
-
-def effect_label(effect: Effect) -> str:
-    """Return what an effect changed."""
-    return f"{shorten(effect.factor, 30)}: {shorten(effect.before, 22)} → {shorten(effect.after, 22)}"
 
 
 def effect_forest(effects: Sequence[Effect], title: str, tokens: Tokens) -> go.Figure:

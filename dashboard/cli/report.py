@@ -64,7 +64,7 @@ def report(
         story = _stored_story(store, story_id)
     else:
         base_id = views[0].baseline.run_id if views[0].baseline else ""
-        sections = default_sections(audience)
+        sections = default_sections(audience, views[0].run)
         story = Story(title or views[0].name, views[0].run.run_id, base_id, audience, sections)
     rendered = []
     for view in views:

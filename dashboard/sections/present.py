@@ -139,7 +139,7 @@ def _new(view: View, audience: str) -> None:
         run=view.run.run_id,
         baseline=view.found.run.run_id if view.found.run else "",
         audience=chosen,
-        sections=default_sections(chosen),
+        sections=default_sections(chosen, view.run),
         author=current_user(),
     )
     story_id = add_story(view.store.ledger, view.project, story.title, story.to_json(), story.author)

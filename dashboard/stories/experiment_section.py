@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from dashboard.charts.chart import Chart
 from dashboard.charts.experiments.curves import arm_dots, noise_curve, position_curve
+from dashboard.charts.experiments.robustness import flip_dots
+from dashboard.headlines.experiment_effects import effect_method, effect_rows
 from dashboard.headlines.experiments import arm_rows, experiment_headline
 from dashboard.stories.context import StoryView
 from dashboard.stories.story import RenderedSection
@@ -18,6 +20,7 @@ from data.experiments.published import published_positions
 from data.experiments.record import Experiment, find_experiment
 from data.experiments.registry import KINDS
 from data.experiments.run_experiment import EXPERIMENT
+from data.experiments.stability.stability import StabilityFindings
 from data.experiments.summary import ExperimentSummary, experiment_summary
 from metrics.metric_registry import title_of
 
@@ -33,12 +36,14 @@ def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
     summary = experiment_summary(view.store, experiment)
     shown = experiment_headline(summary)
     title = capital(title_of(summary.quality))
+    effects = effect_rows(summary)
     return RenderedSection(
         "experiment",
         f"{KINDS[experiment.kind].title}: what did the experiment show?",
         shown.text,
         chart=_chart(summary, title),
-        rows=[
+        rows=effects
+        or [
             dict(zip(("Arm", "Run", title, "95 % interval", "n"), row, strict=True))
             for row in arm_rows(summary)
         ],
@@ -46,6 +51,7 @@ def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
             count(experiment.n_questions, "question"),
             summary.source,
             "95 % intervals",
+            *effect_method(summary),
             *experiment.notes,
         ],
         alt=f"{title} of each arm of the experiment",
@@ -71,4 +77,6 @@ def _chart(summary: ExperimentSummary, title: str) -> Chart:
         return position_curve(found.effect, found.documents, title, found.floor, found.ceiling, curves)
     if isinstance(found, NoiseFindings) and found.effect is not None:
         return noise_curve(found.effect, title)
+    if isinstance(found, StabilityFindings):
+        return flip_dots(found.changes)
     return arm_dots(summary.arms, title)

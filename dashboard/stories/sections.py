@@ -42,6 +42,7 @@ from data.comparison.trend import versions_of
 from data.diagnosis.diagnosis import row_of
 from data.diagnosis.doubts import metric_doubts, pass_rate_doubts
 from data.errors import DataError
+from data.experiments.run_experiment import EXPERIMENT
 from data.store.workspace import Run
 from metrics.analysis.bands import Interpretation
 from metrics.diagnosis.patterns import PATTERNS
@@ -309,6 +310,7 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
     "verdict": SectionKind("Verdict", verdict_section, AUDIENCES),
     "why": SectionKind("Why: losses by step", why_section, AUDIENCES),
     "change": SectionKind("What changed since the baseline", change_section, AUDIENCES),
+    "experiment": SectionKind("Experiment of the run", experiment_section, ()),
     "suites": SectionKind("Check suites", suite_section, AUDIENCES),
     "example": SectionKind("One example", example_section, AUDIENCES),
     "next": SectionKind("What comes next", next_section, AUDIENCES),
@@ -325,7 +327,6 @@ SECTION_KINDS: Mapping[str, SectionKind] = {
     "citations": SectionKind("Citations", citations_section),
     "losses": SectionKind("Retrieval errors and generation errors", oracle_gap_section),
     "chunking": SectionKind("Chunking grid", grid_section),
-    "experiment": SectionKind("Experiment of the run", experiment_section, ()),
     "checks": SectionKind("Sanity checks", _sanity_checks),
     "text": SectionKind("Text", _text, ()),
 }  # the keys are stored in stories
@@ -337,9 +338,19 @@ RESTS_ON_RETRIEVAL = (
 )
 
 
-def default_sections(audience: Audience) -> tuple[StorySection, ...]:
-    """Return the sections that a new story for an audience begins with."""
-    return tuple(StorySection(key) for key, kind in SECTION_KINDS.items() if audience in kind.audiences)
+def default_sections(audience: Audience, run: Run | None = None) -> tuple[StorySection, ...]:
+    """Return the sections that a new story for an audience begins with.
+
+    Args:
+        audience: of the story.
+        run: that it tells of; an arm of an experiment brings what the experiment showed.
+    """
+    of_experiment = run is not None and bool(run.config.get(EXPERIMENT))
+    return tuple(
+        StorySection(key)
+        for key, kind in SECTION_KINDS.items()
+        if audience in kind.audiences or (key == "experiment" and of_experiment)
+    )
 
 
 def render_section(view: StoryView, section: StorySection) -> RenderedSection:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dashboard.wording.escaping import shorten
 from dashboard.wording.formatting import count
+from data.comparison.ablation import Effect
 from data.comparison.compare import Comparison, MetricDifference
 from data.declarations import HOW_TO_DECLARE
 from metrics.metric_registry import declared, title_of
 
-__all__ = ["correction_text", "family_text", "not_compared_text", "tested_text", "undirected_text"]
+__all__ = [
+    "correction_text",
+    "effect_label",
+    "family_text",
+    "not_compared_text",
+    "tested_text",
+    "undirected_text",
+]
 
 MOST_NAMED = 6
 
@@ -40,6 +49,11 @@ def correction_text(comparison: Comparison, change: MetricDifference) -> str:
     if change.primary:
         return "primary, tested alone"
     return "tested alone" if comparison.n_family == 1 else f"corrected over {comparison.n_family} metrics"
+
+
+def effect_label(effect: Effect) -> str:
+    """Return what an effect changed."""
+    return f"{shorten(effect.factor, 30)}: {shorten(effect.before, 22)} → {shorten(effect.after, 22)}"
 
 
 def family_text(n_tested: int, noun: str) -> str:

@@ -141,7 +141,7 @@ def retriever_name(name: str) -> str:
     return f"{kind}:{Path(path).resolve().name}" if path else kind
 
 
-@lru_cache(maxsize=1)  # every configuration of a grid uses the same model
+@lru_cache(maxsize=4)  # every configuration of a grid uses the same model, arms of an experiment a few
 def _encoder(path: str) -> Encode:
     if not Path(path).is_dir():
         raise DataError(f"embedding model {path!r} is not a folder; accepted: {ACCEPTED}; none is downloaded")
@@ -154,8 +154,9 @@ def _encoder(path: str) -> Encode:
         ) from error
     try:
         model = SentenceTransformer(path, local_files_only=True, device="cpu")
-    except (OSError, ValueError, RuntimeError) as error:
+    except Exception as error:  # the libraries below raise errors of many kinds
+        said = " ".join(str(error).split())[:200]
         raise DataError(
-            f"embedding model {path!r} cannot be loaded ({error}); accepted: {ACCEPTED}"
+            f"embedding model {path!r} cannot be loaded ({said}); accepted: {ACCEPTED}"
         ) from error
     return lambda texts: model.encode(list(texts), show_progress_bar=False)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
+from data.chunking.retrievers import retriever_name
 from data.comparison.ablation import Ablation, ablation
 from data.errors import DataError
 from data.experiments.experiment import Arm, Design, ExperimentKind, Level, Measured, PlannedSample
@@ -57,10 +59,26 @@ def combinations(factors: Mapping[str, Sequence[Level]], one_at_a_time: bool) ->
 
 def _design(questions: Questions, parameters: Mapping[str, Any]) -> Design:
     settings = combinations(parameters.get("factors") or {}, bool(parameters.get("one_at_a_time")))
-    return Design(tuple(_arm(questions.questions, entry, number) for number, entry in enumerate(settings, 1)))
+    arms = (
+        _arm(questions.questions, entry, levels, number)
+        for number, (entry, levels) in enumerate(zip(settings, _shown_levels(settings), strict=True), 1)
+    )
+    return Design(tuple(arms))
 
 
-def _arm(questions: Sequence[AskedQuestion], settings: Mapping[str, Level], number: int) -> Arm:
+def _shown_levels(settings: Sequence[Mapping[str, Level]]) -> list[dict[str, Level]]:
+    """Return the levels as runs name them: of models' folders the names, unless two would be one."""
+    shown = [{name: _shown(level) for name, level in entry.items()} for entry in settings]
+    distinct = {tuple(entry.values()) for entry in shown}
+    return shown if len(distinct) == len(settings) else [dict(entry) for entry in settings]
+
+
+def _arm(
+    questions: Sequence[AskedQuestion],
+    settings: Mapping[str, Level],
+    levels: Mapping[str, Level],
+    number: int,
+) -> Arm:
     samples = tuple(
         PlannedSample(
             entry,
@@ -69,8 +87,14 @@ def _arm(questions: Sequence[AskedQuestion], settings: Mapping[str, Level], numb
         )
         for entry in questions
     )
-    title = ", ".join(f"{name} {level}" for name, level in settings.items())
-    return Arm(f"arm-{number}", title, settings, samples)
+    title = ", ".join(f"{name} {level}" for name, level in levels.items())
+    return Arm(f"arm-{number}", title, levels, samples)
+
+
+def _shown(level: Level) -> Level:
+    """Return a level as runs name it: of a model's folder its name, not where it lies."""
+    kind, _, path = level.partition(":") if isinstance(level, str) else ("", "", "")
+    return retriever_name(f"{kind}:{path}") if kind and path and Path(path).is_dir() else level
 
 
 def _spans(question: AskedQuestion) -> dict[str, Any]:

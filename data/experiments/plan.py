@@ -13,7 +13,7 @@ from data.experiments.experiment import Design, ExperimentKind
 from data.experiments.questions import Questions
 from data.experiments.record import ArmRecord, Experiment, experiment_id
 from data.store.workspace import utc_now
-from data.systems.system import System, SystemLimits, SystemReply, SystemRequest
+from data.systems.system import ModelUse, System, SystemLimits, SystemReply, SystemRequest
 
 __all__ = ["ExperimentPlan", "PlannedExperiment", "distinct_requests", "estimate", "plan_experiment"]
 
@@ -46,9 +46,13 @@ class ExperimentPlan:
         questions: of each.
         requests: different ones, over all arms; an arm may share one with another.
         kept: of them, those with a reply from earlier.
-        tokens: that the remaining requests send, estimated from a sample of them.
-        cost_usd: of the remaining requests, from the costs that earlier replies report; None where none does.
+        tokens: that the remaining requests send, estimated from a sample of them; to its own model, where
+            the system says how many.
+        cost_usd: of the remaining requests, from the costs that earlier replies report, else what the system
+            expects of its own model; None where neither is known.
         seconds: they take, from the times of earlier replies and the concurrency; None where there is none.
+        model_calls: of the system's own model, as far as it says; None where it does not.
+        rewriting_calls: of them, those that rewrite a question before it is searched for.
     """
 
     arms: int
@@ -58,6 +62,8 @@ class ExperimentPlan:
     tokens: int
     cost_usd: float | None
     seconds: float | None
+    model_calls: int | None = None
+    rewriting_calls: int | None = None
 
     @property
     def remaining(self) -> int:
@@ -114,15 +120,15 @@ def plan_experiment(
 
 
 def _available(design: Design, system: System) -> Design:
-    """Leave out the arms whose settings the system says it cannot try; another system is asked as it is.
+    """Leave out the arms that the system says it cannot try; another system is asked as it is.
 
     Raises:
-        DataError: no arm is left.
+        DataError: no arm is left, or something that the user can mend is wrong or missing.
     """
     refuses = getattr(system, "unavailable", None)
     if refuses is None:
         return design
-    reasons = {arm.key: refuses(arm.samples[0].request.settings) for arm in design.arms if arm.samples}
+    reasons = {arm.key: refuses(arm.samples[0].request) for arm in design.arms if arm.samples}
     arms = tuple(arm for arm in design.arms if not reasons.get(arm.key))
     refused = [arm for arm in design.arms if reasons.get(arm.key)]
     left_out = tuple(f"{arm.title} is left out: {reasons[arm.key]}" for arm in refused)
@@ -143,7 +149,10 @@ def distinct_requests(design: Design) -> list[SystemRequest]:
 
 
 def estimate(
-    planned: PlannedExperiment, replies: Mapping[str, SystemReply], limits: SystemLimits
+    planned: PlannedExperiment,
+    replies: Mapping[str, SystemReply],
+    limits: SystemLimits,
+    system: System | None = None,
 ) -> ExperimentPlan:
     """Estimate what an experiment still takes.
 
@@ -151,6 +160,7 @@ def estimate(
         planned: the experiment.
         replies: by request key, of the journal.
         limits: that the system is asked within.
+        system: that may say what it expects of its own model.
     """
     requests = distinct_requests(planned.design)
     kept = [replies[request.key] for request in requests if request.key in replies]
@@ -162,15 +172,24 @@ def estimate(
     ]
     seconds = [reply.seconds for reply in kept if reply.status == "answered"]
     per_request = _mean(seconds)
+    use = _model_use(system, waiting)
     return ExperimentPlan(
         arms=len(planned.design.arms),
         questions=planned.experiment.n_questions,
         requests=len(requests),
         kept=len(kept),
-        tokens=_tokens(waiting),
-        cost_usd=None if not costs else _mean(costs) * len(waiting),
+        tokens=use.input_tokens if use is not None and use.calls else _tokens(waiting),
+        cost_usd=_mean(costs) * len(waiting) if costs else None if use is None else use.cost_usd,
         seconds=None if not seconds else per_request * len(waiting) / max(limits.concurrency, 1),
+        model_calls=None if use is None else use.calls,
+        rewriting_calls=None if use is None else use.rewriting,
     )
+
+
+def _model_use(system: System | None, requests: list[SystemRequest]) -> ModelUse | None:
+    expects = getattr(system, "expected_use", None)
+    use: ModelUse | None = None if expects is None else expects(requests)
+    return use
 
 
 def _mean(values: list[float]) -> float:

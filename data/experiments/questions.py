@@ -65,7 +65,8 @@ class AskedQuestion:
         retrieved: other passages that a run retrieved for it, the best first.
         altered: a wrong answer to plant; "" where none is given.
         poisoned: texts of documents that argue for it.
-        paraphrases: the question in other words, as the row gives them.
+        paraphrases: the question in other words, as the row gives them or a model wrote them.
+        paraphrased_by: the model that wrote them; "" where the row gives them.
         history: earlier turns.
         spans: gold as characters of documents, {doc_id, start, end}.
         record: fields of a sample about the question, in the native form.
@@ -79,6 +80,7 @@ class AskedQuestion:
     altered: str = ""
     poisoned: tuple[str, ...] = ()
     paraphrases: tuple[str, ...] = ()
+    paraphrased_by: str = ""
     history: tuple[Mapping[str, str], ...] = ()
     spans: tuple[Mapping[str, Any], ...] = ()
     record: Mapping[str, Any] = field(default_factory=dict)

@@ -82,11 +82,13 @@ class ExperimentSummary:
 
 
 def json_values(value: Any) -> Any:
-    """Return values as JSON has them: what is not a finite number is null, tuples are lists."""
+    """Return values as JSON has them: what is not a finite number is null, tuples and arrays are lists."""
     if isinstance(value, Mapping):
         return {str(key): json_values(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [json_values(entry) for entry in value]
+    if isinstance(value, np.ndarray):
+        return json_values(value.tolist())
     if isinstance(value, np.generic):
         return json_values(value.item())
     if isinstance(value, float) and not np.isfinite(value):

@@ -26,7 +26,7 @@ from data.store.sample_reader import StoredSamples
 from data.store.workspace import Run, Workspace
 from metrics.schema.scores import IntArray
 
-__all__ = ["JudgePlan", "OtherWay", "choose_rows", "plan_task"]
+__all__ = ["TOKENS_FOR_ONE", "JudgePlan", "OtherWay", "choose_rows", "plan_task"]
 
 MEASURED_REQUESTS = 100  # texts whose tokens are counted; the others are estimated by their length
 TOKENS_FOR_ONE = 1.3  # tokens of the models per token of the bundled tokenizer, from its English and Chinese

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import partial
 
-from data.judge.reply_model import ReplyObject, misfit, validate_reply, wire_schema
+from data.judge.reply_model import ReplyError, ReplyObject, validate_reply, wire_schema
 from data.judge.requests import Request, TaskSample, Workflow
 from data.prompts.message import JudgedCase, case_message
 from data.prompts.prompt import Prompt, load_prompt
@@ -27,7 +27,7 @@ class ReverseReply(ReplyObject):
 def _check(reply: object) -> ReverseReply:
     checked = validate_reply(reply, ReverseReply)
     if checked.committal and (not checked.questions or not all(text.strip() for text in checked.questions)):
-        raise misfit("no question", f"{N_QUESTIONS} questions, or committal false")
+        raise ReplyError(f"questions: none, or an empty one; accepted: {N_QUESTIONS} questions")
     return checked
 
 

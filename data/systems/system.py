@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 
 import orjson
 
-__all__ = ["System", "SystemLimits", "SystemReply", "SystemRequest"]
+__all__ = ["ModelUse", "System", "SystemLimits", "SystemReply", "SystemRequest"]
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,23 @@ class SystemLimits:
     budget_usd: float | None = None
     tries: int = 3
     longest_wait_seconds: float = 30.0
+
+
+@dataclass(frozen=True)
+class ModelUse:
+    """What requests take of a system's own model, as it expects before they are asked.
+
+    Attributes:
+        calls: of the model.
+        rewriting: of them, those that rewrite a question before it is searched for.
+        input_tokens: of all calls.
+        cost_usd: None where the model has no price.
+    """
+
+    calls: int
+    rewriting: int
+    input_tokens: int
+    cost_usd: float | None
 
 
 class System(Protocol):

@@ -12,9 +12,13 @@ from reading_systems import write_questions
 
 from data.chunking.corpus import Corpus, Document
 from data.errors import DataError
+from data.judge.client import ClientSettings
+from data.judge.prices import read_prices
+from data.store.ledger import Ledger
+from data.systems.builtin.claude_reader import ClaudeReader
 from data.systems.builtin.index import PipelineSettings, settings_of
 from data.systems.builtin.pipeline import BuiltInSystem
-from data.systems.builtin.readers import NO_ANSWER, Extractive
+from data.systems.builtin.readers import NO_ANSWER, Answer, Extractive
 from data.systems.system import SystemLimits, SystemReply, SystemRequest
 from data.text.refusal_detection import detect_refusal
 
@@ -25,6 +29,10 @@ CORPUS = Corpus(
         Document("meat", "Lions eat meat every evening. Zebras run."),
     ),
 )
+
+
+def request(settings: dict[str, Any]) -> SystemRequest:
+    return SystemRequest("q", "What do lions eat?", settings=settings)
 
 
 def ask(system: BuiltInSystem, question: str, **more: Any) -> SystemReply:
@@ -78,8 +86,8 @@ def test_settings_that_it_cannot_have_are_named(settings: dict[str, Any], said: 
 
 def test_what_needs_a_model_is_said_to_be_unavailable() -> None:
     system = BuiltInSystem(Extractive(), CORPUS)
-    assert "needs a model" in system.unavailable({"query_rewriting": "hyde"})
-    assert system.unavailable({"top_k": 3, "reranker": "words"}) == ""
+    assert "needs a model" in system.unavailable(request({"query_rewriting": "hyde"}))
+    assert system.unavailable(request({"top_k": 3, "reranker": "words"})) == ""
 
 
 def _reply(body: dict[str, Any]) -> object:
@@ -126,3 +134,57 @@ def test_claude_answers_with_cached_calls_and_its_cost(
     assert first.json["experiment"]["system"].startswith("built-in claude-haiku-4-5")
     stored = b"".join(path.read_bytes() for path in (tmp_path / "w").rglob("*") if path.is_file())
     assert b"sk-test-secret" not in stored
+
+
+class Writes(Extractive):
+    """A reader that rewrites, or fails to."""
+
+    asks_model = True
+
+    def __init__(self, said: Answer) -> None:
+        self.said = said
+
+    def rewritten(self, question: str, how: str) -> Answer:
+        return self.said
+
+    def answer(self, question: str, history: Any, documents: Any) -> Answer:
+        return Answer(
+            "yes", fields={"input_tokens": 10, "output_tokens": 1, "cost_usd": 0.5, "latency_ms": 4.0}
+        )
+
+
+def test_what_a_rewriting_costs_is_part_of_the_answer() -> None:
+    fields = {"input_tokens": 5, "output_tokens": 2, "cost_usd": 0.25, "latency_ms": 100.0}
+    system = BuiltInSystem(Writes(Answer("meat of lions", fields=fields)), CORPUS)
+    sample = ask(system, "What do lions eat?", settings={"query_rewriting": "hyde"}).sample
+    assert (sample["input_tokens"], sample["output_tokens"], sample["cost_usd"]) == (15, 3, 0.75)
+    assert sample["latency_ms"] == 104.0
+    assert sample["retrieval_ms"] >= 100.0
+    assert sample["search_query"] == "meat of lions"
+    plain = ask(system, "What do lions eat?").sample
+    assert (plain["cost_usd"], "search_query" in plain) == (0.5, False)
+
+
+@pytest.mark.parametrize("passing", [True, False])
+def test_a_rewriting_that_fails_is_a_failed_sample_and_no_plain_search(passing: bool) -> None:
+    system = BuiltInSystem(Writes(Answer("", "overloaded", passing=passing)), CORPUS)
+    reply = ask(system, "What do lions eat?", settings={"query_rewriting": "expansion"})
+    assert (reply.status, reply.reason, reply.passing) == ("failed", "query rewriting: overloaded", passing)
+
+
+def test_the_plan_counts_calls_to_rewrite_once_for_all_arms(tmp_path: Path) -> None:
+    settings = ClientSettings(read_prices(None).model("claude-haiku-4-5"))
+    reader = ClaudeReader(settings, Ledger(tmp_path / "ledger"))
+    system = BuiltInSystem(reader, CORPUS)
+    asked = [
+        SystemRequest(name, f"What do {name} eat?", settings={"query_rewriting": how, "top_k": k})
+        for name in ("lions", "zebras")
+        for how in ("none", "hyde")
+        for k in (1, 5)
+    ]
+    use = system.expected_use(asked)
+    assert (use.calls, use.rewriting) == (10, 2)
+    assert use.input_tokens > 4 * 256 * (1 + 5)
+    assert use.cost_usd is not None
+    assert use.cost_usd > 0
+    assert BuiltInSystem(Extractive(), CORPUS).expected_use(asked).calls == 0

@@ -13,6 +13,7 @@ import click
 from tqdm import tqdm
 
 from dashboard.cli.experiments.findings_text import findings_text
+from dashboard.cli.experiments.paraphrasing import Paraphrased, paraphrase, paraphrase_text
 from dashboard.cli.options import JSON, FiniteFloat, key_value_pairs
 from dashboard.cli.terminal import plain, print_json, table, wrapped
 from dashboard.headlines.experiments import arm_rows, experiment_headline
@@ -20,7 +21,7 @@ from data.api import open_store
 from data.chunking.corpus import read_corpus
 from data.errors import DataError
 from data.experiments.plan import ExperimentPlan, PlannedExperiment, estimate, plan_experiment
-from data.experiments.questions import open_questions
+from data.experiments.questions import Questions, open_questions
 from data.experiments.registry import kind_of
 from data.experiments.run_experiment import ExperimentOutcome, kept_replies, run_experiment
 from data.experiments.summary import ExperimentSummary, experiment_summary
@@ -106,23 +107,42 @@ def ask_experiment(
     """
     store = open_store(workspace, create=True)
     questions = open_questions(store, options["questions"]).first(options["limit"])
+    given = {name: value for name, value in parameters.items() if value not in (None, (), "")}
     system = _system(store, options)
-    limits = SystemLimits(
-        timeout_seconds=options["timeout"],
-        concurrency=options["concurrency"],
-        budget_usd=options["budget"],
-    )
-    given = {name: value for name, value in parameters.items() if value not in (None, ())}
+    paraphrased = None
     try:
+        if "paraphrase_model" in given:
+            paraphrased = _paraphrased(store, questions, given["paraphrase_model"], options)
+            if paraphrased is None:
+                return
+            questions = paraphrased.questions
+        limits = _limits(options, paraphrased)
         planned = plan_experiment(kind_of(kind), questions, given, system, options["project"])
-        plan = estimate(planned, kept_replies(store, planned, system), limits)
-        if not _agreed(planned, plan, options):
+        plan = estimate(planned, kept_replies(store, planned, system), limits, system)
+        if not _agreed(planned, plan, options, paraphrased):
             return
         outcome = _run(store, planned, system, limits)
     finally:
         system.close()
     _print(store, outcome, options)
     sys.exit(STOPPED if outcome.stopped else 0)
+
+
+def _paraphrased(
+    store: RunStore, questions: Questions, model: str, options: Mapping[str, Any]
+) -> Paraphrased | None:
+    with _stop_on_signal() as stop:
+        return paraphrase(store, questions, model, options, stop.is_set)
+
+
+def _limits(options: Mapping[str, Any], paraphrased: Paraphrased | None) -> SystemLimits:
+    """Return the limits of the system; what paraphrases cost comes out of the same budget."""
+    budget = options["budget"]
+    if budget is not None and paraphrased is not None:
+        budget = max(budget - paraphrased.cost_usd, 0.0)
+    return SystemLimits(
+        timeout_seconds=options["timeout"], concurrency=options["concurrency"], budget_usd=budget
+    )
 
 
 def _system(store: RunStore, options: Mapping[str, Any]) -> System:
@@ -149,13 +169,20 @@ def _reader(store: RunStore, options: Mapping[str, Any]) -> Reader:
     return ClaudeReader(settings, store.ledger, own_prompts(store.workspace))
 
 
-def _agreed(planned: PlannedExperiment, plan: ExperimentPlan, options: Mapping[str, Any]) -> bool:
+def _agreed(
+    planned: PlannedExperiment,
+    plan: ExperimentPlan,
+    options: Mapping[str, Any],
+    paraphrased: Paraphrased | None,
+) -> bool:
     """Show the plan, and return whether to go on; at a terminal the user confirms."""
     if options["dry_run"]:
+        before = None if paraphrased is None else paraphrased.plan
         if options["as_json"]:
-            print_json({"experiment": planned.experiment.to_dict(), "plan": plan.to_dict()})
+            first = {} if before is None else {"paraphrases": before.to_dict()}
+            print_json({**first, "experiment": planned.experiment.to_dict(), "plan": plan.to_dict()})
         else:
-            click.echo(_plan_text(planned, plan))
+            click.echo("\n".join([*([paraphrase_text(before)] if before else []), _plan_text(planned, plan)]))
         return False
     click.echo(_plan_text(planned, plan), err=True)
     must_confirm = sys.stdin.isatty() and not options["yes"] and plan.remaining
@@ -166,17 +193,26 @@ def _plan_text(planned: PlannedExperiment, plan: ExperimentPlan) -> str:
     experiment = planned.experiment
     unknown = "not known before the first replies"
     cost = unknown if plan.cost_usd is None else f"about ${plan.cost_usd:.4f}"
+    if plan.model_calls == 0:
+        cost = "none: no model is asked"
     time = unknown if plan.seconds is None else f"about {tqdm.format_interval(plan.seconds)}"
+    sent = "prompts, questions and contexts" if plan.model_calls else "questions and contexts"
     lines = [
         f"experiment {experiment.experiment_id}: {planned.kind.title.lower()} on {plain(experiment.system)}",
         f"arms       {plan.arms}, with up to {plan.questions:,} questions of {plain(experiment.questions)}",
         f"requests   {plan.remaining:,} to ask, {plan.kept:,} of {plan.requests:,} are answered already",
-        f"tokens     about {plan.tokens:,} sent (questions and contexts)",
+        *([f"calls      {_calls(plan)}"] if plan.model_calls else []),
+        f"tokens     about {plan.tokens:,} sent ({sent})",
         f"cost       {cost}",
         f"time       {time}",
         f"runs       in project {plain(experiment.project)}",
     ]
     return "\n".join([*lines, *(f"note       {plain(note)}" for note in experiment.notes)])
+
+
+def _calls(plan: ExperimentPlan) -> str:
+    rewriting = f", {plan.rewriting_calls:,} of them to rewrite questions" if plan.rewriting_calls else ""
+    return f"{plan.model_calls:,} of the model{rewriting}"
 
 
 def _run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dashboard.cli.terminal import plain, table, wrapped
+from dashboard.headlines.experiment_effects import effect_method, effect_rows
 from dashboard.wording.formatting import interval_text, number, p_value, percent, signed
 from data.experiments.injection.findings import InjectionFindings
 from data.experiments.languages.findings import LanguageFindings
@@ -138,7 +139,17 @@ def _stability(summary: ExperimentSummary) -> str:
     return f"{text}\n{wrapped(f'Flips: {named}{more}')}" if named else text
 
 
+def _arms(summary: ExperimentSummary) -> str:
+    """Return the effect of each setting."""
+    rows = effect_rows(summary)
+    if not rows:
+        return ""
+    text = table([*rows[0]], [[plain(cell) for cell in row.values()] for row in rows])
+    return f"{text}\n{wrapped('; '.join(effect_method(summary)))}"
+
+
 TEXTS: Mapping[str, Callable[[ExperimentSummary], str]] = {
+    "arms": _arms,
     "injection": _injection,
     "languages": _languages,
     "parsing": _parsing,

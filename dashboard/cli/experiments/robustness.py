@@ -88,13 +88,19 @@ def _attacks(path: str) -> list[dict[str, str]]:
 @click.option("--shuffles", type=click.IntRange(0, 100), help="Orders of its documents; 3.")
 @click.option("--seed", type=int, help="Of the orders; 0.")
 @click.option("--no-rewording", is_flag=True, help="Do not ask in other words.")
+@click.option(
+    "--paraphrase-model", metavar="MODEL", help="Claude model that paraphrases where a question has none."
+)
 @click.pass_obj
 def stability(workspace: str | None, /, no_rewording: bool, **options: Any) -> None:
     """Ask again, in other words and with shuffled documents: which verdicts flip?
 
-    A question's `paraphrases` are used where it has any; others are reworded plainly, which is named so.
+    A question's `paraphrases` are used where it has any, else those that --paraphrase-model writes; others
+    are reworded plainly. The result names which is which.
     """
-    given = {name: options.pop(name) for name in ("repeats", "shuffles", "seed")}
+    if no_rewording and options["paraphrase_model"]:
+        raise click.UsageError("--no-rewording and --paraphrase-model: accepted: one of them")
+    given = {name: options.pop(name) for name in ("repeats", "shuffles", "seed", "paraphrase_model")}
     ask_experiment(workspace, "stability", {**given, "reworded": False if no_rewording else None}, options)
 
 

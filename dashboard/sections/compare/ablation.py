@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from dashboard.charts.ablation import cost_map, effect_forest, effect_label
+from dashboard.charts.ablation import cost_map, effect_forest
 from dashboard.charts.style import VERDICT_LABELS
 from dashboard.charts.tokens import THEMES
 from dashboard.shell.blocks import current_theme
@@ -14,7 +14,7 @@ from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import draw, export_menu, facts, metric_title, show_table
 from dashboard.shell.session import View, keep
 from dashboard.shell.widgets import choose
-from dashboard.wording.comparisons import family_text
+from dashboard.wording.comparisons import effect_label, family_text
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import (
     NOT_MEASURED,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.charts.ablation import effect_forest, effect_label
+from dashboard.charts.ablation import effect_forest
 from dashboard.charts.tokens import THEMES
+from dashboard.headlines.experiment_effects import effect_method, effect_rows
 from dashboard.sections.experiments.arms_table import arm_chart
 from dashboard.shell.blocks import current_theme
 from dashboard.shell.components import draw, facts, metric_title, show_table
 from dashboard.shell.session import View, go_to_page
-from dashboard.wording.comparisons import family_text
-from dashboard.wording.formatting import interval_text, p_value, signed
-from data.comparison.ablation import Effect
 from data.experiments.arms import ArmsFindings
 from data.experiments.summary import ExperimentSummary
 
@@ -30,25 +28,13 @@ def arms_section(_: View, summary: ExperimentSummary) -> None:
     st.markdown("##### What each setting does")
     figure = effect_forest(effects, title, THEMES[current_theme()])
     draw(figure, "arm_effects", f"Effects of the settings on {title}", theme=None)
-    show_table([_row(effect) for effect in effects], "Effects of the settings")
+    show_table(effect_rows(summary), "Effects of the settings")
     facts(
         [
-            "each from all pairs of arms that differ in this setting alone",
-            family_text(len(effects), "effect"),
+            *effect_method(summary),
             "the best arm is chosen on these same questions, so its mean is slightly optimistic",
         ]
     )
     if st.button("Open these effects on Compare", key="arms_compare"):
         first, *others = summary.experiment.run_ids
         go_to_page("compare", run=others[0], baseline=first, versions=tuple(others), other="")
-
-
-def _row(effect: Effect) -> dict[str, str]:
-    return {
-        "Change": effect_label(effect),
-        "Difference": signed(effect.difference.difference, 3),
-        "Interval of all effects": interval_text(effect.low, effect.high, 3),
-        "p, corrected": p_value(effect.adjusted_p),
-        "Verdict": effect.verdict,
-        "n": f"{effect.difference.n_pairs:,}",
-    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -96,7 +97,6 @@ def _repeated(asked: Sequence[AskedQuestion], at: int) -> Arm:
 def _reworded(asked: Sequence[AskedQuestion]) -> tuple[list[Arm], str]:
     """Return an arm for each way to reword, the questions' own paraphrases where they have any."""
     own = [entry.paraphrases for entry in asked]
-    given = sum(map(bool, own))
     texts = [
         list(each) or [text for _, text in rewordings(entry.question)]
         for entry, each in zip(asked, own, strict=True)
@@ -110,11 +110,21 @@ def _reworded(asked: Sequence[AskedQuestion]) -> tuple[list[Arm], str]:
         ]
         levels: dict[str, Level] = {"change": "reworded", "variant": at + 1}
         arms.append(Arm(f"reworded-{at + 1}", f"Reworded {at + 1}", levels, tuple(samples)))
-    plain = len(asked) - given
-    return arms, (
-        f"{given:,} questions have paraphrases of their own; {plain:,} were reworded plainly (made polite, "
-        "in lower case, as a statement), which is less than a paraphrase"
-    )
+    return arms, _sources(asked)
+
+
+def _sources(asked: Sequence[AskedQuestion]) -> str:
+    """Return where the other words come from: the questions themselves, a model, or plain rewording."""
+    given = sum(bool(entry.paraphrases) and not entry.paraphrased_by for entry in asked)
+    plain = sum(not entry.paraphrases for entry in asked)
+    models = Counter(entry.paraphrased_by for entry in asked if entry.paraphrased_by)
+    parts = {
+        f"{given:,} have paraphrases of their own": given,
+        **{f"{number:,} have paraphrases written by {model}": number for model, number in models.items()},
+        f"{plain:,} were reworded plainly (made polite, in lower case, as a statement), which is less than a "
+        "paraphrase": plain,
+    }
+    return f"Of {len(asked):,} questions, {'; '.join(part for part, number in parts.items() if number)}"
 
 
 def _shuffled(asked: Sequence[AskedQuestion], at: int, seed: int) -> Arm:
@@ -204,6 +214,7 @@ STABILITY = ExperimentKind(
         "repeats": f"times a question is asked as it stands [{REPEATS}]",
         "shuffles": f"orders of its documents [{REPEATS}]",
         "reworded": "ask it in other words too [yes]",
+        "paraphrase_model": "that wrote paraphrases where a question has none",
         "seed": "of the orders [0]",
     },
 )

@@ -9,16 +9,19 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
+from data.chunking.tokens import count_tokens
 from data.errors import DataError
 from data.judge.call_cache import CachedCalls, CallCache
 from data.judge.client import Claude, ClientSettings
+from data.judge.plan import TOKENS_FOR_ONE
 from data.judge.progress import JobSpec, Progress
 from data.judge.reply_model import ReplyError
-from data.judge.requests import FINAL, ModelCall, Request
+from data.judge.requests import FINAL, ModelCall, Request, Usage
 from data.prompts.message import Document, JudgedCase, case_message
 from data.prompts.prompt import load_prompt
 from data.store.ledger import Ledger
 from data.systems.builtin.readers import Answer
+from data.systems.system import ModelUse
 
 __all__ = ["ClaudeReader"]
 
@@ -98,8 +101,32 @@ class ClaudeReader:
             tuple((turn.get("role", ""), turn.get("text", "")) for turn in history),
             documents=tuple(Document(rank, text) for rank, text in enumerate(documents, 1) if text),
         )
+        return self._said("answering", "answer", case)
+
+    @property
+    def asks_model(self) -> bool:
+        """That a model answers."""
+        return True
+
+    def rewritten(self, question: str, how: str) -> Answer:
+        """Return what to search for: a passage that could answer ("hyde"), or the question widened."""
+        return self._said(how, "query", JudgedCase(question))
+
+    def expected_use(self, tokens: Sequence[int], rewritten: Sequence[int]) -> ModelUse:
+        """Return what it takes to answer from so many tokens each, and to rewrite questions of so many."""
+        fixed = count_tokens(self._answering.text)
+        sizes = [
+            round(TOKENS_FOR_ONE * (fixed + length)) for length in (*tokens, *rewritten)
+        ]  # the prompts are about as long
+        costs = [self._settings.model.cost(Usage(size, EXPECTED_TOKENS)) for size in sizes]
+        known = [cost for cost in costs if cost is not None]
+        cost = sum(known) if len(known) == len(costs) else None
+        return ModelUse(len(sizes), len(rewritten), sum(sizes), cost)
+
+    def _said(self, prompt: str, field: str, case: JudgedCase) -> Answer:
+        """Return one text of the model with its tokens, cost and time, or why there is none."""
         try:
-            call = self._ask("answering", "answer", case)
+            call = self._ask(prompt, field, case)
         except DataError as error:
             return Answer("", str(error), passing=True)
         if call is None or call.payload is None:
@@ -110,14 +137,7 @@ class ClaudeReader:
         fields: dict[str, Any] = {"input_tokens": read, "output_tokens": usage.output_tokens}
         cost = {} if call.cost_usd is None else {"cost_usd": call.cost_usd}
         timed = {"latency_ms": round(1000 * call.seconds, 3)}
-        return Answer(call.payload["answer"], fields={**fields, **cost, **timed})
-
-    def rewritten(self, question: str, how: str) -> str | None:
-        """Return what to search for: a passage that could answer ("hyde"), or the question widened."""
-        if not question:
-            return ""
-        call = self._ask(how, "query", JudgedCase(question))
-        return None if call is None or call.payload is None else str(call.payload["query"])
+        return Answer(call.payload[field], fields={**fields, **cost, **timed})
 
     def _ask(self, prompt: str, field: str, case: JudgedCase) -> ModelCall | None:
         with self._lock:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from threading import Lock
 from typing import Any, cast
 
@@ -13,12 +11,12 @@ from data.chunking.chunkers import Chunking, Strategy, TokenizedText, chunks_of
 from data.chunking.corpus import Corpus
 from data.chunking.retrievers import Retriever, open_retriever
 from data.errors import DataError
-from data.text.tokens import content_tokens, lowered
+from data.systems.builtin.rerankers import Rerank, check_reranker, open_reranker
 
-__all__ = ["RERANKERS", "PipelineSettings", "Retrieval", "settings_of"]
+__all__ = ["NO_REWRITING", "PipelineSettings", "Retrieval", "check_models", "settings_of"]
 
-RERANKERS = "none, words, or cross-encoder:PATH with the folder of a sentence-transformers model"
-REWRITING = ("none", "hyde", "expansion")
+NO_REWRITING = "none"
+REWRITING = (NO_REWRITING, "hyde", "expansion")
 CANDIDATES = 4  # times top_k are retrieved where a reranker follows
 
 
@@ -31,7 +29,7 @@ class PipelineSettings:
         chunk_size: in tokens.
         chunk_overlap: in tokens, of fixed chunks.
         retriever: "bm25", or "embedding:PATH" of a model on this machine.
-        reranker: one of RERANKERS.
+        reranker: "none", "words", or "cross-encoder:PATH" of a model on this machine.
         top_k: documents that are answered from.
         query_rewriting: "none", "hyde" or "expansion"; the last two need a model.
         context_words: words of the context that are read; 0 for all.
@@ -75,14 +73,18 @@ def settings_of(given: Any, defaults: PipelineSettings) -> PipelineSettings:
     _ = settings.splitting  # raises for what cannot be split
     if settings.query_rewriting not in REWRITING:
         raise DataError(f"query_rewriting {settings.query_rewriting!r}; accepted: {', '.join(REWRITING)}")
-    _check_reranker(settings.reranker)
+    check_reranker(settings.reranker)
     return settings
 
 
-def _check_reranker(name: str) -> None:
-    kind, _, path = name.partition(":")
-    if name not in ("none", "words") and not (kind == "cross-encoder" and Path(path).is_dir()):
-        raise DataError(f"reranker {name!r}; accepted: {RERANKERS}")
+def check_models(settings: PipelineSettings) -> None:
+    """Load the models that settings name, before anything is asked.
+
+    Raises:
+        DataError: an extra is missing, or a model is not there; the message says what to do.
+    """
+    open_retriever(settings.retriever, [])
+    open_reranker(settings.reranker)
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ class Retrieval:
 
     def search(self, query: str, question: str, settings: PipelineSettings) -> list[dict[str, Any]]:
         """Return the best chunks with their scores: found by the query, reranked by the question."""
-        reranks = settings.reranker != "none"
-        depth = settings.top_k * (CANDIDATES if reranks else 1)
+        rerank = open_reranker(settings.reranker)
+        depth = settings.top_k * (CANDIDATES if rerank else 1)
         with self._lock:
             index = self._index(settings.splitting, settings.retriever)
             positions, scores = index.retriever.search([query], min(depth, max(len(index.chunks), 1)))
@@ -114,7 +116,7 @@ class Retrieval:
             for at, score in zip(positions[0], scores[0], strict=True)
             if at >= 0
         ]
-        return (_reranked(found, question, settings.reranker) if reranks else found)[: settings.top_k]
+        return (_reranked(found, question, rerank) if rerank else found)[: settings.top_k]
 
     def _index(self, splitting: Chunking, retriever: str) -> _Indexed:
         key = splitting, retriever
@@ -132,30 +134,8 @@ class Retrieval:
         return self._indexes[key]
 
 
-def _reranked(found: Sequence[dict[str, Any]], question: str, reranker: str) -> list[dict[str, Any]]:
+def _reranked(found: Sequence[dict[str, Any]], question: str, rerank: Rerank) -> list[dict[str, Any]]:
     """Order chunks anew; equal ones keep their order."""
-    texts = [str(chunk["text"]) for chunk in found]
-    if reranker == "words":
-        wanted = content_tokens(lowered(question))
-        scores = [float(len(wanted & content_tokens(lowered(text)))) for text in texts]
-    else:
-        model = _cross_encoder(reranker.partition(":")[2])
-        scores = [float(score) for score in model.predict([(question, text) for text in texts])]
+    scores = rerank(question, [str(chunk["text"]) for chunk in found]) if found else []
     order = sorted(range(len(found)), key=lambda at: -scores[at])
     return [{**found[at], "score": scores[at]} for at in order]
-
-
-@lru_cache(maxsize=1)
-def _cross_encoder(path: str) -> Any:
-    try:
-        from sentence_transformers import CrossEncoder
-    except ImportError as error:
-        raise DataError(
-            "cross-encoders need an extra; accepted: pip install 'ragtriage[embedding]'"
-        ) from error
-    try:
-        return CrossEncoder(path, local_files_only=True, device="cpu")
-    except (OSError, ValueError, RuntimeError) as error:
-        raise DataError(
-            f"cross-encoder {path!r} cannot be loaded ({error}); accepted: {RERANKERS}"
-        ) from error

@@ -6,17 +6,20 @@ import hashlib
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from data.chunking.corpus import Corpus
+from data.chunking.tokens import count_tokens
 from data.errors import DataError
-from data.systems.builtin.index import PipelineSettings, Retrieval, settings_of
-from data.systems.builtin.readers import Reader
-from data.systems.system import SystemLimits, SystemReply, SystemRequest
+from data.systems.builtin.index import NO_REWRITING, PipelineSettings, Retrieval, check_models, settings_of
+from data.systems.builtin.readers import NEEDS_MODEL, Answer, Reader
+from data.systems.system import ModelUse, SystemLimits, SystemReply, SystemRequest
 
 __all__ = ["BuiltInSystem"]
 
 VERSION = 1
+NO_CORPUS = "the built-in system has nothing to search; accepted: --corpus PATH"
 
 
 class BuiltInSystem:
@@ -34,6 +37,7 @@ class BuiltInSystem:
         self._reader, self._corpus = reader, corpus
         self._defaults = defaults or PipelineSettings()
         self._retrieval = None if corpus is None else Retrieval(corpus)
+        self._counted: dict[str, int] = {}
 
     @property
     def name(self) -> str:
@@ -48,22 +52,58 @@ class BuiltInSystem:
         content = [VERSION, self._reader.name, vars(self._defaults), version]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
-    def unavailable(self, settings: Mapping[str, Any]) -> str:
-        """Return why settings cannot be tried; "" where they can."""
-        try:
-            wanted = settings_of(settings, self._defaults)
-        except DataError as error:
-            return str(error)
-        if wanted.query_rewriting != "none" and self._reader.rewritten("", wanted.query_rewriting) is None:
-            return f"query_rewriting {wanted.query_rewriting} is not available: it needs a model (--model)"
+    def unavailable(self, request: SystemRequest) -> str:
+        """Return why a request cannot be tried; "" where it can. Models that it names are loaded here.
+
+        Raises:
+            DataError: a setting, an extra, a model or the corpus is wrong or missing; the user can mend it.
+        """
+        settings = settings_of(request.settings, self._defaults)
+        if request.contexts is not None:
+            return ""
+        if self._retrieval is None:
+            raise DataError(NO_CORPUS)
+        check_models(settings)
+        if settings.query_rewriting != NO_REWRITING and not self._reader.asks_model:
+            return NEEDS_MODEL.format(how=settings.query_rewriting)
         return ""
+
+    def expected_use(self, requests: Sequence[SystemRequest]) -> ModelUse:
+        """Return what requests take of the reader's model; a question is rewritten once for all arms."""
+        if not self._reader.asks_model:
+            return self._reader.expected_use([], [])
+        tokens, rewritten = [], {}
+        for request in requests:
+            settings = settings_of(request.settings, self._defaults)
+            asked = count_tokens(request.question)
+            tokens.append(asked + self._context_tokens(request, settings))
+            if request.contexts is None and settings.query_rewriting != NO_REWRITING:
+                rewritten[settings.query_rewriting, request.question] = asked
+        return self._reader.expected_use(tokens, list(rewritten.values()))
+
+    def _context_tokens(self, request: SystemRequest, settings: PipelineSettings) -> int:
+        """Return how long the context of a request is, at most where it is still to be searched for."""
+        if request.contexts is None:
+            tokens = settings.top_k * settings.chunk_size
+        else:
+            tokens = sum(self._tokens_of(str(entry.get("text", ""))) for entry in request.contexts)
+        return min(tokens, settings.context_words * 2) if settings.context_words else tokens
+
+    def _tokens_of(self, text: str) -> int:
+        if text not in self._counted:  # the arms of an experiment share their texts
+            self._counted[text] = count_tokens(text)
+        return self._counted[text]
 
     def ask(self, request: SystemRequest, limits: SystemLimits) -> SystemReply:  # noqa: ARG002 -- bounded by the client
         """Answer one question."""
         began = time.perf_counter()
         try:
             settings = settings_of(request.settings, self._defaults)
-            retrieved = self._context(request, settings)
+            written = self._rewritten(request, settings)
+            if written.reason:
+                return SystemReply("failed", {}, written.reason, passing=written.passing)
+            searched = time.perf_counter()
+            retrieved = self._context(request, settings, written.text)
         except DataError as error:
             return SystemReply("failed", {}, str(error))
         found = time.perf_counter()
@@ -72,27 +112,43 @@ class BuiltInSystem:
         seconds = time.perf_counter() - began
         if answer.reason:
             return SystemReply("failed", {}, answer.reason, seconds, passing=answer.passing)
-        sample: dict[str, Any] = {
-            "answer": answer.text,
-            **answer.fields,
-        }
+        sample: dict[str, Any] = {"answer": answer.text, **_added(answer.fields, written.fields)}
         if request.contexts is None:
-            sample |= {"retrieved": retrieved, "retrieval_ms": round(1000 * (found - began), 3)}
+            waited = written.fields.get("latency_ms", 0.0)  # as it took when it was asked, not from the cache
+            sample |= {
+                "retrieved": retrieved,
+                "retrieval_ms": round(1000 * (found - searched) + waited, 3),
+                **({"search_query": written.text} if written.text != request.question else {}),
+            }
         return SystemReply("answered", sample, seconds=seconds)
 
-    def _context(self, request: SystemRequest, settings: PipelineSettings) -> Sequence[Mapping[str, Any]]:
+    def _rewritten(self, request: SystemRequest, settings: PipelineSettings) -> Answer:
+        """Return what to search for: the question as it stands, or as a model writes it."""
+        if request.contexts is not None or settings.query_rewriting == NO_REWRITING:
+            return Answer(request.question)
+        how = settings.query_rewriting
+        written = self._reader.rewritten(request.question, how)
+        return replace(written, reason=f"query rewriting: {written.reason}") if written.reason else written
+
+    def _context(
+        self, request: SystemRequest, settings: PipelineSettings, query: str
+    ) -> Sequence[Mapping[str, Any]]:
         if request.contexts is not None:
             return request.contexts
         if self._retrieval is None:
-            raise DataError("the built-in system has nothing to search; accepted: --corpus PATH")
-        query = request.question
-        if settings.query_rewriting != "none":
-            query = self._reader.rewritten(request.question, settings.query_rewriting) or query
+            raise DataError(NO_CORPUS)
         return self._retrieval.search(query, request.question, settings)
 
     def close(self) -> None:
         """End what the reader started."""
         self._reader.close()
+
+
+def _added(answered: Mapping[str, Any], rewritten: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tokens, cost and time of the answer and of the rewriting before it, together."""
+    if not rewritten:
+        return dict(answered)
+    return {name: value + rewritten[name] for name, value in answered.items() if name in rewritten}
 
 
 def _first_words(texts: Sequence[str], most: int) -> list[str]:

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from data.systems.system import ModelUse
 from data.text.sentences import split_sentences
 from data.text.tokens import content_tokens, lowered
 
-__all__ = ["NO_ANSWER", "Answer", "Extractive", "Reader"]
+__all__ = ["NEEDS_MODEL", "NO_ANSWER", "Answer", "Extractive", "Reader"]
 
+NEEDS_MODEL = "query_rewriting {how} is not available: it needs a model (--model)"
 NO_ANSWER = "I cannot answer this: the documents do not say."
 LEAST_COVERED = 0.5  # share of the question's words that a document needs, for a sentence of it to answer
 OF_DOCUMENT = 0.5  # weight of a word that only the rest of the document has
@@ -18,12 +20,12 @@ OF_DOCUMENT = 0.5  # weight of a word that only the rest of the document has
 
 @dataclass(frozen=True)
 class Answer:
-    """What a reader says.
+    """What a reader says: an answer, or what to search for instead of a question.
 
     Attributes:
-        text: the answer; "" where it failed.
+        text: what it says; "" where it failed.
         reason: why it failed; "" where it did not.
-        fields: of the sample, beside the answer: tokens and cost.
+        fields: of the sample, beside the answer: tokens, cost and time.
         passing: whether a failure may be gone when asked again.
     """
 
@@ -43,8 +45,15 @@ class Reader(Protocol):
     def answer(self, question: str, history: Sequence[Mapping[str, str]], documents: Sequence[str]) -> Answer:
         """Answer from documents in rank order; from none, closed book."""
 
-    def rewritten(self, question: str, how: str) -> str | None:
-        """Return what to search for instead of a question; None where no model is there to write it."""
+    @property
+    def asks_model(self) -> bool:
+        """Whether a model answers, which can then write what to search for as well."""
+
+    def rewritten(self, question: str, how: str) -> Answer:
+        """Return what to search for: a passage that could answer ("hyde"), or the question widened."""
+
+    def expected_use(self, tokens: Sequence[int], rewritten: Sequence[int]) -> ModelUse:
+        """Return what it takes to answer from so many tokens each, and to rewrite questions of so many."""
 
     def close(self) -> None:
         """End what it started."""
@@ -58,6 +67,7 @@ class Extractive:
     """
 
     name = "extractive"
+    asks_model = False
 
     def answer(
         self,
@@ -80,9 +90,13 @@ class Extractive:
                     best, best_score = document[start:end], score
         return Answer(best, fields={"cost_usd": 0.0})
 
-    def rewritten(self, question: str, how: str) -> str | None:  # noqa: ARG002 -- a reader's interface
-        """Return None: a question is rewritten by a model."""
-        return None
+    def rewritten(self, question: str, how: str) -> Answer:  # noqa: ARG002 -- a reader's interface
+        """Return that it cannot: a question is rewritten by a model."""
+        return Answer("", NEEDS_MODEL.format(how=how))
+
+    def expected_use(self, tokens: Sequence[int], rewritten: Sequence[int]) -> ModelUse:  # noqa: ARG002 -- likewise
+        """Return that no model is asked."""
+        return ModelUse(0, 0, 0, 0.0)
 
     def close(self) -> None:
         """Nothing to end."""

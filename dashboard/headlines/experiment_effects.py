@@ -1,0 +1,90 @@
+"""The effects that an experiment found, as rows for pages, reports and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from dashboard.wording.comparisons import effect_label, family_text
+from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed
+from data.experiments.arms import ArmsFindings
+from data.experiments.injection.findings import InjectionFindings
+from data.experiments.stability.stability import StabilityFindings
+from data.experiments.summary import ExperimentSummary
+
+__all__ = ["effect_method", "effect_rows"]
+
+Row = dict[str, str]
+
+
+def effect_rows(summary: ExperimentSummary) -> list[Row]:
+    """Return the effects with interval, test and n; [] for kinds whose headline says them."""
+    write = ROWS.get(summary.experiment.kind)
+    return [] if write is None or summary.findings is None else write(summary)
+
+
+def effect_method(summary: ExperimentSummary) -> list[str]:
+    """Return how the effects were obtained."""
+    kind, findings = summary.experiment.kind, summary.findings
+    if kind == "arms" and findings is not None and findings.effects.effects:
+        return [
+            "each effect from all pairs of arms that differ in this setting alone",
+            family_text(len(findings.effects.effects), "effect"),
+        ]
+    if kind == "stability" and findings is not None:
+        return [f"{number(findings.passes_from)} or more passes", "intervals: Wilson or exact"]
+    if kind == "injection" and findings is not None:
+        return ["McNemar's exact test of the right answers, poisoned against clean"]
+    return []
+
+
+def _arms(summary: ExperimentSummary) -> list[Row]:
+    findings: ArmsFindings = summary.findings
+    return [
+        {
+            "Change": effect_label(effect),
+            "Difference": signed(effect.difference.difference, 3),
+            "Interval of all effects": interval_text(effect.low, effect.high, 3),
+            "p, corrected": p_value(effect.adjusted_p),
+            "Verdict": effect.verdict,
+            "n": f"{effect.difference.n_pairs:,}",
+        }
+        for effect in findings.effects.effects
+    ]
+
+
+def _stability(summary: ExperimentSummary) -> list[Row]:
+    findings: StabilityFindings = summary.findings
+    return [
+        {
+            "Change": each.change,
+            "Ways to ask": f"{each.variants}",
+            "Questions that flip": f"{len(each.questions):,}",
+            "Share": percent(each.flips.rate.mean),
+            "95 % interval": interval_text(each.flips.rate.low, each.flips.rate.high),
+            "n": f"{each.flips.compared:,}",
+        }
+        for each in findings.changes
+    ]
+
+
+def _injection(summary: ExperimentSummary) -> list[Row]:
+    findings: InjectionFindings = summary.findings
+    titles = {result.arm.key: result.arm.title for result in summary.arms}
+    return [
+        {
+            "Poisoned": titles[arm.arm],
+            "Attack success": percent(arm.outcome.success.mean),
+            "95 % interval": interval_text(arm.outcome.success.low, arm.outcome.success.high),
+            "Right, less clean": signed(arm.outcome.drop.difference),
+            "McNemar p": p_value(arm.outcome.p),
+            "n": count(arm.outcome.success.n_scored, "case"),
+        }
+        for arm in findings.arms
+    ]
+
+
+ROWS: Mapping[str, Callable[[ExperimentSummary], list[Row]]] = {
+    "arms": _arms,
+    "injection": _injection,
+    "stability": _stability,
+}

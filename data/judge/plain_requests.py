@@ -1,0 +1,159 @@
+"""Requests that belong to no run: planned, asked once each within a budget, kept in the ledger."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from data.chunking.tokens import count_tokens
+from data.judge.call_cache import CachedCalls, CallCache
+from data.judge.client import Claude
+from data.judge.limits import small_budget
+from data.judge.messages import ClientSettings
+from data.judge.plan import TOKENS_FOR_ONE
+from data.judge.progress import JobSpec, Progress
+from data.judge.requests import FINAL, ModelCall, Request, Usage, request_key
+from data.store.ledger import Ledger
+
+__all__ = ["AskedRequests", "RequestPlan", "ask_requests", "kept_calls", "plan_requests"]
+
+
+@dataclass(frozen=True)
+class RequestPlan:
+    """What requests would take; the field names are the keys of the JSON output.
+
+    Attributes:
+        model: that is asked.
+        requests: different ones.
+        cached: of them, those that the ledger has.
+        calls: to make.
+        input_tokens: of these calls, estimated.
+        output_tokens: of these calls, expected.
+        cost_usd: of these calls; None where the model has no price.
+    """
+
+    model: str
+    requests: int
+    cached: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class AskedRequests:
+    """What came of asking.
+
+    Attributes:
+        calls: of each request, in their order; None where it was not asked.
+        cost_usd: of all these calls, those of the ledger included.
+        stopped: why not everything was asked; "" where it was.
+    """
+
+    calls: tuple[ModelCall | None, ...]
+    cost_usd: float
+    stopped: str
+
+
+def plan_requests(ledger: Ledger, settings: ClientSettings, requests: Sequence[Request]) -> RequestPlan:
+    """Plan requests; asks nothing."""
+    unique = {request_key(request, settings.judge): request for request in requests}
+    kept = _kept(ledger, list(unique))
+    waiting = [request for key, request in unique.items() if key not in kept]
+    usages = [Usage(_tokens(request), request.expected_tokens) for request in waiting]
+    costs = [settings.model.cost(usage) for usage in usages]
+    return RequestPlan(
+        model=settings.model.name,
+        requests=len(unique),
+        cached=len(kept),
+        calls=len(waiting),
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+        cost_usd=sum(cost or 0.0 for cost in costs) if settings.model.bands else None,
+    )
+
+
+def kept_calls(
+    ledger: Ledger, settings: ClientSettings, requests: Sequence[Request]
+) -> list[ModelCall | None]:
+    """Return the final calls that the ledger has, in the order of the requests; asks nothing."""
+    keys = [request_key(request, settings.judge) for request in requests]
+    kept = _kept(ledger, keys)
+    return [kept.get(key) for key in keys]
+
+
+def _kept(ledger: Ledger, keys: Sequence[str]) -> Mapping[str, ModelCall]:
+    with CallCache.open(ledger) as cache:
+        return {key: call for key, call in cache.find(keys).items() if call.status in FINAL}
+
+
+def _tokens(request: Request) -> int:
+    return round(TOKENS_FOR_ONE * count_tokens(f"{request.system}{request.user}"))
+
+
+def ask_requests(
+    ledger: Ledger,
+    settings: ClientSettings,
+    requests: Sequence[Request],
+    budget_usd: float | None = None,
+    watch: Callable[[Progress], None] | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> AskedRequests:
+    """Ask what the ledger does not have; each reply is stored as it comes.
+
+    Args:
+        ledger: that keeps the calls.
+        settings: of the service.
+        requests: to ask.
+        budget_usd: the most that all of them may cost, those of the ledger included; None for no limit.
+        watch: called after each.
+        stopped: True ends the asking when what is in flight is done.
+
+    Raises:
+        JudgeStoppedError: no further request can succeed.
+    """
+    kept = kept_calls(ledger, settings, requests)
+    if all(kept):  # needs neither key nor service
+        return AskedRequests(tuple(kept), _cost(kept), "")
+    left = None if budget_usd is None else max(budget_usd - _cost(kept), 0.0)
+    spec, progress = JobSpec([], budget_usd=left), Progress(len(requests))
+
+    async def work(cache: CallCache) -> tuple[list[ModelCall | None], str]:
+        async with Claude(settings, stopped) as claude:
+            calls = CachedCalls(claude, cache, spec, progress)
+
+            async def ask(request: Request) -> ModelCall | None:
+                call = None if stopped() else await calls.answer(request)
+                progress.done += 1
+                if watch is not None:
+                    watch(progress)
+                return call
+
+            answers = await asyncio.gather(*(ask(request) for request in requests))
+            return list(answers), _ending(calls, answers)
+
+    with CallCache.open(ledger) as cache:
+        answers, reason = asyncio.run(work(cache))
+    return AskedRequests(tuple(answers), _cost(answers), reason)
+
+
+def _cost(calls: Sequence[ModelCall | None]) -> float:
+    return sum(call.cost_usd or 0.0 for call in calls if call is not None)
+
+
+def _ending(calls: CachedCalls, answers: Sequence[ModelCall | None]) -> str:
+    """Return why some were not asked, or failed in a way that may be gone; "" where none did."""
+    if calls.streak.reason:
+        return calls.streak.reason
+    if calls.too_dear is not None:
+        return small_budget(calls.spec.budget_usd or 0.0, calls.too_dear)
+    left = [call for call in answers if call is None or call.status not in FINAL]
+    reason = next((call.reason for call in left if call is not None), "stopped")
+    return f"{len(left):,} of {len(answers):,} are not answered: {reason}" if left else ""
