@@ -16,6 +16,7 @@ from metrics.suites.tool_calls import (
     Selection,
     common_subsequence,
     paired_calls,
+    schema_errors,
     selection,
 )
 from metrics.suites.tool_schemas import NO_SCHEMA, ToolSchema, tool_schemas
@@ -25,6 +26,7 @@ __all__ = ["tool_call_outcome"]
 MOST_PAIRS = 10_000
 LONGEST_KEPT = 20_000  # characters of a passage that is kept normalised
 NOTHING_READ = Reading(())
+MOST_LOOKUPS = 100_000  # of a value in one text, in one check; the rest is undecided
 MOST_LISTED = 50  # errors and values that a check lists; all are counted
 SHOWN = 160  # characters of a value in a reason or a detail
 UNREADABLE = "calls or schemas that cannot be read"
@@ -71,7 +73,12 @@ def _outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
     if max(1, len(made or ())) * max(1, len(expected.calls) if expected else 0) > MOST_PAIRS:
         raise ValueError(f"more than {MOST_PAIRS:,} pairs of an expected and a made call to compare")
     schemas = _schemas(sample["tools"])
-    detail: Detail = {} if made is None else _origins(made, schemas, sample) | _results(made)
+    detail: Detail = {}
+    if made is not None:
+        detail = _origins(made, schemas, sample, check.actual) | _results(made)
+    if made is not None and expected is None:
+        detail |= _held_against_schemas(made, schemas)
+        detail |= {"made": len(made)} if check.passed is None else {}
     if expected is None or made is None:
         verdict = CheckOutcome(None, f"no {'actual' if made is None else 'expected'} calls are recorded")
     else:
@@ -163,19 +170,46 @@ def _writing(
     )
 
 
-def _origins(made: Sequence[MadeCall], schemas: Mapping[str, ToolSchema], sample: CheckedSample) -> Detail:
+def _held_against_schemas(made: Sequence[MadeCall], schemas: Mapping[str, ToolSchema]) -> Detail:
+    """Return how many calls can be held against the schema of their tool, how many fit, and what breaks it.
+
+    Nothing says which calls are right; a schema still says which arguments are wrong.
+    """
+    calls = [(entry.call, schemas.get(entry.call.name, NO_SCHEMA)) for entry in made]
+    held = [
+        schema_errors(call, schema)
+        for call, schema in calls
+        if call.fault or (call.arguments is not None and schema.properties is not None)
+    ]
+    errors = [error for found in held for error in found]
+    return {
+        "schema_calls": len(held),
+        "schema_fits": sum(not found for found in held),
+        "errors": [_error_detail(error) for error in errors[:MOST_LISTED]],
+    }
+
+
+def _origins(
+    made: Sequence[MadeCall], schemas: Mapping[str, ToolSchema], sample: CheckedSample, actual: object
+) -> Detail:
     """Return how many values of arguments were looked up, and those that nothing read before holds.
 
     Where an earlier result is not recorded whole, a value that is not found is undecided, unless the call
-    itself says which of its values were not found.
+    itself says which of its values were not found. So are the values after the first MOST_LOOKUPS lookups, as
+    of a trace with a thousand calls.
     """
-    readings = [_reading(text) for text in _read_texts(sample)]
+    more, whole = _read_beside(actual)
+    readings = [_reading(text) for text in dict.fromkeys([*_read_texts(sample), *more])]
     found: Detail = {"values": 0, "identifiers": 0, "undecided": 0, "not_found": 0, "invented_identifiers": 0}
     invented: list[Detail] = []
-    whole = True
+    lookups = 0
     for entry in made:
         schema = schemas.get(entry.call.name, NO_SCHEMA)
         for value in argument_values(entry.call.arguments or {}):
+            lookups += len(readings)
+            if lookups > MOST_LOOKUPS:
+                found["undecided"] += 1
+                continue
             if not _is_held(entry, value, readings, schema):
                 if entry.ungrounded is None and not whole:
                     found["undecided"] += 1
@@ -222,6 +256,15 @@ def _read_texts(sample: CheckedSample) -> list[str]:
     texts += [document["text"] for document in sample["retrieved"] or ()]
     texts += [document["id"] for document in sample["retrieved"] or ()]
     return [text for text in dict.fromkeys(texts) if text]
+
+
+def _read_beside(actual: object) -> tuple[list[str], bool]:
+    """Return what a check says was read before its calls, and whether that is all of it."""
+    if not isinstance(actual, Mapping):
+        return [], True
+    texts = actual.get("read")
+    listed = [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
+    return listed, actual.get("read_is_whole") is not False
 
 
 def _results(made: Sequence[MadeCall]) -> Detail:

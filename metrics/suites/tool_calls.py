@@ -22,6 +22,7 @@ __all__ = [
     "paired_calls",
     "pass_hat_k",
     "same_value",
+    "schema_errors",
     "selection",
 ]
 
@@ -228,6 +229,30 @@ def argument_errors(
         for name, value in call.arguments.items()
         if (error := _value_error(expected, call.name, name, value, schema)) is not None
     ]
+
+
+def schema_errors(call: ToolCall, schema: ToolSchema) -> list[ArgumentError]:
+    """Return how the arguments of a call break the schema of its tool, whatever call was expected.
+
+    They break it with arguments that cannot be read, one that is required and missing, one that the schema
+    does not name, a wrong type, or a value that is not in its `enum`.
+    """
+    if call.arguments is None or schema.properties is None:
+        return argument_errors(ExpectedCall(call.name, {}), call) if call.fault else []
+    errors = argument_errors(ExpectedCall.exactly(call.name, call.arguments), call, schema)
+    wrong = {error.argument for error in errors}
+    return errors + [
+        ArgumentError(call.name, name, "value", value, tuple(schema.properties[name]["enum"]))
+        for name, value in call.arguments.items()
+        if name not in wrong and name in schema.properties and not _in_enum(value, schema.properties[name])
+    ]
+
+
+def _in_enum(value: object, declared: Mapping[str, Any]) -> bool:
+    options = declared.get("enum")
+    if not isinstance(options, list | tuple) or (value is None and fits_type(None, declared)):
+        return True
+    return any(option == value and isinstance(option, bool) == isinstance(value, bool) for option in options)
 
 
 def _may_be_omitted(name: str, accepted: Sequence[Any], schema: ToolSchema) -> bool:

@@ -59,7 +59,9 @@ def test_contexts_of_a_trace_stand_in_for_missing_ones() -> None:
     (samples,) = read(FIXTURES / "deepeval/test_run_sample.json").values()
     (sample,) = samples
     assert scores_of(sample) == {"answer_relevancy": 0.92, "faithfulness": 0.45}
-    assert [check["passed"] for check in sample["checks"]] == [True, False]
+    checks = {check["name"]: check["passed"] for check in sample["checks"]}
+    assert list(checks.values()) == [True, False, True, None]
+    assert (checks["web_search"], checks["tool calls"]) == (True, None)
     assert len(sample["retrieved"]) == 3
     assert sample["search_query"] == "cecl forecasting abrigo allowance variance"
 

@@ -241,9 +241,15 @@ def test_tool_calls_are_checks_and_a_history_comes_from_the_messages() -> None:
     good = span("search", "root", "tool", 2, 3)
     bad = span("book", "root", "tool", 4, 5, error="no seat")
     made = sample(root, *RAG[1:], good, bad)
-    assert [(check["name"], check["actual"], check["passed"]) for check in made["checks"]] == [
+    assert [(check["name"], check["actual"], check["passed"]) for check in made["checks"][:2]] == [
         ("search", "no error", True),
         ("book", "no seat", False),
+    ]
+    calls = made["checks"][2]
+    assert (calls["name"], "expected" in calls, "passed" in calls) == ("tool calls", False, False)
+    assert calls["actual"]["calls"] == [
+        {"name": "search"},
+        {"name": "book", "error": "no seat", "is_error": True},
     ]
     assert made["tags"]["tool_calls"] == 2
     assert (made["question"], made["conversation_id"]) == ("Who?", "s1")

@@ -14,6 +14,7 @@ from metrics.suites.tool_calls import (
     paired_calls,
     pass_hat_k,
     same_value,
+    schema_errors,
     selection,
 )
 from metrics.suites.tool_schemas import NO_SCHEMA, tool_schema, tool_schemas
@@ -192,3 +193,35 @@ def test_a_schema_says_whether_its_tool_writes() -> None:
 def test_a_malformed_schema_is_one_sentence(tool: object, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         tool_schema(tool)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "errors"),
+    [
+        ({"city": "Paris"}, []),
+        ({"city": "Paris", "days": 2, "when": None}, []),
+        ({}, [("city", "missing")]),
+        ({"city": 7}, [("city", "type")]),
+        ({"city": "Paris", "days": True, "zone": "C"}, [("days", "type"), ("zone", "unexpected")]),
+        ({"city": "Paris", "unit": "C"}, []),
+        ({"city": "Paris", "unit": "K"}, [("unit", "value")]),
+        ({"city": "Paris", "level": True}, [("level", "value")]),  # a truth value is no 1
+        ({"city": "Paris", "level": None}, []),
+    ],
+)
+def test_a_schema_says_what_is_wrong_where_no_call_is_expected(
+    arguments: dict[str, Any], errors: list[tuple[str, str]]
+) -> None:
+    properties = {
+        **{"city": {"type": "string"}, "days": {"type": "integer"}, "when": {"type": ["string", "null"]}},
+        **{"unit": {"type": "string", "enum": ["C", "F"]}, "level": {"enum": [1, 2]}},
+    }
+    schema = tool_schema({"name": "weather", "parameters": {"properties": properties, "required": ["city"]}})
+    found = schema_errors(ToolCall("weather", arguments), schema)
+    assert [(error.argument, error.kind) for error in found] == errors
+
+
+def test_a_schema_says_nothing_of_arguments_that_are_not_recorded() -> None:
+    assert schema_errors(ToolCall("weather"), WEATHER) == []
+    assert schema_errors(ToolCall("weather", {"x": 1}), NO_SCHEMA) == []
+    assert [error.kind for error in schema_errors(ToolCall("w", None, "no JSON"), NO_SCHEMA)] == ["malformed"]

@@ -203,3 +203,14 @@ def test_deep_nesting_is_a_sentence_not_a_crash() -> None:
         deep = [deep]
     call = {"name": "f", "arguments": {"x": deep}}
     assert outcome([call], [call]).detail["fault"] == "Sample q1: the calls are nested too deeply."
+
+
+def test_a_case_with_very_many_calls_is_looked_through_in_part() -> None:
+    calls = [
+        {"name": "get", "arguments": {"item_id": f"X-{place:05}"}, "result": f"next is X-{place + 1:05}"}
+        for place in range(600)
+    ]
+    detail = outcome(None, calls, question="Follow the items from X-00000.").detail
+    # The question and the results so far are looked through: 1 + 2 + ... + 446 < 100,000 < 1 + 2 + ... + 447.
+    assert (detail["made"], detail["identifiers"], detail["undecided"]) == (600, 446, 154)
+    assert detail["invented_identifiers"] == 0

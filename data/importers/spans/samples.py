@@ -11,6 +11,7 @@ from data.errors import ValidationErrors
 from data.importers.parsing.payloads import answer_in, decoded, question_in
 from data.importers.spans.retrieval import STEPS, Retrieval, query_of, retrieval_of
 from data.importers.spans.span import Span
+from data.importers.spans.tool_calls import call_count, schemas_of, tool_checks
 from data.importers.spans.trace import Trace
 from data.importers.spans.values import documents_in, error_line
 
@@ -50,6 +51,8 @@ def sample_of_trace(
         errors.remark(PARTIAL, line)
     answer = _answer(trace)
     retrieval = retrieval_of(trace, answer, null_is_empty=null_is_empty)
+    tools = schemas_of(trace)
+    checks = tool_checks(trace, tools)
     sample = {
         "question": question,
         "answer": answer,
@@ -62,10 +65,11 @@ def sample_of_trace(
         "input_tokens": trace.total("input_tokens"),
         "output_tokens": trace.total("output_tokens"),
         "cost_usd": trace.total("cost"),
-        "checks": _tool_checks(trace) or None,
+        "checks": checks or None,
+        "tools": tools,
         "scores": _scores(trace, errors, line),
         "human": [dict(label) for span in trace.spans for label in span.human] or None,
-        "tags": _tags(trace, retrieval, answer),
+        "tags": _tags(trace, retrieval, answer, call_count(checks)),
         "trace_id": trace.root.trace_id,
         "span_id": trace.root.span_id or None,
         "started_at": _moment(trace.root.start),
@@ -139,19 +143,6 @@ def _history(root: Span) -> list[dict[str, str]] | None:
     return turns[:last] or None
 
 
-def _tool_checks(trace: Trace) -> list[dict[str, Any]]:
-    checks = []
-    for span in trace.of_pipeline:
-        if span.kind == "tool" and span is not trace.root:
-            error = "no error" if span.error is None else error_line(span.error)
-            name = span.name or "tool"
-            checks.append(
-                {"name": name, "kind": "tool_call", "expected": "no error", "actual": error}
-                | {"passed": span.error is None}
-            )
-    return checks
-
-
 def _scores(trace: Trace, errors: ValidationErrors, line: int | None) -> dict[str, Any]:
     """Return the scores of all spans; the root's come first, then those of later spans."""
     scores: dict[str, Any] = {}
@@ -162,18 +153,17 @@ def _scores(trace: Trace, errors: ValidationErrors, line: int | None) -> dict[st
     return scores
 
 
-def _tags(trace: Trace, retrieval: Retrieval, answer: str | None) -> dict[str, Any]:
+def _tags(trace: Trace, retrieval: Retrieval, answer: str | None, calls: int) -> dict[str, Any]:
     tags: dict[str, Any] = {}
     for span in (*trace.spans, trace.root):
         tags.update({str(key): _tag(value) for key, value in span.tags.items()})
     models = [span.model for span in trace.model_calls if span.model]
     failed = [span.error for span in reversed(trace.of_pipeline) if span.error is not None]
-    tools = sum(1 for span in trace.of_pipeline if span.kind == "tool" and span is not trace.root)
     error = trace.root.error if trace.root.error is not None else next(iter(failed), None)
     return {
         **tags,
         **({"model": models[-1]} if models else {}),
-        **({"tool_calls": tools} if tools else {}),
+        **({"tool_calls": calls} if calls else {}),
         **({"retrieval_calls": retrieval.calls} if retrieval.calls > 1 else {}),
         **({"retrieval_error": error_line(retrieval.error)} if retrieval.error is not None else {}),
         **({"error": error_line(error)} if error is not None and answer is None else {}),

@@ -50,6 +50,10 @@ class Span:
         output_tokens: tokens that it wrote.
         cost: cost in US dollars.
         model: name of the model.
+        tool: name of the tool that was called, where the name of the span is another.
+        call_id: id under which a model asked for the call of a tool.
+        tools: schemas of the tools that could be called, as recorded.
+        instructions: system instructions of a model or an agent that stand beside its input.
         run: run that its trace belongs to; that of the root counts.
         scores: metric -> score as in the native form: a number, None where it failed, or {value, reason}.
         human: human labels in the native form.
@@ -76,6 +80,10 @@ class Span:
     output_tokens: float | None = None
     cost: float | None = None
     model: str | None = None
+    tool: str = ""
+    call_id: str = ""
+    tools: Any = None
+    instructions: Any = None
     run: str = ""
     scores: Mapping[str, Any] = field(default_factory=dict)
     human: Sequence[Mapping[str, Any]] = ()

@@ -115,6 +115,7 @@ def _span(row: Mapping[str, Any]) -> Span:
         output_tokens=number(metrics.get("completion_tokens")),
         cost=number(metrics.get("estimated_cost")),
         model=text_in(fields_in(row.get("metadata")).get("model")),
+        tools=fields_in(row.get("metadata")).get("tools"),
         run=text_in(row.get("experiment_id")) or text_in(row.get("project_id")) or "",
         **(_of_root(row) if is_root else {}),
     )

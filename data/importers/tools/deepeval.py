@@ -34,6 +34,9 @@ from data.importers.parsing.records.shapes import (
     unquoted_number,
 )
 from data.importers.parsing.rows import open_table
+from data.importers.spans.tool_calls import tool_checks
+from data.importers.spans.trace import Trace
+from data.importers.tools.deepeval_traces import spans_of
 from data.store.parsed_run import ParsedRun, Record
 
 __all__ = ["IMPORTERS", "is_case", "is_test_cases", "records_of_cases"]
@@ -193,6 +196,9 @@ def _record(case: Case, gold: bool) -> Case:
         if isinstance(ids, list) and isinstance(retrieved, list) and len(ids) == len(held) == len(retrieved):
             retrieved = [{**document, "id": name} for document, name in zip(held, ids, strict=True)]
         record["retrieved"] = retrieved
+    made = [] if fields.get("tools_called") else _calls_of(trace)
+    if made:
+        record["checks"] = [*record.get("checks", ()), *made]
     if trace.get("uuid"):
         record["trace_id"] = trace["uuid"]
     context = fields.get("context")
@@ -242,6 +248,14 @@ def _results(fields: Case) -> Case:
     if called:
         found["tools_called"] = fields["tools_called"]
     return found | ({"checks": checks} if checks else {})
+
+
+def _calls_of(trace: Mapping[str, Any]) -> list[Case]:
+    """Return the tool calls of a test case's trace as checks."""
+    if not objects(trace.get("toolSpans")):
+        return []
+    rooted = {**trace, "input": trace.get("input") or ""}
+    return tool_checks(Trace(spans_of(rooted, 0)), None)
 
 
 def _of_trace(trace: Mapping[str, Any]) -> Case:

@@ -19,7 +19,7 @@ from data.importers.spans.values import documents_in, nanoseconds, number
 from data.importers.tools.facts import kind_in, last_line, objects_in, tags_of, text_in, without_blanks
 from data.store.parsed_run import ParsedRun, Record
 
-__all__ = ["IMPORTERS"]
+__all__ = ["IMPORTERS", "spans_of"]
 
 LISTS = ("baseSpans", "agentSpans", "llmSpans", "retrieverSpans", "toolSpans")
 
@@ -37,7 +37,7 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     traces = Traces(errors, {"tool": "DeepEval"})
     for line, trace in _rows(source, errors):
         if isinstance(trace, Mapping):
-            for span in _spans(trace, line):
+            for span in spans_of(trace, line):
                 traces.add(line, span)
         else:
             errors.leave_out("a row that is no trace")
@@ -54,7 +54,7 @@ def _rows(source: InputFile, errors: ValidationErrors) -> Iterator[Record]:
         yield from items_at(source, "")
 
 
-def _spans(trace: Mapping[str, Any], line: int) -> Iterator[Span]:
+def spans_of(trace: Mapping[str, Any], line: int) -> Iterator[Span]:
     """Yield the spans of a trace, under one of its own where it records what was asked and answered."""
     name = text_in(trace.get("uuid")) or f"line {line}"
     recorded = any(trace.get(key) is not None for key in ("input", "output"))

@@ -109,6 +109,7 @@ def _span(run: Row, parent: str | None, trace: str) -> Span:
         else None,
         cost=number(run.get("total_cost")) if is_model else None,
         model=text_in(metadata.get("ls_model_name")) if is_model else None,
+        tools=fields_in(fields_in(run.get("extra")).get("invocation_params")).get("tools"),
         run=text_in(run.get("session_name")) or text_in(run.get("session_id")) or "",
         **({} if parent else _of_root(run, metadata)),
     )

@@ -26,6 +26,8 @@ class ToolSuite:
         tables: on screen.
         invented: identifiers that nothing read holds, counted by value.
         only_writes: whether only the calls of tools that write are compared.
+        made: calls made of which nothing says whether they are right, as those of traces.
+        failed: those of them that failed.
     """
 
     measures: tuple[CallMeasure, ...]
@@ -34,12 +36,19 @@ class ToolSuite:
     tables: tuple[SuiteTable, ...]
     invented: int
     only_writes: bool
+    made: int = 0
+    failed: int = 0
 
     @property
     def statement(self) -> str:
         """How many checks call the right tools, with right arguments, and what is invented."""
         by_key = {measure.key: measure for measure in self.measures}
         parts = []
+        if self.made:
+            made = "1 call was" if self.made == 1 else f"{self.made:,} calls were"
+            parts.append(f"{made} made, {self.failed:,} failed, and nothing says which are right")
+        if (fits := by_key.get("schema")) is not None:
+            parts.append(f"{fits.total - fits.hits:,} of {fits.total:,} calls break the schema of their tool")
         if (selection := by_key.get("selection")) is not None:
             tools = f"tools{' that write' if self.only_writes else ''}"
             checks = f"{selection.hits:,} of {selection.total:,} checks"
@@ -63,6 +72,8 @@ class ToolSuite:
             "only_writes": self.only_writes,
             "measures": [measure.to_dict() for measure in self.measures],
             "invented_identifiers": self.invented,
+            "calls_without_expected": self.made,
+            "failed_calls_without_expected": self.failed,
             "pass_hat_k": [entry.to_dict() for entry in self.repeats],
             "outcomes": [asdict(entry) for entry in self.agreements],
         }
@@ -75,6 +86,7 @@ def tool_suite(scored: ScoredRun) -> ToolSuite | None:
         return None
     measures = call_measures(scored, checks)
     repeats, agreed = pass_hat_ks(scored), agreements(scored)
+    unjudged = [detail for detail in checks.details if "made" in detail]
     only_writes = any(detail.get("writes") for detail in checks.details)
     invented = int(sum(detail.get("invented_identifiers", 0) for detail in checks.details))
     return ToolSuite(
@@ -84,6 +96,8 @@ def tool_suite(scored: ScoredRun) -> ToolSuite | None:
         _tables(scored, checks, measures, repeats, agreed, only_writes),
         invented,
         only_writes,
+        made=sum(detail["made"] for detail in unjudged),
+        failed=sum(detail.get("error_results", 0) for detail in unjudged),
     )
 
 

@@ -60,11 +60,13 @@ def _choice_rows(checks: CallChecks) -> list[_Row]:
     one = np.ones(len(checks.details))
     called_if_wanted = _where(np.isfinite(checks.counts("wants_call")), called > 0)
     arguments = checks.counts("right"), checks.counts("pairs")
+    fits = checks.counts("schema_fits"), checks.counts("schema_calls")
     return [
         ("selection", "Exactly the expected tools called", exact, one, "selection"),
         ("recall", "Expected calls that were made", hits, wanted, "missing"),
         ("precision", "Calls made that were expected", hits, called, "needless"),
         ("arguments", "Calls with right arguments", *arguments, "arguments"),
+        ("schema", "Calls whose arguments fit the schema", *fits, "arguments"),
         ("irrelevance", "No call where none is right", _where(wanted == 0, called == 0), one, "unwanted"),
         ("relevance", "A call where one is right", called_if_wanted, one, "silent"),
         ("order", "Calls in the expected order", checks.counts("in_order"), one, "order"),

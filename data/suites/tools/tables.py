@@ -73,9 +73,13 @@ def error_table(checks: CallChecks) -> SuiteTable | None:
     for n, _, entry in tally.values():
         totals[ERRORS.get(str(entry["error"]), str(entry["error"]))] += n
     by_type = ", ".join(f"{n:,} {kind}" for kind, n in totals.most_common())
-    pairs = int(sum(detail.get("pairs", 0) for detail in checks.details))
+    pairs, held = (
+        int(sum(detail.get(key, 0) for detail in checks.details)) for key in ("pairs", "schema_calls")
+    )
+    among = [f"{pairs:,} expected calls that were made"] * (pairs > 0 or not held)
+    among += [f"{held:,} calls held against the schema of their tool"] * (held > 0)
     note = (
-        f"{by_type}; in {pairs:,} expected calls that were made. By the rules of the Berkeley Function "
+        f"{by_type}; in {' and '.join(among)}. By the rules of the Berkeley Function "
         "Calling Leaderboard; given and accepted: of the first case."
     )
     cohorts = tuple(
@@ -146,7 +150,7 @@ def inferred_table(checks: CallChecks) -> SuiteTable | None:
     undecided = int(sum(detail.get("undecided", 0) for detail in checks.details))
     note = "Not in what was read, but a model may infer them: JFK from New York, a year, a sum. Read some."
     if undecided:
-        note += f" {undecided:,} values are undecided, as an earlier result is not recorded whole."
+        note += f" {undecided:,} values are undecided: what was read is not recorded whole, or too long."
     cohorts = tuple(
         call_cohort("inferred", entry["kind"], entry["call"], entry["argument"]) for _, (_, _, entry) in shown
     )

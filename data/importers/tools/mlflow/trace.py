@@ -31,7 +31,7 @@ REFERENCES = ("expected_response", "expected_answer", "expected_output", "ground
 FAILED = "ERROR"
 ATTRIBUTES = (
     *("mlflow.spanType", "mlflow.spanInputs", "mlflow.spanOutputs"),
-    *("mlflow.chat.tokenUsage", "mlflow.llm.cost", "mlflow.llm.model"),
+    *("mlflow.chat.tokenUsage", "mlflow.llm.cost", "mlflow.llm.model", "mlflow.chat.tools"),
 )
 
 
@@ -96,6 +96,7 @@ def _span(span: Mapping[str, Any], trace_id: str) -> Span:
         output_tokens=number(usage.get("output_tokens")),
         cost=number(fields_in(attributes.get("mlflow.llm.cost")).get("total_cost")),
         model=text_in(attributes.get("mlflow.llm.model")),
+        tools=attributes.get("mlflow.chat.tools"),
     )
 
 

@@ -31,6 +31,13 @@ ASKED = {
     "gen_ai.assistant.message": "assistant",
 }
 REPLIED = "gen_ai.choice"
+TOOLS = (
+    *("gen_ai.tool.definitions", "llm.tools", "llm.request.functions", "ai.prompt.tools"),
+    *("mlflow.chat.tools", "tool.json_schema", "tool.parameters"),
+)
+PARAMETERS = ("llm.invocation_parameters", "langfuse.observation.model.parameters")
+TOOL_NAMES = ("gen_ai.tool.name", "tool.name", "ai.toolCall.name", "mcp.tool.name")
+CALL_IDS = ("gen_ai.tool.call.id", "tool_call.id", "ai.toolCall.id")
 VECTOR_RESULTS = ("db.query.result", "db.pinecone.query.result", "db.query.result.documents")
 REFERENCES = ("reference_answer", "reference", "ground_truth", "expected_answer", "expected_output")
 CONVERSATIONS = (
@@ -113,6 +120,10 @@ def span_of_attributes(span: Span, recorded: Mapping[str, Any], events: Iterable
         output_tokens=number(attributes.first(*TOKENS["output"])),
         cost=number(attributes.first(*COSTS)),
         model=text_in(attributes.first(*MODELS)),
+        tool=text_in(attributes.first(*TOOL_NAMES)) or "" if kind == "tool" else "",
+        call_id=text_in(attributes.first(*CALL_IDS)) or "" if kind == "tool" else "",
+        tools=_tools(attributes, kind),
+        instructions=attributes.at("gen_ai.system_instructions"),
         fields=_fields(attributes),
         tags=_tags(attributes),
         attributes=_rest(attributes),
@@ -201,6 +212,15 @@ def _payload(attributes: Attributes, kind: str, side: str) -> Any:
         inner = inner or (arguments[0] if isinstance(arguments, list) and arguments else None)
         return value if inner is None else inner
     return value
+
+
+def _tools(attributes: Attributes, kind: str) -> Any:
+    """Return the schemas of tools that a span states, as recorded; None where it states none."""
+    if kind == "tool":
+        return attributes.first(*TOOLS)
+    stated = attributes.first(*TOOLS[:-2])
+    parameters = decoded(attributes.first(*PARAMETERS)) if stated is None else None
+    return parameters.get("tools") if isinstance(parameters, Mapping) else stated
 
 
 def _documents(attributes: Attributes, events: Iterable[Event]) -> Any:
