@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 from metrics.suites.tool_calls import ExpectedCall, ToolCall
 
-__all__ = ["Expected", "MadeCall", "expected_of", "made_calls"]
+__all__ = ["NO_ERROR", "Expected", "MadeCall", "expected_of", "made_calls"]
 
 NAMES = ("name", "tool", "tool_name", "function_name")
 ARGUMENTS = ("arguments", "args", "kwargs", "input", "parameters", "input_parameters")
@@ -23,6 +23,7 @@ RESULTS = ("result", "output", "response", "content")
 NAME = re.compile(r"[A-Za-z_][\w.\-:/]{0,127}")
 ACCEPTED = "{name, arguments}, as OpenAI, Anthropic or BFCL write it, or a plain name"
 EMPTY = ("", "[]", "{}", "null", "none", '""')
+NO_ERROR = "no error"  # what a check of a single call in a trace expects; its actual value is the error
 VALUES_ONLY = {"argument", "arguments", "args"}  # kinds of checks whose plain texts are values, not tools
 
 

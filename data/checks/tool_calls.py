@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from data.checks.check import RECORDED, CheckedSample, CheckOutcome, RecordedCheck, recorded_outcome
-from data.checks.recorded_calls import Expected, MadeCall, expected_of, made_calls
+from data.checks.recorded_calls import NO_ERROR, Expected, MadeCall, expected_of, made_calls
 from metrics.suites.grounding import ArgumentValue, Reading, argument_values
 from metrics.suites.tool_calls import (
     ArgumentError,
@@ -29,6 +29,7 @@ NOTHING_READ = Reading(())
 MOST_LOOKUPS = 100_000  # of a value in one text, in one check; the rest is undecided
 MOST_LISTED = 50  # errors and values that a check lists; all are counted
 SHOWN = 160  # characters of a value in a reason or a detail
+FAILED_CALL = "the call failed"
 UNREADABLE = "calls or schemas that cannot be read"
 REASONS: Mapping[ErrorKind, str] = {
     "missing": "an argument is missing",
@@ -63,6 +64,8 @@ def _unreadable(check: RecordedCheck, sample: CheckedSample, fault: str) -> Chec
 
 
 def _outcome(check: RecordedCheck, sample: CheckedSample) -> CheckOutcome:
+    if check.expected == NO_ERROR and check.passed is not None:
+        return CheckOutcome(check.passed, "" if check.passed else FAILED_CALL)
     made = made_calls(check.actual)
     expected = expected_of(check.expected, check.kind, isinstance(check.actual, list))
     other = (made, check.actual), (expected, check.expected)

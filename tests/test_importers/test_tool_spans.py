@@ -167,12 +167,14 @@ def test_otlp_tells_calls_failures_breaks_of_the_schema_and_invented_arguments(t
     # so that BK-9912 after it is undecided.
     assert (found["identifiers_found"], detail.invented) == ((3, 3), 0)
     assert (summary.n_checks, summary.n_decided, summary.n_passed) == (5, 4, 3)
+    assert summary.reasons == (("the call failed", 1),)
+    assert detail.repeats == ()  # weather is called twice in one trace
     tables = {table.title: table for table in detail.tables}
     errors = [(row["Error"], row["Argument"]) for row in tables["Errors of arguments"].rows]
     assert sorted(map(str, errors)) == sorted(
         map(str, [("unexpected", "account_id"), ("wrong type", "city"), ("wrong value", "unit")])
     )
-    assert "2 calls held against the schema of their tool" in tables["Errors of arguments"].note
+    assert "2 calls held against the schema of the tool" in tables["Errors of arguments"].note
 
 
 def test_an_identifier_that_nothing_read_holds_is_invented(tmp_path: Path) -> None:
@@ -228,6 +230,71 @@ def test_openinference_names_tool_arguments_and_schema(tmp_path: Path) -> None:
     ((alone,),) = read(path).values()
     (calls,) = alone["checks"]
     assert json.loads(calls["actual"])["calls"] == [{"name": "weather", "arguments": {"city": "Paris"}}]
+
+
+def langsmith() -> list[dict[str, Any]]:
+    def run(
+        name: str, kind: str, second: int, parent: str | None, inputs: Any, outputs: Any
+    ) -> dict[str, Any]:
+        times = dict.fromkeys(("start_time", "end_time"), f"2026-01-01T00:00:0{second}")
+        ids = {"id": name, "name": name, "trace_id": "root", "parent_run_id": parent}
+        return {**ids, **times, "run_type": kind, "inputs": inputs, "outputs": outputs}
+
+    model = run("model", "llm", 1, "root", {"messages": [ASKED]}, {"generations": []})
+    model["extra"] = {"invocation_params": {"tools": [{"type": "function", "function": WEATHER}]}}
+    tool = run("weather", "tool", 2, "root", {"input": "{'city': 'Paris'}"}, {"output": "18"})
+    return [
+        run("root", "chain", 0, None, {"question": ASKED[0]["content"]}, {"answer": "18."}),
+        *(model, tool),
+    ]
+
+
+def mlflow() -> dict[str, Any]:
+    def one(name: str, kind: str, second: int, inputs: Any, outputs: Any, **more: Any) -> dict[str, Any]:
+        values = {"spanType": kind, "spanInputs": inputs, "spanOutputs": outputs, **more}
+        return {
+            **{"span_id": name, "parent_span_id": None if name == "root" else "root", "name": name},
+            **{"start_time_unix_nano": second * 10**9 + 1, "end_time_unix_nano": second * 10**9 + 2},
+            "status": {"code": "STATUS_CODE_OK"},
+            "attributes": {f"mlflow.{key}": json.dumps(value) for key, value in values.items()},
+        }
+
+    tools = {"chat.tools": [{"type": "function", "function": WEATHER}]}
+    spans = [
+        one("root", "AGENT", 0, {"question": ASKED[0]["content"]}, "18."),
+        one("model", "CHAT_MODEL", 1, {"messages": ASKED}, {"choices": []}, **tools),
+        one("weather", "TOOL", 2, {"city": "Paris"}, "18"),
+    ]
+    return {"info": {"trace_id": "tr-1", "state": "OK"}, "data": {"spans": spans}}
+
+
+def langfuse() -> dict[str, Any]:
+    def one(name: str, kind: str, second: int, inputs: Any, outputs: Any) -> dict[str, Any]:
+        times = dict.fromkeys(("startTime", "endTime"), f"2026-01-01T00:00:0{second}Z")
+        ids = {"id": name, "traceId": "t", "parentObservationId": None if name == "root" else "root"}
+        return {**ids, **times, "type": kind, "name": name, "input": inputs, "output": outputs}
+
+    model = {"messages": ASKED, "tools": [{"type": "function", "function": WEATHER}]}
+    rows = [
+        one("root", "AGENT", 0, ASKED[0]["content"], "18."),
+        one("model", "GENERATION", 1, model, {"role": "assistant", "content": ""}),
+        one("weather", "TOOL", 2, '{"city": "Paris"}', "18"),
+    ]
+    return {"data": rows, "meta": {}}
+
+
+@pytest.mark.parametrize("made", [langsmith, mlflow, langfuse])
+def test_calls_and_schemas_of_langsmith_mlflow_and_langfuse(made: Any, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(made()))
+    ((sample,),) = read(path).values()
+    error, calls = sample["checks"]
+    assert (error["name"], error["passed"], calls["passed"]) == ("weather", True, None)
+    assert json.loads(calls["actual"]) == {
+        "calls": [{"name": "weather", "arguments": {"city": "Paris"}, "result": "18"}],
+        "read": [ASKED[0]["content"]],
+    }
+    assert [tool["function"]["name"] for tool in json.loads(sample["tools"])] == ["weather"]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from data.checks.recorded_calls import NO_ERROR
 from data.importers.parsing.payloads import decoded
 from data.importers.spans.messages import (
     DECLARED,
@@ -26,7 +27,6 @@ __all__ = ["CALLS", "call_count", "schemas_of", "tool_checks"]
 
 CALLS = "tool calls"  # name of the check that holds all calls of a trace
 KIND = "tool_call"
-NO_ERROR = "no error"
 LONGEST_RESULT = 10_000  # characters of a result that are kept
 LONGEST_READ = 100_000  # of what was read before the calls
 FAILED = "error"

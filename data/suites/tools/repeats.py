@@ -83,12 +83,15 @@ def _outcomes(checks: CheckTable) -> BoolArray:
 
 
 def _of_name(scored: ScoredRun, checks: CheckTable, name: str, chosen: BoolArray) -> list[PassHatK]:
-    """Return C(c, k) / C(n, k) as a mean over questions, for each k up to the most repeats."""
-    decided = chosen & checks.decided
-    question = scored.question[checks.sample[decided]]
-    size = len(scored.clusters)
+    """Return C(c, k) / C(n, k) as a mean over questions, for each k up to the most repeats.
+
+    A sample passes if all its checks of the name do: two calls of a tool in one trace are no repeats.
+    """
+    verdicts = _verdicts(scored, checks, chosen)
+    decided = verdicts >= 0
+    question, size = scored.question[decided], len(scored.clusters)
     n = np.bincount(question, minlength=size)
-    won = np.bincount(question, weights=checks.passed[decided] == 1, minlength=size).astype(np.int64)
+    won = np.bincount(question, weights=verdicts[decided], minlength=size).astype(np.int64)
     most = min(int(n.max(initial=0)), MOST_K)
     if most < 2:
         return []

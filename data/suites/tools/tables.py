@@ -77,7 +77,7 @@ def error_table(checks: CallChecks) -> SuiteTable | None:
         int(sum(detail.get(key, 0) for detail in checks.details)) for key in ("pairs", "schema_calls")
     )
     among = [f"{pairs:,} expected calls that were made"] * (pairs > 0 or not held)
-    among += [f"{held:,} calls held against the schema of their tool"] * (held > 0)
+    among += [f"{_counted(held, 'call')} held against the schema of the tool"] * (held > 0)
     note = (
         f"{by_type}; in {' and '.join(among)}. By the rules of the Berkeley Function "
         "Calling Leaderboard; given and accepted: of the first case."
@@ -114,8 +114,8 @@ def invented_table(scored: ScoredRun, checks: CallChecks) -> SuiteTable | None:
         for (_, (n, samples, entry)), case in zip(shown, first, strict=True)
     ]
     note = (
-        f"{len(tally):,} identifiers that stand neither in the question, the conversation, the passages, "
-        "earlier results nor the schema. Reformatted dates, numbers and codes count as found."
+        f"{_counted(len(tally), 'identifier')} found neither in the question, the conversation, the "
+        "passages, earlier results nor the schema. Reformatted dates, numbers and codes count as found."
     )
     cohorts = tuple(
         call_cohort("invented", entry["call"], entry["argument"], entry["value"])
@@ -223,6 +223,10 @@ def fault_table(checks: CallChecks) -> SuiteTable | None:
     cohorts = (call_cohort("unreadable"),) * len(rows)
     note = f"{len(faults):,} checks are compared by their recorded verdict alone, or not at all."
     return SuiteTable("Not readable", rows, note, cohorts)
+
+
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def _tally(checks: CallChecks, key: str, group: Callable[[Mapping[str, Any]], Hashable | None]) -> Tally:
