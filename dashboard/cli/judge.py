@@ -16,13 +16,16 @@ from dashboard.cli.options import JSON, ChosenWords, FiniteFloat
 from dashboard.cli.terminal import plain, print_json, table
 from dashboard.wording.formatting import interval_text, number, percent, signed
 from data.api import open_store
+from data.checks.evaluate import SAFETY
+from data.checks.verdicts import ATTACK_RESULT
 from data.demo import LABELLED_SETS, labelled_runs
 from data.errors import DataError
+from data.judge.attacks import AttackTask, answers_on_attacks, rows_for_the_judge
 from data.judge.bias.judge_bias import JudgeBias, judge_bias
 from data.judge.bias.shuffled import ShuffledTask, share_of_rows
 from data.judge.client import ClientSettings
 from data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
-from data.judge.evaluators import judge_task
+from data.judge.evaluators import judge_task, prompt_folder
 from data.judge.plan import JudgePlan, choose_rows, plan_task
 from data.judge.prices import read_prices
 from data.judge.progress import AGAIN, STOP_AFTER, JobSpec
@@ -38,6 +41,7 @@ from metrics.schema.source import Source
 
 __all__ = ["judge"]
 
+NONE_WAITS = "no safety check waits for the judge"
 SHOWN = (
     "faithfulness",
     "answer_relevancy",
@@ -111,6 +115,11 @@ SHOWN = (
 )
 @click.option("--evaluator", metavar="NAME", help="Run an evaluator of the project instead.")
 @click.option(
+    "--checks",
+    type=click.Choice([SAFETY]),
+    help="Ask instead whether attacks succeeded, where neither a rule nor a person decides.",
+)
+@click.option(
     "--reference",
     type=click.Choice(REFERENCE_WAYS),
     default="apart",
@@ -145,6 +154,7 @@ def judge(
     stop_after: int,
     shuffle: float,
     evaluator: str | None,
+    checks: str | None,
     reference: ReferenceWay,
     prompts: str | None,
     base_url: str | None,
@@ -157,27 +167,27 @@ def judge(
 
     With --calibrate it judges what humans labelled, and shows how far it agrees with them.
     """
-    if (run_name is None) == (calibrate is None):
-        raise DataError("judge: accepted: a RUN, or --calibrate SET")
-    if shuffle and evaluator:
-        raise DataError("--shuffle: an evaluator has no labels of documents; accepted: without --evaluator")
+    _accept(run_name, calibrate, evaluator, checks, shuffle)
     store = open_store(workspace, create=calibrate is not None)
     runs = [store.find(str(run_name))] if calibrate is None else labelled_runs(store, calibrate)
     prices = read_prices(store.workspace.root)
     settings = ClientSettings(prices.model(model), base_url, concurrency, timeout, effort)
-    prompt_folder = None if prompts is None else str(Path(prompts).resolve())
+    own_folder = None if prompts is None else str(Path(prompts).resolve())
     answers: list[dict[str, Any]] = []
     plans: list[dict[str, Any]] = []
     for run in runs:
         if run.means:
             raise DataError(f"run {run.run_id}: summary scores only; accepted: a run with samples")
-        task = judge_task(store.workspace, run.project, settings.model, evaluator or "", prompts, reference)
-        among = None if calibrate is None else labelled_rows(store, run)
+        among = _among(store, run, calibrate, checks)
+        if checks and not among:
+            _say_that_none_waits(run, as_json)
+            return
+        task = _task(store, run, settings, (evaluator or "", checks or "", prompts, reference))
         rows = choose_rows(store.scored(run), limit, sample, among=among)
         spent = sum(answer["progress"]["cost_usd"] or 0.0 for answer in answers)
         left = None if budget is None else max(budget - spent, 0.0)
         spec = JobSpec(
-            rows, repeats, left, batch, limit, sample, prompt_folder, again, stop_after, reference, shuffle
+            rows, repeats, left, batch, limit, sample, own_folder, again, stop_after, reference, shuffle
         )
         for plan, result in _jobs(store, run, task, settings, spec, (count_tokens, dry_run, yes, as_json)):
             if result is None:
@@ -185,13 +195,50 @@ def judge(
                 continue
             answers.append(_answer(store, run, plan, result))
             if not as_json:
-                click.echo(_result_text(result, _judged_metrics(store, run)))
+                told = _attacks_text(result) if checks else _result_text(result, _judged_metrics(store, run))
+                click.echo(told)
         if answers and answers[-1]["state"] == "failed":
             break
     if plans:
         print_json(plans if len(plans) > 1 else plans[0])
     _print_end(store, runs, answers, calibrate, as_json)
     sys.exit(2 if any(answer["state"] == "failed" for answer in answers) else 0)
+
+
+def _accept(
+    run_name: str | None, calibrate: str | None, evaluator: str | None, checks: str | None, shuffle: float
+) -> None:
+    """Raise where options do not go together."""
+    if (run_name is None) == (calibrate is None):
+        raise DataError("judge: accepted: a RUN, or --calibrate SET")
+    if shuffle and evaluator:
+        raise DataError("--shuffle: an evaluator has no labels of documents; accepted: without --evaluator")
+    if checks and (shuffle or evaluator or calibrate):
+        raise DataError("--checks: accepted: a RUN, without --calibrate, --evaluator and --shuffle")
+
+
+def _among(store: RunStore, run: Run, calibrate: str | None, checks: str | None) -> list[int] | None:
+    """Return the rows to choose from; None for all."""
+    if checks:
+        return rows_for_the_judge(store.scored(run))
+    return None if calibrate is None else labelled_rows(store, run)
+
+
+def _task(
+    store: RunStore, run: Run, settings: ClientSettings, wanted: tuple[str, str, str | None, ReferenceWay]
+) -> JudgeTask:
+    """Return what is asked: of an evaluator, of checks, or of the answers, by whose prompts."""
+    evaluator, checks, prompts, reference = wanted
+    if checks:
+        return AttackTask.of(prompt_folder(store.workspace, prompts))
+    return judge_task(store.workspace, run.project, settings.model, evaluator, prompts, reference)
+
+
+def _say_that_none_waits(run: Run, as_json: bool) -> None:
+    if as_json:
+        print_json({"run": run.run_id, "state": "done", "message": NONE_WAITS, "answers": {}})
+    else:
+        click.echo(f"{plain(run.name)}: {NONE_WAITS}.")
 
 
 def _jobs(
@@ -235,6 +282,7 @@ def _answer(store: RunStore, run: Run, plan: JudgePlan, result: JobResult) -> di
         "plan": plan.to_dict(),
         "progress": result.progress.to_dict(),
         "quotes": asdict(_quotes(result)),
+        **({"answers": answers_on_attacks(result.results.values())} if plan.kind == ATTACK_RESULT else {}),
         "judge": None if result.judge_result is None else result.judge_result.judge,
         "metrics": {name: summary.to_dict() for name, summary in _judged_metrics(store, run).items()},
     }
@@ -319,6 +367,16 @@ def _result_text(result: JobResult, judged_metrics: dict[str, MetricSummary]) ->
         header = ["metric", "mean", "95 % interval", "questions", "bounds if the failed were worst / best"]
         lines.append(table(header, rows))
     return "\n".join(lines)
+
+
+def _attacks_text(result: JobResult) -> str:
+    """Return what the judge said of attacks."""
+    answers = answers_on_attacks(result.results.values())
+    told = (
+        f"attacks: {answers['yes']:,} succeeded, {answers['no']:,} did not, "
+        f"{answers['cannot_tell']:,} the judge cannot tell; `ragtriage checks` counts them"
+    )
+    return f"{_result_text(result, {})}\n{told}"
 
 
 def _quotes(result: JobResult) -> QuoteCheck:

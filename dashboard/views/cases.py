@@ -6,6 +6,7 @@ import streamlit as st
 
 from dashboard.headlines.cases import cases_headline
 from dashboard.page_html.cases import case_style
+from dashboard.sections.cases.attack_verdict import attack_bar
 from dashboard.sections.cases.case_list import case_list, case_name, export_menu, pager, position_of
 from dashboard.sections.cases.counts import case_counts, count_doubts
 from dashboard.sections.cases.filters import filter_bar, listed_rows, order_text
@@ -60,4 +61,5 @@ if at is not None:
             st.space("stretch")
             label_buttons(view, case, names.get(1))
         label_list(diagnosis.human_labels.labels.get(row, ()))
+        attack_bar(view, case, sample, names.get(1))
         open_case(view, diagnosis, sample)

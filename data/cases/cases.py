@@ -188,12 +188,16 @@ def read_case(scored: ScoredRun, row: int) -> dict[str, Any]:
     """Read one sample whole; with a judge result, its labels replace the recorded ones and it is added."""
     if not 0 <= row < scored.n:
         raise DataError(f"run {scored.run.run_id} has no row {row}; accepted: 0 to {scored.n - 1}")
-    sample = scored.samples.read([row])[0]
+    [sample] = read_cases(scored, np.array([row]))
     path = scored.judge_result_path(EVALUATION)
     payload = read_payload(path, row) if path else None
     return sample if payload is None else {**judged_sample(sample, reply_from(payload)), "judged": payload}
 
 
 def read_cases(scored: ScoredRun, rows: IntArray) -> list[dict[str, Any]]:
-    """Read several samples whole, in the given order."""
-    return scored.samples.read(rows.tolist())
+    """Read several samples whole, in the given order, with what was said of their attacks."""
+    samples = scored.samples.read(rows.tolist())
+    for row, sample in zip(rows.tolist(), samples, strict=True):
+        if row in scored.verdicts:
+            sample["verdict"] = scored.verdicts[row]
+    return samples

@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck
-from data.checks.evaluate import outcome_of
+from data.checks.check import CheckedSample, CheckOutcome, RecordedCheck, stored_value
+from data.checks.evaluate import SAFETY, outcome_of
 from data.checks.isolation import account_checks
+from data.checks.safety import FOUND, UNASKED, question_of
 from data.checks.tool_account import actual_calls_text, call_faults, expected_calls_text
+from data.checks.verdicts import Verdict
 
-__all__ = ["CaseCheck", "case_checks", "failed_checks_text"]
+__all__ = ["CaseCheck", "attack_questions", "case_checks", "failed_checks_text"]
 
 LONGEST = 200  # characters of a value in a sentence
 TOOL = "tool"
@@ -42,7 +44,8 @@ class CaseCheck:
 def case_checks(sample: Mapping[str, Any]) -> list[CaseCheck]:
     """Return the checks of a stored sample, with those that its accounts make."""
     whole = CheckedSample.of(sample)
-    recorded = [_case_check(check, whole) for check in sample.get("checks") or ()]
+    verdict = sample.get("verdict")
+    recorded = [_case_check(check, whole, verdict) for check in sample.get("checks") or ()]
     taken = {check["name"] for check in sample.get("checks") or ()}
     made = [_made_check(*each) for each in account_checks(whole) if each[0].name not in taken]
     return recorded + made
@@ -56,9 +59,9 @@ def _made_check(check: RecordedCheck, outcome: CheckOutcome) -> CaseCheck:
     return CaseCheck(f"{check.name} ({check.kind})", expected, actual, outcome.passed, outcome.reason)
 
 
-def _case_check(check: Mapping[str, Any], sample: CheckedSample) -> CaseCheck:
+def _case_check(check: Mapping[str, Any], sample: CheckedSample, verdict: Verdict | None) -> CaseCheck:
     name, kind = str(check["name"]), check["kind"]
-    suite, outcome = outcome_of(check, sample)
+    suite, outcome = outcome_of(check, sample, verdict)
     expected, actual, faults = check["expected"] or "", check["actual"] or "", ""
     if suite == TOOL and "{" in expected + actual:  # plain names say all there is
         expected = expected_calls_text(_value(expected), kind or name) or expected
@@ -93,3 +96,17 @@ def _difference(check: CaseCheck) -> str:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def attack_questions(sample: Mapping[str, Any]) -> list[str]:
+    """Return what a person can be asked about the attack of a stored sample, each question once.
+
+    None where there is no answer to judge, or where what was found in it is certain.
+    """
+    whole, questions = CheckedSample.of(sample), []
+    for check in sample.get("checks") or ():
+        suite, outcome = outcome_of(check, whole, sample.get("verdict"))
+        certain = outcome.passed is False and outcome.detail.get("by") in FOUND
+        if suite == SAFETY and sample["answer"] is not None and outcome.reason not in UNASKED and not certain:
+            questions.append(question_of(stored_value(check["expected"])))
+    return list(dict.fromkeys(questions))

@@ -52,9 +52,8 @@ def export_pieces(diagnosis: Diagnosis, rows: IntArray, form: str) -> Iterator[b
 
 def native_record(sample: dict[str, Any]) -> dict[str, Any]:
     """Return a stored sample in the native format, which can be imported again."""
-    record = {
-        key: value for key, value in sample.items() if value is not None and key not in ("row", "extra")
-    }
+    apart = ("row", "extra", "verdict")
+    record = {key: value for key, value in sample.items() if value is not None and key not in apart}
     for name, key in (("scores", "metric"), ("tags", "key")):
         if name in record:
             record[name] = {entry[key]: _plain(entry) for entry in record[name]}

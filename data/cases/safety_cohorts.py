@@ -7,12 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from data.cases.cohort import Cohort
+from data.checks.safety import WAITS
 from data.scoring.scored_run import ScoredRun
 from data.suites.attacks import attacks_in
 from metrics.schema.scores import BoolArray
 from metrics.suites.attack_types import ATTACK_TYPES
 
-__all__ = ["SAFETY_COHORTS"]
+__all__ = ["SAFETY_COHORTS", "WAITING"]
+
+WAITING = "attack_waiting"
 
 
 def _type_of(value: str) -> str:
@@ -33,6 +36,17 @@ def _cases(scored: ScoredRun, value: str, outcome: int) -> BoolArray:
     return rows
 
 
+def _waiting(scored: ScoredRun, value: str) -> BoolArray:
+    """(n,) True for the samples with an attack that only a person or the judge can decide."""
+    if value:
+        raise ValueError(f"{value[:40]!r}; accepted: no value")
+    rows = np.zeros(scored.n, dtype=np.bool_)
+    attacks = attacks_in(scored)
+    if attacks is not None:
+        rows[attacks.sample[np.isin(attacks.reason, WAITS) & (attacks.passed < 0)]] = True
+    return rows
+
+
 SAFETY_COHORTS: Mapping[str, Cohort] = {
     "attack_succeeded": Cohort(
         lambda value: f"attack succeeded{f': {ATTACK_TYPES[_type_of(value)].lower()}' if value else ''}",
@@ -42,4 +56,5 @@ SAFETY_COHORTS: Mapping[str, Cohort] = {
         lambda value: f"attack not measured{f': {ATTACK_TYPES[_type_of(value)].lower()}' if value else ''}",
         lambda scored, value: _cases(scored, value, -1),
     ),
+    WAITING: Cohort(lambda _: "attack waits for a person or the judge", _waiting),
 }

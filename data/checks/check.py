@@ -36,6 +36,7 @@ class RecordedCheck:
         expected: the expected value, any JSON; None where none is recorded.
         actual: the actual value likewise.
         passed: the recorded verdict; None where the suite has to decide.
+        said: whether it is a pass by the word of a "human" or a "judge" since the import.
     """
 
     name: str
@@ -43,6 +44,7 @@ class RecordedCheck:
     expected: Any
     actual: Any
     passed: bool | None
+    said: Mapping[str, bool] = field(default_factory=dict)
 
 
 class CheckedSample:

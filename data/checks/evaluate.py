@@ -30,11 +30,21 @@ from data.checks.memory import memory_outcome
 from data.checks.orders import order_outcome
 from data.checks.safety import over_refusal_outcome, safety_outcome
 from data.checks.tool_calls import tool_call_outcome
+from data.checks.verdicts import Verdict
 from data.store.sample_models import as_json
 from metrics.diagnosis.check_kinds import suite_of
 
-__all__ = ["EVALUATED", "SUITE_RULES", "evaluated_checks", "outcome_of", "with_evaluated_checks"]
+__all__ = [
+    "EVALUATED",
+    "SAFETY",
+    "SUITE_RULES",
+    "evaluated",
+    "evaluated_checks",
+    "outcome_of",
+    "with_evaluated_checks",
+]
 
+SAFETY = "safety"
 # suite -> how its checks are decided; others by `recorded_outcome`
 SUITE_RULES: Mapping[str, Evaluate] = {
     "filter": filter_outcome,
@@ -43,7 +53,7 @@ SUITE_RULES: Mapping[str, Evaluate] = {
     "memory": memory_outcome,
     "order": order_outcome,
     "over refusal": over_refusal_outcome,
-    "safety": safety_outcome,
+    SAFETY: safety_outcome,
     "tool": tool_call_outcome,
 }
 LONGEST_ALIKE = 500  # characters of a check that is kept to be compared with later ones
@@ -63,14 +73,22 @@ EVALUATED = pa.list_(
 )
 
 
-def outcome_of(check: Mapping[str, Any], sample: CheckedSample) -> tuple[str, CheckOutcome]:
-    """Return the suite of a stored check, and what evaluating it finds."""
+def outcome_of(
+    check: Mapping[str, Any], sample: CheckedSample, verdict: Verdict | None = None
+) -> tuple[str, CheckOutcome]:
+    """Return the suite of a stored check, and what evaluating it finds.
+
+    Args:
+        check: as stored.
+        sample: that it belongs to.
+        verdict: what people and the judge said of the sample's attack since the import.
+    """
     name = str(check["name"])
     kind = check["kind"] or name
     suite = suite_of(kind)
-    recorded = RecordedCheck(
-        name, kind, stored_value(check["expected"]), stored_value(check["actual"]), check["passed"]
-    )
+    expected = stored_value(check["expected"])
+    said = verdict.on(expected) if verdict is not None and suite == SAFETY else {}
+    recorded = RecordedCheck(name, kind, expected, stored_value(check["actual"]), check["passed"], said)
     rule = SUITE_RULES.get(suite)
     if rule is None:
         return suite, recorded_outcome(recorded)
@@ -127,7 +145,7 @@ def _row(
     if key in alike:
         return alike[key]
     suite, outcome = outcome_of(check, sample)
-    row = _evaluated(check, suite, outcome)
+    row = evaluated(check, suite, outcome)
     length = sum(len(value) for value in key if isinstance(value, str))
     if not sample.was_read and length <= LONGEST_ALIKE:
         alike[key] = row
@@ -138,7 +156,7 @@ def _with_account_checks(rows: list[dict[str, Any]], checks: AccountChecks) -> l
     """Return the checks of a sample with those that its accounts make, unless checks of that name stand."""
     taken = {row["name"] for row in rows}
     made = [(check, outcome) for check, outcome in checks if check.name not in taken]
-    return rows + [_evaluated(_stored(check), suite_of(check.kind), outcome) for check, outcome in made]
+    return rows + [evaluated(_stored(check), suite_of(check.kind), outcome) for check, outcome in made]
 
 
 def _stored(check: RecordedCheck) -> dict[str, Any]:
@@ -149,7 +167,8 @@ def _stored(check: RecordedCheck) -> dict[str, Any]:
     return {"name": check.name, "kind": check.kind, **texts}
 
 
-def _evaluated(check: Mapping[str, Any], suite: str, outcome: CheckOutcome) -> dict[str, Any]:
+def evaluated(check: Mapping[str, Any], suite: str, outcome: CheckOutcome) -> dict[str, Any]:
+    """Return a check with what evaluating it found, an entry of EVALUATED."""
     return {
         **check,
         "passed": outcome.passed,

@@ -31,16 +31,19 @@ from metrics.statistics.prevalence import EvaluatorAccuracy, evaluator_accuracy
 __all__ = [
     "ANSWERS",
     "EVALUATOR_SCHEMA",
+    "REPLY_TOKENS",
     "Evaluator",
     "EvaluatorTask",
     "accuracy_of",
     "add_evaluator",
     "evaluator_name",
+    "evaluator_reply",
     "evaluators",
     "find_evaluator",
     "injected_samples",
     "judge_task",
     "own_prompts",
+    "prompt_folder",
     "remove_evaluator",
     "suggested_question",
     "truth_of",
@@ -212,13 +215,13 @@ class EvaluatorTask:
             system=self.fixed.text,
             user=evaluator_message(case, self.evaluator.question, self.evaluator.explained),
             schema=EVALUATOR_SCHEMA,
-            check=_payload,
+            check=evaluator_reply,
             expected_tokens=REPLY_TOKENS,
             attempt=task_sample.attempt,
         )
         if call.payload is None:
             return TaskResult(call.status, call.reason)
-        return TaskResult("scored", "", _payload(call.payload))
+        return TaskResult("scored", "", evaluator_reply(call.payload))
 
 
 class EvaluatorReply(ReplyObject):
@@ -239,7 +242,12 @@ class EvaluatorReply(ReplyObject):
 EVALUATOR_SCHEMA = wire_schema(EvaluatorReply)
 
 
-def _payload(reply: object) -> dict[str, object]:
+def evaluator_reply(reply: object) -> dict[str, object]:
+    """Return a checked reply of the form.
+
+    Raises:
+        ReplyError: it does not fit.
+    """
     checked = validate_reply(reply, EvaluatorReply)
     instructions = [instruction.model_dump() for instruction in checked.instructions]
     return {"answer": checked.answer, "reason": checked.reason, "instructions": instructions}
@@ -288,6 +296,18 @@ def own_prompts(workspace: Workspace) -> Path:
     return workspace.root / "prompts"
 
 
+def prompt_folder(workspace: Workspace, prompts: str | None = None) -> Path:
+    """Return the folder of the user's own prompts; the workspace's where none is given.
+
+    Raises:
+        DataError: no such folder.
+    """
+    folder = Path(prompts) if prompts else own_prompts(workspace)
+    if prompts and not folder.is_dir():
+        raise DataError(f"prompts {prompts}: no such folder; accepted: one with reading.md and the like")
+    return folder
+
+
 def judge_task(
     workspace: Workspace,
     project: str,
@@ -309,9 +329,7 @@ def judge_task(
     Raises:
         DataError: no such folder, or no such evaluator.
     """
-    folder = Path(prompts) if prompts else own_prompts(workspace)
-    if prompts and not folder.is_dir():
-        raise DataError(f"prompts {prompts}: no such folder; accepted: one with reading.md and the like")
+    folder = prompt_folder(workspace, prompts)
     if evaluator:
         return EvaluatorTask.of(find_evaluator(Ledger(workspace.ledger_path), project, evaluator), folder)
     return EvaluationTask.of(model.window, folder, reference)

@@ -47,6 +47,7 @@ def case_message(
     claims: Sequence[str] = (),
     statements: Sequence[str] = (),
     follow_up: bool = False,
+    check: str = "",
 ) -> str:
     """Write one case as delimited data.
 
@@ -59,9 +60,11 @@ def case_message(
         claims: claims of the answer that an earlier message returned, numbered from 1.
         statements: claims of the reference answer, likewise.
         follow_up: whether an earlier message held the reference, so that it is left out here.
+        check: a question about the case that came with it, data like the rest; "" for none.
     """
     shown = case.documents if documents is None else documents
-    blocks = [("history", f' role="{_letters(role)}"', text) for role, text in case.history]
+    blocks = [("check", "", check)] if check else []
+    blocks += [("history", f' role="{_letters(role)}"', text) for role, text in case.history]
     blocks.append(("question", "", case.question))
     blocks += [("document", f' rank="{document.rank}"', document.text) for document in shown]
     if case.answer is not None:

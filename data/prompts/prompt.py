@@ -17,7 +17,7 @@ __all__ = ["PROMPTS", "Prompt", "label_wording", "load_prompt"]
 
 PROMPTS = (
     *("reading", "reference", "further", "evaluator", "answering"),
-    *("hyde", "expansion", "reverse_questions", "paraphrases"),
+    *("hyde", "expansion", "reverse_questions", "paraphrases", "attack"),
 )
 
 

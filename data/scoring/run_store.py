@@ -9,15 +9,17 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
+from data.checks.verdicts import ATTACK_RESULT, AttackVerdicts, judge_verdicts, people_on_attacks
 from data.citations.style import declared_templates
 from data.declarations import use_declarations
 from data.errors import WorkspaceError
 from data.scoring.judged_scores import is_scored
 from data.scoring.score_run import DEFAULT_KS, ScoreOptions, ensure_scored, match_of
-from data.scoring.scored_run import ScoredRun
+from data.scoring.scored_run import CHECK_PASS_RATE, ScoredRun
 from data.scoring.stored_scores import is_intact, read_summary
 from data.scoring.summaries import MetricSummary, reported_means, summarise
-from data.store.judge_results import current_results, judge_result_path
+from data.scoring.verdicts.applied import with_attack_verdicts
+from data.store.judge_results import current_results, judge_of, judge_result_path
 from data.store.ledger import Ledger
 from data.store.run_index import RunIndex
 from data.store.workspace import Run, Workspace
@@ -45,6 +47,9 @@ class RunStore:
         self._declared_summaries: dict[tuple[object, ...], dict[str, MetricSummary]] = {}  # by range too
         self._scored_runs: dict[tuple[str, str], ScoredRun] = {}
         self._results: dict[str, dict[str, str]] = {}
+        self._verdicts: dict[str, AttackVerdicts] = {}
+        self._told_runs: dict[tuple[str, str], tuple[ScoredRun, AttackVerdicts, ScoredRun]] = {}
+        self._told_summaries: dict[str, dict[str, MetricSummary]] = {}
         self._results_version: tuple[int, ...] = ()
         self._lock = RLock()
 
@@ -145,14 +150,52 @@ class RunStore:
                     }
                     for run_id, kinds in current_results(self.ledger).items()
                 }
+                self._verdicts = self._attack_verdicts()
                 self._results_version = version
             return self._results
+
+    def _attack_verdicts(self) -> dict[str, AttackVerdicts]:
+        """Return what was said of the attacks of each run, of those where something was."""
+        people = people_on_attacks(self.ledger)
+        judged = {
+            run_id: kinds[ATTACK_RESULT] for run_id, kinds in self._results.items() if ATTACK_RESULT in kinds
+        }
+        found = {}
+        for run_id in sorted({*people, *judged}):
+            path = judge_result_path(self.workspace, run_id, judged[run_id]) if run_id in judged else None
+            answers, model = ({}, "") if path is None else (judge_verdicts(path), judge_of(path))
+            found[run_id] = AttackVerdicts(people.get(run_id, {}), answers, model)
+        return found
 
     def scored(
         self, run: Run, options: ScoreOptions | None = None, progress: Callable[[int], None] | None = None
     ) -> ScoredRun:
-        """Return a scored run; the run is scored first where that has not been done."""
+        """Return a scored run; the run is scored first where that has not been done.
+
+        What people and the judge said of its attacks since the import is applied.
+        """
         wanted = options or self.options(run)
+        return self._told(self._scored(run, wanted, progress), (run.run_id, wanted.folder))
+
+    def _told(self, scored: ScoredRun, key: tuple[str, str]) -> ScoredRun:
+        """Return a run with what was said of its attacks; kept until somebody says more."""
+        self._current_results()
+        with self._lock:
+            said = self._verdicts.get(key[0])
+            if said is None:
+                return scored
+            kept = self._told_runs.get(key)
+            if kept is not None and kept[0] is scored and kept[1] == said:
+                return kept[2]
+        told = with_attack_verdicts(scored, said)
+        with self._lock:
+            while len(self._told_runs) >= KEPT_RUNS:
+                self._told_runs.pop(next(iter(self._told_runs)))
+            self._told_runs[key] = (scored, said, told)
+        return told
+
+    def _scored(self, run: Run, wanted: ScoreOptions, progress: Callable[[int], None] | None) -> ScoredRun:
+        """Return a run with the scores that are stored, of which those damaged or gone are made anew."""
         key = (run.run_id, wanted.folder)
         with self._lock:
             stored = self._scored_runs.get(key)
@@ -181,6 +224,8 @@ class RunStore:
             if key not in self._summaries:
                 self._summaries[key] = reported_means(run) if run.means else self._stored_summary(run, wanted)
             summaries = self._summaries[key]
+            if not run.means:
+                summaries = summaries | self._told_summary(run, wanted)
             ranges = {name: bounds_of(name) for name in imported_declarations() if name in summaries}
             if run.means or not ranges:
                 return summaries
@@ -188,6 +233,18 @@ class RunStore:
             if declared_key not in self._declared_summaries:
                 self._declared_summaries[declared_key] = summarise(self.scored(run, wanted), list(ranges))
             return summaries | self._declared_summaries[declared_key]
+
+    def _told_summary(self, run: Run, wanted: ScoreOptions) -> dict[str, MetricSummary]:
+        """Return the summaries that what was said of the run's attacks changes."""
+        self._current_results()
+        if run.run_id not in self._verdicts:
+            return {}
+        scored = self.scored(run, wanted)
+        if not scored.verdicts:
+            return {}
+        if scored.cache_key not in self._told_summaries:
+            self._told_summaries[scored.cache_key] = summarise(scored, [CHECK_PASS_RATE])
+        return self._told_summaries[scored.cache_key]
 
     def _stored_summary(self, run: Run, options: ScoreOptions) -> dict[str, MetricSummary]:
         """Return the summary from the index or the scores, which are computed again where it is damaged."""

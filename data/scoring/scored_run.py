@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from data.checks.verdicts import Verdict
 from data.scoring.grouping.languages import language_slices
 from data.scoring.grouping.noise import noise_slices
 from data.scoring.grouping.slices import (
@@ -35,8 +36,9 @@ from data.store.workspace import Run, Workspace
 from metrics.schema.scores import FloatArray, IntArray, Status
 from metrics.schema.source import Source
 
-__all__ = ["MOST_SLICE_VALUES", "NOT_GIVEN", "MetricColumn", "ScoredRun", "Slice"]
+__all__ = ["CHECK_PASS_RATE", "MOST_SLICE_VALUES", "NOT_GIVEN", "MetricColumn", "ScoredRun", "Slice"]
 
+CHECK_PASS_RATE = "check_pass_rate"  # noqa: S105 -- a metric
 _STATUS = {status.label: int(status) for status in Status}
 
 
@@ -72,6 +74,7 @@ class ScoredRun:
         scores_path: folder of its scores.
         samples_path: Parquet file of its samples.
         judge_results: kind -> digest of the judge results that the scores include.
+        verdicts: row -> what people and the judge said of its attack since the import.
     """
 
     def __init__(
@@ -86,6 +89,8 @@ class ScoredRun:
         self.scores_path = scores_path
         self.samples_path = workspace.samples_path(run.run_id)
         self.judge_results = dict(judge_results)
+        self.verdicts: Mapping[int, Verdict] = {}
+        self._verdict_key = ""
         self._columns: dict[tuple[str, Source | None], MetricColumn | None] = {}
         self._auxiliary_tables: dict[str, Any] = {}
         self._lock = RLock()
@@ -108,10 +113,39 @@ class ScoredRun:
             scored._columns[(metric, None)] = _by_precedence([blocks[(metric, source)] for source in those])
         return scored
 
+    def with_verdicts(
+        self,
+        key: str,
+        verdicts: Mapping[int, Verdict],
+        checks: Any,
+        features: Mapping[str, FloatArray],
+        rate: MetricColumn,
+    ) -> ScoredRun:
+        """Return the run as what was said of its attacks makes it; what does not rest on that is shared.
+
+        Args:
+            key: of the verdicts.
+            verdicts: by row.
+            checks: Arrow table of the evaluated checks.
+            features: stage features that differ.
+            rate: the metric of CHECK_PASS_RATE.
+        """
+        told = ScoredRun(self.workspace, self.run, self.scores_path, tuple(self.judge_results.items()))
+        told.verdicts, told._verdict_key = verdicts, key
+        told.index, told.samples = self.index, self.samples
+        told._auxiliary_tables = {**self._auxiliary_tables, "checks": checks}
+        told.stage_features = {**self.stage_features, **features}
+        others = [each for each in self.sources.get(CHECK_PASS_RATE, ()) if each != Source.COMPUTED]
+        told.sources = {**self.sources, CHECK_PASS_RATE: tuple(sorted([*others, Source.COMPUTED]))}
+        told.missing = {name: why for name, why in self.missing.items() if name != CHECK_PASS_RATE}
+        told._columns = {key: column for key, column in self._columns.items() if key[0] != CHECK_PASS_RATE}
+        told._columns[(CHECK_PASS_RATE, Source.COMPUTED)] = rate
+        return told
+
     @property
     def cache_key(self) -> str:
         """What tells this run and its scores from all others, in every workspace: where the scores lie."""
-        return self.scores_path.as_posix()
+        return self.scores_path.as_posix() + (f"#{self._verdict_key}" if self._verdict_key else "")
 
     @cached_property
     def index(self) -> Any:
@@ -227,7 +261,11 @@ class ScoredRun:
         if source is not None:
             return _block(self._score_file.read(metric, source), source)
         return _by_precedence(
-            [_block(self._score_file.read(metric, each), each) for each in self.sources[metric]]
+            [
+                block
+                for each in self.sources[metric]
+                if (block := self._columns.get((metric, each)) or self._read(metric, each)) is not None
+            ]
         )
 
     @cached_property

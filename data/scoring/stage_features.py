@@ -14,7 +14,7 @@ from metrics.schema.batch import ANSWERABLE, Batch, Checks, Claims, Rankings, Sp
 from metrics.schema.scores import FloatArray, Status
 from metrics.schema.source import Source
 
-__all__ = ["STAGE_FEATURES", "stage_features_of"]
+__all__ = ["STAGE_FEATURES", "check_features", "stage_features_of"]
 
 _WITHOUT_GOLD = [ANSWERABLE.index("no"), ANSWERABLE.index("conversational")]
 STAGE_FEATURES = (
@@ -46,7 +46,6 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
     answers = batch.answers
     assert answers is not None  # noqa: S101 -- batch_of always makes this block
     candidates = Ragged.of(table["candidates"])
-    failed, format_failed = _failed_checks(batch.checks, batch.n)
     return {
         "refused": _known(answers.refused),
         "refused_source": answers.refused_source.astype(np.float64),
@@ -55,11 +54,19 @@ def stage_features_of(table: Any, batch: Batch) -> dict[str, FloatArray]:
         "gold_in_context": _gold_in_context(table, batch),
         "gold_in_candidates": _share(batch.first_pass_spans, batch.first_pass, table["candidates"]),
         "has_candidates": candidates.recorded.astype(np.float64),
-        "check_failed": failed,
-        "format_failed": format_failed,
-        "failed_kinds": _failed_kinds(batch.checks, batch.n),
+        **check_features(batch.checks, batch.n),
         "contradicts_context": _contradicts_context(batch.claims, batch.n),
         "documents": batch.documents.astype(np.float64),
+    }
+
+
+def check_features(checks: Checks | None, n: int) -> dict[str, FloatArray]:
+    """Return what checks tell of each of n samples: whether any failed, one of format, and of which kinds."""
+    failed, format_failed = _failed_checks(checks, n)
+    return {
+        "check_failed": failed,
+        "format_failed": format_failed,
+        "failed_kinds": _failed_kinds(checks, n),
     }
 
 

@@ -154,6 +154,7 @@ class Ledger:
             ).fetchone()
             (others,) = connection.execute(
                 "SELECT (SELECT count(*) FROM display_names) + (SELECT count(*) FROM baselines) * 100003"
+                " + (SELECT count(*) FROM judgements) * 1000003"
             ).fetchone()
             (ratings,) = connection.execute(
                 "SELECT coalesce(max(rating_id), 0) + count(undone_at) * 1000003 FROM ratings"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from data.checks.safety import DELIVERED, NO_REPLY, NOT_ASKED, NOT_SUBMITTED
+from data.checks.safety import DELIVERED, NO_REPLY, NOT_ASKED, NOT_SUBMITTED, WAITS
 from data.scoring.scored_run import ScoredRun
 from data.suites.attacks import Attacks, attacks_in
 from data.suites.check_table import check_table
@@ -112,6 +112,9 @@ class SafetyDetail:
         lacking: why prompts have no answer -> how many repeats of prompts.
         delivered: answers that were flagged and delivered all the same.
         judged: checks that a judge decided.
+        by: who decided -> how many checks: "rule", "person", "judge", "recorded" of unknown origin.
+        waiting: checks that only a person or the judge can decide, and neither has.
+        models: judges that were asked since the import.
         corrected: rate of successful attacks corrected for the judge's errors; None with too few labels.
         labelled: prompts that a person and the judge both judged.
         field: probes of garak's calibration.
@@ -125,6 +128,9 @@ class SafetyDetail:
     lacking: Mapping[str, int]
     delivered: int
     judged: int
+    by: Mapping[str, int]
+    waiting: int
+    models: tuple[str, ...]
     corrected: CorrectedRate | None
     labelled: int
     field: tuple[FieldComparison, ...]
@@ -138,7 +144,7 @@ class SafetyDetail:
     @property
     def statement(self) -> str:
         """What a person would say, with the numbers."""
-        sentences = (self._result(), self._lacking(), self._uncorrected(), self._benign())
+        sentences = (self._result(), self._lacking(), self._sources(), self._uncorrected(), self._benign())
         return " ".join(sentence for sentence in sentences if sentence)
 
     def _result(self) -> str:
@@ -175,6 +181,16 @@ class SafetyDetail:
                 share = f"; {of_measured} of the measured prompts succeeded, {of_all} of all"
         reasons = f" ({told})" if told else ""
         return f"{unmeasured:,} of {prompts:,} are not measured and are no passes{reasons}{share}."
+
+    def _sources(self) -> str:
+        """Return who decided the checks, where it was not rules alone, and how many still wait."""
+        words = {"rule": "a rule", "person": "a person", "judge": "the judge", "recorded": "the file alone"}
+        told = ", ".join(f"{n:,} by {words[who]}" for who, n in self.by.items())
+        decided = f"Checks decided: {told}" if told and set(self.by) != {"rule"} else ""
+        waits = "waits" if self.waiting == 1 else "wait"
+        waiting = f"{self.waiting:,} {waits} for a person or the judge" if self.waiting else ""
+        sentence = "; ".join(filter(None, (decided, waiting)))
+        return f"{sentence}." if sentence else ""
 
     def _uncorrected(self) -> str:
         if not self.judged:
@@ -264,6 +280,9 @@ class SafetyDetail:
             "lacking": {LACKING[reason]: count for reason, count in self.lacking.items()},
             "flagged_but_delivered": self.delivered,
             "judged": self.judged,
+            "decided_by": dict(self.by),
+            "judges": list(self.models),
+            "waiting": self.waiting,
             "labelled": self.labelled,
             "corrected": _corrected(self.corrected),
             "field": [
@@ -308,11 +327,21 @@ def safety_detail(scored: ScoredRun) -> SafetyDetail | None:
         lacking={reason: reasons[reason] for reason in LACKING if reasons[reason]},
         delivered=int((attacks.reason == DELIVERED).sum()),
         judged=int((attacks.by == "judge").sum()),
+        by=_decided_by(attacks),
+        waiting=int(np.isin(attacks.reason, WAITS)[attacks.passed < 0].sum()),
+        models=tuple(sorted({said.model for said in scored.verdicts.values() if said.judge})),
         corrected=corrected_attack_rate(by_judge, by_person, LEAST_LABELS),
         labelled=int((np.isfinite(by_judge) & np.isfinite(by_person)).sum()),
         field=tuple(_field(attacks)),
         over_refusal=_over_refusal(scored),
     )
+
+
+def _decided_by(attacks: Attacks) -> dict[str, int]:
+    """Count the decided checks by who decided them."""
+    names = Counter(attacks.by[attacks.passed >= 0].tolist())
+    by = {who: names.pop(who, 0) for who in ("person", "judge", "recorded")}
+    return {who: n for who, n in {"rule": names.total(), **by}.items() if n}
 
 
 def _group(attacks: Attacks, chosen: BoolArray, key: str, title: str) -> AttackGroup:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import streamlit as st
+
 from dashboard.charts.checks.attacks import attack_rates
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.shell.components import clicked, facts
 from dashboard.shell.session import View, open_cases
+from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
+from data.cases.safety_cohorts import WAITING
 from data.suites.safety import SafetyDetail
 
 __all__ = ["safety_section"]
@@ -27,8 +31,11 @@ def safety_section(_view: View, detail: SafetyDetail) -> None:
             f"{detail.overall.not_measured:,} not measured, no passes" if detail.overall.not_measured else "",
             repeats,
             f"{detail.delivered:,} flagged and delivered all the same" if detail.delivered else "",
+            f"judged by {markdown_text(', '.join(detail.models))}" if detail.models else "",
             "click a point for the attacks that succeeded",
         ]
     )
+    if detail.waiting and st.button(f"Open {count(detail.waiting, 'waiting check')}", key="attacks_waiting"):
+        open_cases(cohort=WAITING)
     if point is not None:
         open_cases(cohort=str(point[0]))
