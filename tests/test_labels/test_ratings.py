@@ -138,7 +138,7 @@ def test_people_are_told_of_refusals_documents_and_claims_what_the_judge_is_told
         ("faithfulness", 1.2, "0 to 1"),
         ("evaluator:tone", 0.5, "1 .yes."),
         ("pass", 1.0, "is a label"),
-        ("evaluator:", 1.0, "faithfulness, evaluator:NAME"),
+        ("evaluator:", 1.0, "attack_success, evaluator:NAME"),
         ("spelling", 1.0, "accepted: pass, correctness"),
     ],
 )
