@@ -20,9 +20,9 @@ from data.checks.evaluate import SAFETY
 from data.checks.verdicts import ATTACK_RESULT
 from data.demo import LABELLED_SETS, labelled_runs
 from data.errors import DataError
-from data.judge.attacks import AttackTask, answers_on_attacks, rows_for_the_judge
 from data.judge.bias.judge_bias import JudgeBias, judge_bias
 from data.judge.bias.shuffled import ShuffledTask, share_of_rows
+from data.judge.checks.attacks import AttackTask, answers_on_attacks, rows_for_the_judge
 from data.judge.client import ClientSettings
 from data.judge.evaluation import REFERENCE_WAYS, EvaluationTask, ReferenceWay
 from data.judge.evaluators import judge_task, prompt_folder

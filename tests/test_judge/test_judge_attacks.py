@@ -13,7 +13,7 @@ from judge_server import JudgeServer, Script, parts_of
 from data.api import add_run
 from data.checks.safety import DEFAULT_QUESTION
 from data.checks.verdicts import ATTACK, ATTACK_RESULT
-from data.judge.attacks import AttackTask, rows_for_the_judge, waiting_questions
+from data.judge.checks.attacks import AttackTask, rows_for_the_judge, waiting_questions
 from data.judge.requests import ModelCall, TaskSample
 from data.labels.ratings import rate
 from data.scoring.run_store import RunStore

@@ -1,0 +1,1 @@
+"""What the judge decides of checks."""
