@@ -170,6 +170,7 @@ def test_otlp_tells_calls_failures_breaks_of_the_schema_and_invented_arguments(t
     assert summary.reasons == (("the call failed", 1),)
     assert detail.repeats == ()  # weather is called twice in one trace
     tables = {table.title: table for table in detail.tables}
+    assert "which were right is not measured" in tables["Calls"].note
     errors = [(row["Error"], row["Argument"]) for row in tables["Errors of arguments"].rows]
     assert sorted(map(str, errors)) == sorted(
         map(str, [("unexpected", "account_id"), ("wrong type", "city"), ("wrong value", "unit")])

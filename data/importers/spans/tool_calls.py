@@ -25,7 +25,7 @@ from metrics.suites.tool_schemas import tool_schema
 
 __all__ = ["CALLS", "call_count", "schemas_of", "tool_checks"]
 
-CALLS = "tool calls"  # name of the check that holds all calls of a trace
+CALLS = "tool calls"  # name and kind of the check that holds all calls of a trace
 KIND = "tool_call"
 LONGEST_RESULT = 10_000  # characters of a result that are kept
 LONGEST_READ = 100_000  # of what was read before the calls
@@ -50,7 +50,7 @@ def tool_checks(trace: Trace, tools: Sequence[Mapping[str, Any]] | None) -> list
     made = {"calls": calls, "read": _cut(read)}
     if sum(map(len, read)) > LONGEST_READ or not any(_is_recorded(call) for call in trace.model_calls):
         made["read_is_whole"] = False
-    return [*map(_error_check, spans), {"name": CALLS, "kind": KIND, "actual": made}]
+    return [*map(_error_check, spans), {"name": CALLS, "kind": CALLS, "actual": made}]
 
 
 def call_count(checks: Sequence[Mapping[str, Any]]) -> int:

@@ -43,6 +43,8 @@ def measure_table(measures: Sequence[CallMeasure], writes: bool) -> SuiteTable:
         else "Every call is compared; to leave out reads, say which tools write: readOnlyHint or writes in "
         "their schema, or the tag write_tools."
     )
+    if all(one.key != "selection" for one in measures):
+        compared = "No expected calls are recorded: which were right is not measured."
     note = f"Computed. Share: mean over questions, 95 % interval; count: over all checks. {compared}"
     rows: list[dict[str, Cell]] = [
         {"Measure": one.title, "Share": one.share, "Count": f"{one.hits:,} of {one.total:,}"}
