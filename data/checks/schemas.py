@@ -1,11 +1,12 @@
 """JSON schemas from files, used on untrusted text: nothing is fetched, and no schema can hang.
 
-References resolve inside the schema alone, patterns are matched by RE2, and one validation follows at most
-10,000 references.
+References resolve inside the schema alone, patterns are matched by RE2, a schema has at most 2,000 objects,
+and one validation applies at most 100,000 keywords.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -21,7 +22,9 @@ from data.text.patterns import PatternError, found_in
 
 __all__ = ["UnusableSchemaError", "schema_violation", "usable_schema"]
 
-MOST_REFERENCES = 10_000
+MOST_OBJECTS = 2_000  # of a schema: it is itself validated, which takes longer than using it
+MOST_STEPS = 100_000  # keywords applied
+NOT_JSON = "it holds half of a surrogate pair, a whole number of more than 64 bits, or is nested too deeply"
 _DEEPEST = 64
 _UNBOUNDED = (
     "patternProperties",
@@ -45,14 +48,19 @@ def usable_schema(schema: Any) -> None:
     Raises:
         UnusableSchemaError: it is no schema, or holds a pattern or keyword that is not accepted.
     """
-    _usable(orjson.dumps(schema, option=orjson.OPT_SORT_KEYS))
+    try:
+        text = orjson.dumps(schema, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:
+        raise UnusableSchemaError(NOT_JSON) from None
+    _usable(text)
 
 
 def schema_violation(schema: Any, value: Any) -> str | None:
     """Return how a value breaks a schema, a few words without the value; None where it conforms.
 
     Raises:
-        UnusableSchemaError: the schema cannot be used, or refers to itself without end.
+        UnusableSchemaError: the schema cannot be used, refers to itself without end, or cannot be applied to
+            this value, as a multiple of 0.5 to a number that no double holds.
     """
     usable_schema(schema)
     validator = _validator()(schema, registry=Registry())
@@ -62,6 +70,10 @@ def schema_violation(schema: Any, value: Any) -> str | None:
         raise UnusableSchemaError("a reference leads outside the schema") from None
     except RecursionError:
         raise UnusableSchemaError("it refers to itself without end") from None
+    except (ArithmeticError, TypeError, ValueError) as error:
+        if isinstance(error, UnusableSchemaError):
+            raise
+        raise UnusableSchemaError("it cannot be applied to this value") from None
     return None if error is None else f"breaks {error.validator} at {_place(error)}"
 
 
@@ -74,7 +86,11 @@ def _usable(text: bytes) -> None:
     schema = orjson.loads(text)
     if not isinstance(schema, dict | bool):
         raise UnusableSchemaError("it is neither an object nor true or false")
+    objects = 0
     for key, value in _keywords(schema, 0):
+        objects += isinstance(value, dict)
+        if objects > MOST_OBJECTS:
+            raise UnusableSchemaError(f"it has more than {MOST_OBJECTS:,} objects")
         if key in _UNBOUNDED:
             raise UnusableSchemaError(f"the keyword {key} is not supported")
         if key == "pattern" and isinstance(value, str):
@@ -101,23 +117,25 @@ def _keywords(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     )
     for key, inner in entries:
-        if isinstance(key, str):
-            yield key, inner
+        yield str(key), inner
         yield from _keywords(inner, depth + 1)
 
 
 def _validator() -> Any:
-    """Return a validator class that counts the references it follows."""
-    followed = [0]
-    reference: Callable[..., Any] = Draft202012Validator.VALIDATORS["$ref"]
+    """Return a validator class that counts the keywords it applies."""
+    applied = [0]
 
-    def counted(validator: Any, ref: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        followed[0] += 1
-        if followed[0] > MOST_REFERENCES:
-            raise UnusableSchemaError(f"it follows more than {MOST_REFERENCES:,} references")
-        yield from reference(validator, ref, instance, schema) or ()
+    def counted(keyword: Callable[..., Any]) -> Callable[..., Iterator[ValidationError]]:
+        def apply(*given: Any) -> Iterator[ValidationError]:
+            applied[0] += 1
+            if applied[0] > MOST_STEPS:
+                raise UnusableSchemaError(f"it applies more than {MOST_STEPS:,} keywords to this value")
+            yield from keyword(*given) or ()
 
-    return extend(Draft202012Validator, {"$ref": counted, "pattern": _matches, "uniqueItems": _unique})
+        return apply
+
+    keywords = {**Draft202012Validator.VALIDATORS, "pattern": _matches, "uniqueItems": _unique}
+    return extend(Draft202012Validator, {name: counted(keyword) for name, keyword in keywords.items()})
 
 
 def _matches(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:
@@ -127,6 +145,17 @@ def _matches(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iter
 
 def _unique(_validator: Any, wanted: bool, instance: Any, _schema: Any) -> Iterator[ValidationError]:
     if wanted and isinstance(instance, list):
-        texts = {orjson.dumps(entry, option=orjson.OPT_SORT_KEYS) for entry in instance}
+        texts = {json.dumps(_alike(entry), sort_keys=True) for entry in instance}
         if len(texts) < len(instance):
             yield ValidationError("has an entry twice")
+
+
+def _alike(value: Any) -> Any:
+    """Return a JSON value in which equal numbers are written alike: 1.0 is 1."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_alike(entry) for entry in value]
+    if isinstance(value, dict):
+        return {key: _alike(entry) for key, entry in value.items()}
+    return value

@@ -14,6 +14,7 @@ from typing import Any
 from data.errors import DataError, ValidationErrors
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.streams import TEXT_ACCEPTED
+from data.store.sample_models import is_unicode
 
 __all__ = ["Corpus", "Document", "corpus_of", "read_corpus"]
 
@@ -165,6 +166,8 @@ def _json_documents(source: InputFile) -> Iterator[tuple[int, Document]]:
             problems.add(line, "id", "missing or no text", ACCEPTED_RECORD)
         elif not isinstance(body, str):
             problems.add(line, "text", "missing or no text", ACCEPTED_RECORD)
+        elif not is_unicode(f"{name}{body}{record.get('title')}"):
+            problems.add(line, "", "holds half of a surrogate pair", "text, in valid Unicode")
         else:
             yield line, Document(str(name), body, str(record.get("title") or ""))
     problems.raise_if_any()

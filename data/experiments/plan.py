@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
+
+import orjson
 
 from data.chunking.tokens import count_tokens
 from data.errors import DataError
@@ -98,6 +101,7 @@ def plan_experiment(
     """
     if not questions.questions:
         raise DataError(f"{questions.name}: holds no question")
+    _refuse_unsendable(project, parameters)
     design = _available(kind.design(questions, parameters), system)
     project = project or f"{questions.name}: {kind.title.lower()}"
     asked = {sample.question.question_id for arm in design.arms for sample in arm.samples}
@@ -117,6 +121,24 @@ def plan_experiment(
         notes=design.notes,
     )
     return PlannedExperiment(kind, design, experiment, questions.dataset_version)
+
+
+def _refuse_unsendable(project: str, parameters: Mapping[str, Any]) -> None:
+    """Raise where a name or a setting can be neither sent to a system nor stored.
+
+    Raises:
+        DataError: it is no valid Unicode, or a number that JSON's readers do not hold.
+    """
+    for name, value in {"project": project, **parameters}.items():
+        try:
+            json.dumps(value, ensure_ascii=False, allow_nan=False, default=str).encode()
+            orjson.dumps(value, default=str)
+        except ValueError:
+            what = "holds text that is no valid Unicode, or a number that is not finite"
+            raise DataError(f"{name}: {what}; accepted: text in UTF-8, finite numbers") from None
+        except TypeError:
+            what = "holds a whole number of more than 64 bits"
+            raise DataError(f"{name}: {what}; accepted: smaller numbers, or text") from None
 
 
 def _available(design: Design, system: System) -> Design:

@@ -11,11 +11,13 @@ from typing import Any
 import orjson
 
 from data.cases.export import native_record
+from data.checks.malformed import shown
 from data.errors import DataError, WorkspaceError
 from data.generation.oracle_context import gold_texts, oracle_documents
 from data.importers.question_choice import is_question_file, named_questions
 from data.scoring.run_store import RunStore
 from data.store.question_sets import KEPT, LoadedSet
+from data.store.sample_models import is_unicode
 from data.store.sample_reader import StoredSamples
 
 __all__ = ["AskedQuestion", "Passage", "Questions", "open_questions"]
@@ -215,26 +217,55 @@ def _texts(record: Mapping[str, Any], names: Iterable[str]) -> list[str]:
         value = record.get(name)
         listed = value if isinstance(value, list) else [value]
         texts = [
-            str(entry) for entry in listed if isinstance(entry, str | int | float) and str(entry).strip()
+            _valid(record, name, str(entry))
+            for entry in listed
+            if isinstance(entry, str | int | float) and str(entry).strip()
         ]
         if texts:
             return texts
     return []
 
 
+def _valid(record: Mapping[str, Any], name: str, text: str) -> str:
+    """Return a text of a field that no import has validated.
+
+    Raises:
+        DataError: it cannot be sent or stored.
+    """
+    if not is_unicode(text):
+        what = f"question_id {record['question_id']!r}: {name}: holds half of a surrogate pair"
+        raise DataError(f"{what}; accepted: text, in valid Unicode")
+    return text
+
+
 def _gold(record: Mapping[str, Any]) -> Iterator[Passage]:
     """Yield the gold passages of a question whose texts are known, each once."""
     own = {str(entry.get("id")): entry.get("text") for entry in record.get("candidates") or ()}
-    listed = [*(record.get("relevant") or ())]
+    listed = [("relevant", entry) for entry in record.get("relevant") or ()]
     for name in GOLD:
         value = record.get(name)
-        listed += value if isinstance(value, list) else [value] if isinstance(value, Mapping) else []
+        listed += [(name, entry) for entry in (value if isinstance(value, list) else [value])]
     seen: set[str] = set()
-    for at, entry in enumerate(listed, 1):
-        if not isinstance(entry, Mapping) or not (entry.get("grade") is None or float(entry["grade"]) > 0):
+    for at, (name, entry) in enumerate(listed, 1):
+        if not isinstance(entry, Mapping) or not _is_relevant(record, name, entry.get("grade")):
             continue
-        doc_id = str(entry.get("id") or f"{record['question_id']}-gold-{at}")
+        doc_id = _valid(record, name, str(entry.get("id") or f"{record['question_id']}-gold-{at}"))
         text = entry.get("text") or own.get(doc_id)
         if isinstance(text, str) and text.strip() and doc_id not in seen:
             seen.add(doc_id)
-            yield Passage(doc_id, text)
+            yield Passage(doc_id, _valid(record, name, text))
+
+
+def _is_relevant(record: Mapping[str, Any], name: str, grade: Any) -> bool:
+    """Return whether a passage is gold by its grade, where it has one.
+
+    Raises:
+        DataError: the grade is no number.
+    """
+    try:
+        return grade is None or float(grade) > 0
+    except OverflowError:
+        return bool(grade > 0)
+    except (TypeError, ValueError):
+        what = f"question_id {record['question_id']!r}: {name}: grade {shown(grade)}"
+        raise DataError(f"{what}; accepted: a number") from None

@@ -115,6 +115,22 @@ def test_a_killed_command_goes_on_where_it_was(capsys: Capture, tmp_path: Path, 
         (("arms", "--system", "builtin", "--questions", "{}", "--factor", "top_k"), "NAME=A,B"),
         (("arms", "--system", "builtin", "--questions", "{}", "--factor", "top_k=3"), "nothing changes"),
         (("arms", "--system", "builtin", "--questions", "{}", "--factor", "k=3,4"), "setting 'k'"),
+        (
+            ("arms", "--system", "true", "--questions", "{}", "--factor", "k=3,nan"),
+            "factors: holds text that is no valid Unicode, or a number that is not finite",
+        ),
+        (
+            ("arms", "--system", "true", "--questions", "{}", "--factor", f"k=3,{'9' * 30}"),
+            "factors: holds a whole number of more than 64 bits",
+        ),
+        (
+            ("arms", "--system", "true", "--questions", "{}", "--factor", "k=3,\udcff"),
+            "factors: holds text that is no valid Unicode",
+        ),
+        (
+            ("position", "--system", "true", "--questions", "{}", "--documents", "3", "--project", "\udcff"),
+            "project: holds text that is no valid Unicode",
+        ),
         (("show", "nothing"), "no experiment 'nothing'"),
     ],
 )
@@ -125,3 +141,34 @@ def test_what_cannot_be_done_is_one_sentence(
     assert answer.code == 2
     assert said in answer.err
     assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ('"gold": [{"text": "x", "grade": "high"}]', "gold: grade 'high'; accepted: a number"),
+        ('"gold": [{"text": "x", "grade": [1]}]', "gold: grade [1]; accepted: a number"),
+        ('"gold_passages": {"text": "a\\ud800"}', "gold_passages: holds half of a surrogate pair"),
+        ('"gold": [{"id": "\\ud800", "text": "a"}]', "gold: holds half of a surrogate pair"),
+        ('"wrong_answers": ["\\ud800"]', "wrong_answers: holds half of a surrogate pair"),
+        ('"paraphrases": ["a", "\\ud800"]', "paraphrases: holds half of a surrogate pair"),
+    ],
+)
+def test_a_field_of_a_question_that_cannot_be_sent_is_one_sentence(
+    capsys: Capture, tmp_path: Path, fields: str, said: str
+) -> None:
+    (tmp_path / "q.jsonl").write_text(f'{{"question_id": "q1", "question": "Who?", {fields}}}\n')
+    words = ("experiment", "stability", "--system", "builtin", "--questions", str(tmp_path / "q.jsonl"))
+    answer = run(capsys, tmp_path / "w", *words)
+    assert (answer.code, answer.err.strip().count("\n")) == (2, 0)
+    assert f"question_id 'q1': {said}" in answer.err
+
+
+def test_a_corpus_that_no_index_can_hold_is_one_sentence(
+    capsys: Capture, tmp_path: Path, questions: str
+) -> None:
+    (tmp_path / "corpus.jsonl").write_text('{"id": "a", "text": "x"}\n{"id": "b", "text": "a\\ud800"}\n')
+    words = ("arms", "--system", "builtin", "--questions", questions, "--factor", "top_k=1,2")
+    answer = run(capsys, tmp_path / "w", "experiment", *words, "--corpus", str(tmp_path / "corpus.jsonl"))
+    assert answer.code == 2
+    assert "corpus.jsonl:2: holds half of a surrogate pair; accepted: text, in valid Unicode" in answer.err

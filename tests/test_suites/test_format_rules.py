@@ -26,6 +26,8 @@ BOMB = {
     "$defs": {f"a{at}": {"allOf": [{"$ref": f"#/$defs/a{at + 1}"}] * 2} for at in range(40)} | {"a40": {}},
 }
 
+NESTED = {"items": {"items": {"oneOf": [{"type": "string"}, {"minimum": 2}]}}}
+
 
 def _format(expected: Any, answer: str | None, question: str = "Which city is it?") -> CheckOutcome:
     sample = CheckedSample.of({"answer": answer, "question": question})
@@ -43,6 +45,8 @@ def _format(expected: Any, answer: str | None, question: str = "Which city is it
         ({"json_schema": SCHEMA}, "Here it is: {}", False, "the answer is not JSON"),
         ({"json_schema": True}, "[1", False, "the answer is not JSON"),
         ({"json_schema": {"uniqueItems": True}}, "[1, 1]", False, "the JSON breaks the schema"),
+        ({"json_schema": {"uniqueItems": True}}, "[1, 1.0]", False, "the JSON breaks the schema"),
+        ({"json_schema": {"uniqueItems": True}}, "[1, true]", True, ""),
         ({"max_words": 3}, "one two three", True, ""),
         ({"max_words": 3}, "one two three four", False, "the answer has too many words"),
         ({"min_chars": 5, "max_chars": 6}, "abcde", True, ""),
@@ -92,10 +96,19 @@ def test_any_other_expected_value_is_compared_as_it_stands() -> None:
         ({"json_schema": {"$ref": "http://127.0.0.1:9/x.json"}}, "1", None),
         ({"json_schema": {"$ref": "file:///etc/passwd"}}, "1", None),
         ({"json_schema": {"items": {"$ref": "#"}, "type": "array"}}, "[" * 900 + "]" * 900, None),
+        ({"json_schema": {"allOf": [True], "$ref": "#/allOf/x"}}, "1", None),
+        ({"json_schema": NESTED}, "[" + ",".join(["[" + ",".join(["2"] * 300) + "]"] * 300) + "]", None),
     ],
 )
 def test_no_pattern_or_schema_hangs_or_fetches(expected: Any, answer: str, passed: bool | None) -> None:
     assert _format(expected, answer).passed is passed
+
+
+def test_a_schema_that_cannot_be_applied_to_a_value_is_not_measured() -> None:
+    for actual in (10**400, float("nan")):
+        check = RecordedCheck("f", "format", {"json_schema": {"multipleOf": 0.5}}, actual, None)
+        found = format_outcome(check, CheckedSample.of({"answer": "", "question": "?"}))
+        assert (found.passed, found.reason) == (None, "the schema cannot be evaluated")
 
 
 MALFORMED = [
@@ -107,6 +120,7 @@ MALFORMED = [
     ("format", {"json_schema": {"patternProperties": {"(a+)+": {}}}}, "patternProperties is not supported"),
     ("format", {"json_schema": {"properties": {"a": {"pattern": "(?<=a)"}}}}, "pattern"),
     ("format", {"json_schema": 3}, "neither an object"),
+    ("format", {"json_schema": {"anyOf": [{"type": "null"}] * 3_000}}, "more than 2,000 objects"),
     ("format", {"max_words": -1}, "a whole number of 0 or more"),
     ("format", {"language": "English"}, 'a code such as "en"'),
     ("format", {"regex": "a", "colour": 1}, "unknown 'colour'"),
