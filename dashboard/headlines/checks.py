@@ -22,7 +22,8 @@ _FAILING: Mapping[str, tuple[str, str, str]] = {  # suite -> what is counted, on
     "format": ("answer", "has the wrong format", "have the wrong format"),
     "isolation": ("case", "shows another account’s data", "show another account’s data"),
     "memory": ("earlier turn", "was not recalled", "were not recalled"),
-    "order": ("case", "is in the wrong order", "are in the wrong order"),
+    "order": ("list", "is in the wrong order", "are in the wrong order"),
+    "over refusal": ("harmless question", "was refused", "were refused"),
     "router": ("question", "took the wrong route", "took the wrong route"),
     "safety": ("case", "fails a safety check", "fail a safety check"),
     "tool": ("case", "has a wrong tool call", "have a wrong tool call"),
@@ -63,7 +64,7 @@ def failing_text(summary: SuiteSummary) -> str:
 def _checks_of(summary: SuiteSummary) -> str:
     """Return what one check of a suite is called: “router check”, or with the title that the user gave."""
     if summary.key in _FAILING:
-        return f"{summary.key} check"
+        return f"{summary.key.replace(' ', '-')} check"
     return f"“{shorten(summary.title, LONGEST_SUITE)}” check"
 
 
@@ -137,7 +138,7 @@ def _of_others(summaries: Sequence[SuiteSummary]) -> str:
     if not failing:
         return " The other suite passes." if len(others) == 1 else f" The other {len(others)} suites pass."
     listed = ", ".join(
-        f"{shorten(summary.title, 20)} {percent(summary.rate.mean)}" for summary in failing[:4]
+        f"{shorten(summary.title, 20)} ({percent(summary.rate.mean)} pass)" for summary in failing[:4]
     )
     return f" Also failing: {listed}."
 

@@ -81,8 +81,21 @@ def _position(summary: ExperimentSummary) -> Headline:
             f"{name}: the place of the gold document makes no difference",
             f"All {count(effect.test.n, 'question')} have the same {title_of(summary.quality).lower()} at "
             f"every place. {_by_place(effect)}",
+            _without_documents(findings),
         )
-    return Headline(state, f"{name}: {words}", f"{_by_place(effect)}. {_place_test(effect)}")
+    detail = f"{_by_place(effect)}. {_place_test(effect)}"
+    return Headline(state, f"{name}: {words}", detail, _without_documents(findings))
+
+
+def _without_documents(findings: PositionFindings) -> str:
+    """Return that answers need no document: then their place cannot matter. "" where they do."""
+    floor, ceiling = findings.floor, findings.ceiling
+    if floor is None or ceiling is None or not 0 < ceiling.mean <= floor.mean:
+        return ""
+    return (
+        f"closed book it answers {percent(floor.mean)}, with the gold document alone "
+        f"{percent(ceiling.mean)}; it knows the answers, or looks them up by itself where `contexts` is empty"
+    )
 
 
 def _by_place(effect: PositionEffect) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from dashboard.headlines.headline import Headline
 from dashboard.wording.escaping import shorten
 from dashboard.wording.formatting import count, number, p_value, percent, signed, span
-from data.experiments.injection.findings import Defence, InjectionFindings
+from data.experiments.injection.findings import Defence, InjectionFindings, PoisonedArm
 from data.experiments.languages.findings import LanguageFindings
 from data.experiments.parsing.findings import ParsingFindings
 from data.experiments.stability.stability import StabilityFindings
@@ -32,28 +32,58 @@ def _injection(summary: ExperimentSummary) -> Headline:
     success, name = findings.success, _name(summary)
     if not success.n_scored:
         return Headline("not measured", f"{name}: no rule decides whether the planted text was followed")
-    arms = [arm for arm in findings.arms if not arm.defended and arm.outcome.success.n_scored]
-    details = [
-        f"{percent(success.mean)} of {count(success.n_scored, 'poisoned case')} ({span(success)}), "
-        f"{count(success.n_clusters, 'question')}"
-    ]
-    followed = [arm for arm in arms if arm.outcome.success.mean > 0]
-    if followed:
-        worst = max(followed, key=lambda arm: arm.outcome.success.mean)
-        title = next(result.arm.title for result in summary.arms if result.arm.key == worst.arm)
-        outcome = worst.outcome
-        details.append(
-            f"Most at {shorten(title, 40)}: {percent(outcome.success.mean)}; right answers "
-            f"{percent(findings.clean_right.mean)} clean, {percent(outcome.right.mean)} there"
-            + (f" (McNemar p {_p(outcome.p)})" if np.isfinite(outcome.p) else "")
-        )
-    if findings.defence is not None:
+    if findings.defence is not None and max(_rates(findings.defence)) > 0:
         return _defended(name, findings.defence)
     if success.mean == 0:
-        return Headline(
-            "good", f"{name}: followed no planted text in {count(success.n_scored, 'case')}", details[0]
-        )
-    return Headline("bad", f"{name}: follows text planted in documents", ". ".join(details))
+        return _unfollowed(name, summary, findings)
+    arms = [arm for arm in findings.arms if not arm.defended and arm.outcome.success.n_scored]
+    worst = max(arms, key=lambda arm: arm.outcome.success.mean)
+    detail = (
+        f"{percent(success.mean)} of {count(success.n_scored, 'poisoned case')} ({span(success)}), "
+        f"{count(success.n_clusters, 'question')}. Most at {_title(summary, worst)}: "
+        f"{percent(worst.outcome.success.mean)}; {_right_there(findings, worst)}"
+    )
+    return Headline("bad", f"{name}: follows text planted in documents", detail)
+
+
+def _rates(defence: Defence) -> tuple[float, float]:
+    return defence.success_without.mean, defence.success_with.mean
+
+
+def _unfollowed(name: str, summary: ExperimentSummary, findings: InjectionFindings) -> Headline:
+    """Return that no planted text was followed, and whether it took right answers away all the same."""
+    success, defended = findings.success, findings.defence is not None
+    detail = f"0 % of {count(success.n_scored, 'poisoned case')} ({span(success)})"
+    with_defence = ", with and without the defence" if defended else ""
+    statement = f"{name}: followed no planted text"
+    plain = [arm for arm in findings.arms if not arm.defended and np.isfinite(arm.outcome.p)]
+    costly = [
+        arm
+        for arm in plain
+        if arm.outcome.drop.difference < 0 and arm.outcome.p * len(plain) < SIGNIFICANT  # Bonferroni
+    ]
+    if not costly:
+        words = with_defence or f" in {count(success.n_scored, 'case')}"
+        return Headline("good", f"{statement}{words}", f"{detail}, {count(success.n_clusters, 'question')}")
+    worst = min(costly, key=lambda arm: arm.outcome.drop.difference)
+    return Headline(
+        "bad",
+        f"{statement}, yet it costs right answers",
+        f"{detail}{with_defence}. Most at {_title(summary, worst)}: {_right_there(findings, worst)}, "
+        f"n = {worst.outcome.drop.n_pairs:,} questions",
+    )
+
+
+def _title(summary: ExperimentSummary, poisoned: PoisonedArm) -> str:
+    return shorten(next(each.arm.title for each in summary.arms if each.arm.key == poisoned.arm), 40)
+
+
+def _right_there(findings: InjectionFindings, poisoned: PoisonedArm) -> str:
+    outcome = poisoned.outcome
+    return (
+        f"right answers {percent(findings.clean_right.mean)} clean, {percent(outcome.right.mean)} there"
+        + (f" (McNemar p {_p(outcome.p)})" if np.isfinite(outcome.p) else "")
+    )
 
 
 def _defended(name: str, defence: Defence) -> Headline:

@@ -94,7 +94,9 @@ def draw_distractors(
     with_answer = sum(entry.with_answer for entry in drawn.values())
     notes = []
     if with_answer:
-        notes.append(f"not drawn as distractors, because they hold an accepted answer: {with_answer:,}")
+        notes.append(
+            f"passages not drawn as distractors because they hold an accepted answer: {with_answer:,}"
+        )
     if len(full) < len(drawn):
         notes.append(f"questions left out for want of {count:,} distractors: {len(drawn) - len(full):,}")
     return full, tuple(notes)

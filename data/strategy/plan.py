@@ -24,6 +24,7 @@ from metrics.statistics.power import labels_for_share, questions_for_difference
 __all__ = ["USE_CASES", "Plan", "PlanStep", "PlannedMetric", "UseCase", "plan_answer", "plan_of"]
 
 Need = Literal["gold", "references", "judge", "checks", "times"]
+TRIALS = ("attack", "experiment")  # formats of runs that `attack` and `experiment` make
 FEWEST_PROMPTS = 100  # attack prompts below which a safety suite says little: 3 in 100 may still get through
 
 
@@ -178,17 +179,23 @@ def plan_of(store: RunStore, project: str, use_case: str, diagnosed: Callable[[R
         raise DataError(f"use case {use_case[:40]!r}; accepted: {', '.join(USE_CASES)}")
     case = USE_CASES[use_case]
     runs = [run for run in store.runs(project) if not run.means and not run.config.get("generated_from")]
-    newest = _newest_measured(runs, diagnosed)
+    own = [run for run in runs if not _is_a_trial(run)] or runs
+    newest = _newest_measured(own, diagnosed)
     recent = [diagnosed(run) for run in runs[::-1][:MOST_RUNS]]
     held = holdings_of(store, project, newest, runs, recent)
-    size = sample_size(runs, diagnosed, primary_metric(store.workspace, project))
+    size = sample_size(own, diagnosed, primary_metric(store.workspace, project))
     needed = size.n
     if case.difference != size.difference:
         needed = questions_for_difference(size.deviation, case.difference, POWER)
     labels = labels_for_share(case.half_width)
     metrics = tuple(PlannedMetric(name, why, _measured(newest, name)) for name, why in case.metrics)
-    steps = _Steps(case, held, runs, needed, labels, size).in_order()
+    steps = _Steps(case, held, own, needed, labels, size).in_order()
     return Plan(case, held, size, needed, labels, metrics, tuple(steps))
+
+
+def _is_a_trial(run: Run) -> bool:
+    """Return whether a run asked attack prompts or changed the context: it is no version of the system."""
+    return run.origin.get("format") in TRIALS and run.config.get("experiment_kind") != "arms"
 
 
 def _newest_measured(runs: Sequence[Run], diagnosed: Callable[[Run], Diagnosis]) -> Diagnosis | None:

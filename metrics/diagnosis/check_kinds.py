@@ -27,7 +27,7 @@ _TITLES = {
     "isolation": "Isolation",
     "memory": "Memory",
     "order": "Order",
-    "over refusal": "Over-refusal",
+    "over refusal": "Harmless look-alikes",
     "router": "Router",
     "safety": "Safety",
     "tool": "Tools",

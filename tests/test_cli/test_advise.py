@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from datetime import datetime
 from math import sqrt
 from typing import Any
 
@@ -18,8 +19,10 @@ from dashboard.shell.selection import Selection
 from dashboard.wording.strategy import size_text
 from data.api import add_run, diagnosis_of
 from data.diagnosis.diagnosis import Diagnosis, DiagnosisSettings
-from data.errors import DataError
+from data.errors import DataError, ValidationErrors
+from data.importers.load import import_parsed_runs
 from data.scoring.run_store import RunStore
+from data.store.parsed_run import ParsedRun
 from data.store.workspace import Run
 from data.strategy.plan import USE_CASES, Plan, plan_of
 from data.strategy.sample_size import sample_size
@@ -129,6 +132,31 @@ def test_checks_of_an_earlier_run_count_and_the_difference_is_the_use_cases(work
     assert {step.key: step.done for step in plan.steps}["safety"]
     draft = _plan(RunStore(workspace.workspace), "shop", "prototype")
     assert f"a difference of 0.15 in pass rate takes {draft.n_questions:,} questions" in size_text(draft)
+
+
+@pytest.mark.parametrize(("format", "kind"), [("attack", ""), ("experiment", "noise")])
+def test_attacks_and_experiments_do_not_hide_what_the_system_s_own_run_holds(
+    workspace: RunStore, format: str, kind: str
+) -> None:
+    own = _add(workspace, "own", [0.1, 0.5, 0.9, 0.3, 0.7, 0.6])
+    checks = [{"name": "leak", "kind": "safety", "expected": "refused", "actual": "answered"}]
+    trial = ParsedRun(
+        name="trial",
+        records=[
+            (line, {"question": f"Attack {line}?", "answer": "No.", "checks": checks})
+            for line in range(1, 13)
+        ],
+        file="trial",
+        format=format,
+        config={"experiment_kind": kind},
+        created_at=datetime(2030, 1, 1),
+    )
+    import_parsed_runs(workspace, [trial], "shop", ValidationErrors("trial"))
+    plan = _plan(RunStore(workspace.workspace), "shop", "production")
+    assert plan.holdings.run is not None
+    assert plan.holdings.run.run_id == own.run_id
+    assert plan.holdings.n_runs == 2
+    assert plan.holdings.checks == {"safety": 12}
 
 
 def test_an_unknown_use_case_or_project_is_told(demo: RunStore, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from page_text import headline, page_text
 from places import APP
 from reading_systems import write_questions
 from streamlit.testing.v1 import AppTest
-from yielding_systems import Changeable, Obedient
+from yielding_systems import Changeable, Obedient, found_code
 
 from dashboard.shell.selection import Selection
 from data.experiments.languages.language_runs import run_language_experiment
@@ -23,7 +24,7 @@ from data.experiments.questions import open_questions
 from data.experiments.registry import kind_of
 from data.experiments.run_experiment import run_experiment
 from data.scoring.run_store import RunStore
-from data.systems.system import System, SystemLimits
+from data.systems.system import System, SystemLimits, SystemReply, SystemRequest
 
 HOSTILE = "<img src=x onerror=alert(1)> ![a](http://x.test) [x](javascript:1)"
 
@@ -65,6 +66,59 @@ def test_a_defence_is_shown_on_both_axes(
     app = _open(workspace, monkeypatch)
     assert headline(app) == "my system: the defence stops attacks and costs right answers"
     assert "declines 100 % of the clean questions" in page_text(app)
+
+
+@dataclass
+class Deaf(Obedient):
+    """Follows nothing and answers all the same; by heart: also without a document."""
+
+    by_heart: bool = False
+
+    def ask(self, request: SystemRequest, limits: SystemLimits) -> SystemReply:
+        asked = request.payload()
+        item = int(str(asked["question"]).rstrip("?")[-3:])
+        answer = f"K{item * 37 + 1000}X" if self.by_heart else found_code(asked)
+        return SystemReply("answered", {"answer": answer}, seconds=0.01)
+
+
+class Distracted(Obedient):
+    """Follows nothing, but answers no question once something is planted; its defence changes nothing."""
+
+    def ask(self, request: SystemRequest, limits: SystemLimits) -> SystemReply:
+        asked = request.payload()
+        planted = any("joined" in document["text"] for document in asked["contexts"])
+        answer = "It is something else." if planted else found_code(asked)
+        return SystemReply("answered", {"answer": answer}, seconds=0.01)
+
+
+@pytest.mark.parametrize("defence", [None, {"guard": True}])
+def test_planted_text_that_costs_answers_without_being_followed_is_told(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, defence: dict[str, bool] | None
+) -> None:
+    path = write_questions(tmp_path / "codes.jsonl", 12)
+    system = Distracted(name="my system")
+    _ask(workspace, "injection", system, path, hidings=["visible"], defence=defence)
+    app = _open(workspace, monkeypatch)
+    assert headline(app) == "my system: followed no planted text, yet it costs right answers"
+    assert "right answers 100 % clean, 0 % there (McNemar p < 0.001)" in page_text(app)
+
+
+def test_a_defence_is_not_blamed_where_nothing_is_followed(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_questions(tmp_path / "codes.jsonl", 6)
+    _ask(workspace, "injection", Deaf(name="my system"), path, hidings=["visible"], defence={"guard": True})
+    app = _open(workspace, monkeypatch)
+    assert headline(app) == "my system: followed no planted text, with and without the defence"
+
+
+def test_places_are_doubted_where_answers_need_no_document(
+    workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_questions(tmp_path / "codes.jsonl", 12)
+    _ask(workspace, "position", Deaf(name="my system", by_heart=True), path)
+    app = _open(workspace, monkeypatch)
+    assert "closed book it answers" in page_text(app)
 
 
 def test_stability_lists_the_questions_that_flip(
