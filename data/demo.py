@@ -22,7 +22,7 @@ from data.experiments.languages.parallel_questions import read_multilingual
 from data.experiments.parsing.pages import ParsedPages
 from data.experiments.parsing.parsing_run import run_parsing_experiment
 from data.experiments.plan import plan_experiment
-from data.experiments.questions import open_questions
+from data.experiments.questions import Questions, corpus_of_questions, open_questions
 from data.experiments.record import Experiment
 from data.experiments.registry import kind_of
 from data.experiments.run_experiment import run_experiment
@@ -216,12 +216,26 @@ def _run_experiment(store: RunStore, entry: Mapping[str, Any], watch: Watch | No
     kind = kind_of(told["kind"])
     if kind.key in MEASURED:
         return _imported(store, MEASURED[kind.key](store, entry))
-    questions = open_questions(store, str(_folder() / told["questions"]))
-    system = BuiltInSystem(Extractive(), None, PipelineSettings(**told["settings"]))
+    questions = _questions(store, entry)
+    corpus = corpus_of_questions(questions) if told.get("searches") else None
+    system = BuiltInSystem(Extractive(), corpus, PipelineSettings(**told["settings"]))
     if watch is not None:
         watch(Step(entry["file"], kind.title, "scoring", 0))
     planned = plan_experiment(kind, questions, told["parameters"], system, entry["project"], _moment(entry))
     return _imported(store, run_experiment(store, planned, system, SystemLimits()).experiment)
+
+
+def _questions(store: RunStore, entry: Mapping[str, Any]) -> Questions:
+    """Return the questions of a bundled experiment: of its file, or of a run of an experiment before it."""
+    told = entry["experiment"]
+    if "run" not in told:
+        return open_questions(store, str(_folder() / told["questions"]))
+    run = next(
+        run
+        for run in store.runs(entry["project"])
+        if (run.name, run.origin["file"]) == (told["run"], told["run_of"])
+    )
+    return replace(open_questions(store, run.run_id), name=told["name"])
 
 
 def _imported(store: RunStore, experiment: Experiment) -> list[ImportedRun]:

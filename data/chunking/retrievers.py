@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,6 +21,7 @@ __all__ = [
     "EmbeddingIndex",
     "Retriever",
     "open_retriever",
+    "quiet_loading",
     "retriever_name",
 ]
 
@@ -141,11 +144,18 @@ def retriever_name(name: str) -> str:
     return f"{kind}:{Path(path).resolve().name}" if path else kind
 
 
+def quiet_loading() -> None:
+    """Let the library of the models neither ask the hub nor draw bars of its own."""
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    with suppress(ImportError, AttributeError):
+        import_module("transformers.utils.logging").disable_progress_bar()
+
+
 @lru_cache(maxsize=4)  # every configuration of a grid uses the same model, arms of an experiment a few
 def _encoder(path: str) -> Encode:
     if not Path(path).is_dir():
         raise DataError(f"embedding model {path!r} is not a folder; accepted: {ACCEPTED}; none is downloaded")
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    quiet_loading()
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:

@@ -12,6 +12,7 @@ import orjson
 
 from data.cases.export import native_record
 from data.checks.malformed import shown
+from data.chunking.corpus import Corpus, Document
 from data.errors import DataError, WorkspaceError
 from data.generation.oracle_context import gold_texts, oracle_documents
 from data.importers.question_choice import is_question_file, named_questions
@@ -20,7 +21,7 @@ from data.store.question_sets import KEPT, LoadedSet
 from data.store.sample_models import is_unicode
 from data.store.sample_reader import StoredSamples
 
-__all__ = ["AskedQuestion", "Passage", "Questions", "open_questions"]
+__all__ = ["AskedQuestion", "Passage", "Questions", "corpus_of_questions", "open_questions"]
 
 ANSWERS = (
     "answers",
@@ -158,6 +159,17 @@ def open_questions(store: RunStore, wanted: str) -> Questions:
             ) from (no_run or no_set)
         return _of_run(store, run.run_id)
     return _of_set(loaded)
+
+
+def corpus_of_questions(questions: Questions) -> Corpus:
+    """Return all passages that come with questions as a corpus, each id once."""
+    passages = {
+        passage.doc_id: Document(passage.doc_id, passage.text)
+        for entry in questions.questions
+        for passage in (*entry.gold, *entry.retrieved)
+    }
+    others = {passage.doc_id: Document(passage.doc_id, passage.text) for passage in questions.documents}
+    return Corpus(questions.name, tuple({**others, **passages}.values()))
 
 
 def _of_set(loaded: LoadedSet) -> Questions:

@@ -41,13 +41,13 @@ class ExperimentOutcome:
 
 
 def kept_replies(store: RunStore, planned: PlannedExperiment, system: System) -> Mapping[str, SystemReply]:
-    """Return the replies that the journal of an experiment has, by request key; asks nothing."""
+    """Return the replies of the journal that are not asked for again, by request key; asks nothing."""
     path = journal_path(store.workspace, planned.experiment.experiment_id)
     if not path.is_file():
         return {}
     nothing = SystemLimits(most_requests=0)
     replies = ask_all(system, distinct_requests(planned.design), path, nothing).replies
-    return {key: reply for key, reply in replies.items() if reply.status != "not_asked"}
+    return {key: reply for key, reply in replies.items() if reply.status != "not_asked" and not reply.passing}
 
 
 def run_experiment(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from data.chunking.retrievers import quiet_loading
 from data.errors import DataError
 from data.text.tokens import surface_tokens
 from metrics.schema.scores import FloatArray
@@ -112,7 +112,7 @@ def _load(kind: str, model: str, allow_download: bool) -> Any:
             f"model {model[:120]!r} is no folder here, and nothing is downloaded; accepted: {FOLDER}"
         )
     if local:
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        quiet_loading()
     try:
         import sentence_transformers
     except ImportError as error:

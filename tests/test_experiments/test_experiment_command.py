@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 from command_line import run
 from places import REPOSITORY
-from reading_systems import write_questions
+from reading_systems import ReadingSystem, even, write_questions
+
+from data.experiments.plan import estimate, plan_experiment
+from data.experiments.questions import open_questions
+from data.experiments.registry import kind_of
+from data.experiments.run_experiment import kept_replies, run_experiment
+from data.scoring.run_store import RunStore
+from data.store.workspace import Workspace
+from data.systems.system import SystemLimits, SystemReply, SystemRequest
 
 Capture = pytest.CaptureFixture[str]
 SYSTEM = f"{sys.executable} {REPOSITORY / 'tests' / 'slow_reader.py'}"
@@ -172,3 +180,32 @@ def test_a_corpus_that_no_index_can_hold_is_one_sentence(
     answer = run(capsys, tmp_path / "w", "experiment", *words, "--corpus", str(tmp_path / "corpus.jsonl"))
     assert answer.code == 2
     assert "corpus.jsonl:2: holds half of a surrogate pair; accepted: text, in valid Unicode" in answer.err
+
+
+def test_the_plan_counts_what_a_time_out_leaves_to_ask(tmp_path: Path, questions: str) -> None:
+    """Of 3 arms with 8 questions, those whose time ran out are asked again; the answered ones are not."""
+    store = RunStore(Workspace(tmp_path / "ws").create())
+    system = Sometimes()
+    planned = plan_experiment(kind_of("noise"), open_questions(store, questions), {"documents": 3}, system)
+    run_experiment(store, planned, system, SystemLimits(concurrency=1))
+    late = system.late
+    plan = estimate(planned, kept_replies(store, planned, system), SystemLimits(), system)
+    assert 0 < late == plan.remaining < plan.requests
+    system.awake = True
+    outcome = run_experiment(store, planned, system, SystemLimits())
+    assert (outcome.progress.asked, outcome.progress.failed) == (late, 0)
+
+
+class Sometimes(ReadingSystem):
+    """Runs out of time on every third question while it is not awake."""
+
+    awake, late = False, 0
+
+    def __init__(self) -> None:
+        super().__init__(even)
+
+    def ask(self, request: SystemRequest, limits: SystemLimits) -> SystemReply:
+        if not self.awake and int(request.question_id[1:]) % 3 == 0:
+            self.late += 1
+            return SystemReply("failed", {}, "no answer within 3 s", passing=True)
+        return super().ask(request, limits)

@@ -89,8 +89,14 @@ def test_without_an_experiment_the_commands_are_named(
 
 def test_the_bundled_experiments_have_their_views(demo: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = {entry.kind: entry for entry in experiments(demo.workspace) if entry.project == "experiments"}
-    assert {"noise", "position"} <= set(listed)
-    for kind, said in (("noise", "Does it decline"), ("position", "Quality by the place")):
+    views = {
+        "arms": "What each setting does",
+        "noise": "Does it decline",
+        "position": "Quality by the place",
+        "stability": "Questions whose verdict flips",
+    }
+    assert set(listed) == set(KINDS)
+    for kind, said in views.items():
         app = _open(demo, monkeypatch, project="experiments", experiment=listed[kind].experiment_id)
         assert not app.exception
         assert said in page_text(app)

@@ -11,6 +11,8 @@ from places import BUNDLED
 from data.api import add_run
 from data.chunking.grids import grids_of
 from data.demo import load_samples
+from data.experiments.record import experiments
+from data.experiments.registry import KINDS
 from data.scoring.run_store import RunStore
 
 
@@ -109,6 +111,12 @@ def test_the_bundled_grid_is_finished(demo: RunStore) -> None:
     assert len(grid.trials) == 12
     assert all((demo.summary(cell.run)["span_recall@5"].mean or 0) > 0.8 for cell in grid.trials)
     assert {demo.summary(cell.run)["span_recall@5"].n_scored for cell in grid.trials} == {76}
+
+
+def test_every_kind_of_experiment_is_bundled_and_complete(demo: RunStore) -> None:
+    bundled = [entry for entry in experiments(demo.workspace) if entry.project == "experiments"]
+    assert {entry.kind for entry in bundled} == set(KINDS)
+    assert {entry.state for entry in bundled} == {"done"}
 
 
 def test_the_two_hop_runs_name_both_hops(demo: RunStore) -> None:

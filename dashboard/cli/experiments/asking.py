@@ -192,7 +192,8 @@ def _agreed(
 def _plan_text(planned: PlannedExperiment, plan: ExperimentPlan) -> str:
     experiment = planned.experiment
     unknown = "not known before the first replies"
-    cost = unknown if plan.cost_usd is None else f"about ${plan.cost_usd:.4f}"
+    no_cost = "not known: the system reports none" if plan.kept else unknown
+    cost = no_cost if plan.cost_usd is None else f"about ${plan.cost_usd:.4f}"
     if plan.model_calls == 0:
         cost = "none: no model is asked"
     time = unknown if plan.seconds is None else f"about {tqdm.format_interval(plan.seconds)}"

@@ -85,7 +85,7 @@ def paraphrase(
 
 def paraphrase_text(plan: RequestPlan) -> str:
     """Return the plan as text for a terminal."""
-    cost = "not known" if plan.cost_usd is None else f"about ${plan.cost_usd:.4f}"
+    cost = "not known, and no budget can hold" if plan.cost_usd is None else f"about ${plan.cost_usd:.4f}"
     return "\n".join(
         [
             f"paraphrases by {plan.model}",

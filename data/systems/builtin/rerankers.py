@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from data.chunking.retrievers import quiet_loading
 from data.errors import DataError
 from data.text.tokens import content_tokens, lowered
 
@@ -80,7 +80,7 @@ def _check_architecture(path: str) -> None:
 
 
 def _loaded(path: str) -> Any:
-    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    quiet_loading()
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:
