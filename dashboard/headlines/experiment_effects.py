@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dashboard.wording.comparisons import effect_label, family_text
-from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed
+from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed, span
 from data.experiments.arms import ArmsFindings
 from data.experiments.injection.findings import InjectionFindings
 from data.experiments.stability.stability import StabilityFindings
@@ -31,7 +31,7 @@ def effect_method(summary: ExperimentSummary) -> list[str]:
             family_text(len(findings.effects.effects), "effect"),
         ]
     if kind == "stability" and findings is not None:
-        return [f"{number(findings.passes_from)} or more passes", "intervals: Wilson or exact"]
+        return [f"verdict: {number(findings.passes_from)} or more passes", "intervals: Wilson or exact"]
     if kind == "injection" and findings is not None:
         return ["McNemar's exact test of the right answers, poisoned against clean"]
     return []
@@ -60,7 +60,7 @@ def _stability(summary: ExperimentSummary) -> list[Row]:
             "Ways to ask": f"{each.variants}",
             "Questions that flip": f"{len(each.questions):,}",
             "Share": percent(each.flips.rate.mean),
-            "95 % interval": interval_text(each.flips.rate.low, each.flips.rate.high),
+            "95 % interval": span(each.flips.rate),
             "n": f"{each.flips.compared:,}",
         }
         for each in findings.changes
@@ -74,7 +74,7 @@ def _injection(summary: ExperimentSummary) -> list[Row]:
         {
             "Poisoned": titles[arm.arm],
             "Attack success": percent(arm.outcome.success.mean),
-            "95 % interval": interval_text(arm.outcome.success.low, arm.outcome.success.high),
+            "95 % interval": span(arm.outcome.success),
             "Right, less clean": signed(arm.outcome.drop.difference),
             "McNemar p": p_value(arm.outcome.p),
             "n": count(arm.outcome.success.n_scored, "case"),

@@ -54,7 +54,9 @@ def experiment_section(view: StoryView, _chosen: Mapping[str, str]) -> RenderedS
             *effect_method(summary),
             *experiment.notes,
         ],
-        alt=f"{title} of each arm of the experiment",
+        alt="Questions whose verdict flips by kind of change"
+        if isinstance(summary.findings, StabilityFindings)
+        else f"{title} of each arm of the experiment",
     )
 
 
