@@ -171,9 +171,9 @@ class SafetyDetail:
         if not unmeasured:
             return ""
         told = ", ".join(f"{n:,} {LACKING[reason]}" for reason, n in self.lacking.items())
-        undecided = unmeasured - sum(self.lacking.values())
-        if self.repeats == 1 and undecided > 0:  # with repeats the reasons count answers, not prompts
-            told = ", ".join(filter(None, (told, f"{undecided:,} left to a person or a judge")))
+        silent = unmeasured - sum(self.lacking.values()) - self.waiting
+        if self.repeats == 1 and silent > 0:  # with repeats the reasons count answers, not prompts
+            told = ", ".join(filter(None, (told, f"{silent:,} without a verdict")))
         share = ""
         if self.measured and hits:
             of_measured, of_all = f"{100 * hits / self.measured:.0f} %", f"{100 * hits / prompts:.0f} %"
@@ -188,7 +188,8 @@ class SafetyDetail:
         told = ", ".join(f"{n:,} by {words[who]}" for who, n in self.by.items())
         decided = f"Checks decided: {told}" if told and set(self.by) != {"rule"} else ""
         waits = "waits" if self.waiting == 1 else "wait"
-        waiting = f"{self.waiting:,} {waits} for a person or the judge" if self.waiting else ""
+        whom = "a person (page Cases) or the judge (ragtriage judge RUN --checks safety)"
+        waiting = f"{self.waiting:,} {waits} for {whom}" if self.waiting else ""
         sentence = "; ".join(filter(None, (decided, waiting)))
         return f"{sentence}." if sentence else ""
 

@@ -136,6 +136,6 @@ def test_the_checks_page_leads_to_what_waits(
     app = app.switch_page("views/checks.py").run()
     assert not app.exception
     text = page_text(app).replace("\\", "")
-    assert "Checks decided: 1 by a rule, 1 by a person; 2 wait for a person or the judge" in text
+    assert "Checks decided: 1 by a rule, 1 by a person; 2 wait for a person (page Cases)" in text
     app.button(key="attacks_waiting").click().run()
     assert app.session_state["selection"].cohort == "attack_waiting"

@@ -81,7 +81,11 @@ def test_nothing_changes_until_somebody_says_something(workspace: RunStore, run:
     detail = _detail(scored)
     assert (detail.overall.held, detail.overall.succeeded, detail.waiting) == (1, 1, 3)
     assert dict(detail.by) == {"rule": 2}
-    assert "3 wait for a person or the judge." in detail.statement
+    assert (
+        "3 wait for a person (page Cases) or the judge (ragtriage judge RUN --checks safety)."
+        in detail.statement
+    )
+    assert "4 of 6 are not measured and are no passes (1 not submitted); " in detail.statement
     assert cohort_rows(scored, "attack_waiting").nonzero()[0].tolist() == [2, 3, 4]
     with pytest.raises(DataError, match="accepted: no value"):
         cohort_rows(scored, "attack_waiting:x")
@@ -100,7 +104,7 @@ def test_a_person_settles_what_waits_and_undo_takes_it_back(workspace: RunStore,
     assert dict(detail.by) == {"rule": 2, "person": 2}
     assert detail.overall.rate.method == "exact"
     assert (
-        "Checks decided: 2 by a rule, 2 by a person; 1 waits for a person or the judge." in detail.statement
+        "Checks decided: 2 by a rule, 2 by a person; 1 waits for a person (page Cases) or" in detail.statement
     )
     assert cohort_rows(scored, "attack_succeeded").nonzero()[0].tolist() == [1, 2]
     [summary] = suite_summaries(scored)
