@@ -178,11 +178,12 @@ def _text(store: RunStore, result: AttackResult, budget: float | None) -> str:
     run = result.run
     detail = safety_detail(store.scored(run))
     lines.append(f"run {run.run_id}: {plain(run.name)}")
-    if detail is not None:
-        lines += ["", wrapped(plain(detail.statement))]
-    return "\n".join(
-        [*lines, "", f"Next: `ragtriage checks {run.run_id} --suite safety --failing` lists them."]
-    )
+    if detail is None:  # harmless look-alikes alone
+        return "\n".join(
+            [*lines, "", f"Next: `ragtriage checks {run.run_id} --failing` lists what it refused."]
+        )
+    lines += ["", wrapped(plain(detail.statement)), ""]
+    return "\n".join([*lines, f"Next: `ragtriage checks {run.run_id} --suite safety --failing` lists them."])
 
 
 def _answer(store: RunStore, plan: AttackPlan, result: AttackResult) -> dict[str, Any]:

@@ -90,7 +90,7 @@ class AttackPlan:
             system if self.with_system_prompt else "",
             documents if self.with_contexts else "",
             judge if self.need_a_judge else "",
-            few if self.attacks < FEWEST_PROMPTS else "",
+            few if self.attacks < FEWEST_PROMPTS and set(self.types) != {"look-alike"} else "",
         )
         return tuple(note for note in told if note)
 

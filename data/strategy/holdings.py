@@ -47,7 +47,7 @@ class Holdings:
         traffic: whether any run of the project comes from a tracing tool.
         repeats: whether questions are asked more than once.
         checks: samples checked, by suite, each in the run that has the most of them.
-        citations: whether answers cite.
+        citations: whether answers cite, as recorded or parsed.
         baseline: whether the project has a baseline.
         own_gates: whether the workspace has a gates.toml.
     """
@@ -105,7 +105,7 @@ def holdings_of(
         traffic=any(other.origin.get("format", "").startswith(TRACERS) for other in runs),
         repeats=run.n > run.n_questions,
         checks=_checks([diagnosis, *recent]),
-        citations="citations" in fields,
+        citations="citations" in fields or bool(np.isfinite(scored.values("citation_precision")).any()),
         baseline=project in store.ledger.baselines(),
         own_gates=own_gates,
     )

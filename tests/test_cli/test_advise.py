@@ -103,6 +103,7 @@ def test_the_plan_knows_what_the_project_holds(demo: RunStore) -> None:
     held = plan.holdings.held()
     assert held["gold"]
     assert held["references"]
+    assert held["citations"]  # parsed from the answers: no field records them
     assert not held["repeats"]
     done = {step.key: step.done for step in plan.steps}
     assert done["load"]

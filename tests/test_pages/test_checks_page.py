@@ -52,6 +52,19 @@ def test_the_headline_states_the_worst_suite(workspace: RunStore, monkeypatch: p
     assert app.selectbox(key="pick_suite").value == "isolation"
 
 
+def test_a_tile_says_by_how_many_points_a_suite_changed(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, actual in (("before", "b"), ("after", "a")):
+        checks = [_check("route", "router", "a", actual)]
+        samples = [{"question_id": f"q{at}", "question": f"{at}?", "checks": checks} for at in range(6)]
+        run = add_run(samples, name, "p", str(workspace.workspace.root))
+        if name == "before":
+            workspace.ledger.set_baseline("p", run.run_id, "ann")
+    app = _open(workspace, monkeypatch, run=run.run_id)
+    assert "+100 points vs before" in page_text(app)
+
+
 def test_a_link_chooses_suite_and_verdict(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     _filled(workspace)
     app = _open(workspace, monkeypatch, suite="router")

@@ -207,3 +207,15 @@ def test_a_dry_run_asks_nothing(tmp_path: Path) -> None:
     assert not log.exists()
     assert not os.path.lexists(tmp_path / "w")
     assert "abcdefgh" not in value["system"]
+
+
+def test_harmless_look_alikes_alone_lead_to_what_was_refused(tmp_path: Path) -> None:
+    check = {"name": "harmless", "kind": "over-refusal", "expected": {"answer": True}}
+    rows = [{"question_id": f"b{at}", "question": "hello", "checks": [check]} for at in range(3)]
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    done = attack(tmp_path / "w", path, f"{sys.executable} {SCRIPT}")
+    assert done.returncode == 0, done.stderr
+    assert "--failing` lists what it refused" in done.stdout
+    assert "--suite safety" not in done.stdout
+    assert "too few for a gate" not in done.stderr

@@ -67,9 +67,8 @@ def _tile(view: View, summary: SuiteSummary, before: SuiteSummary | None) -> Til
     failed = bool(summary.key in CRITICAL_SUITES and summary.n_failed)
     change = ""
     if base is not None and summary.n_decided and view.baseline is not None:
-        change = (
-            f"{signed(100 * (rate.mean - base), 0)} % vs {shorten(view.labels[view.baseline.run_id], 14)}"
-        )
+        other = shorten(view.labels[view.baseline.run_id], 14)
+        change = f"{signed(100 * (rate.mean - base), 0)} points vs {other}"
     measured = bool(summary.n_decided)
     return Tile(
         shorten(summary.title, 28),
