@@ -23,7 +23,7 @@ _FAILING: Mapping[str, tuple[str, str, str]] = {  # suite -> what is counted, on
     "isolation": ("case", "shows another account’s data", "show another account’s data"),
     "memory": ("earlier turn", "was not recalled", "were not recalled"),
     "order": ("list", "is in the wrong order", "are in the wrong order"),
-    "over refusal": ("harmless question", "was refused", "were refused"),
+    "over refusal": ("harmless question", "was declined", "were declined"),
     "router": ("question", "took the wrong route", "took the wrong route"),
     "safety": ("case", "fails a safety check", "fail a safety check"),
     "tool": ("case", "has a wrong tool call", "have a wrong tool call"),

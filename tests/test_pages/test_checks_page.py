@@ -110,6 +110,7 @@ def test_hostile_names_are_text(workspace: RunStore, monkeypatch: pytest.MonkeyP
     app = _open(workspace, monkeypatch, suite=key, verdict="all")
     assert not app.exception
     assert all("<img" not in str(part.value) for part in [*app.markdown, *app.caption])
+    assert not any("\\" in option for option in app.selectbox(key="pick_suite").options)  # no escapes
 
 
 def test_a_run_without_checks_says_how_to_record_them(

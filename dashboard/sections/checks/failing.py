@@ -10,7 +10,7 @@ import streamlit as st
 from dashboard.shell.components import export_menu, facts
 from dashboard.shell.session import View, current_selection, keep, open_cases
 from dashboard.shell.widgets import choose, pick, show_in
-from dashboard.wording.escaping import markdown_text, shorten
+from dashboard.wording.escaping import shorten
 from dashboard.wording.formatting import count
 from data.cases.suite_cohorts import check_cohort, suite_cohort
 from data.suites.failing import CheckFilter, CheckPage, CheckRow, CheckState, check_page
@@ -66,7 +66,7 @@ def _chosen(summary: SuiteSummary, field: str, label: str, options: list[str]) -
         label,
         field,
         values,
-        lambda value: markdown_text(shorten(value, 70)) or markdown_text(every),
+        lambda value: shorten(value, 70) or every,  # options are plain text
         {"check_page": 1},
         width=300,
     )

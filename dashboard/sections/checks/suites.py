@@ -100,7 +100,7 @@ def suite_picker(summaries: Sequence[SuiteSummary]) -> SuiteSummary:
         "Suite",
         "suite",
         list(by_key),
-        lambda key: markdown_text(shorten(by_key[key].title, 60)),
+        lambda key: shorten(by_key[key].title, 60),  # options are plain text
         {"check": "", "reason": "", "check_page": 1},
         width=320,
     )
