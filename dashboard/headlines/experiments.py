@@ -53,7 +53,9 @@ def experiment_headline(summary: ExperimentSummary) -> Headline:
     if experiment.state != "done":
         return _unfinished(experiment)
     if summary.findings is None:
-        return Headline("not measured", f"{_name(experiment)}: too few arms to compare")
+        is_measured = any(arm.quality.n_scored for arm in summary.arms)
+        why = "too few arms to compare" if is_measured else "no answer is measured in any arm"
+        return Headline("not measured", f"{_name(experiment)}: {why}")
     return HEADLINES[experiment.kind](summary)
 
 

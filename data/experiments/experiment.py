@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from data.experiments.questions import AskedQuestion, Passage, Questions
 from data.scoring.scored_run import ScoredRun
 from data.systems.system import SystemRequest
@@ -107,12 +109,14 @@ class Measured:
     scored: tuple[ScoredRun, ...] = ()
 
     def column(self, arm: str, metric: str) -> FloatArray:
-        """Return (q,) values of an arm."""
+        """Return (q,) values of an arm; not measured where it has no run, as of one that was deleted."""
+        if arm not in self.arms:
+            return np.full(len(self.question_ids), np.nan)
         return self.values[metric][:, self.arms.index(arm)]
 
     def matrix(self, arms: Sequence[str], metric: str) -> FloatArray:
         """Return (q, arms) values of some arms."""
-        return self.values[metric][:, [self.arms.index(arm) for arm in arms]]
+        return np.array([self.column(arm, metric) for arm in arms]).reshape(len(arms), -1).T
 
 
 def answer_scores(planned: PlannedSample, answer: str) -> dict[str, float | None]:

@@ -186,6 +186,20 @@ def _read(workspace: Workspace, name: str) -> Experiment:
     if experiment.format_version > FORMAT_VERSION:
         newer = f"format_version {experiment.format_version}, and this ragtriage reads up to {FORMAT_VERSION}"
         raise WorkspaceError(f"{path}: {newer}; accepted: {accepted}")
+    try:
+        return _plain(experiment)
+    except (OverflowError, ValueError) as error:
+        raise WorkspaceError(f"{path}: cannot be read ({error}); accepted: {accepted}") from error
+
+
+def _plain(experiment: Experiment) -> Experiment:
+    """Return an experiment with its time in naive UTC.
+
+    Raises:
+        OverflowError: that time is none.
+        ValueError: a setting is no finite number.
+    """
+    json.dumps([experiment.parameters, [arm.levels for arm in experiment.arms]], allow_nan=False)
     begun = experiment.created_at
     return (
         replace(experiment, created_at=begun.astimezone(UTC).replace(tzinfo=None))

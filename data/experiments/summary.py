@@ -136,7 +136,7 @@ def experiment_summary(store: RunStore, experiment: Experiment, quality: str = "
         quality: metric to measure the arms by, e.g. a judge's; "" for that of its kind.
 
     Raises:
-        DataError: no run of the experiment has the metric.
+        DataError: no run of the experiment has the chosen metric, or its record is damaged.
     """
     runs = {run.run_id: run for run in store.runs(experiment.project)}
     there = [store.scored(runs[name]) for name in experiment.run_ids if name in runs]
@@ -150,7 +150,7 @@ def summary_of_runs(
     kind = kind_of(experiment.kind)
     wanted = quality or kind.quality
     scored = {run.run.run_id: run for run in scored_runs}
-    if scored and not any(wanted in run.sources for run in scored.values()):
+    if quality and scored and not any(wanted in run.sources for run in scored.values()):
         known = sorted({name for run in scored.values() for name in run.sources})
         raise DataError(
             f"experiment {experiment.experiment_id}: no run has the metric {wanted!r}; accepted: "
@@ -159,9 +159,26 @@ def summary_of_runs(
     measured = measured_of(experiment, kind, scored, wanted)
     arms = tuple(_result(arm, measured, wanted) for arm in experiment.arms)
     source = _source(list(scored.values()), wanted, kind)
-    return ExperimentSummary(
-        experiment, wanted, source, arms, kind.findings(measured, wanted) if scored else None
-    )
+    is_measured = any(np.isfinite(values).any() for values in measured.values.values())
+    findings = _findings(experiment, kind, measured, wanted) if is_measured else None
+    return ExperimentSummary(experiment, wanted, source, arms, findings)
+
+
+def _findings(experiment: Experiment, kind: ExperimentKind, measured: Measured, quality: str) -> Any:
+    """Return what the kind finds.
+
+    Raises:
+        DataError: the record has other arms or settings than its kind writes.
+    """
+    try:
+        return kind.findings(measured, quality)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        identifier = experiment.experiment_id
+        raise DataError(
+            f"experiment {identifier}: its record does not fit its kind {kind.key!r} "
+            f"({type(error).__name__}: {error}); accepted: the record as the experiment wrote it, or "
+            f"`ragtriage experiment delete {identifier}`"
+        ) from error
 
 
 def _result(arm: ArmRecord, measured: Measured, quality: str) -> ArmResult:

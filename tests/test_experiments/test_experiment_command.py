@@ -209,3 +209,42 @@ class Sometimes(ReadingSystem):
             self.late += 1
             return SystemReply("failed", {}, "no answer within 3 s", passing=True)
         return super().ask(request, limits)
+
+
+KINDS = {
+    "position": ("--documents", "4"),
+    "noise": ("--documents", "3"),
+    "stability": (),
+    "injection": (),
+    "arms": ("--factor", "k=1,2"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_system_that_fails_at_everything_is_not_measured(
+    capsys: Capture, tmp_path: Path, questions: str, kind: str
+) -> None:
+    words = ("experiment", kind, "--system", "false", "--questions", questions, *KINDS[kind])
+    answer = run(capsys, tmp_path / "w", *words)
+    assert answer.code == 0, answer.err
+    assert answer.out.startswith("false: no answer is measured in any arm")
+    assert "times: " in answer.out.split("failed: ")[1]
+    found = run(capsys, tmp_path / "w", *words, "--json").json
+    assert found["findings"] is None
+    assert {arm["quality"]["mean"] for arm in found["arms"]} == {None}
+
+
+@pytest.mark.parametrize("kind", ["position", "noise", "stability", "injection"])
+def test_an_arm_whose_run_is_deleted_is_not_measured(
+    capsys: Capture, tmp_path: Path, questions: str, kind: str
+) -> None:
+    words = ("experiment", kind, "--system", "builtin", "--questions", questions, *KINDS[kind])
+    arms = run(capsys, tmp_path / "w", *words, "--json").json["arms"]
+    assert run(capsys, tmp_path / "w", "delete", arms[0]["run_id"], "--yes").code == 0
+    experiment = run(capsys, tmp_path / "w", "experiment", "list", "--json").json[0]
+    answer = run(capsys, tmp_path / "w", "experiment", "show", experiment["experiment_id"], "--json")
+    assert answer.code == 0, answer.err
+    assert answer.json["experiment"]["state"] == "unfinished"
+    assert [arm["quality"]["mean"] is None for arm in answer.json["arms"]] == [True] + [False] * (
+        len(arms) - 1
+    )

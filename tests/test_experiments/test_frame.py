@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,28 @@ def test_a_damaged_record_is_named_and_hides_no_other(workspace: RunStore, tmp_p
     assert experiments(workspace.workspace) == [experiment]
     with pytest.raises(WorkspaceError, match=r"experiment\.json: cannot be read"):
         find_experiment(workspace.workspace, "0123456789ab")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("created_at", "0001-01-01T00:00:00+23:59", "cannot be read"),
+        ("created_at", "9999-12-31T23:59:59-23:59", "cannot be read"),
+        ("parameters", {"documents": float("nan")}, "cannot be read"),
+        ("parameters", {"documents": "many"}, "does not fit its kind 'position'"),
+    ],
+)
+def test_a_record_with_odd_values_is_named_and_hides_no_other(
+    workspace: RunStore, tmp_path: Path, field: str, value: Any, said: str
+) -> None:
+    path = write_questions(tmp_path / "codes.jsonl", 12)
+    kept = positions(workspace, path, ReadingSystem(even)).experiment
+    damaged = positions(workspace, path, ReadingSystem(forgets_the_middle, "other")).experiment
+    record = workspace.workspace.root / "experiments" / damaged.experiment_id / "experiment.json"
+    record.write_text(json.dumps({**json.loads(record.read_text()), field: value}))
+    assert kept in experiments(workspace.workspace)
+    with pytest.raises(DataError, match=said):
+        experiment_summary(workspace, find_experiment(workspace.workspace, damaged.experiment_id))
 
 
 def test_what_cannot_be_asked_is_one_sentence(workspace: RunStore, tmp_path: Path) -> None:
