@@ -67,7 +67,7 @@ def load_gates(workspace: Workspace, file: str | None = None) -> GateConfig:
         DataError: the file cannot be read or something in it is wrong; what, where, what would be accepted.
     """
     path = Path(file) if file else workspace.root / FILE_NAME
-    if file is None and not path.is_file():
+    if file is None and not path.exists() and not path.is_symlink():
         return read_gates(bundled_text(), BUNDLED)
     try:
         text = path.read_text(encoding="utf-8-sig")

@@ -616,3 +616,14 @@ def test_triage_without_a_baseline_or_with_broken_gates(
     assert "Fix first" in page_text(app), "the rest of the page is there"
     (workspace.workspace.root / "gates.toml").write_text(MEAN, encoding="utf-8")
     assert headline(_triage(workspace.workspace.root, Selection(), monkeypatch)) == "only: ready to ship"
+
+
+@pytest.mark.parametrize("odd", ["folder", "dangling link"])
+def test_gates_that_are_there_and_no_file_are_never_the_bundled_ones(workspace: RunStore, odd: str) -> None:
+    path = workspace.workspace.root / "gates.toml"
+    if odd == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("nowhere.toml")
+    with pytest.raises(DataError, match=r"gates\.toml: cannot be read"):
+        load_gates(workspace.workspace)
