@@ -42,12 +42,19 @@ class ExperimentOutcome:
 
 def kept_replies(store: RunStore, planned: PlannedExperiment, system: System) -> Mapping[str, SystemReply]:
     """Return the replies of the journal that are not asked for again, by request key; asks nothing."""
+    kept = _journal_replies(store, planned, system)
+    return {key: reply for key, reply in kept.items() if reply.status == "answered" or not reply.passing}
+
+
+def _journal_replies(
+    store: RunStore, planned: PlannedExperiment, system: System
+) -> Mapping[str, SystemReply]:
     path = journal_path(store.workspace, planned.experiment.experiment_id)
     if not path.is_file():
         return {}
     nothing = SystemLimits(most_requests=0)
     replies = ask_all(system, distinct_requests(planned.design), path, nothing).replies
-    return {key: reply for key, reply in replies.items() if reply.status != "not_asked" and not reply.passing}
+    return {key: reply for key, reply in replies.items() if reply.status != "not_asked"}
 
 
 def run_experiment(
@@ -58,7 +65,9 @@ def run_experiment(
     progress: Callable[[AskProgress], None] | None = None,
     stopped: Callable[[], bool] | None = None,
 ) -> ExperimentOutcome:
-    """Begin an experiment, or continue one that was stopped or killed; nothing is asked twice.
+    """Begin an experiment, or continue one that was stopped or killed; no answer is asked for twice.
+
+    An arm whose failed questions are answered now, as after a time-out, gets a new run.
 
     Args:
         store: of the workspace.
@@ -73,10 +82,15 @@ def run_experiment(
     """
     experiment = _begun(store, planned)
     path = journal_path(store.workspace, experiment.experiment_id)
+    before = _journal_replies(store, planned, system)
     asked = ask_all(system, distinct_requests(planned.design), path, limits, progress, stopped)
+    mended = {key for key, reply in before.items() if reply.status == "failed" != asked.replies[key].status}
     kept = {arm.key for arm in experiment.arms if arm.run_id}
     complete = [
-        arm for arm in planned.design.arms if arm.key not in kept and _is_complete(arm, asked.replies)
+        arm
+        for arm in planned.design.arms
+        if (arm.key not in kept or any(sample.request.key in mended for sample in arm.samples))
+        and _is_complete(arm, asked.replies)
     ]
     if complete:
         experiment = _with_runs(store, planned, experiment, complete, asked.replies)

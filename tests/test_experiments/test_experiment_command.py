@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import run
 from places import REPOSITORY
@@ -182,6 +183,30 @@ def test_a_corpus_that_no_index_can_hold_is_one_sentence(
     assert "corpus.jsonl:2: holds half of a surrogate pair; accepted: text, in valid Unicode" in answer.err
 
 
+@pytest.mark.parametrize("kind", ["position", "noise", "stability", "arms"])
+def test_a_system_that_only_fails_is_not_measured(
+    capsys: Capture, tmp_path: Path, questions: str, kind: str
+) -> None:
+    words = ["experiment", kind, "--system", f"{sys.executable} -c 1/0", "--questions", questions]
+    words += {"arms": ["--factor", "k=1,2"], "stability": []}.get(kind, ["--documents", "3"])
+    answer = run(capsys, tmp_path / "w", *words)
+    assert answer.code == 0, answer.err
+    assert "no answer is measured" in answer.out
+    assert "it ended with exit code 1" in answer.out
+
+
+def test_claude_without_a_key_is_one_sentence_before_anything_is_asked(
+    capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, questions: str
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    words = ("experiment", "noise", "--system", "builtin", "--questions", questions, "--documents", "3")
+    answer = run(capsys, tmp_path / "w", *words, "--model", "claude-haiku-4-5")
+    assert answer.code == 2
+    assert "error: no API key: set ANTHROPIC_API_KEY" in answer.err
+    assert not list((tmp_path / "w").rglob("journal.jsonl"))
+
+
 def test_the_plan_counts_what_a_time_out_leaves_to_ask(tmp_path: Path, questions: str) -> None:
     """Of 3 arms with 8 questions, those whose time ran out are asked again; the answered ones are not."""
     store = RunStore(Workspace(tmp_path / "ws").create())
@@ -194,6 +219,10 @@ def test_the_plan_counts_what_a_time_out_leaves_to_ask(tmp_path: Path, questions
     system.awake = True
     outcome = run_experiment(store, planned, system, SystemLimits())
     assert (outcome.progress.asked, outcome.progress.failed) == (late, 0)
+    runs = [store.scored(store.find(run_id)) for run_id in outcome.experiment.run_ids]
+    assert all(np.isfinite(scored.values("answer_match")).all() for scored in runs[:2])
+    again = run_experiment(store, planned, system, SystemLimits())
+    assert again.experiment.run_ids == outcome.experiment.run_ids
 
 
 class Sometimes(ReadingSystem):

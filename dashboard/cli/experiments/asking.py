@@ -121,6 +121,8 @@ def ask_experiment(
         plan = estimate(planned, kept_replies(store, planned, system), limits, system)
         if not _agreed(planned, plan, options, paraphrased):
             return
+        if plan.remaining and isinstance(system, BuiltInSystem):
+            system.start()
         outcome = _run(store, planned, system, limits)
     finally:
         system.close()

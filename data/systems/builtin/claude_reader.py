@@ -51,6 +51,10 @@ class _Calls:
             raise DataError("the client of the model has ended")
         return asyncio.run_coroutine_threadsafe(calls.answer(request), self._loop).result()
 
+    def wait(self) -> None:
+        """Wait until the client is there; raises what keeps it from being there."""
+        self._calls.result(STARTS_WITHIN)
+
     def close(self) -> None:
         """End the thread."""
         if self._loop is not None and self._end is not None:
@@ -123,6 +127,15 @@ class ClaudeReader:
         cost = sum(known) if len(known) == len(costs) else None
         return ModelUse(len(sizes), len(rewritten), sum(sizes), cost)
 
+    def start(self) -> None:
+        """Start the client, so that a missing key or library is told before anything is asked."""
+        self._started().wait()
+
+    def _started(self) -> _Calls:
+        with self._lock:
+            self._calls = self._calls or _Calls(self._settings, self._ledger)
+            return self._calls
+
     def _said(self, prompt: str, field: str, case: JudgedCase) -> Answer:
         """Return one text of the model with its tokens, cost and time, or why there is none."""
         try:
@@ -140,10 +153,8 @@ class ClaudeReader:
         return Answer(call.payload[field], fields={**fields, **cost, **timed})
 
     def _ask(self, prompt: str, field: str, case: JudgedCase) -> ModelCall | None:
-        with self._lock:
-            self._calls = self._calls or _Calls(self._settings, self._ledger)
         fixed = load_prompt(prompt, self._prompts)
-        return self._calls.ask(
+        return self._started().ask(
             Request(
                 kind=f"built-in:{prompt}",
                 prompt=fixed.version,

@@ -139,6 +139,10 @@ class BuiltInSystem:
             raise DataError(NO_CORPUS)
         return self._retrieval.search(query, request.question, settings)
 
+    def start(self) -> None:
+        """Start the reader; raises a DataError where it cannot answer, as without a key."""
+        self._reader.start()
+
     def close(self) -> None:
         """End what the reader started."""
         self._reader.close()

@@ -55,6 +55,9 @@ class Reader(Protocol):
     def expected_use(self, tokens: Sequence[int], rewritten: Sequence[int]) -> ModelUse:
         """Return what it takes to answer from so many tokens each, and to rewrite questions of so many."""
 
+    def start(self) -> None:
+        """Start what it needs; raises a DataError where it cannot answer, as without a key."""
+
     def close(self) -> None:
         """End what it started."""
 
@@ -97,6 +100,9 @@ class Extractive:
     def expected_use(self, tokens: Sequence[int], rewritten: Sequence[int]) -> ModelUse:  # noqa: ARG002 -- likewise
         """Return that no model is asked."""
         return ModelUse(0, 0, 0, 0.0)
+
+    def start(self) -> None:
+        """Nothing to start."""
 
     def close(self) -> None:
         """Nothing to end."""
