@@ -9,6 +9,7 @@ import streamlit as st
 from dashboard.headlines.headline import Headline
 from dashboard.shell.blocks import current_theme, draw_style_sheet, open_page
 from dashboard.shell.components import begin_page
+from dashboard.shell.costs import costs_told
 from dashboard.shell.header import draw_header
 from dashboard.shell.session import (
     View,
@@ -75,41 +76,43 @@ if current_selection().slide and page.url_path != "present":
 if presenting != bool(current_selection().slide):
     st.rerun()
 try:
-    store = open_store()
-    if tell_missing(store, reading=page.url_path == "cases"):
-        save_selection()
-        st.stop()
-    view = View.of(store, current_selection())
-    if presenting and (view is None or view.run.means):
-        end_presentation()
-    if view is None and page.url_path != "runs" and store.unreadable():
-        open_page(Headline("bad", "No run can be read", "What is wrong with each stands below."))
-        tell_unreadable(store)
-    elif view is None and page.url_path != "runs":
-        open_page(
-            Headline(
-                "empty",
-                "Load a first run",
-                "Load evaluation results on the Runs page, or see the bundled samples with `ragtriage demo`.",
+    with costs_told(page.url_path or "triage"):
+        store = open_store()
+        if tell_missing(store, reading=page.url_path == "cases"):
+            save_selection()
+            st.stop()
+        view = View.of(store, current_selection())
+        if presenting and (view is None or view.run.means):
+            end_presentation()
+        if view is None and page.url_path != "runs" and store.unreadable():
+            open_page(Headline("bad", "No run can be read", "What is wrong with each stands below."))
+            tell_unreadable(store)
+        elif view is None and page.url_path != "runs":
+            open_page(
+                Headline(
+                    "empty",
+                    "Load a first run",
+                    "Load evaluation results on the Runs page, or see the bundled samples with "
+                    "`ragtriage demo`.",
+                )
             )
-        )
-        st.page_link("views/runs.py", label="Load a run", icon=":material/upload:")
-    else:
-        if view is not None:
-            pin_run(view.run)
-            st.set_page_config(page_title=f"{page.title} · {view.labels[view.run.run_id]} · ragtriage")
-            st.session_state["view"] = view
-            if not presenting:
-                draw_header(view, page.url_path)
+            st.page_link("views/runs.py", label="Load a run", icon=":material/upload:")
         else:
-            st.session_state["view"] = None
-        save_selection(view)
-        if view is not None and view.run.means and page.url_path not in SHOW_REPORTED_MEANS:
-            from dashboard.shell.reported_means import reported_means_page
+            if view is not None:
+                pin_run(view.run)
+                st.set_page_config(page_title=f"{page.title} · {view.labels[view.run.run_id]} · ragtriage")
+                st.session_state["view"] = view
+                if not presenting:
+                    draw_header(view, page.url_path)
+            else:
+                st.session_state["view"] = None
+            save_selection(view)
+            if view is not None and view.run.means and page.url_path not in SHOW_REPORTED_MEANS:
+                from dashboard.shell.reported_means import reported_means_page
 
-            reported_means_page(view)
-        else:
-            page.run()
+                reported_means_page(view)
+            else:
+                page.run()
 except (DataError, MetricsError) as error:
     if presenting:
         end_presentation()

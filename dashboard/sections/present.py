@@ -17,8 +17,8 @@ from dashboard.export.slide_html import slide_html, slide_style
 from dashboard.export.slide_layout import plan_slide, sketch_slide
 from dashboard.headlines.headline import Headline
 from dashboard.headlines.present import present_headline
-from dashboard.shell.caching import declarations_key
 from dashboard.shell.components import draw, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.user import current_user, may_write, only_reads
 from dashboard.stories.context import StoryView
@@ -33,7 +33,6 @@ from dashboard.stories.story import (
     story_from_json,
 )
 from dashboard.wording.escaping import markdown_text
-from data.comparison.primary import primary_metric
 from data.errors import DataError
 from data.store.ledger import Ledger
 from data.store.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
@@ -151,20 +150,7 @@ def _remove(ledger: Ledger, story_id: int) -> None:
     keep(story=0, slide=0)
 
 
-def _cache_key(view: StoryView) -> tuple[object, ...]:
-    """Return what the sections depend on: scores, runs of the project, settings, labels, metrics.toml."""
-    runs = [run for run in (view.run, view.baseline) if run is not None and not run.means]
-    return (
-        tuple(view.store.scored(run).cache_key for run in runs),
-        tuple(sorted(run.run_id for run in view.runs)),
-        view.settings,
-        view.store.ledger.version(),
-        primary_metric(view.store.workspace, view.run.project),
-        declarations_key(),
-    )
-
-
-@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs={StoryView: _cache_key})
+@kept
 def _rendered(view: StoryView, body: str) -> tuple[RenderedSection, ...]:
     return tuple(render_section(view, section) for section in story_from_json(body).sections)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from dashboard.shell.caching import HASH_FUNCS
+from dashboard.shell.kept_results import kept
 from dashboard.shell.selection import Selection
 from data.comparison.compare import (
     Changes,
@@ -31,7 +31,7 @@ from data.scoring.run_store import RunStore, distinct_labels
 from data.scoring.score_run import DEFAULT_KS, ScoreOptions
 from data.scoring.scored_run import ScoredRun
 from data.scoring.summaries import MetricSummary
-from data.store.ledger import Ledger
+from data.store.ledger import Label, Ledger
 from data.store.workspace import Run, Workspace
 from metrics.sanity.run import Finding
 from metrics.schema.metric import CONVENTIONS, Convention
@@ -255,35 +255,39 @@ def _is_generated(run: Run) -> bool:
     return bool(run.config.get("generated_from"))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
 def cached_diagnosis(scored: ScoredRun, settings: DiagnosisSettings, ledger: Ledger) -> Diagnosis:
-    """Diagnose a run with the labels of the ledger; kept until the ledger changes."""
-    return diagnose(scored, settings, ledger.labels(scored.run.run_id))
+    """Diagnose a run with the labels of the ledger; kept until the labels of this run change."""
+    return _diagnosis(scored, settings, tuple(ledger.labels(scored.run.run_id)))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
+def _diagnosis(scored: ScoredRun, settings: DiagnosisSettings, labels: tuple[Label, ...]) -> Diagnosis:
+    return diagnose(scored, settings, labels)
+
+
+@kept
 def _comparison(
     base: Diagnosis, other: Diagnosis, metrics: tuple[str, ...], primary: str, base_name: str
 ) -> Comparison:
     return compare(base, other, metrics, _sides(base.scored, other.scored, metrics), primary, base_name)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _sides(base: ScoredRun, other: ScoredRun, metrics: tuple[str, ...]) -> list[Side]:
     return metric_sides(base, other, metrics)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _changes(base: Diagnosis, other: Diagnosis, metric: str) -> Changes:
     return changes(base, other, metric)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _flow(base: Diagnosis, other: Diagnosis) -> dict[tuple[str, str], int]:
     return stage_transitions(base, other)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _findings(scored: ScoredRun, convention: Convention) -> list[Finding]:
     return check_run(scored, convention)
 

@@ -50,6 +50,18 @@ class StoryView:
         self.settings = settings or DiagnosisSettings()
         use_declarations(store.workspace, run.project)
 
+    @property
+    def cache_key(self) -> tuple[object, ...]:
+        """What the sections depend on: scores, runs of the project, settings, labels, metrics.toml."""
+        runs = [run for run in (self.run, self.baseline) if run is not None and not run.means]
+        return (
+            tuple(self.store.scored(run).cache_key for run in runs),
+            tuple(sorted(run.run_id for run in self.store.runs(self.run.project))),
+            self.settings,
+            self.store.ledger.version(),
+            primary_metric(self.store.workspace, self.run.project),
+        )
+
     @cached_property
     def names(self) -> dict[str, str]:
         """Display name of every run, told apart within the project."""

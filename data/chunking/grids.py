@@ -86,6 +86,11 @@ class Grid:
     trials: tuple[GridTrial, ...]
     notes: tuple[str, ...] = ()
 
+    @property
+    def cache_key(self) -> tuple[str, ...]:
+        """What tells this grid with its trials from others."""
+        return self.key, *(trial.run.run_id for trial in self.trials)
+
     @cached_property
     def heatmap_method(self) -> tuple[str, bool]:
         """The method on the heatmap of size and overlap: the one with most places, fixed chunks if equal."""

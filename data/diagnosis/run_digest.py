@@ -63,11 +63,13 @@ def stored_digests(store: RunStore, runs: Sequence[Run]) -> dict[str, RunDigest]
 
 def read_digests(store: RunStore, runs: Sequence[Run]) -> dict[str, RunDigest]:
     """Diagnose runs at the usual thresholds and store what a list shows of each; about 0.1 s a run."""
-    digests = {}
-    for run in runs:
-        digest = _digest(store, run)
-        store.index.write(run.run_id, "digest", {"key": _key(store, run), **asdict(digest)})
-        digests[run.run_id] = digest
+    digests, bodies = {}, {}
+    try:
+        for run in runs:
+            digests[run.run_id] = digest = _digest(store, run)
+            bodies[run.run_id] = {"key": _key(store, run), **asdict(digest)}
+    finally:  # a run that cannot be read takes nothing from the others
+        store.index.write_all("digest", bodies)
     return digests
 
 

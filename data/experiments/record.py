@@ -92,6 +92,11 @@ class Experiment:
     format_version: int = field(default=FORMAT_VERSION)
 
     @property
+    def cache_key(self) -> str:
+        """What tells this experiment as it stands from others."""
+        return str(self.to_dict())
+
+    @property
     def state(self) -> State:
         """Whether every arm has its run."""
         return "done" if all(arm.run_id for arm in self.arms) else "unfinished"

@@ -34,6 +34,7 @@ from data.judge.messages import (
     usage_of,
 )
 from data.judge.requests import ModelCall, Request
+from data.read_costs import add_costs
 from data.store.judge_results import CallStatus
 
 __all__ = [
@@ -141,6 +142,7 @@ class Claude:
         params = message_params(request, self.settings)
         spent = Spent()
         for repairing in (False, True):
+            add_costs(model_calls=1)
             attempt = await self.send(partial(self.client.messages.create, **params))
             status, reason, payload = attempt.status, attempt.reason, None
             message: dict[str, Any] = as_message(attempt.response)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
-from pathlib import Path
 from threading import RLock
 from typing import Any
 
@@ -28,7 +27,7 @@ from metrics.schema.metric import Convention
 
 __all__ = ["RunStore", "distinct_labels"]
 
-KEPT_RUNS = 64  # runs whose arrays stay in memory
+ROOM = 300_000_000  # bytes that the arrays of all runs may need together
 MOST_OFFERED = 12  # runs of one name that an error lists
 MOST_CLOSEST = 4  # runs that an error lists where none has the name
 MOST_COMPARED = 100  # characters of a name that are compared
@@ -46,6 +45,7 @@ class RunStore:
         self._summaries: dict[tuple[str, str], dict[str, MetricSummary]] = {}
         self._declared_summaries: dict[tuple[object, ...], dict[str, MetricSummary]] = {}  # by range too
         self._scored_runs: dict[tuple[str, str], ScoredRun] = {}
+        self._entries: dict[str, dict[str, Any]] = {}  # of the index, by kind, until they are used
         self._results: dict[str, dict[str, str]] = {}
         self._verdicts: dict[str, AttackVerdicts] = {}
         self._told_runs: dict[tuple[str, str], tuple[ScoredRun, AttackVerdicts, ScoredRun]] = {}
@@ -139,7 +139,7 @@ class RunStore:
 
         A result whose file was deleted is left out; judging again restores it from the ledger.
         """
-        version = _file_version(self.ledger.path)
+        version = self.ledger.files
         with self._lock:
             if version != self._results_version:
                 self._results = {
@@ -200,6 +200,7 @@ class RunStore:
         with self._lock:
             stored = self._scored_runs.get(key)
             if stored is not None and (stored.scores_path.is_dir() or not stored.samples_path.exists()):
+                self._scored_runs[key] = self._scored_runs.pop(key)  # the last that was used
                 return stored
             self._scored_runs.pop(key, None)
         folder = self.workspace.scores_folder / run.run_id / wanted.folder
@@ -208,10 +209,19 @@ class RunStore:
         scores = ensure_scored(self.workspace, run, wanted, progress)
         with self._lock:
             if key not in self._scored_runs:
-                while len(self._scored_runs) >= KEPT_RUNS:
-                    self._scored_runs.pop(next(iter(self._scored_runs)))
+                self._make_room()
                 self._scored_runs[key] = ScoredRun(self.workspace, run, scores, wanted.judge_results)
             return self._scored_runs[key]
+
+    def _make_room(self) -> None:
+        """Forget the arrays of the runs that were not used for longest, where all together need too much."""
+        sizes = {key: scored.nbytes for key, scored in self._scored_runs.items()}
+        used = sum(sizes.values())
+        for key, size in sizes.items():
+            if used <= ROOM:
+                return
+            del self._scored_runs[key]
+            used -= size
 
     def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, MetricSummary]:
         """Return the means of a run's metrics over all its questions.
@@ -250,7 +260,7 @@ class RunStore:
         """Return the summary from the index or the scores, which are computed again where it is damaged."""
         folder = ensure_scored(self.workspace, run, options)
         try:
-            return _summaries(self.index.read(run.run_id, options.folder))
+            return _summaries(self._indexed(run.run_id, options.folder))
         except (TypeError, ValueError, AttributeError):
             pass
         try:
@@ -263,8 +273,14 @@ class RunStore:
         self.index.write(run.run_id, options.folder, body)
         return summaries
 
+    def _indexed(self, run_id: str, kind: str) -> Any:
+        """Return an entry of the index; those of its kind are read together, as a list of runs wants them."""
+        if kind not in self._entries:
+            self._entries[kind] = self.index.read_all(kind)
+        return self._entries[kind].pop(run_id, None) or self.index.read(run_id, kind)
+
     def _load(self, run_ids: set[str]) -> None:
-        stored = self.index.runs()
+        stored, unindexed = self.index.runs(), dict[str, Run]()
         for run_id in run_ids:
             if run_id in stored:
                 self._runs[run_id] = stored[run_id]
@@ -275,26 +291,14 @@ class RunStore:
                 if run_id in self.workspace.run_ids():  # not deleted meanwhile
                     self._unreadable[run_id] = str(error)
                 continue
-            self.index.write(run_id, "run", run.to_json())
-            self._runs[run_id] = run
+            self._runs[run_id] = unindexed[run_id] = run
+        if unindexed:
+            self.index.write_all("run", {run_id: run.to_json() for run_id, run in unindexed.items()})
 
 
 def _summaries(body: Any) -> dict[str, MetricSummary]:
     """Return the summaries that were stored; raises TypeError where they are of another form."""
     return {name: MetricSummary(**fields) for name, fields in body.items()}
-
-
-def _file_version(path: Path) -> tuple[int, ...]:
-    """Return a value that changes when a SQLite file or its write-ahead log is written to."""
-    version: list[int] = []
-    for file in (path, path.with_name(f"{path.name}-wal")):
-        try:
-            facts = file.stat()
-        except OSError:
-            version += [0, 0]
-        else:
-            version += [facts.st_mtime_ns, facts.st_size]
-    return tuple(version)
 
 
 def _closest(wanted: str, runs: Sequence[Run], names: Mapping[str, str]) -> list[Run]:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from data.checks.verdicts import Verdict
+from data.read_costs import add_costs
 from data.scoring.grouping.languages import language_slices
 from data.scoring.grouping.noise import noise_slices
 from data.scoring.grouping.slices import (
@@ -39,6 +40,7 @@ from metrics.schema.source import Source
 __all__ = ["CHECK_PASS_RATE", "MOST_SLICE_VALUES", "NOT_GIVEN", "MetricColumn", "ScoredRun", "Slice"]
 
 CHECK_PASS_RATE = "check_pass_rate"  # noqa: S105 -- a metric
+READ_WHOLE = 2_000  # samples of a run whose scores are read in one go
 _STATUS = {status.label: int(status) for status in Status}
 
 
@@ -147,6 +149,17 @@ class ScoredRun:
         """What tells this run and its scores from all others, in every workspace: where the scores lie."""
         return self.scores_path.as_posix() + (f"#{self._verdict_key}" if self._verdict_key else "")
 
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes its arrays need in memory now."""
+        with self._lock:
+            columns = [column for column in self._columns.values() if column is not None]
+            held = [*self.__dict__.values(), *self._auxiliary_tables.values()]
+            arrays = [value for value in held if isinstance(value, (np.ndarray, pa.Table))]
+            stored = [*self.__dict__.get("_all_stored", {}).values()]
+        of_columns = sum(each.values.nbytes + each.status.nbytes + each.source.nbytes for each in columns)
+        return of_columns + sum(int(array.nbytes) for array in (*arrays, *stored))
+
     @cached_property
     def index(self) -> Any:
         """The Arrow table of run_index.sql: ids, groups and tags of the samples, without their texts."""
@@ -205,7 +218,7 @@ class ScoredRun:
         with self._lock:
             if name not in self._auxiliary_tables:
                 path = self.scores_path / f"{name}.parquet"
-                self._auxiliary_tables[name] = pq.read_table(path) if path.exists() else None
+                self._auxiliary_tables[name] = _stored_table(path) if path.exists() else None
             return self._auxiliary_tables[name]
 
     @cached_property
@@ -259,7 +272,7 @@ class ScoredRun:
         if metric not in self.sources or (source is not None and source not in self.sources[metric]):
             return None
         if source is not None:
-            return _block(self._score_file.read(metric, source), source)
+            return _block(self._stored(metric, source), source)
         return _by_precedence(
             [
                 block
@@ -267,6 +280,15 @@ class ScoredRun:
                 if (block := self._columns.get((metric, each)) or self._read(metric, each)) is not None
             ]
         )
+
+    def _stored(self, metric: str, source: Source) -> Any:
+        if self.n <= READ_WHOLE:
+            return self._all_stored[metric, source]
+        return self._score_file.read(metric, source)
+
+    @cached_property
+    def _all_stored(self) -> dict[tuple[str, Source], Any]:
+        return self._score_file.read_all()
 
     @cached_property
     def groups(self) -> tuple[Slice, ...]:
@@ -285,6 +307,12 @@ class ScoredRun:
     def slices(self) -> tuple[Slice, ...]:
         """Every way to group the samples that has at least two values."""
         return tuple(group for group in self.groups if 2 <= len(group.labels) <= MOST_SLICE_VALUES)
+
+
+def _stored_table(path: Path) -> Any:
+    table: Any = pq.read_table(path)
+    add_costs(queries=1, rows=table.num_rows)
+    return table
 
 
 def _block(table: Any, source: Source) -> MetricColumn:

@@ -12,6 +12,7 @@ from typing import Any
 
 import duckdb
 
+from data.read_costs import add_costs
 from data.store.stored_file import damaged
 
 __all__ = ["query", "statement"]
@@ -46,6 +47,8 @@ def query(name: str, parameters: Sequence[Any] | Mapping[str, Any]) -> Any:
     path = parameters["samples"] if isinstance(parameters, Mapping) else parameters[0]
     with closing(cursor):
         try:
-            return cursor.sql(statement(name), params=parameters).to_arrow_table()
+            found = cursor.sql(statement(name), params=parameters).to_arrow_table()
         except duckdb.Error as error:
             raise damaged(Path(path)) from error
+    add_costs(queries=1, rows=found.num_rows)
+    return found

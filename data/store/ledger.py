@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from data.errors import WorkspaceError
+from data.read_costs import add_costs
 from data.store.read_only import frozen_ledger, must_write, read_only
+from data.store.stored_file import file_version
 from data.store.workspace import Workspace, utc_now
 
 __all__ = ["Label", "Ledger", "Verdict"]
@@ -84,6 +86,8 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._read: dict[str, Any] = {}  # what was read of the files as they are now
+        self._read_at: tuple[int, ...] = ()
 
     @property
     def on_network(self) -> bool:
@@ -95,7 +99,10 @@ class Ledger:
         """Yield a connection with the newest tables; every statement on it is its own transaction."""
         try:
             with closing(self._connect()) as connection:
+                add_costs(queries=1)
                 yield connection
+                if connection.total_changes:
+                    self._read = {}
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
                 must_write(f"ledger {self.path}")
@@ -144,10 +151,29 @@ class Ledger:
                 connection.execute(statement)
         connection.execute("COMMIT")
 
+    @property
+    def files(self) -> tuple[int, ...]:
+        """What changes when the file of the database or its write-ahead log is written to."""
+        return file_version(self.path)
+
+    def _remembered(self, what: str, read: Callable[[], Any]) -> Any:
+        """Return what was read before, unless the files have changed since."""
+        files = self.files
+        if files != self._read_at:
+            self._read, self._read_at = {}, files
+        known = self._read
+        if what not in known:
+            known[what] = read()
+        return known[what]
+
     def version(self) -> tuple[int, int]:
         """Return a cache key that changes whenever the database changes."""
         if not self.path.exists():
             return (0, 0)
+        found: tuple[int, int] = self._remembered("version", self._version)
+        return found
+
+    def _version(self) -> tuple[int, int]:
         with self.open() as connection:
             (labels,) = connection.execute(
                 "SELECT coalesce(max(label_id), 0) + count(undone_at) * 1000000007 FROM labels"
@@ -203,8 +229,18 @@ class Ledger:
         """List the current labels of a run: the newest of each annotator for each case."""
         if not self.path.exists():
             return []
+        if run_id not in self._remembered("labelled runs", self._labelled_runs):
+            return []
+        found: tuple[Label, ...] = self._remembered(f"labels {run_id}", lambda: self._labels(run_id))
+        return list(found)
+
+    def _labelled_runs(self) -> frozenset[str]:
         with self.open() as connection:
-            return [Label(*row) for row in connection.execute(_CURRENT, (run_id,))]
+            return frozenset(row[0] for row in connection.execute("SELECT DISTINCT run_id FROM labels"))
+
+    def _labels(self, run_id: str) -> tuple[Label, ...]:
+        with self.open() as connection:
+            return tuple(Label(*row) for row in connection.execute(_CURRENT, (run_id,)))
 
     def failure_labels(self) -> list[str]:
         """List the failure labels in use, most used first."""
@@ -260,8 +296,12 @@ class Ledger:
     def _newest(self, query: str) -> Sequence[tuple[str, str]]:
         if not self.path.exists():
             return []
+        found: tuple[tuple[str, str], ...] = self._remembered(query, lambda: self._pairs(query))
+        return found
+
+    def _pairs(self, query: str) -> tuple[tuple[str, str], ...]:
         with self.open() as connection:
-            return [(row[0], row[1]) for row in connection.execute(query)]
+            return tuple((row[0], row[1]) for row in connection.execute(query))
 
 
 def _migrations() -> list[str]:

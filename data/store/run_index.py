@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from typing import Any
 
+from data.read_costs import add_costs
 from data.store.workspace import Run, Workspace
 
 __all__ = ["RunIndex"]
 
 _TABLE = "CREATE TABLE IF NOT EXISTS entries (run_id TEXT, kind TEXT, body TEXT, PRIMARY KEY (run_id, kind))"
+_WRITE = """
+    INSERT OR REPLACE INTO entries
+    SELECT json_extract(value, '$[0]'), ?, json_extract(value, '$[1]') FROM json_each(?)
+"""
 BUSY_SECONDS = 10.0
 
 
@@ -53,7 +59,12 @@ class RunIndex:
 
     def write(self, run_id: str, kind: str, body: Any) -> None:
         """Store an entry, unless the index cannot be written."""
-        self._execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?)", (run_id, kind, json.dumps(body)))
+        self.write_all(kind, {run_id: body})
+
+    def write_all(self, kind: str, bodies: Mapping[str, Any]) -> None:
+        """Store an entry for each run id in one go, unless the index cannot be written."""
+        rows = [(run_id, json.dumps(body)) for run_id, body in bodies.items()]
+        self._execute(_WRITE, (kind, json.dumps(rows)))
 
     def _execute(self, statement: str, parameters: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
         path = self.workspace.index_path
@@ -63,6 +74,7 @@ class RunIndex:
                 connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
                 with closing(connection):
                     connection.execute(_TABLE)
+                    add_costs(queries=1)
                     return connection.execute(statement, parameters).fetchall()
             except sqlite3.DatabaseError as error:
                 code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from data.read_costs import add_costs
 from data.store.stored_file import reading
 
 AT_ONCE = 256  # samples in memory at a time
@@ -55,6 +56,7 @@ class StoredSamples:
             positions = np.flatnonzero(groups == group)
             with self._lock, reading(self._path):
                 table = self._file.read_row_group(int(group), columns=list(columns) if columns else None)
+            add_costs(queries=1, rows=table.num_rows)
             tables.append(table.take(row_numbers[positions] - self._starts[group]))
             order.append(positions)
         return pa.concat_tables(tables).take(np.argsort(np.concatenate(order), kind="stable"))

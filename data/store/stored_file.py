@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from data.errors import WorkspaceError
 
-__all__ = ["damaged", "reading", "replace_file"]
+__all__ = ["damaged", "file_version", "reading", "replace_file"]
 
 
 def replace_file(path: Path, content: bytes | Iterable[bytes]) -> None:
@@ -74,3 +74,16 @@ def damaged(path: Path) -> WorkspaceError:
             f"or `ragtriage delete {path.parent.name}` and a new import; labels are kept"
         )
     return WorkspaceError(f"{path}: is {'damaged' if path.exists() else 'missing'}; accepted: {accepted}")
+
+
+def file_version(path: Path) -> tuple[int, ...]:
+    """Return a value that changes when a SQLite file or its write-ahead log is written to."""
+    version: list[int] = []
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        try:
+            facts = file.stat()
+        except OSError:
+            version += [0, 0]
+        else:
+            version += [facts.st_mtime_ns, facts.st_size]
+    return tuple(version)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import facts, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import open_cases
 from dashboard.wording.citations import NOT_CITED, citation_facts, citation_rows, citations_sentence
 from dashboard.wording.escaping import capital
@@ -16,7 +16,7 @@ from data.scoring.scored_run import ScoredRun
 __all__ = ["citation_section"]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _citations(scored: ScoredRun) -> RunCitations | None:
     return citations_of_run(scored)
 

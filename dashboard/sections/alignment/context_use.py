@@ -17,8 +17,8 @@ from dashboard.charts.alignment import (
     version_rates,
 )
 from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, facts, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
@@ -84,20 +84,20 @@ K_COHORTS = {"wasted_context": "wasted", "deep_reliance": "deep"}
 SPLIT_COHORTS = {"relevant": "ignored_relevant", "length": "ignored_length", "query_type": "ignored_top"}
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def context_use_in(scored: ScoredRun) -> RunContextUse | None:
     """Return which documents the answers of a run use; None where that is not known."""
     context_use = context_use_of(scored)
     return context_use if context_use is not None and sources_of_use(context_use) else None
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _by_k(scored: ScoredRun, source: str, k: int) -> dict[str, list[Group]]:
     context_use = context_use_in(scored)
     return {} if context_use is None else by_k(scored, context_use, source, k)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _splits(scored: ScoredRun, source: str) -> dict[str, list[Group]]:
     context_use = context_use_in(scored)
     if context_use is None:
@@ -106,20 +106,20 @@ def _splits(scored: ScoredRun, source: str) -> dict[str, list[Group]]:
     return {by: groups for by, groups in splits.items() if groups}
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def ranks_used(scored: ScoredRun, source: str) -> list[Group]:
     """Return for each rank the share of answers that use it."""
     context_use = context_use_in(scored)
     return [] if context_use is None else by_rank(scored, context_use, source)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _by_gold_rank(scored: ScoredRun, metric: str) -> list[Group]:
     context_use = context_use_in(scored)
     return [] if context_use is None else outcome_by_gold_position(scored, context_use, metric)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _gap(scored: ScoredRun, source: str) -> Interval | None:
     context_use = context_use_in(scored)
     return None if context_use is None else gap_of(scored, context_use, source)
@@ -305,7 +305,7 @@ POSSIBLE_CAUSES = (
 MOST_VERSIONS = 25
 
 
-@st.cache_resource(max_entries=128, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def rates_of(scored: ScoredRun) -> list[Rate]:
     """Return the rate of ignored top-ranked documents by each source of context use."""
     context_use = context_use_in(scored)

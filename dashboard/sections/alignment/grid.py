@@ -13,8 +13,8 @@ from dashboard.sections.alignment.context_use import (
     with_source,
 )
 from dashboard.shell.blocks import current_theme
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import CHART, facts
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import open_cases
 from dashboard.wording.formatting import count, methods
 from data.analysis.use_grid import GOLD_GROUPS, UseGrid, use_grid
@@ -24,7 +24,7 @@ from data.scoring.scored_run import ScoredRun
 __all__ = ["grid_section"]
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _grid(scored: ScoredRun, source: str) -> UseGrid | None:
     context_use = context_use_in(scored)
     return None if context_use is None else use_grid(scored, context_use, source)

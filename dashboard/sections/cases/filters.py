@@ -10,8 +10,8 @@ import streamlit as st
 
 from dashboard.headlines.cases import stage_counts
 from dashboard.sections.cases.counts import short_name
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import metric_title
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, current_selection, keep
 from dashboard.shell.widgets import choose, search, show_in, toggle
 from dashboard.wording.escaping import markdown_text
@@ -201,12 +201,12 @@ def fix_first_order(diagnosis: Diagnosis) -> IntArray:
     return _fix_first_order(unlabelled)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _without_labels(scored: ScoredRun, settings: DiagnosisSettings) -> Diagnosis:
     return diagnose(scored, settings)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _fix_first_order(diagnosis: Diagnosis) -> IntArray:
     return stage_order(diagnosis)
 

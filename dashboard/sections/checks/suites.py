@@ -13,8 +13,8 @@ from dashboard.headlines.headline import State
 from dashboard.page_html.blocks import Strip, Tile
 from dashboard.sections.checks.registry import SECTIONS
 from dashboard.shell.blocks import draw_tiles
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import export_menu, facts
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text, shorten
@@ -39,13 +39,13 @@ WORDS: Mapping[State, str] = {
 }
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def suites_in(scored: ScoredRun) -> list[SuiteSummary]:
     """Return the suites of a run, the worst first."""
     return suite_summaries(scored)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _detail(scored: ScoredRun, suite: str) -> SuiteDetail | None:
     return suite_detail(scored, suite)
 

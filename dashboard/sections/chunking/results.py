@@ -11,8 +11,8 @@ from dashboard.charts.chunking import MOST_INTERVALS, OUTCOME_SYMBOLS, cost_map,
 from dashboard.charts.tokens import THEMES
 from dashboard.headlines.chunking import cheapest
 from dashboard.shell.blocks import current_theme
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, export_menu, facts
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, current_selection, go_to_page, keep, open_cases
 from dashboard.shell.widgets import choose, chosen_of, show_in
 from dashboard.wording.escaping import capital, markdown_text, shorten
@@ -66,22 +66,21 @@ OUTCOMES = {
     "no direction": "no direction",
     "not measured": "not measured",
 }
-_HASH_FUNCS = {**HASH_FUNCS, Grid: lambda grid: (grid.key, [trial.run.run_id for trial in grid.trials])}
 
 
-@st.cache_resource(max_entries=256, show_spinner=False, hash_funcs=_HASH_FUNCS)
+@kept
 def ranking_of(grid: Grid, scored_runs: Sequence[ScoredRun], metric: str) -> GridRanking:
     """Compare the configurations under a metric; kept until a run changes."""
     return rank_trials(grid, scored_runs, metric)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=_HASH_FUNCS)
+@kept
 def same_chunks_of(grid: Grid, scored_runs: Sequence[ScoredRun]) -> list[tuple[GridTrial, ...]]:
     """Find the strategies that produced the same chunks; kept until a run changes."""
     return same_chunks(grid, scored_runs)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=_HASH_FUNCS)
+@kept
 def _metrics(scored_runs: Sequence[ScoredRun]) -> list[str]:
     return grid_metrics(scored_runs)
 

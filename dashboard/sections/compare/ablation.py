@@ -10,8 +10,8 @@ from dashboard.charts.ablation import cost_map, effect_forest
 from dashboard.charts.style import VERDICT_LABELS
 from dashboard.charts.tokens import THEMES
 from dashboard.shell.blocks import current_theme
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import draw, export_menu, facts, metric_title, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, keep
 from dashboard.shell.widgets import choose
 from dashboard.wording.comparisons import effect_label, family_text
@@ -37,12 +37,12 @@ TABLE_METRICS = 4
 MOST_PAIRS = 6  # pairs of runs offered for one effect
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _ablation(scored_runs: list[ScoredRun], metric: str) -> Ablation:
     return ablation([scored.run for scored in scored_runs], scored_runs, metric)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _cost_points(
     scored_runs: list[ScoredRun],
     outcomes: list[MetricSummary | None],

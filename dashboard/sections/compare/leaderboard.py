@@ -11,8 +11,8 @@ from dashboard.charts.comparison import leaderboard_chart, leaderboard_height
 from dashboard.charts.tokens import THEMES
 from dashboard.sections.compare.choices import MOST_VERSIONS, Compared, version_names
 from dashboard.shell.blocks import current_theme
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import CHART, export_menu, facts, metric_title
+from dashboard.shell.kept_results import kept_with_spinner
 from dashboard.shell.session import keep
 from dashboard.wording.directions import is_flipped, on_share_scale
 from dashboard.wording.escaping import markdown_text
@@ -35,12 +35,12 @@ STANDINGS = {
 }
 
 
-@st.cache_resource(max_entries=16, show_spinner="Ranking all versions", hash_funcs=HASH_FUNCS)
+@kept_with_spinner("Ranking all versions")
 def _leaderboard(scored_runs: list[ScoredRun], metric: str) -> Leaderboard:
     return leaderboard(scored_runs, metric)
 
 
-@st.cache_resource(max_entries=8, show_spinner="Ranking all versions", hash_funcs=HASH_FUNCS)
+@kept_with_spinner("Ranking all versions")
 def _rate_leaderboard(
     scored_runs: list[ScoredRun], base: Diagnosis, settings: DiagnosisSettings, ledger: Ledger
 ) -> Leaderboard:

@@ -14,8 +14,8 @@ from dashboard.charts.comparison import cell_colours
 from dashboard.charts.tokens import THEMES
 from dashboard.sections.compare.choices import Compared, direction, metric_switch
 from dashboard.shell.blocks import current_theme
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import export_menu, facts, metric_title
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import current_selection, keep
 from dashboard.wording.directions import is_flipped, on_share_scale
 from dashboard.wording.escaping import markdown_text, shorten
@@ -34,7 +34,7 @@ MATRIX, LEAST_QUESTION, CELL = 530, 140, 58  # pixels
 NARROWEST = 440  # pixels of matrix and answers; a narrower page puts them below each other
 
 
-@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _matrix(base: Diagnosis, others: list[Diagnosis], metric: str) -> QuestionMatrix:
     return question_matrix(base, others, metric)
 

@@ -6,8 +6,8 @@ import streamlit as st
 
 from dashboard.charts.style import VERDICT_LABELS
 from dashboard.sections.compare.choices import Compared
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import facts, show_table
+from dashboard.shell.kept_results import kept_with_spinner
 from dashboard.shell.session import open_cases
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count, interval_text, p_value, percent, signed
@@ -20,7 +20,7 @@ __all__ = ["draw_slices"]
 MOST_SLICES = 20
 
 
-@st.cache_resource(max_entries=32, show_spinner="Comparing slices", hash_funcs=HASH_FUNCS)
+@kept_with_spinner("Comparing slices")
 def _changes(base: Diagnosis, other: Diagnosis) -> list[SliceChange]:
     return slice_changes(base, other)
 

@@ -8,8 +8,8 @@ import streamlit as st
 from dashboard.charts.stages.diagnosis import MAP_HEIGHT, Bubble, case_bubbles
 from dashboard.charts.tokens import THEMES
 from dashboard.shell.blocks import current_theme
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import CHART, metric_title
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.widgets import choose, slide
 from dashboard.wording.diagnosis import context_metric_text, unused_context_metrics
@@ -23,7 +23,7 @@ from metrics.diagnosis.stages import STAGES
 __all__ = ["map_section", "threshold_controls"]
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _bubbles(diagnosis: Diagnosis) -> list[Bubble]:
     x = map_cells(diagnosis.features.known("context"))
     y = map_cells(diagnosis.features.known("faithfulness"))

@@ -8,8 +8,8 @@ import streamlit as st
 
 from dashboard.charts.oracle_gap import PARTS, oracle_gap_bars
 from dashboard.charts.plotly_figure import plotly_figure
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, facts, metric_title, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, keep, open_cases
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
@@ -41,13 +41,13 @@ TITLE = "Oracle gap: retrieval error and generation error"
 GOLD_FIELDS = {"relevant", "relevant_spans"}
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _paired_runs(scored: ScoredRun, others: list[ScoredRun]) -> PairedRuns:
     by_id = {side.run.run_id: side for side in (scored, *others)}
     return paired_runs_of(scored.run, [other.run for other in others], lambda run: by_id[run.run_id])
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _oracle_gap(
     original: Diagnosis | None, oracle: Diagnosis, outcome_metric: str, closed_book: Diagnosis | None
 ) -> OracleGap:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import streamlit as st
 
-from dashboard.shell.caching import HASH_FUNCS
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, keep
 from dashboard.shell.widgets import choose
 from dashboard.wording.escaping import markdown_text
@@ -20,10 +17,6 @@ __all__ = ["chosen_experiment", "elsewhere", "experiment_picker", "project_exper
 
 
 MOST_OFFERED = 6  # experiments of other projects
-HASHED: dict[str | type[Any], Callable[[Any], Any]] = {
-    **HASH_FUNCS,
-    Experiment: lambda entry: str(entry.to_dict()),
-}
 
 
 def project_experiments(view: View) -> list[Experiment]:
@@ -85,6 +78,6 @@ def summary_of(view: View, experiment: Experiment, quality: str = "") -> Experim
     return _summary(experiment, scored, quality)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASHED)
+@kept
 def _summary(experiment: Experiment, scored: list[ScoredRun], quality: str) -> ExperimentSummary:
     return summary_of_runs(experiment, scored, quality)

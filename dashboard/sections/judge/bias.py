@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import facts, show_table
+from dashboard.shell.kept_results import kept_with_spinner
 from dashboard.shell.session import View
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number, percent, signed
@@ -19,7 +19,7 @@ __all__ = ["bias_section"]
 STRONG = 0.3  # a rank correlation with length from which on it is pointed at
 
 
-@st.cache_resource(max_entries=16, show_spinner="Looking for bias", hash_funcs=HASH_FUNCS)
+@kept_with_spinner("Looking for bias")
 def _bias(scored: ScoredRun, ledger: Ledger) -> JudgeBias:
     return judge_bias(scored, ledger)
 

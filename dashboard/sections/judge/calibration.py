@@ -8,8 +8,8 @@ import numpy as np
 import streamlit as st
 
 from dashboard.charts.judge import Mean, confusion_matrix, mean_rows, ranking_dots
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, draw, facts, show_table
+from dashboard.shell.kept_results import kept, kept_with_spinner
 from dashboard.shell.session import View, current_selection, keep, open_cases
 from dashboard.shell.user import may_write
 from dashboard.shell.widgets import choose, slide
@@ -52,41 +52,39 @@ _MEANINGS = {
 _COMPARED = {"nominal": "same or not", "ordinal": "by their order", "interval": "by their distance"}
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _dimensions(scored: ScoredRun, ledger: Ledger) -> list[str]:
     return rated_dimensions(scored, ledger)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _ratings(scored: ScoredRun, ledger: Ledger, dimension: str) -> HumanRatings:
     return human_ratings(scored, ledger, dimension)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _metrics(scored: ScoredRun, ledger: Ledger, dimension: str) -> list[EvaluatedMetric]:
     return evaluated_metrics(scored, _ratings(scored, ledger, dimension))
 
 
-@st.cache_resource(max_entries=64, show_spinner="Comparing with human labels", hash_funcs=HASH_FUNCS)
+@kept_with_spinner("Comparing with human labels")
 def _calibration(
     scored: ScoredRun, ledger: Ledger, dimension: str, metric: EvaluatedMetric, thresholds: Thresholds
 ) -> Calibration:
     return calibrate(scored, _ratings(scored, ledger, dimension), metric, thresholds)
 
 
-@st.cache_resource(
-    max_entries=64, show_spinner="Comparing every metric with human labels", hash_funcs=HASH_FUNCS
-)
+@kept_with_spinner("Comparing every metric with human labels")
 def _ranking(scored: ScoredRun, ledger: Ledger, dimension: str) -> list[tuple[EvaluatedMetric, Agreement]]:
     return ranking(scored, _ratings(scored, ledger, dimension))
 
 
-@st.cache_resource(max_entries=64, show_spinner="Comparing annotators with each other", hash_funcs=HASH_FUNCS)
+@kept_with_spinner("Comparing annotators with each other")
 def _alpha(scored: ScoredRun, ledger: Ledger, dimension: str) -> Alpha:
     return alpha_of(scored, ledger, dimension)
 
 
-@st.cache_resource(max_entries=64, show_spinner="Correcting the mean", hash_funcs=HASH_FUNCS)
+@kept_with_spinner("Correcting the mean")
 def _estimate(
     scored: ScoredRun, ledger: Ledger, dimension: str, metric: EvaluatedMetric, thresholds: Thresholds
 ) -> PpiEstimate:

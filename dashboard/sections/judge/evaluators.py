@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import facts, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.user import attempt, current_user, may_write
 from dashboard.wording.escaping import markdown_text, shorten
@@ -41,7 +41,7 @@ from metrics.statistics.question_means import question_means
 __all__ = ["check_rows", "evaluator_section", "missing_text"]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _accuracy(scored: ScoredRun, diagnosis: Diagnosis, evaluator: Evaluator) -> EvaluatorAccuracy | None:
     return accuracy_of(scored, diagnosis.human_labels, evaluator)
 
@@ -187,7 +187,7 @@ def _left_out(scored: ScoredRun, evaluator: Evaluator) -> str:
     return f"{count(n, 'sample')} left out: no answer, or the data cannot tell" if n else ""
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@kept
 def _injected(path: Path) -> int:
     return injected_samples(path)
 

@@ -10,8 +10,8 @@ import streamlit as st
 
 from dashboard.charts.judge import status_chart
 from dashboard.sections.judge.bias import bias_section
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import draw, facts, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
@@ -102,7 +102,7 @@ def _statuses(scored: ScoredRun) -> None:
         show_table(rows, "Reasons of the samples without a verdict")
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _judged_summary(scored: ScoredRun) -> dict[str, MetricSummary]:
     names = [
         name
@@ -181,7 +181,7 @@ def _quotes(scored: ScoredRun) -> None:
                 open_cases(cohort=cohort)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+@kept
 def _variance(path: Path) -> list[Variance]:
     return judge_variance(path)
 

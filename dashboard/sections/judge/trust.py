@@ -8,8 +8,8 @@ import streamlit as st
 from dashboard.charts.judge_trust import trust_height, trust_strips
 from dashboard.charts.tokens import THEMES
 from dashboard.shell.blocks import current_theme
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import CHART
+from dashboard.shell.kept_results import kept, kept_with_spinner
 from dashboard.shell.session import View
 from data.errors import DataError
 from data.labels.agreement_report import MetricAgreement, agreement_rows
@@ -27,7 +27,7 @@ def judged_agreements(view: View) -> list[MetricAgreement]:
     return _agreements(view.store, view.scored(view.run), view.store.ledger)
 
 
-@st.cache_resource(max_entries=32, show_spinner="Comparing the judge with people", hash_funcs=HASH_FUNCS)
+@kept_with_spinner("Comparing the judge with people")
 def _agreements(store: RunStore, scored: ScoredRun, ledger: Ledger) -> list[MetricAgreement]:
     rated = _by_people(scored, ledger)
     if not rated or not _judged(scored):
@@ -65,7 +65,7 @@ def rated_cases(view: View) -> int:
     return _rated(view.scored(view.run), view.store.ledger)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _rated(scored: ScoredRun, ledger: Ledger) -> int:
     return max((human_ratings(scored, ledger, one).n for one in _by_people(scored, ledger)), default=0)
 

@@ -9,8 +9,8 @@ import streamlit as st
 
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.retrieval import k_curves
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import draw, facts, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import NOT_MEASURED, count, interval_text, number
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _curves(scored: ScoredRun, k: int) -> list[Curve]:
     lists = ranked_lists(scored)
     return [] if lists is None else curves(scored, lists, k=k)

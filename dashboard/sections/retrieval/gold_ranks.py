@@ -15,8 +15,8 @@ from dashboard.page_html.bars import bar_image
 from dashboard.page_html.blocks import Strip, Tile
 from dashboard.sections.retrieval.curves import baseline_curves, case_buttons, list_facts, run_curves
 from dashboard.shell.blocks import current_theme, draw_tiles
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import CHART, facts
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.escaping import capital, markdown_text, shorten
 from dashboard.wording.formatting import METHODS, count, number, percent
@@ -39,13 +39,13 @@ TILED = ("recall", "ndcg", "mrr")
 TILED_SPANS = ("span_recall", "span_precision", "span_mrr")
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _reach(scored: ScoredRun) -> GoldReach | None:
     lists = ranked_lists(scored)
     return None if lists is None else gold_reach(lists)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _top_gold(scored: ScoredRun, k: int) -> TopGold | None:
     lists, reach = ranked_lists(scored), _reach(scored)
     if lists is None or reach is None:
@@ -75,7 +75,7 @@ def top_gold(view: View, k: int) -> TopGold:
     return top
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _shares(scored: ScoredRun, k: int) -> list[tuple[str, Curve]]:
     """Return the titled curves of the hero; the share of questions with all that is needed comes last."""
     lists, reach = ranked_lists(scored), _reach(scored)
@@ -97,7 +97,7 @@ def _title(metric: str) -> str:
     return "MRR" if metric == "mrr" else title_of(f"{metric}@5").removesuffix("@5")
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _rows(scored: ScoredRun) -> list[GoldRow]:
     lists, reach = ranked_lists(scored), _reach(scored)
     if lists is None or reach is None:

@@ -9,8 +9,8 @@ import streamlit as st
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.retrieval import type_lines
 from dashboard.sections.retrieval.curves import k_beyond
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import draw, export_menu, facts, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, current_selection, keep, open_cases
 from dashboard.shell.widgets import show_in
 from dashboard.wording.escaping import markdown_text
@@ -28,7 +28,7 @@ MOST_TYPES = 12
 FEW = 10  # below this number of questions a suggested k is unreliable
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _types(scored: ScoredRun, kinds: dict[str, str], k: int) -> list[TypeCurve]:
     lists = ranked_lists(scored)
     return [] if lists is None else type_curves(scored, lists, kinds, k)

@@ -8,8 +8,8 @@ from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.retrieval import hop_bars, hop_lines, move_bars
 from dashboard.charts.style import VERDICT_LABELS
 from dashboard.sections.retrieval.curves import case_buttons, k_beyond
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, draw, facts, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, open_cases
 from dashboard.wording.comparisons import family_text
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, signed
@@ -23,13 +23,13 @@ from metrics.metric_registry import title_of
 __all__ = ["hop_section", "rerank_section"]
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _reranking_effect(scored: ScoredRun, k: int) -> RerankingEffect | None:
     lists = ranked_lists(scored)
     return None if lists is None else reranking_effect(scored, lists, k)
 
 
-@st.cache_resource(max_entries=32, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _hop_curves(scored: ScoredRun, k: int) -> list[Curve]:
     lists = ranked_lists(scored)
     return [] if lists is None else hop_curves(scored, lists, k)

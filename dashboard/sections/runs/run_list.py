@@ -14,8 +14,8 @@ from dashboard.charts.tokens import THEMES
 from dashboard.page_html.runs import measured_image, pass_strip_image
 from dashboard.sections.runs.chosen_run import run_labels
 from dashboard.shell.blocks import current_theme
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import CHART
+from dashboard.shell.kept_results import forget, kept
 from dashboard.shell.session import View, go_to_page, keep
 from dashboard.shell.user import attempt, current_user, may_write
 from dashboard.wording.escaping import markdown_text
@@ -49,11 +49,11 @@ def all_digests(store: RunStore, runs: tuple[Run, ...]) -> dict[str, RunDigest]:
     missing = [run for run in reversed(runs) if run.run_id not in digests]
     if not missing:
         return digests
-    _stored.clear()  # the next visit finds what this one reads
+    forget(_stored)  # the next visit finds what this one reads
     return {**digests, **read_digests(store, missing[:MOST_READ])}
 
 
-@st.cache_resource(max_entries=8, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _stored(store: RunStore, runs: tuple[Run, ...], scores: tuple[str, ...]) -> dict[str, RunDigest]:
     """Return the stored digests; `scores` tells the cache when a run was scored or judged anew."""
     del scores

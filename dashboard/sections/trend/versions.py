@@ -11,8 +11,8 @@ import streamlit as st
 from dashboard.charts.tokens import THEMES
 from dashboard.charts.trend import TrendMark, trend_lines
 from dashboard.shell.blocks import current_theme
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import CHART, export_menu, facts, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, cached_diagnosis, current_selection, go_to_page, keep
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, p_value, signed
@@ -148,12 +148,12 @@ class Trend:
         return sum(level.mean is not None for level in self.levels.values())
 
 
-@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _pass_rates(scored_runs: list[ScoredRun], settings: DiagnosisSettings, ledger: Ledger) -> list[Level]:
     return [level_of_rate(cached_diagnosis(scored, settings, ledger).pass_rate) for scored in scored_runs]
 
 
-@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _pass_rate_pairs(
     base: ScoredRun, others: list[ScoredRun], settings: DiagnosisSettings, ledger: Ledger
 ) -> list[Pair]:
@@ -161,7 +161,7 @@ def _pass_rate_pairs(
     return [pair_of_rates(left, cached_diagnosis(other, settings, ledger)) for other in others]
 
 
-@st.cache_resource(max_entries=4096, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _metric_pair(base: ScoredRun, other: ScoredRun, metric: str) -> Pair:
     return pair_of_metric(base, other, metric)
 
@@ -194,7 +194,7 @@ def trend_of(view: View, versions: Versions, metric: str) -> Trend:
     return Trend(versions, metric, levels, base, chosen is not None, changes_since(pairs, metric), answered)
 
 
-@st.cache_resource(max_entries=16, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _answered(scored_runs: list[ScoredRun]) -> dict[str, Answered]:
     return answered_of(scored_runs)
 

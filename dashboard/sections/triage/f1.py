@@ -7,8 +7,8 @@ import streamlit as st
 from dashboard.charts.plotly_figure import plotly_figure
 from dashboard.charts.stages.f1_tree import f1_bars
 from dashboard.shell.blocks import bundled_example
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import clicked, facts, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, open_cases
 from dashboard.shell.user import attempt, current_user, may_write, name_box, only_reads
 from dashboard.shell.widgets import choose
@@ -35,7 +35,7 @@ __all__ = ["f1_section"]
 _PART, _GAIN, _MEASURE = "expected_part", "expected_gain", "expected_measure"
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _f1(scored: ScoredRun) -> F1Diagnosis:
     return f1_diagnosis(scored)
 

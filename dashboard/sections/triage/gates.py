@@ -6,8 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboard.shell.caching import HASH_FUNCS
 from dashboard.shell.components import facts, show_table
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View
 from dashboard.wording.escaping import markdown_text, shorten
 from dashboard.wording.gates import gate_row, newly_failing_text, rule_texts
@@ -33,7 +33,7 @@ def gate_report(view: View) -> GateReport | DataError:
         return error
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _gate_report(
     store: RunStore, diagnosis: Diagnosis, baseline: Baseline, compared: Diagnosis | None, config: GateConfig
 ) -> GateReport:

@@ -12,7 +12,7 @@ from dashboard.charts.tokens import THEMES, Theme
 from dashboard.headlines.triage import loss_statement
 from dashboard.page_html.triage import section_title
 from dashboard.shell.blocks import current_theme
-from dashboard.shell.caching import HASH_FUNCS
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, open_cases
 from data.diagnosis.diagnosis import Diagnosis
 from data.diagnosis.doubts import stage_doubt
@@ -48,7 +48,7 @@ def pipeline_section(view: View, diagnosis: Diagnosis, base_name: str) -> None:
         open_cases(stage=str(next(iter(stages[0]))))
 
 
-@st.cache_resource(max_entries=64, show_spinner=False, hash_funcs=HASH_FUNCS)
+@kept
 def _picture(
     diagnosis: Diagnosis, base: Diagnosis | None, base_name: str, doubted: tuple[str, ...], theme: Theme
 ) -> tuple[go.Figure, str]:
