@@ -40,7 +40,7 @@ def runs_headline(
         (len(doubted), f"{'carries' if len(doubted) == 1 else 'carry'} a warning"),
         (unmeasured, f"{_have(unmeasured)} no pass rate: nothing says whether an answer is good"),
         (means, f"{_have(means)} summary scores only"),
-        (len(runs) - len(digests), "not read yet: open this page again"),
+        (len(runs) - len(digests), "not read yet"),
     )  # fmt: skip
     if n_unreadable:
         return Headline("bad", f"{count(n_unreadable, 'run')} cannot be opened", detail)

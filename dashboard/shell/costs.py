@@ -23,10 +23,10 @@ def costs_told(page: str) -> Iterator[None]:
     """Count what a rerun of a page reads, and print it to standard error where the developer asks for it."""
     begun = time.perf_counter()
     with counting_costs() as costs:
+        st.session_state[COSTS] = costs  # at the beginning: a page that stops writes no state any more
         try:
             yield
         finally:
-            st.session_state[COSTS] = costs
             if os.environ.get(SWITCH):
                 sys.stderr.write(_line(page, costs, time.perf_counter() - begun))
 

@@ -15,6 +15,7 @@ from dashboard.sections.runs.run_list import (
     LIST_HEIGHT,
     all_digests,
     matching_runs,
+    read_on,
     run_filters,
     run_list,
     strip_chart,
@@ -72,6 +73,7 @@ open_page(
 )
 strip_chart(view, runs, digests)
 strip_legend()
+read_on(store, runs, digests)
 load_results()
 tell_unreadable(store)
 with st.container(horizontal=True, vertical_alignment="center"):

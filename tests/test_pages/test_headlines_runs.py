@@ -125,7 +125,20 @@ def test_rows_that_change_take_no_ticks_with_them(workspace: RunStore) -> None:
 def test_runs_that_no_visit_has_read_are_read_by_the_next(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run_list, "MOST_READ", 2)
+    monkeypatch.setattr(run_list, "AT_FIRST", 0.0)  # time for one run
     runs = tuple(_runs(workspace))
-    assert len(run_list.all_digests(workspace, runs)) == 2
-    assert len(run_list.all_digests(workspace, runs)) == 3
+    assert [len(run_list.all_digests(workspace, runs)) for _ in range(4)] == [1, 2, 3, 3]
+
+
+def test_the_page_reads_on_until_every_run_is_read(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_list, "AT_FIRST", 0.0)
+    monkeypatch.setattr(run_list, "AT_ONCE", 0.0)
+    _runs(workspace)
+    app = _open(workspace.workspace.root, monkeypatch)
+    assert "Reading runs: 2 runs left" in page_text(app)  # one at first; then one a step
+    app.run()
+    app.run()
+    assert "Reading runs" not in page_text(app)
+    assert len(run_list.all_digests(workspace, tuple(_runs(workspace)))) == 3

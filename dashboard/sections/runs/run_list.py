@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -29,13 +29,15 @@ __all__ = [
     "LIST_HEIGHT",
     "all_digests",
     "matching_runs",
+    "read_on",
     "run_filters",
     "run_list",
     "strip_chart",
     "strip_legend",
 ]
 
-MOST_READ = 200  # runs that one visit diagnoses for the first time; about 0.1 s each
+AT_FIRST, AT_ONCE = 1.0, 0.5  # seconds that a visit, and a step beside it, read runs for the first time
+PAUSE = 1.0  # seconds between these steps
 MOST_LISTED = 200
 LIST_HEIGHT = 330
 ALL, WARNED, UNRATED, BASELINES = "all", "warnings", "no pass rate", "baselines"
@@ -43,14 +45,31 @@ MOST_NAMED = 8
 
 
 def all_digests(store: RunStore, runs: tuple[Run, ...]) -> dict[str, RunDigest]:
-    """Return run id -> digest; of runs that were never read, the newest MOST_READ are diagnosed now."""
+    """Return run id -> digest; runs that were never read are diagnosed now for a moment, newest first."""
     scores = tuple(store.options(run).folder for run in runs)
     digests = _stored(store, runs, scores)
     missing = [run for run in reversed(runs) if run.run_id not in digests]
     if not missing:
         return digests
     forget(_stored)  # the next visit finds what this one reads
-    return {**digests, **read_digests(store, missing[:MOST_READ])}
+    return {**digests, **read_digests(store, missing, AT_FIRST)}
+
+
+def read_on(store: RunStore, runs: tuple[Run, ...], known: Collection[str]) -> None:
+    """Read the runs that no visit has read yet, a few at a time beside the page, and draw the page anew."""
+    missing = [run for run in reversed(runs) if run.run_id not in known]
+    if missing and may_write():
+        st.fragment(run_every=PAUSE)(_read_on)(store, missing)
+
+
+def _read_on(store: RunStore, missing: Sequence[Run]) -> None:
+    read: set[str] = st.session_state.setdefault("runs_read", set())
+    left = [run for run in missing if run.run_id not in read]
+    st.caption(f"Reading runs: {count(len(left), 'run')} left. The numbers above follow.")
+    read |= read_digests(store, left, AT_ONCE).keys()
+    if len(read & {run.run_id for run in missing}) == len(missing):
+        st.session_state.pop("runs_read")
+        st.rerun()
 
 
 @kept
@@ -130,7 +149,7 @@ def _is_warned(digest: RunDigest | None) -> bool:
 
 
 def _is_unrated(digest: RunDigest | None) -> bool:
-    return digest is None or digest.pass_rate is None
+    return digest is not None and digest.pass_rate is None
 
 
 def matching_runs(
