@@ -28,6 +28,7 @@ from metrics.schema.metric import Convention
 __all__ = ["RunStore", "distinct_labels"]
 
 ROOM = 300_000_000  # bytes that the arrays of all runs may need together
+MOST_TOLD = 64  # runs kept as what was said of their attacks makes them
 MOST_OFFERED = 12  # runs of one name that an error lists
 MOST_CLOSEST = 4  # runs that an error lists where none has the name
 MOST_COMPARED = 100  # characters of a name that are compared
@@ -189,7 +190,7 @@ class RunStore:
                 return kept[2]
         told = with_attack_verdicts(scored, said)
         with self._lock:
-            while len(self._told_runs) >= KEPT_RUNS:
+            while len(self._told_runs) >= MOST_TOLD:
                 self._told_runs.pop(next(iter(self._told_runs)))
             self._told_runs[key] = (scored, said, told)
         return told
