@@ -11,26 +11,26 @@ from data.diagnosis.run_digest import read_digests
 from data.read_costs import ReadCosts
 from data.scoring.run_store import RunStore
 
-# page -> queries of its first view in a process that has read nothing, and of a rerun
-MOST_QUERIES = {
-    "triage": (40, 1),
-    "compare": (40, 5),
-    "trend": (40, 4),
-    "cases": (40, 6),
-    "diagnosis": (40, 1),
-    "checks": (40, 1),
-    "retrieval": (40, 1),
-    "chunking": (60, 4),
-    "alignment": (40, 1),
-    "experiments": (40, 1),
-    "judge": (60, 6),
-    "benchmarks": (40, 1),
-    "present": (40, 4),
-    "runs": (60, 5),
-}
+PAGES = (
+    "triage",
+    "compare",
+    "trend",
+    "cases",
+    "diagnosis",
+    "checks",
+    "retrieval",
+    "chunking",
+    "alignment",
+    "experiments",
+    "judge",
+    "benchmarks",
+    "present",
+    "runs",
+)
+MOST_AT_FIRST, MOST_AGAIN = 60, 20  # queries of a first view in a process, and of a rerun
 
 
-@pytest.mark.parametrize("page", MOST_QUERIES)
+@pytest.mark.parametrize("page", PAGES)
 def test_a_page_reads_little(
     demo: RunStore, page: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -47,9 +47,8 @@ def test_a_page_reads_little(
     app.run()
     again: ReadCosts = app.session_state["costs"]
     assert not app.exception
-    most_first, most_again = MOST_QUERIES[page]
-    assert first.queries <= most_first
-    assert again.queries <= most_again
+    assert first.queries <= MOST_AT_FIRST
+    assert again.queries <= MOST_AGAIN
     assert again.made == 0
     assert first.model_calls == again.model_calls == 0
     assert f"{page}: {again.queries:,} queries, {again.rows:,} rows" in capfd.readouterr().err
