@@ -27,7 +27,7 @@ PAGES = (
     "present",
     "runs",
 )
-MOST_AT_FIRST, MOST_AGAIN = 60, 20  # queries of a first view in a process, and of a rerun
+MOST_AT_FIRST, MOST_AGAIN = 60, 40  # queries of a first view in a process, and of a rerun
 
 
 @pytest.mark.parametrize("page", PAGES)
