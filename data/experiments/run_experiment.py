@@ -142,6 +142,7 @@ def _parsed_arm(
             EXPERIMENT: experiment.experiment_id,
             "experiment_kind": experiment.kind,
             "system": experiment.system,
+            **_match(planned, replies),
             **arm.levels,
         },
         dataset=experiment.questions,
@@ -157,6 +158,19 @@ def _parsed_arm(
             *experiment.notes,
         ),
     )
+
+
+def _match(planned: PlannedExperiment, replies: Mapping[str, SystemReply]) -> dict[str, str]:
+    """Return the setting by which gold that names whole documents is found in chunks of them."""
+    samples = [sample for arm in planned.design.arms for sample in arm.samples]
+    gold = {str(entry["id"]) for sample in samples for entry in sample.case.get("relevant") or ()}
+    lists = [reply.sample.get("retrieved") for reply in replies.values()]
+    found = [document for each in lists if isinstance(each, list) for document in each]
+    documents = [document for document in found if isinstance(document, Mapping)]
+    by_id, by_document = (
+        any(str(document.get(name)) in gold for document in documents) for name in ("id", "doc_id")
+    )
+    return {"match": "doc_id"} if by_document and not by_id else {}
 
 
 def _records(planned: PlannedExperiment, arm: Arm, replies: Mapping[str, SystemReply]) -> Iterator[Record]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from data.chunking.tokens import count_tokens
 from data.judge.call_cache import CachedCalls, CallCache
@@ -18,6 +19,8 @@ from data.judge.requests import FINAL, ModelCall, Request, Usage, request_key
 from data.store.ledger import Ledger
 
 __all__ = ["AskedRequests", "RequestPlan", "ask_requests", "kept_calls", "plan_requests"]
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -139,9 +142,22 @@ def ask_requests(
             answers = await asyncio.gather(*(ask(request) for request in requests))
             return list(answers), _ending(calls, answers)
 
-    with CallCache.open(ledger) as cache:
-        answers, reason = asyncio.run(work(cache))
+    def ask_all() -> tuple[list[ModelCall | None], str]:
+        with CallCache.open(ledger) as cache:
+            return asyncio.run(work(cache))
+
+    answers, reason = _in_free_thread(ask_all)
     return AskedRequests(tuple(answers), _cost(answers), reason)
+
+
+def _in_free_thread(work: Callable[[], Result]) -> Result:
+    """Do work that runs an event loop: in a thread of its own where this one runs one, as a notebook does."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result()
 
 
 def _cost(calls: Sequence[ModelCall | None]) -> float:

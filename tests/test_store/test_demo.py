@@ -125,3 +125,16 @@ def test_the_two_hop_runs_name_both_hops(demo: RunStore) -> None:
     sample = demo.scored(expanded).samples.read([0])[0]
     assert [document["hop"] for document in sample["relevant"]] == ["1", "2"]
     assert len(sample["candidates"]) == 50
+
+
+def test_gold_that_names_documents_is_found_in_chunks_of_them(demo: RunStore) -> None:
+    arms = [run for run in demo.runs("experiments") if run.config.get("experiment_kind") == "arms"]
+    assert len(arms) == 4
+    for run in arms:
+        values = demo.scored(run).values("hit@1")
+        samples = demo.scored(run).samples.each(["retrieved", "relevant"])
+        expected = [
+            float(sample["retrieved"][0]["doc_id"] in {entry["id"] for entry in sample["relevant"]})
+            for sample in samples
+        ]
+        assert values.tolist() == expected
