@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +41,6 @@ def stability(capsys: Capture, tmp_path: Path, questions: str, *more: str) -> An
     return run(capsys, tmp_path / "w", *words, "--repeats", "2", "--paraphrase-model", MODEL, *more)
 
 
-async def _in_a_loop(work: Callable[[], Answer]) -> Answer:
-    return work()
-
-
 def test_questions_without_paraphrases_get_those_of_the_model_once(
     capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, questions: str
 ) -> None:
@@ -55,7 +49,7 @@ def test_questions_without_paraphrases_get_those_of_the_model_once(
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         planned = stability(capsys, tmp_path, questions, "--dry-run", "--json").json
         assert not server.asked
-        first = asyncio.run(_in_a_loop(lambda: stability(capsys, tmp_path, questions)))  # as in a notebook
+        first = stability(capsys, tmp_path, questions)
         asked = len(server.asked)
     again = stability(capsys, tmp_path, questions, "--json")  # without the service
     assert again.code == 0, again.err
