@@ -13,7 +13,7 @@ from typing import Any
 
 from data.systems.system import SystemLimits, SystemReply, SystemRequest
 
-__all__ = ["ReadingSystem", "even", "forgets_the_middle", "reads_late", "write_questions"]
+__all__ = ["ReadingSystem", "even", "forgets_the_middle", "reads_late", "write_languages", "write_questions"]
 
 CODE = re.compile(r"code of (\S+) is (\S+)\.")
 
@@ -92,3 +92,19 @@ def write_questions(path: Path, n: int) -> Path:
 
 if __name__ == "__main__":  # as a command: one JSON object in, one out
     json.dump({"answer": answer(json.load(sys.stdin), forgets_the_middle)}, sys.stdout)
+
+
+def write_languages(folder: Path) -> None:
+    """Write q.jsonl, a question in English and in German, and c.jsonl, the passage of each language."""
+    asked = [
+        {"id": f"q-{language}", "question": text, "relevant": ["d-en", "d-de"], "language": language}
+        for language, text in {"en": "Where is the bridge?", "de": "Wo ist die Brücke?"}.items()
+    ]
+    passages = [
+        {"id": "d-en", "text": "The bridge is in Kiel.", "language": "en"},
+        {"id": "d-de", "text": "Die Brücke ist in Kiel.", "language": "de"},
+    ]
+    files: dict[str, Any] = {"q": asked, "c": passages}
+    for name, lines in files.items():
+        text = "\n".join(json.dumps(line) for line in lines)
+        (folder / f"{name}.jsonl").write_text(text, encoding="utf-8")

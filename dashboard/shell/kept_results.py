@@ -86,6 +86,8 @@ class KeptResults:
         return self._results[key][0]
 
     def _keep(self, key: Any, result: Any, size: int) -> None:
+        if size > self.room:
+            return
         with self._lock:
             self._results[key] = (result, size)
             self.used += size

@@ -3,12 +3,11 @@
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command_line import run
 from places import REPOSITORY
-from reading_systems import write_questions
+from reading_systems import write_languages, write_questions
 
 Capture = pytest.CaptureFixture[str]
 OBEDIENT = f"{sys.executable} {REPOSITORY / 'tests' / 'yielding_systems.py'}"
@@ -98,18 +97,7 @@ def test_poisoned_documents_in_the_top_k_are_counted(capsys: Capture, tmp_path: 
 
 
 def test_languages_and_parsing_are_listed_and_shown(capsys: Capture, tmp_path: Path) -> None:
-    asked = [
-        {"id": f"q-{language}", "question": text, "relevant": ["d-en", "d-de"], "language": language}
-        for language, text in {"en": "Where is the bridge?", "de": "Wo ist die Brücke?"}.items()
-    ]
-    passages = [
-        {"id": "d-en", "text": "The bridge is in Kiel.", "language": "en"},
-        {"id": "d-de", "text": "Die Brücke ist in Kiel.", "language": "de"},
-    ]
-    files: dict[str, Any] = {"q": asked, "c": passages}
-    for name, lines in files.items():
-        text = "\n".join(json.dumps(line) for line in lines)
-        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    write_languages(tmp_path)
     for name, text in {"gold": "# A\n|a|b|\n|-|-|\n|x|1|", "parser": "A a b x 1"}.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "page.md").write_text(text, encoding="utf-8")

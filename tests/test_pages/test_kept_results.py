@@ -43,6 +43,8 @@ def test_what_is_larger_than_the_room_is_given_and_not_kept() -> None:
     assert results.used == 0
     results.get(("small",), lambda: "text")
     assert 0 < results.used < MB
+    results.get(("large",), lambda: np.ones(2 * MB, dtype=np.int8))
+    assert results.get(("small",), lambda: "made again") == "text"  # it pushed nothing out
 
 
 def test_threads_that_want_one_result_wait_for_it() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from page_text import headline, page_text
 from places import APP
-from reading_systems import write_questions
+from reading_systems import write_languages, write_questions
 from streamlit.testing.v1 import AppTest
 from yielding_systems import Changeable, Obedient, found_code
 
@@ -137,18 +137,7 @@ def test_stability_lists_the_questions_that_flip(
 def test_languages_show_the_matrix_with_its_empty_lists(
     workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = [
-        {"id": f"q-{language}", "question": text, "relevant": ["d-en", "d-de"], "language": language}
-        for language, text in {"en": "Where is the bridge?", "de": "Wo ist die Brücke?"}.items()
-    ]
-    passages = [
-        {"id": "d-en", "text": "The bridge is in Kiel.", "language": "en"},
-        {"id": "d-de", "text": "Die Brücke ist in Kiel.", "language": "de"},
-    ]
-    files: dict[str, Any] = {"q": asked, "c": passages}
-    for name, lines in files.items():
-        text = "\n".join(json.dumps(line) for line in lines)
-        (tmp_path / f"{name}.jsonl").write_text(text, encoding="utf-8")
+    write_languages(tmp_path)
     multilingual = read_multilingual(str(tmp_path / "q.jsonl"), str(tmp_path / "c.jsonl"))
     run_language_experiment(workspace, multilingual, "p")
     app = _open(workspace, monkeypatch)
