@@ -26,7 +26,7 @@ from data.store.ledger import Ledger
 from data.store.workspace import Run, Workspace
 from metrics.metric_registry import imported_declarations
 
-__all__ = ["KeptResults", "forget", "kept", "kept_with_spinner", "key_of", "size_of"]
+__all__ = ["KeptResults", "forget", "kept", "kept_with_spinner", "key_of", "room_asked", "size_of"]
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -95,7 +95,16 @@ class KeptResults:
                 self.used -= self._results.popitem(last=False)[1][1]
 
 
-_RESULTS = KeptResults(int(float(os.environ.get(ROOM) or USUAL_ROOM) * 1_000_000))
+def room_asked(megabytes: str | None) -> int:
+    """Return the bytes of a number of MB as the environment has it; the usual room where it is none."""
+    try:
+        return max(int(float(megabytes or USUAL_ROOM) * 1_000_000), 0)
+    except (ValueError, OverflowError):
+        sys.stderr.write(f"{ROOM} is {megabytes!r}, no number of MB; {USUAL_ROOM} MB are used\n")
+        return USUAL_ROOM * 1_000_000
+
+
+_RESULTS = KeptResults(room_asked(os.environ.get(ROOM)))
 
 
 def kept(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:

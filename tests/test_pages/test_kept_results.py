@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from dashboard.shell.kept_results import KeptResults, forget, kept, key_of, size_of
+from dashboard.shell.kept_results import KeptResults, forget, kept, key_of, room_asked, size_of
 from dashboard.shell.session import cached_diagnosis
 from data.api import add_run
 from data.diagnosis.diagnosis import DiagnosisSettings
@@ -45,6 +45,19 @@ def test_what_is_larger_than_the_room_is_given_and_not_kept() -> None:
     assert 0 < results.used < MB
     results.get(("large",), lambda: np.ones(2 * MB, dtype=np.int8))
     assert results.get(("small",), lambda: "made again") == "text"  # it pushed nothing out
+
+
+@pytest.mark.parametrize(
+    ("asked", "room"), [(None, 512 * MB), ("", 512 * MB), ("64", 64 * MB), ("0", 0), ("-1", 0)]
+)
+def test_the_room_is_a_number_of_megabytes(asked: str | None, room: int) -> None:
+    assert room_asked(asked) == room
+
+
+@pytest.mark.parametrize("asked", ["lots", "nan", "inf"])
+def test_a_room_that_is_no_number_is_told(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert room_asked(asked) == 512 * MB
+    assert f"RAGTRIAGE_CACHE_MB is '{asked}', no number of MB" in capsys.readouterr().err
 
 
 def test_threads_that_want_one_result_wait_for_it() -> None:
