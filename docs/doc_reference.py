@@ -1,11 +1,12 @@
 """The reference of commands and of the Python package, made from their help texts and docstrings.
 
-`python docs/doc_reference.py` renews docs/commands.md and docs/python.md.
+`python docs/doc_reference.py` renews docs/commands.md, docs/python.md and dashboard/cli/command_help.json.
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,9 +21,10 @@ if __name__ == "__main__":
 
 import ragtriage  # noqa: E402 -- also when the file is run from another folder
 from dashboard.cli.main import COMMANDS, app  # noqa: E402
+from dashboard.cli.stored_help import HELP_FILE, help_record  # noqa: E402
 from docs.doc_tables import renewed  # noqa: E402
 
-__all__ = ["PAGES", "commands_reference", "python_reference"]
+__all__ = ["PAGES", "command_help", "commands_reference", "python_reference"]
 
 SHARED = {"--workspace", "--version", "--help"}  # options of every command, named once
 ALIASES = {"Path": "str | PathLike[str] | None", "RunName": "str | Run"}  # of ragtriage.functions
@@ -33,11 +35,24 @@ def commands_reference() -> str:
     return "\n\n".join(map(_command, sorted(COMMANDS)))
 
 
-def _command(name: str) -> str:
+def command_help() -> str:
+    """Return the help of every command as the JSON that the command line shows it from, a line a command."""
+    lines = [
+        f"{json.dumps(name)}: {json.dumps(help_record(*_command_of(name)), ensure_ascii=False)}"
+        for name in sorted(COMMANDS)
+    ]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _command_of(name: str) -> tuple[click.Command, click.Context]:
     parent = click.Context(app, info_name="ragtriage", **app.context_settings)
     command = app.get_command(parent, name)
     assert command is not None  # noqa: S101 -- it is in the table of commands
-    context = click.Context(command, info_name=name, parent=parent)
+    return command, click.Context(command, info_name=name, parent=parent)
+
+
+def _command(name: str) -> str:
+    command, context = _command_of(name)
     inner = command.commands.values() if isinstance(command, click.Group) else ()
     return "\n\n".join(
         [_described(command, context, f"## {name}"), *(_inner(entry, context) for entry in inner)]
@@ -124,3 +139,4 @@ if __name__ == "__main__":
     for page, (mark, content) in PAGES.items():
         path = DOCS / page
         path.write_text(renewed(path.read_text("utf-8"), mark, content()), encoding="utf-8")
+    HELP_FILE.write_text(command_help(), encoding="utf-8")

@@ -19,6 +19,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from dashboard import __version__
+from dashboard.cli.stored_help import stored_help
 
 __all__ = ["COMMANDS", "app", "main"]
 
@@ -128,6 +129,13 @@ class LazyGroup(click.Group):
         for inner in command.commands.values() if isinstance(command, click.Group) else ():
             _with_shared_options(inner)
         return _with_shared_options(command)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that is called; for its help alone, nothing of it is loaded."""
+        command = stored_help(args[0], args[1:], ctx.help_option_names)
+        return (args[0], command, args[1:]) if command else super().resolve_command(ctx, args)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options before the command; one of a command's own is told where it belongs."""
