@@ -20,6 +20,7 @@ __all__ = ["Match", "facets_of", "hop_order", "list_status", "rankings", "span_r
 
 Match = Literal["id", "doc_id"]
 SMALL_PLANE = 1_024  # ranks x gold documents up to which comparing all beats sorting
+_GIVEN = pa.array(["oracle", "closed_book"])
 NO_LIST = "the run records no `retrieved` list for this sample"
 NO_GOLD = "the sample names no gold documents (`relevant`)"
 NO_FACET = "the gold documents name no facet (`hop`)"
@@ -56,7 +57,7 @@ def rankings(
         has_hops = np.zeros(n, dtype=np.bool_)
     else:
         grades, ideal, units, has_hops = _join_large(gold, found, gold_codes, found_codes, n)
-    nothing = (status == Status.SCORED) & np.isnan(units).all(axis=1)
+    nothing = (status == Status.SCORED) & np.isnan(units[:, :1]).all(axis=1)
     status[nothing], reason[nothing] = Status.NOT_APPLICABLE, NOTHING_RELEVANT
     if not ids_match:
         reason[status == Status.SCORED] = NO_MATCH
@@ -72,22 +73,23 @@ def _join_small(
     Returns:
         (n, K) grades, (n, G) ideal grades, (n, G) first ranks of the gold documents, as in Rankings.
     """
-    lists = padded(found_codes, found.sample, found.place, (n, found.width), -1)
-    wanted = padded(gold_codes, gold.sample, gold.place, (n, gold.width), -2)
-    grade = np.maximum(numbers(gold.field("grade")), 0.0)
-    value = padded(grade, gold.sample, gold.place, (n, gold.width), 0.0)
+    lists, wanted = found.spread(found_codes, -1), gold.spread(gold_codes, -2)
+    value = gold.spread(np.maximum(numbers(gold.field("grade")), 0.0), 0.0)
     _keep_highest(wanted, value)
     grades = np.where(lists >= 0, 0.0, np.nan)
     ranks = np.full((n, gold.width), np.inf)
     for at in range(gold.width):
-        same = lists == wanted[:, at : at + 1]
-        hit = same.any(axis=1)
-        first = same.argmax(axis=1)
-        grades[hit, first[hit]] = value[hit, at]  # a repeat of the document further down stays at 0
-        ranks[hit, at] = first[hit] + 1
-    ranks[value <= 0] = np.nan
-    ideal = np.where(value > 0, value, np.nan)
-    return grades, _left(ideal, -np.nan_to_num(ideal)), _left(ranks, np.zeros_like(ranks))
+        row, place = np.divmod(np.flatnonzero(lists == wanted[:, at : at + 1]), found.width)
+        first = np.ones(len(row), dtype=np.bool_)
+        first[1:] = row[1:] != row[:-1]
+        row, place = row[first], place[first]
+        grades[row, place] = value[row, at]  # a repeat of the document further down stays at 0
+        ranks[row, at] = place + 1
+    relevant = value > 0
+    ranks[~relevant] = np.nan
+    ideal = -np.sort(np.where(relevant, -value, np.nan), axis=1)  # NaN comes last
+    width = int((~np.isnan(ideal)).any(axis=0).sum())
+    return grades, ideal[:, :width], _left(ranks)[:, :width]
 
 
 def _keep_highest(wanted: IntArray, value: FloatArray) -> None:
@@ -100,11 +102,12 @@ def _keep_highest(wanted: IntArray, value: FloatArray) -> None:
                 value[twice, later], wanted[twice, later] = 0.0, -2
 
 
-def _left(values: FloatArray, order: FloatArray) -> FloatArray:
-    """Sort each row by an order, its NaN behind all, and cut the columns that are NaN throughout."""
-    keys = np.where(np.isnan(values), np.inf, order)
-    width = int((~np.isnan(values)).sum(axis=1).max(initial=0))
-    return np.take_along_axis(values, np.argsort(keys, axis=1, kind="stable"), axis=1)[:, :width]
+def _left(values: FloatArray) -> FloatArray:
+    """Move the NaN of each row behind its other values, which keep their order."""
+    gap = np.isnan(values)
+    if not (gap[:, :-1] & ~gap[:, 1:]).any():
+        return values
+    return np.take_along_axis(values, np.argsort(gap, axis=1, kind="stable"), axis=1)
 
 
 def _join_large(
@@ -141,8 +144,10 @@ def _codes(gold: Ragged, found: Ragged, match: Match) -> tuple[IntArray, IntArra
     if match == "doc_id":
         found_ids = pc.coalesce(found.field("doc_id"), found_ids)
     encoded = pa.concat_arrays([gold.field("id"), found_ids]).dictionary_encode()
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes[: len(gold.sample)], codes[len(gold.sample) :]
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    if encoded.null_count:
+        codes = codes.astype(np.int64)
+    return codes[: len(gold.entries)], codes[len(gold.entries) :]
 
 
 def _best_grades(keys: IntArray, grade: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -228,8 +233,7 @@ def list_status(
     n = table.num_rows
     status = np.zeros(n, dtype=np.int8)
     reason = np.full(n, "", dtype=object)
-    mode = table["context_mode"].to_numpy(zero_copy_only=False)
-    given = (mode == "oracle") | (mode == "closed_book")
+    given = pc.is_in(table["context_mode"], _GIVEN).to_numpy()
     rules = [
         (~gold_recorded, Status.NOT_RUN, no_gold),
         (~found.recorded, Status.NOT_RUN, NO_LIST),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,15 +23,11 @@ class Ragged:
     Attributes:
         recorded: (n,) False where the list is null.
         lengths: (n,) entries per row; 0 where null.
-        sample: (m,) row of each entry, ascending.
-        place: (m,) 0-based position of each entry in its list.
         entries: the m entries, an Arrow array.
     """
 
     recorded: BoolArray
     lengths: IntArray
-    sample: IntArray
-    place: IntArray
     entries: Any
 
     @classmethod
@@ -38,11 +35,27 @@ class Ragged:
         """Flatten a list array or a chunked one."""
         array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
         lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        sample = np.repeat(np.arange(len(array), dtype=np.int64), lengths)
-        starts = np.concatenate(([0], np.cumsum(lengths)))[:-1] if len(lengths) else lengths
-        place = np.arange(len(sample), dtype=np.int64) - np.repeat(starts, lengths)
-        recorded = array.is_valid().to_numpy(zero_copy_only=False)
-        return cls(recorded, lengths, sample, place, array.flatten())
+        return cls(array.is_valid().to_numpy(zero_copy_only=False), lengths, array.flatten())
+
+    @cached_property
+    def sample(self) -> IntArray:
+        """(m,) row of each entry, ascending."""
+        return np.repeat(np.arange(len(self.lengths), dtype=np.int64), self.lengths)
+
+    @cached_property
+    def place(self) -> IntArray:
+        """(m,) 0-based position of each entry in its list."""
+        starts = np.cumsum(self.lengths) - self.lengths
+        return np.arange(len(self.sample), dtype=np.int64) - np.repeat(starts, self.lengths)
+
+    def spread(self, values: NDArray[Any], fill: Any) -> NDArray[Any]:
+        """Return a value of each entry as an (n, width) array, with `fill` behind the end of a list."""
+        shape = (len(self.lengths), self.width)
+        if len(values) == shape[0] * shape[1]:  # all lists are of one length
+            return values.reshape(shape).copy()
+        table = np.full(shape, fill, dtype=values.dtype)
+        table[np.arange(shape[1]) < self.lengths[:, None]] = values
+        return table
 
     def field(self, name: str) -> Any:
         """Return a field of struct entries as an Arrow array; all null if it was not read."""

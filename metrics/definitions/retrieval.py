@@ -48,9 +48,10 @@ def _relevant(rankings: Rankings, k: int) -> BoolArray:
     return relevant
 
 
-def _gold_size(rankings: Rankings) -> IntArray:
-    size: IntArray = np.sum(~np.isnan(rankings.gold), axis=1)
-    return size
+def _count(mask: BoolArray) -> IntArray:
+    """(n,) True entries of each row; a sum along short rows takes three times as long."""
+    counts: IntArray = np.einsum("ij->i", mask.view(np.int8), dtype=np.int64)
+    return counts
 
 
 def _ranks(width: int) -> IntArray:
@@ -58,12 +59,13 @@ def _ranks(width: int) -> IntArray:
 
 
 def _scores(values: FloatArray, rankings: Rankings) -> Scores:
-    return from_lists(values, rankings, _gold_size(rankings) == 0, _NO_GOLD)
+    without = _count(~np.isnan(rankings.gold[:, :1])) == 0
+    return from_lists(values, rankings, without, _NO_GOLD)
 
 
 def shorter_than(rankings: Rankings, k: int) -> BoolArray:
     """(n,) True where a recorded list has fewer than k documents, which flags its values at k."""
-    length = np.sum(~np.isnan(rankings.grades), axis=1)
+    length = _count(~np.isnan(rankings.grades))
     short: BoolArray = (rankings.status == Status.SCORED) & (length < k)
     return short
 
@@ -73,13 +75,13 @@ def recall(rankings: Rankings, k: int) -> Scores:
 
     Equals trec_eval ``recall_k`` where gold names no hops.
     """
-    retrieved = np.sum(rankings.unit_rank <= k, axis=1)
-    return _scores(ratio(retrieved, np.sum(~np.isnan(rankings.unit_rank), axis=1)), rankings)
+    retrieved, units = _count(rankings.unit_rank <= k), _count(~np.isnan(rankings.unit_rank))
+    return _scores(ratio(retrieved, units), rankings)
 
 
 def precision(rankings: Rankings, k: int) -> Scores:
     """Relevant documents in the top k over k, also when the list is shorter; trec_eval ``P_k``."""
-    return _scores(np.sum(_relevant(rankings, k), axis=1) / k, rankings)
+    return _scores(_count(_relevant(rankings, k)) / k, rankings)
 
 
 def hit(rankings: Rankings, k: int) -> Scores:
@@ -93,8 +95,11 @@ def reciprocal_rank(rankings: Rankings, k: int) -> Scores:
     Equals trec_eval ``recip_rank`` on a run cut at k (Voorhees 1999).
     """
     relevant = _relevant(rankings, k)
-    rank = np.where(relevant, _ranks(relevant.shape[1]), np.inf)
-    return _scores(1.0 / np.min(rank, axis=1, initial=np.inf), rankings)
+    if not relevant.shape[1]:
+        return _scores(np.zeros(len(relevant)), rankings)
+    first = relevant.argmax(axis=1)
+    found = relevant[np.arange(len(first)), first]
+    return _scores(np.where(found, 1.0 / (first + 1), 0.0), rankings)
 
 
 def ndcg(rankings: Rankings, k: int, *, exponential: bool = False) -> Scores:
@@ -122,7 +127,7 @@ def average_precision(rankings: Rankings, k: int) -> Scores:
     relevant = _relevant(rankings, k)
     precision_at = np.cumsum(relevant, axis=1) / _ranks(relevant.shape[1])
     total = np.sum(np.where(relevant, precision_at, 0.0), axis=1)
-    return _scores(ratio(total, _gold_size(rankings)), rankings)
+    return _scores(ratio(total, _count(~np.isnan(rankings.gold))), rankings)
 
 
 def all_hops_recall(rankings: Rankings, k: int) -> Scores:
