@@ -60,7 +60,7 @@ __all__ = [
     "score_batch",
 ]
 
-SCORES_VERSION = 17  # raise when a definition, a heuristic or a file of the scores changes
+SCORES_VERSION = 18  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]

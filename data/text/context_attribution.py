@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,6 +33,7 @@ SUPPORT = 0.4  # weighted share of a clause's content words that its evidence mu
 RELATIVE = 0.8  # a document supports a clause only if it covers nearly as much of it as the best one does
 SHARED_WORDS = 3  # two shared words are a topic, three are a statement about it
 EVIDENCE_SENTENCES = 2  # a clause is spread over at most this many sentences of a document
+SHARE_PARTS = 1e9  # shares are multiples of its inverse
 _POSTINGS = 64  # sentences kept per word: more would cost time without telling them apart
 _CACHED = 4096  # documents an attributor keeps: runs repeat the same chunks over many questions
 
@@ -133,20 +134,20 @@ class ContextAttributor:
         answer_words = [words for _, parts in clauses for words in parts]
         weights = _weights(set().union(*answer_words), contexts)
         total = sum(weights[word] for words in answer_words for word in words)
-        shares = [0.0] * len(contexts)
+        held = [defaultdict[int, float](float) for _ in contexts]  # weight of words by how many share them
         sentences = []
         for (start, end), parts in clauses:
             support = [_support(words, contexts, weights) for words in parts]
             for words, spans in zip(parts, support, strict=True):
-                # Each word's share of the answer is split between the supporting documents that have it.
-                for word in sorted(words):
+                for word in words:
                     ranks = [span.rank for span in spans if word in contexts[span.rank - 1].tokens]
                     for rank in ranks:
-                        shares[rank - 1] += weights[word] / len(ranks) / total
+                        held[rank - 1][len(ranks)] += weights[word]
             if parts:
                 sentences.append(SentenceSupport(start, end, _merged(support, parts, weights)))
+        shares = tuple(_share(weight_by_count, total) for weight_by_count in held)
         used = tuple(rank for rank, share in enumerate(shares, start=1) if share > 0)
-        return ContextAttribution(tuple(shares), used, tuple(sentences))
+        return ContextAttribution(shares, used, tuple(sentences))
 
     def _document(self, text: str) -> _Document:
         document = self._documents.get(text)
@@ -223,6 +224,17 @@ def _support_span(
         covered += gains[best]
         uncovered = {word for word in uncovered if best not in document.postings[word]}
     return SupportSpan(rank, min(1.0, covered / total), tuple(sorted(spans)))
+
+
+def _share(held: Mapping[int, float], total: float) -> float:
+    """Return a document's share of the answer: a word that it shares with others is split evenly.
+
+    It is rounded so that shares that are equal by rights compare as equal, whatever they were summed from.
+    """
+    share = 0.0
+    for count in sorted(held):
+        share += held[count] / (count * total)
+    return round(share * SHARE_PARTS) / SHARE_PARTS
 
 
 def _merged(

@@ -14,6 +14,7 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Literal
 
+from data.text.required_words import Phrase, first_match
 from data.text.sentences import split_sentences
 from data.text.tokens import count_words, lowered
 
@@ -23,7 +24,8 @@ LEADING = 2  # a refusal declines in one of its first two sentences, greetings a
 SUBSTANCE = 15  # words on anything else: a remark in passing has fewer, a useful answer has more
 _READ = 4000  # characters examined: a longer answer is no refusal, whatever follows
 _Kind = Literal["unable", "lacking", "about", "courtesy", "substance"]
-_KINDS: tuple[_Kind, ...] = ("unable", "lacking", "courtesy", "about")
+DECLINING: tuple[_Kind, ...] = ("unable", "lacking")
+_KINDS: tuple[_Kind, ...] = (*DECLINING, "courtesy", "about")
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,16 @@ def detect_refusal(answer: str) -> DetectedRefusal:
     cannot answer. So "The documents do not mention X. However, ..." followed by an answer is an answer. An
     empty answer is no refusal.
     """
+    text = answer[:_READ]
+    lower = lowered(text).replace("’", "'")
+    if not any(phrase.possible_in(lower) for kind in DECLINING for phrase in _phrases(kind)):
+        return DetectedRefusal(False, None, None)
     units = []
-    for unit in _units(answer[:_READ]):
+    for unit in _units(text, lower):
         units.append(unit)
         if sum(unit.words for unit in units) > SUBSTANCE:
             break
-    declining = [unit for unit in units if unit.kind in ("unable", "lacking")]
+    declining = [unit for unit in units if unit.kind in DECLINING]
     if not declining:
         return DetectedRefusal(False, None, None)
     first = declining[0]
@@ -78,20 +84,19 @@ def detect_refusal(answer: str) -> DetectedRefusal:
     return DetectedRefusal(refused and len(answer) <= _READ, phrase, first.span)
 
 
-def _units(text: str) -> Iterator[_Unit]:
+def _units(text: str, lower: str) -> Iterator[_Unit]:
     """Yield the units of a text in order."""
-    lower = lowered(text).replace("’", "'")
     for number, (start, end) in enumerate(split_sentences(text)):
-        borders = [start, *(match.start() for match in _patterns("turn").finditer(lower, start, end)), end]
+        borders = [start, *(match.start() for match in _turn().finditer(lower, start, end)), end]
         for a, b in pairwise(borders):
             yield _unit(lower, number, a, b)
 
 
 def _unit(lower: str, sentence: int, start: int, end: int) -> _Unit:
     part = lower[start:end]
-    body = _patterns("turn").sub("", f"{part} ", count=1).strip()
+    body = _turn().sub("", f"{part} ", count=1).strip()
     for kind in _KINDS:
-        match = _patterns(kind).search(body)
+        match = first_match(_phrases(kind), body)
         if match is not None:
             at = max(start, lower.find(match.group(), start, end))
             return _Unit(kind, sentence, 0, (at, at + len(match.group())))
@@ -99,10 +104,15 @@ def _unit(lower: str, sentence: int, start: int, end: int) -> _Unit:
 
 
 @cache
-def _patterns(kind: str) -> re.Pattern[str]:
-    """Compile one expression of all phrases of a kind, in every language."""
+def _phrases(kind: str) -> list[Phrase]:
+    """Return all phrases of a kind, in every language."""
     lists = json.loads(files("data.text").joinpath("refusal_phrases.json").read_text("utf-8"))
     phrases = [
         phrase for language in lists.values() if isinstance(language, dict) for phrase in language[kind]
     ]
-    return re.compile("|".join(phrases).replace(" ", r"\s+"))
+    return [Phrase(phrase.replace(" ", r"\s+")) for phrase in phrases]
+
+
+@cache
+def _turn() -> re.Pattern[str]:
+    return re.compile("|".join(phrase.expression for phrase in _phrases("turn")))

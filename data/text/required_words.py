@@ -1,0 +1,99 @@
+"""The words that a text must have for a regular expression to match: a quick test before a slow search."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+__all__ = ["Phrase", "first_match", "required_literals"]
+
+SHORTEST = 2  # characters of a literal worth looking for; in scripts beyond Latin one tells enough
+
+
+class Phrase:
+    """A regular expression that is searched only in texts that have the literals it needs."""
+
+    def __init__(self, expression: str) -> None:
+        self.expression = expression
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled when it is first searched."""
+        return re.compile(self.expression)
+
+    @cached_property
+    def needs(self) -> list[tuple[str, ...]]:
+        """What `required_literals` returns for the expression."""
+        return required_literals(self.expression)
+
+    def possible_in(self, text: str) -> bool:
+        """Return False only where the expression cannot match: the text lacks every literal of a need."""
+        for literals in self.needs:
+            for literal in literals:
+                if literal in text:
+                    break
+            else:
+                return False
+        return True
+
+
+def first_match(phrases: Iterable[Phrase], text: str) -> re.Match[str] | None:
+    """Return the match that one expression of all phrases, joined by "|" in this order, would find."""
+    first: re.Match[str] | None = None
+    for phrase in phrases:
+        if phrase.possible_in(text):
+            match = phrase.pattern.search(text)
+            if match is not None and (first is None or match.start() < first.start()):
+                first = match
+    return first
+
+
+def required_literals(expression: str) -> list[tuple[str, ...]]:
+    """Return sets of literals: a text in which the expression matches has one of each set.
+
+    They are read from the expression itself, the rarest looking set first; [] where nothing is certain.
+    """
+    parser = import_module("re._parser")  # as `re` parses it; sre_parse is deprecated
+    sets = {_without_longer(literals) for literals in _needs(parser.parse(expression))}
+    telling = [literals for literals in sets if _shortest(literals) >= SHORTEST]
+    return sorted(telling, key=lambda literals: (len(literals) - 2 * _shortest(literals), literals))
+
+
+def _needs(sequence: Any) -> list[set[str]]:
+    """Return the needs of a parsed sequence: of its runs of plain characters, and of its parts."""
+    needs: list[set[str]] = []
+    run = ""
+    for operation, argument in sequence:
+        if str(operation) == "LITERAL":
+            run += chr(argument)
+            continue
+        needs += [{run}] if run else []
+        run = ""
+        needs += _needs_of_part(str(operation), argument)
+    return needs + ([{run}] if run else [])
+
+
+def _needs_of_part(operation: str, argument: Any) -> list[set[str]]:
+    if operation == "SUBPATTERN":
+        _group, added, removed, part = argument
+        return [] if added or removed else _needs(part)
+    if operation in ("MAX_REPEAT", "MIN_REPEAT"):
+        least, _most, part = argument
+        return _needs(part) if least else []
+    if operation == "BRANCH":
+        branches = [max(_needs(branch), key=_shortest, default=set[str]()) for branch in argument[1]]
+        return [set().union(*branches)] if all(branches) else []
+    return []  # classes, borders and what is looked ahead for are not asked for
+
+
+def _shortest(literals: Iterable[str]) -> int:
+    return min((len(literal) if literal.isascii() else 2 * len(literal) for literal in literals), default=0)
+
+
+def _without_longer(literals: set[str]) -> tuple[str, ...]:
+    """Leave out the literals that have another one in them: that one is enough to look for."""
+    kept = [one for one in literals if not any(other != one and other in one for other in literals)]
+    return tuple(sorted(kept))
