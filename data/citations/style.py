@@ -16,10 +16,18 @@ from data.store.stored_file import reading
 from data.store.workspace import Run, Workspace
 from data.text.citation_marks import TEMPLATE_ACCEPTED, find_marks, template_fault
 
-__all__ = ["PATTERN", "CitationStyle", "citation_style", "declared_templates", "style_of"]
+__all__ = [
+    "PATTERN",
+    "STYLED",
+    "CitationStyle",
+    "citation_style",
+    "declared_templates",
+    "style_of",
+    "templates_of",
+]
 
 PATTERN = "citation_pattern"  # setting of a run's configuration, or of metrics.toml
-READ = 2_000  # answers that tell the form
+STYLED = 2_000  # answers that tell the form
 FEWEST_CITING = 0.1  # share of the answers that cite in a run that cites
 
 
@@ -42,10 +50,19 @@ def declared_templates(workspace: Workspace, run: Run) -> tuple[str, ...]:
     Raises:
         DataError: they are no templates.
     """
+    return templates_of(workspace, run.project, run.config)
+
+
+def templates_of(workspace: Workspace, project: str, config: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the forms of citations that a configuration or a project declares, () for none.
+
+    Raises:
+        DataError: they are no templates.
+    """
     settings = read_settings(workspace)
     projects = settings.get("project")
-    own = projects.get(run.project) if isinstance(projects, dict) else None
-    source, value = "the configuration of the run", run.config.get(PATTERN)
+    own = projects.get(project) if isinstance(projects, dict) else None
+    source, value = "the configuration of the run", config.get(PATTERN)
     if value is None:
         source = str(workspace.root / FILE_NAME)
         value = own.get(PATTERN) if isinstance(own, Mapping) else None
@@ -88,7 +105,7 @@ def style_of(samples: Iterable[Mapping[str, Any]], templates: tuple[str, ...] = 
 
 
 def _rows(samples: Path) -> Iterator[dict[str, Any]]:
-    left = READ
+    left = STYLED
     with reading(samples), pq.ParquetFile(samples) as file:
         for batch in file.iter_batches(batch_size=256, columns=["answer", "citations", "retrieved"]):
             yield from batch.to_pylist()[:left]

@@ -136,7 +136,7 @@ def _id_mismatch(scored: ScoredRun) -> IdMismatch | None:
     listed = scored.column("recall@1", Source.COMPUTED) if "recall@1" in scored.sources else None
     if listed is not None and np.isfinite(listed.values).any():
         return None
-    return id_mismatch(scored.samples_path, match_of(scored.run))
+    return id_mismatch(scored.samples_path, match_of(scored.run.config))
 
 
 def _synthetic_share(scored: ScoredRun) -> float | None:

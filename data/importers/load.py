@@ -18,8 +18,9 @@ from data.errors import ValidationErrors
 from data.importers.detect import read_runs
 from data.importers.parsing.input_file import InputFile
 from data.importers.parsing.options import Options
+from data.scoring.batches.early import EarlyScores
 from data.scoring.run_store import RunStore
-from data.scoring.score_run import ensure_scored
+from data.scoring.score_run import ensure_scored, options_of
 from data.store.parsed_run import ParsedRun
 from data.store.question_sets import QuestionSet, keep_set, parsed_set
 from data.store.workspace import Run
@@ -134,27 +135,24 @@ def import_parsed_runs(
 
     workspace = store.workspace
     with workspace.staged_import() as staged:
-        stored: list[ImportedRun] = []
+        imported: list[ImportedRun] = []
         counted = Counter[str]()  # rows left out of the runs before
         in_files: dict[str, Declaration] = {}
         for parsed in parsed_runs:
             reading = report(parsed.file, parsed.name, "reading")
-            entry = store_run(staged, parsed, project, errors, reading, check_problems)
-            stored.append(replace(entry, left_out=errors.left_out - counted))
+            options = options_of(workspace, project, parsed.config)
+            with EarlyScores(staged.root / "early", options) as early:
+                entry = store_run(staged, parsed, project, errors, reading, check_problems, early.add)
+                if entry.run.run_id in workspace.run_ids():
+                    entry = replace(entry, run=workspace.read_run(entry.run.run_id), status="unchanged")
+                else:
+                    options = options_of(workspace, project, entry.run.config)
+                    ensure_scored(staged, entry.run, options, scoring(entry.run), early)
+            imported.append(replace(entry, left_out=errors.left_out - counted))
             counted = Counter(errors.left_out)
             in_files |= {
                 name: declaration_of(name, entry, parsed.file) for name, entry in parsed.metrics.items()
             }
-        there = workspace.run_ids()
-        imported = [
-            replace(entry, run=workspace.read_run(entry.run.run_id), status="unchanged")
-            if entry.run.run_id in there
-            else entry
-            for entry in stored
-        ]
-        for entry in imported:
-            if entry.run.run_id not in there:
-                ensure_scored(staged, entry.run, progress=scoring(entry.run))
         new = workspace.publish_import(staged)
     known = declarations_of(workspace, project)
     undeclared = {name: entry for name, entry in in_files.items() if name not in known}

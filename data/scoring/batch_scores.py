@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -53,17 +53,21 @@ from metrics.schema.source import Source
 __all__ = [
     "DEFAULT_KS",
     "SCORES_VERSION",
+    "RunFacts",
     "ScoreKey",
     "ScoreOptions",
     "ScoredChunk",
     "batches_of",
+    "in_batches",
     "score_batch",
+    "score_table",
 ]
 
 SCORES_VERSION = 18  # raise when a definition, a heuristic or a file of the scores changes
 DEFAULT_KS = (1, 3, 5, 10)
 BATCH_ROWS = 4096
 ScoreKey = tuple[str, Source]
+T = TypeVar("T")
 
 
 def check_table(table: Any, _batch: Batch) -> Any:
@@ -142,31 +146,71 @@ def batches_of(samples: Path) -> list[list[int]]:
     """Divide the row groups of a samples file into batches of about BATCH_ROWS rows, in order."""
     with reading(samples):
         metadata = pq.read_metadata(samples)
-    batches: list[list[int]] = []
+    groups = range(metadata.num_row_groups)
+    return in_batches(groups, [metadata.row_group(group).num_rows for group in groups])
+
+
+def in_batches(groups: Sequence[T], sizes: Sequence[int]) -> list[list[T]]:
+    """Divide row groups into batches of about BATCH_ROWS rows, in order.
+
+    Args:
+        groups: the row groups.
+        sizes: rows of each.
+    """
+    batches: list[list[T]] = []
     rows = BATCH_ROWS
-    for group in range(metadata.num_row_groups):
+    for group, size in zip(groups, sizes, strict=True):
         if rows >= BATCH_ROWS:
             batches.append([])
             rows = 0
         batches[-1].append(group)
-        rows += metadata.row_group(group).num_rows
+        rows += size
     return batches
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """What the scores of a batch depend on of the other samples of its run.
+
+    Attributes:
+        ids_match: whether any gold id occurs among the retrieved ids, or nothing can be said of it.
+        style: how the answers cite; None for not at all.
+    """
+
+    ids_match: bool
+    style: CitationStyle | None
 
 
 def score_batch(workspace: Workspace, run_id: str, groups: list[int], options: ScoreOptions) -> ScoredChunk:
     """Score the samples of some row groups of a run's samples file."""
     samples = workspace.samples_path(run_id)
     with reading(samples), pq.ParquetFile(samples) as file:
-        recorded = with_evaluated_checks(conform(file.read_row_groups(groups)))
-    ids_match = id_mismatch(samples, options.match) is None
+        table = file.read_row_groups(groups)
     style = citation_style(samples, options.citations)
-    recorded_batch = batch_of(recorded, options.match, ids_match, style)
-    computed = compute(recorded_batch, options.ks, options.convention)
+    facts = RunFacts(id_mismatch(samples, options.match) is None, style)
     results = {
-        kind: judged_rounds(path, np.asarray(recorded["row"].to_numpy(), dtype=np.int64))
+        kind: judged_rounds(path, np.asarray(table["row"].to_numpy(), dtype=np.int64))
         for kind, digest in options.judge_results
         if (path := judge_result_path(workspace, run_id, digest)).exists()
     }
+    return score_table(table, facts, options, results)
+
+
+def score_table(
+    samples: Any, facts: RunFacts, options: ScoreOptions, results: Mapping[str, Sequence[JudgedBatch]]
+) -> ScoredChunk:
+    """Score an Arrow table of samples.
+
+    Args:
+        samples: the samples.
+        facts: of the run that they are a part of.
+        options: what the scores depend on.
+        results: judge results of these samples by kind, those of several evaluations in their order.
+    """
+    recorded = with_evaluated_checks(conform(samples))
+    ids_match, style = facts.ids_match, facts.style
+    recorded_batch = batch_of(recorded, options.match, ids_match, style)
+    computed = compute(recorded_batch, options.ks, options.convention)
     table, judged, tables = _judged(recorded, results, options, computed, style)
     batch = recorded_batch if table is recorded else batch_of(table, options.match, ids_match, style)
     blocks = {

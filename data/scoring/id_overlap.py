@@ -15,7 +15,7 @@ from data.scoring.gold_join import Match
 from data.store.stored_file import reading
 from metrics.sanity.rule import IdMismatch
 
-__all__ = ["id_mismatch"]
+__all__ = ["IdOverlap", "id_mismatch"]
 
 FEWEST = 3  # with fewer samples, finding nothing is as likely as ids that do not match
 
@@ -31,22 +31,45 @@ def id_mismatch(samples: Path, match: Match) -> IdMismatch | None:
         samples: the samples file of the run.
         match: whether gold names chunks (`id`) or whole documents (`doc_id`).
     """
-    gold: set[str] = set()
-    retrieved: set[str] = set()
-    parents: set[str] = set()
-    n_samples = 0
+    overlap = IdOverlap(match)
     for table in _row_groups(samples):
-        named = pc.list_value_length(table["relevant"])
-        n_samples += int(pc.sum(pc.greater(named, 0)).as_py() or 0)
-        gold |= _distinct(table, "relevant", "id")
-        for column in ("retrieved", "candidates"):
-            retrieved |= _distinct(table, column, "id")
-            parents |= _distinct(table, column, "doc_id")
-        if gold & (retrieved | parents if match == "doc_id" else retrieved):
+        if overlap.add(table):
             return None
-    if n_samples < FEWEST or not retrieved:
-        return None
-    return IdMismatch(n_samples, len(gold), min(gold), min(retrieved), as_doc_id=bool(gold & parents))
+    return overlap.mismatch
+
+
+class IdOverlap:
+    """Whether gold ids occur among retrieved ones, in the samples that were seen so far."""
+
+    def __init__(self, match: Match) -> None:
+        self._match = match
+        self._gold: set[str] = set()
+        self._retrieved: set[str] = set()
+        self._parents: set[str] = set()
+        self._samples = 0
+        self._found = False
+
+    def add(self, table: Any) -> bool:
+        """Look at the samples of an Arrow table; return whether any gold id was found so far."""
+        if self._found:
+            return True
+        named = pc.list_value_length(table["relevant"])
+        self._samples += int(pc.sum(pc.greater(named, 0)).as_py() or 0)
+        self._gold |= _distinct(table, "relevant", "id")
+        for column in ("retrieved", "candidates"):
+            self._retrieved |= _distinct(table, column, "id")
+            self._parents |= _distinct(table, column, "doc_id")
+        ids = self._retrieved | self._parents if self._match == "doc_id" else self._retrieved
+        self._found = not self._gold.isdisjoint(ids)
+        return self._found
+
+    @property
+    def mismatch(self) -> IdMismatch | None:
+        """How the ids differ, or None if any was found or too few samples name gold."""
+        if self._found or self._samples < FEWEST or not self._retrieved:
+            return None
+        as_doc_id = not self._gold.isdisjoint(self._parents)
+        return IdMismatch(self._samples, len(self._gold), min(self._gold), min(self._retrieved), as_doc_id)
 
 
 def _row_groups(samples: Path) -> Iterator[Any]:

@@ -133,7 +133,7 @@ class RunStore:
         results = self._current_results().get(run.run_id, {})
         scored_kinds = tuple((kind, results[kind]) for kind in sorted(results) if is_scored(kind))
         templates = declared_templates(self.workspace, run)
-        return ScoreOptions(ks, convention, match_of(run), scored_kinds, templates)
+        return ScoreOptions(ks, convention, match_of(run.config), scored_kinds, templates)
 
     def _current_results(self) -> dict[str, dict[str, str]]:
         """Return kind -> digest of the current judge results of every run; cached until the ledger changes.

@@ -32,6 +32,7 @@ BATCH_BYTES = 32 << 20
 BATCH_ROWS = 256  # rows per row group: reading one sample must not load megabytes of others
 Progress = Callable[[int], None]
 Problems = Callable[[Sample], Iterable[tuple[str, str, str]]]
+Groups = Callable[[Any], None]
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def store_run(
     errors: ValidationErrors,
     progress: Progress | None = None,
     problems: Problems | None = None,
+    groups: Groups | None = None,
 ) -> ImportedRun:
     """Validate a parsed run and store it; nothing appears in the workspace if it is not valid.
 
@@ -100,13 +102,17 @@ def store_run(
         errors: collector that the importer adds to.
         progress: called with the number of samples read so far.
         problems: yields field, what is wrong and what would be accepted for each further fault of a sample.
+        groups: called with each row group once it is written, an Arrow batch, while nothing is wrong.
 
     Raises:
         InputError: the file is not valid.
     """
     tally = _Tally(hashlib.sha256(_identity(parsed, project)))
     with workspace.staging(workspace.runs_folder) as stage:
-        _write_samples(stage / "samples.parquet", _samples(parsed, tally, errors, progress, problems), tally)
+        samples = _samples(parsed, tally, errors, progress, problems)
+        for group in _written(stage / "samples.parquet", samples, tally):
+            if groups is not None and not errors.total:
+                groups(group)
         errors.raise_if_any()
         if tally.n == 0 and not parsed.means:
             what = "holds no sample"
@@ -154,17 +160,26 @@ def _samples(
         progress(tally.n)
 
 
-def _write_samples(path: Path, samples: Iterator[Sample], tally: _Tally) -> None:
+def _written(path: Path, samples: Iterator[Sample], tally: _Tally) -> Iterator[Any]:
+    """Write the samples, and yield each row group as an Arrow batch once it is written."""
     with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
-        batch: list[Sample] = []
-        written = 0
-        for sample in samples:
-            batch.append(sample)
-            if len(batch) == BATCH_ROWS or tally.n_bytes - written > BATCH_BYTES:
-                writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=SCHEMA))
-                batch, written = [], tally.n_bytes
-        if batch:
-            writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=SCHEMA))
+        for rows in _row_groups(samples, tally):
+            group = pa.RecordBatch.from_pylist(rows, schema=SCHEMA)
+            writer.write_batch(group)
+            yield group
+
+
+def _row_groups(samples: Iterator[Sample], tally: _Tally) -> Iterator[list[Sample]]:
+    """Yield the samples of one row group after the other."""
+    group: list[Sample] = []
+    written = 0
+    for sample in samples:
+        group.append(sample)
+        if len(group) == BATCH_ROWS or tally.n_bytes - written > BATCH_BYTES:
+            yield group
+            group, written = [], tally.n_bytes
+    if group:
+        yield group
 
 
 def _plain_json(config: Mapping[str, Any]) -> dict[str, Any]:

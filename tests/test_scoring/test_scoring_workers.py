@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from data.api import add_run
-from data.scoring import batch_scores, workers
+from data.scoring import batch_scores
 from data.scoring.batch_scores import ScoredChunk, ScoreOptions
+from data.scoring.batches import pool
+from data.scoring.batches.pool import scored_batches
+from data.scoring.batches.worker import Worker, start_worker
 from data.scoring.run_store import RunStore
 
 
@@ -49,15 +54,26 @@ def _same(left: ScoredChunk, right: ScoredChunk) -> None:
         assert repr(table.to_pydict()) == repr(right.tables[name].to_pydict())  # nan equals nan as text
 
 
+def _started(*, dies: bool) -> Callable[[], Worker | None]:
+    """Return what starts a worker, or one that ends at once."""
+
+    def start() -> Worker | None:
+        worker = start_worker()
+        if dies and worker is not None:
+            worker.kill()
+        return worker
+
+    return start
+
+
 @pytest.mark.parametrize("breaks", [False, True])
 def test_workers_give_what_one_process_gives(
     workspace: RunStore, run_id: str, breaks: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    alone = list(workers.scored_batches(workspace.workspace, run_id, ScoreOptions(), 1))
+    alone = list(scored_batches(workspace.workspace, run_id, ScoreOptions(), 1))
     assert len(alone) == 3
-    if breaks:  # a worker that dies leaves its batches to this process
-        monkeypatch.setattr(workers, "_task", lambda *_: "no task")
-    shared = list(workers.scored_batches(workspace.workspace, run_id, ScoreOptions(), 2))
+    monkeypatch.setattr(pool, "start_worker", _started(dies=breaks))  # its batches are left to this process
+    shared = list(scored_batches(workspace.workspace, run_id, ScoreOptions(), 2))
     for left, right in zip(alone, shared, strict=True):
         _same(left, right)
 
@@ -66,6 +82,6 @@ def test_a_worker_does_the_work(workspace: RunStore, run_id: str, monkeypatch: p
     def refuse(*_: object) -> ScoredChunk:
         raise AssertionError("this process scored a batch that was a worker's")
 
-    monkeypatch.setattr(workers, "score_batch", refuse)
-    shared = workers.scored_batches(workspace.workspace, run_id, ScoreOptions(), 2)
+    monkeypatch.setattr(pool, "scored", refuse)
+    shared = scored_batches(workspace.workspace, run_id, ScoreOptions(), 2)
     assert [chunk.n for chunk in shared] == [256, 256, 188]

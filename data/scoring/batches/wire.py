@@ -1,0 +1,78 @@
+"""The scores of a batch as one Arrow table, the form in which they go from process to process."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from data.scoring.batch_scores import ScoredChunk, ScoreKey
+from metrics.schema.scores import Scores
+from metrics.schema.source import Source
+
+__all__ = ["from_table", "to_table"]
+
+_PARTS = ("value", "status", "reason")
+
+
+def to_table(batch: ScoredChunk) -> Any:
+    """Return the scores of a batch as one Arrow table with a row per sample, for from_table to read."""
+    columns: dict[str, Any] = {}
+    for (metric, source), scores in batch.blocks.items():
+        reasons = pa.array(scores.reason, pa.string()).dictionary_encode()
+        for part, values in zip(_PARTS, (scores.values, scores.status, reasons), strict=True):
+            columns[json.dumps(["score", metric, int(source), part])] = values
+    for name, values in batch.stage_features.items():
+        columns[json.dumps(["evidence", name])] = values
+    for name, table in batch.tables.items():
+        for column in table.column_names:
+            columns[json.dumps(["table", name, column])] = table[column]
+    facts = json.dumps({"n": batch.n, "missing": dict(batch.missing)})
+    return pa.table(columns).replace_schema_metadata({"facts": facts})
+
+
+def from_table(table: Any) -> ScoredChunk:
+    """Return the scores of a batch from the table that to_table made."""
+    facts = json.loads(table.schema.metadata[b"facts"])
+    kinds: dict[str, list[tuple[list[Any], Any]]] = {"score": [], "evidence": [], "table": []}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind, *path = json.loads(name)
+        kinds[kind].append((path, column))
+    tables: dict[str, dict[str, Any]] = {}
+    for (name, part), column in kinds["table"]:
+        tables.setdefault(name, {})[part] = column
+    return ScoredChunk(
+        n=facts["n"],
+        blocks=dict(_blocks(kinds["score"])),
+        stage_features={name: column.to_numpy() for (name,), column in kinds["evidence"]},
+        missing=facts["missing"],
+        tables={name: pa.table(columns) for name, columns in tables.items()},
+    )
+
+
+def _blocks(columns: list[tuple[list[Any], Any]]) -> Iterator[tuple[ScoreKey, Scores]]:
+    for at in range(0, len(columns), len(_PARTS)):
+        (metric, source, _), values = columns[at]
+        status, reason = columns[at + 1][1], columns[at + 2][1]
+        n = len(values)
+        yield (
+            (metric, Source(source)),
+            Scores(
+                values.to_numpy(),
+                status.to_numpy(),
+                _texts(reason),
+                np.full(n, source, dtype=np.int8),
+            ),
+        )
+
+
+def _texts(reasons: Any) -> NDArray[np.object_]:
+    """Return the texts of a dictionary column; equal ones share an object."""
+    encoded = reasons.combine_chunks()
+    words = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
+    texts: NDArray[np.object_] = words[encoded.indices.to_numpy()]
+    return texts
