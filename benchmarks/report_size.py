@@ -1,9 +1,10 @@
 """How long do exports of a story take, and how large are they? 10 runs of 10,000 samples.
 
-python benchmarks/report_size.py [--runs 10] [--samples 10000] [--cases 30]
+python benchmarks/report_size.py [--runs 10] [--samples 10000] [--cases 30] [--long 100]
 
 The points are of the kinds a story has: charts over aggregates of drawn scores, their tables, and cases in
 full, with ten contexts of about 600 characters each. Figures hold aggregates, so samples cost time, not size.
+A second report has `--long` cases, each with an answer of a megabyte.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from dashboard.charts.overview import Point, trend
 from dashboard.export.html_report import html_report
 from dashboard.export.pdf import FLAGS, NO_SANDBOX, find_chromium, pdf_report
 from dashboard.export.pptx.report import pptx_report
-from dashboard.stories.report import Report
+from dashboard.stories.report import Report, with_shown_cases
 from dashboard.stories.story import RenderedSection
 from dashboard.wording.table_files import TABLE_FORMS, export_table
 from data.analysis.alignment import Group
@@ -114,6 +115,22 @@ def make_report(runs: int, samples: int, cases: int) -> Report:
     )
 
 
+def long_report(cases: int) -> Report:
+    """Draw a report with a chart, and so many cases whose answers have a million characters."""
+    drawn = random.Random(7)
+    sentences = [f"{_texts(drawn, 12).capitalize()}. " for _ in range(20_000)]
+    records = []
+    for at in range(cases):
+        drawn.shuffle(sentences)
+        records.append({**_case(drawn, at), "answer": "".join(sentences)[:1_000_000]})
+    numbers = np.random.default_rng(5)
+    points = [
+        _trend([numbers.beta(5, 2, 1000) for _ in range(3)], METRICS[0]),
+        RenderedSection("cases", "Cases in full", cases=records),
+    ]
+    return Report("Long answers", sections=with_shown_cases(points))
+
+
 def _timed(name: str, write: Callable[[], bytes]) -> bytes:
     start = time.perf_counter()
     content = write()
@@ -145,6 +162,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--samples", type=int, default=10_000)
     parser.add_argument("--cases", type=int, default=30)
+    parser.add_argument("--long", type=int, default=100, help="cases with answers of a megabyte")
     given = parser.parse_args()
     start = time.perf_counter()
     report = make_report(given.runs, given.samples, given.cases)
@@ -152,6 +170,9 @@ def main() -> None:
     print("| export | time | size |\n|---|---|---|")
     page = _timed("HTML", lambda: html_report(report).encode())
     _timed("PPTX", lambda: pptx_report(report))
+    long = long_report(given.long)
+    _timed(f"HTML of {given.long} answers of 1 MB", lambda: html_report(long).encode())
+    _timed(f"PPTX of {given.long} answers of 1 MB", lambda: pptx_report(long))
     scores = np.random.default_rng(6).random((given.samples, len(METRICS)))
     rows = [dict(zip(METRICS, line.tolist(), strict=True)) for line in scores]
     for form in TABLE_FORMS:

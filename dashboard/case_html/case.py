@@ -57,6 +57,7 @@ STYLE = """<style>
 Spans = tuple[tuple[int, int], ...]
 PACKAGE = "dashboard.case_html"
 MOST_QUOTES = 4
+MOST_SENTENCES = 400  # of an answer that are marked
 CORRECTNESS = {True: "right", False: "wrong", None: "not checked against the reference"}
 
 
@@ -173,7 +174,7 @@ def answer_html(sample: Mapping[str, Any], highlights: CaseHighlights, anchor: s
 
 def _answer_segments(answer: str, attribution: ContextAttribution | None) -> list[_Segment]:
     segments, at = [], 0
-    for sentence in attribution.sentences if attribution else ():
+    for sentence in attribution.sentences[:MOST_SENTENCES] if attribution else ():
         segments.append(_Segment(answer[at : sentence.start]))
         look = "rt-yes" if sentence.spans else "rt-no"
         title = "estimated: words found in the context" if sentence.spans else "estimated: no support found"

@@ -15,6 +15,7 @@ from dashboard.wording.export_text import cell_text, printable
 from dashboard.wording.formatting import count
 from data.errors import ValidationErrors
 from data.store.sample_validation import normalise
+from data.text.shown_case import cuts_told
 from metrics.diagnosis.patterns import PATTERNS
 from metrics.diagnosis.stages import STAGES
 from metrics.metric_registry import title_of
@@ -74,6 +75,7 @@ def case_html(record: Mapping[str, Any], anchor: str, collapse: CollapseLevel) -
         anchor=anchor,
         name=case_name(record),
         diagnosis=_diagnosis(record),
+        cuts=cuts_told(record),
         scores=scores,
         score_columns=[name for name in scores[0] if any(row[name] for row in scores)] if scores else [],
         **body,

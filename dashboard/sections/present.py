@@ -36,6 +36,7 @@ from dashboard.wording.escaping import markdown_text
 from data.errors import DataError
 from data.store.ledger import Ledger
 from data.store.stories import StoredStory, add_story, change_story, remove_story, stories, story_of
+from data.text.shown_case import shown_case
 
 __all__ = [
     "conclusion",
@@ -313,7 +314,7 @@ def show_rendered(section: RenderedSection, key: str, heading: bool = True) -> N
         draw(plotly_figure(section.chart), f"story_figure_{key}", section.alt)
     elif section.rows:
         show_table(section.rows, section.alt or section.heading)
-    for case in section.cases[:CASES_SHOWN]:
+    for case in map(shown_case, section.cases[:CASES_SHOWN]):
         st.markdown(
             f"{markdown_text(str(case['question']))}  \n→ {markdown_text(str(case.get('answer') or '–'))}"
         )
@@ -402,7 +403,7 @@ def _section_slide(rendered: Sequence[RenderedSection], at: int, number: int) ->
         show_table(section.rows[:ROWS_SHOWN], section.alt or section.heading)
         if len(section.rows) > ROWS_SHOWN:
             st.caption(f"the first {ROWS_SHOWN} of {len(section.rows)} rows; all of them are in the exports")
-    for case in section.cases[:1]:
+    for case in map(shown_case, section.cases[:1]):
         _large([f"“{case['question']}”", f"→ {case.get('answer') or '–'}"])
     if section.facts:
         st.caption(" · ".join(markdown_text(fact) for fact in section.facts))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
 from shlex import quote
 
 from dashboard import __version__
@@ -13,6 +14,7 @@ from dashboard.stories.story import Audience, RenderedSection, Story
 from dashboard.wording.formatting import count
 from data.store.judge_replies import EVALUATION
 from data.store.judge_results import judge_of
+from data.text.shown_case import shown_cases
 
 __all__ = [
     "OBTAINED",
@@ -20,6 +22,7 @@ __all__ = [
     "Report",
     "report_facts",
     "report_of",
+    "with_shown_cases",
 ]
 
 REPRODUCE = "how to reproduce"  # the fact whose text is command lines
@@ -147,6 +150,15 @@ def caveats_of(view: StoryView) -> tuple[str, ...]:
     return tuple(caveats)
 
 
+def with_shown_cases(sections: Sequence[RenderedSection]) -> tuple[RenderedSection, ...]:
+    """Return the sections of a report with the long texts of their cases cut, and told as cut."""
+    shown = iter(shown_cases([case for section in sections for case in section.cases]))
+    return tuple(
+        replace(section, cases=list(islice(shown, len(section.cases)))) if section.cases else section
+        for section in sections
+    )
+
+
 def report_of(view: StoryView, story: Story, sections: Sequence[RenderedSection]) -> Report:
     """Return the report of a story with its rendered sections."""
     author = f", by {story.author}" if story.author else ""
@@ -155,7 +167,7 @@ def report_of(view: StoryView, story: Story, sections: Sequence[RenderedSection]
         title=story.title,
         subtitle=f"{view.name}, {questions}, for the {story.audience}{author}",
         audience=story.audience,
-        sections=tuple(sections),
+        sections=with_shown_cases(sections),
         facts=report_facts(view, story.audience),
         caveats=caveats_of(view),
     )

@@ -35,7 +35,7 @@ from dashboard.wording.diagnosis import (
 from dashboard.wording.escaping import capital
 from dashboard.wording.formatting import count, interval_text, number, p_value, percent, source_text
 from dashboard.wording.gates import gate_row, rule_texts, verdict_text
-from data.cases.cases import read_case
+from data.cases.cases import read_judged_cases
 from data.cases.export import native_record
 from data.comparison.band_scales import band_scale, interpretations
 from data.comparison.trend import versions_of
@@ -80,7 +80,7 @@ def chosen_cases(view: StoryView, chosen: Mapping[str, str]) -> RenderedSection:
     if rows and not chosen.get("cases"):
         code = int(view.diagnosis.stages.stage[rows[0]])
         heading = f"Examples: {STAGES[code].title if code >= 0 else 'not bad'}"
-    samples = [read_case(view.scored, row) for row in rows]
+    samples = read_judged_cases(view.scored, rows)
     return RenderedSection(
         "cases",
         heading,

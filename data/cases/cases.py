@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ __all__ = [
     "page_of",
     "read_case",
     "read_cases",
+    "read_judged_cases",
     "stage_order",
 ]
 
@@ -186,12 +187,21 @@ def page_of(scored: ScoredRun, rows: IntArray, page: int, size: int) -> CasePage
 
 def read_case(scored: ScoredRun, row: int) -> dict[str, Any]:
     """Read one sample whole; with a judge result, its labels replace the recorded ones and it is added."""
-    if not 0 <= row < scored.n:
-        raise DataError(f"run {scored.run.run_id} has no row {row}; accepted: 0 to {scored.n - 1}")
-    [sample] = read_cases(scored, np.array([row]))
-    path = scored.judge_result_path(EVALUATION)
-    payload = read_payload(path, row) if path else None
-    return sample if payload is None else {**judged_sample(sample, reply_from(payload)), "judged": payload}
+    [sample] = read_judged_cases(scored, [row])
+    return sample
+
+
+def read_judged_cases(scored: ScoredRun, rows: Sequence[int]) -> list[dict[str, Any]]:
+    """Read several samples as `read_case` does, each part of the file once."""
+    for row in rows:
+        if not 0 <= row < scored.n:
+            raise DataError(f"run {scored.run.run_id} has no row {row}; accepted: 0 to {scored.n - 1}")
+    samples, path = read_cases(scored, np.array(rows, dtype=int)), scored.judge_result_path(EVALUATION)
+    payloads = [read_payload(path, row) if path else None for row in rows]
+    return [
+        sample if payload is None else {**judged_sample(sample, reply_from(payload)), "judged": payload}
+        for sample, payload in zip(samples, payloads, strict=True)
+    ]
 
 
 def read_cases(scored: ScoredRun, rows: IntArray) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 from dashboard.case_html.checks import check_rows
 from dashboard.case_html.report_case import case_name, case_scores, stored_case
 from dashboard.export.pptx.deck import BODY, FAINT, MARGIN, WIDTH, Deck
+from data.text.shown_case import cuts_told
 
 __all__ = ["case_slide"]
 
@@ -47,7 +48,8 @@ def case_slide(deck: Deck, record: Mapping[str, Any], heading: str, notes: Seque
         text = "\n".join(lines) or "none recorded"
         cut |= not deck.text(slide, text, (side, at + HEAD, RIGHT_WIDTH, height), SMALL)
         at += HEAD + height + GAP
-    deck.facts(slide, ["cut to fit: the whole text is in the notes and in the HTML report" if cut else ""])
+    fits = "cut to fit: the whole text is in the notes and in the HTML report" if cut else ""
+    deck.facts(slide, [cuts_told(record) or fits])
 
 
 def _checks(record: Mapping[str, Any]) -> list[str]:

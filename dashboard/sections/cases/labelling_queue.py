@@ -31,6 +31,7 @@ from data.labels.rating_dimensions import PASS, RatingDimension, dimension_of, o
 from data.labels.ratings import rate, undo
 from data.labels.reviewed_cases import mark_reviewed
 from data.scoring.scored_run import ScoredRun
+from data.text.shown_case import cuts_told, shown_case
 from metrics.schema.whole_number import whole_number
 
 __all__ = ["labelling_queue", "queue_form", "queue_reminder"]
@@ -278,14 +279,16 @@ def _undo(queue_view: _QueueView) -> None:
 
 def _case_without_scores(sample: Mapping[str, Any]) -> None:
     """Draw a case without the judgement of a judge, of other people or of an estimate."""
-    plain = {**sample, **dict.fromkeys(_HIDDEN_FIELDS)}
-    plain["retrieved"] = [{**document, "relevant": None} for document in sample["retrieved"] or ()]
+    plain = shown_case({**sample, **dict.fromkeys(_HIDDEN_FIELDS)})
+    plain["retrieved"] = [{**document, "relevant": None} for document in plain["retrieved"] or ()]
     documents = count(len(sample["retrieved"] or ()), "document")
     st.html(
         case_head(head_of(plain, []))
         + answer_html(plain, _NO_HIGHLIGHTS)
-        + case_reference(sample["reference_answer"] or "", unfolded=True)
+        + case_reference(plain["reference_answer"] or "", unfolded=True)
         + context_heading(f"Context in rank order: {documents}")
         + context_html(plain, _NO_HIGHLIGHTS)
     )
+    if cuts := cuts_told(plain):
+        facts([cuts])
     facts([f"question id {markdown_text(str(sample['question_id']))}", f"repeat {sample['repeat']}"])

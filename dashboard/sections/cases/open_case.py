@@ -21,6 +21,7 @@ from data.citations.style import CitationStyle, citation_style
 from data.diagnosis.diagnosis import Diagnosis
 from data.store.judge_replies import EVALUATION
 from data.store.judge_results import judge_of
+from data.text.shown_case import cuts_told, shown_case
 from metrics.sanity.documents import read_first
 
 __all__ = ["head_of", "open_case"]
@@ -45,15 +46,18 @@ def _least_height(sample: Mapping[str, Any]) -> int:
 def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     """Draw one case."""
     row, findings = int(sample["row"]), view.findings(view.run)
-    highlights = highlights_of(sample)
-    head = head_of(sample, case_chips(diagnosis, findings, row))
+    shown = shown_case(sample)
+    highlights = highlights_of(shown)
+    head = head_of(shown, case_chips(diagnosis, findings, row))
     draw_html(
         case_head(head)
-        + answer_html(sample, highlights)
-        + citations_html(sample, _citation_style(view))
-        + _reference(sample, highlights),
-        _least_height(sample),
+        + answer_html(shown, highlights)
+        + citations_html(shown, _citation_style(view))
+        + _reference(shown, highlights),
+        _least_height(shown),
     )
+    if cuts := cuts_told(shown):
+        facts([cuts])
     _judge_labels(diagnosis, sample)
     checks = check_rows(sample)
     if checks:
@@ -61,7 +65,7 @@ def open_case(view: View, diagnosis: Diagnosis, sample: dict[str, Any]) -> None:
     doubts = [finding.title for finding in read_first(findings) if not finding.rows or row in finding.rows]
     st.html(
         case_scores(scores_with_thresholds(diagnosis, sample), notes(diagnosis, findings, sample))
-        + context_cards_html(sample, highlights, "; ".join(doubts))
+        + context_cards_html(shown, highlights, "; ".join(doubts))
     )
     case_details(view, diagnosis, sample)
 

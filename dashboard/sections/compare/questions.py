@@ -23,6 +23,7 @@ from dashboard.wording.formatting import count, number
 from data.cases.cases import page_of, read_case
 from data.comparison.question_matrix import ORDERS, Order, QuestionMatrix, question_matrix
 from data.diagnosis.diagnosis import Diagnosis
+from data.text.shown_case import cuts_told, shown_case
 from metrics.schema.scores import FloatArray, IntArray
 
 __all__ = ["draw_questions"]
@@ -174,10 +175,12 @@ def _pair(compared: Compared, matrix: QuestionMatrix, position: int, column: int
     samples: list[dict[str, Any] | None] = []
     for run, at in zip(runs, (0, column), strict=True):
         row = int(matrix.rows[position, at])
-        samples.append(read_case(compared.view.scored(run), row) if row >= 0 else None)
+        samples.append(shown_case(read_case(compared.view.scored(run), row)) if row >= 0 else None)
     sides = [
         ComparedSide(compared.names[run.run_id], number(float(matrix.values[position, at])), sample)
         for run, at, sample in zip(runs, (0, column), samples, strict=True)
     ]
     question = next((sample["question"] for sample in samples if sample is not None), "")
     st.html(compared_cases_html(question, *sides))
+    for cuts in filter(None, [cuts_told(sample) for sample in samples if sample is not None]):
+        facts([cuts])
