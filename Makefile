@@ -1,12 +1,13 @@
 # make run   installs everything and opens the dashboard on the bundled samples
 # make test  installs everything and runs every check and test, browser tests included
 # make docs  builds the documentation into build/docs
+# make bench measures speed and memory at full size, for hours; make bench-quick a part of it, in minutes
 # make audit looks up known vulnerabilities of the pinned dependencies, where an index is reachable
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
-.PHONY: run test check docs audit bench clean
+.PHONY: run test check docs audit bench bench-quick clean
 .DEFAULT_GOAL := run
 
 $(READY): pyproject.toml constraints.txt
@@ -43,7 +44,10 @@ audit: $(READY)
 	@.ci/audit $(BIN)/python
 
 bench: $(READY)
-	$(BIN)/python benchmarks/dashboard_speed.py
+	$(BIN)/python benchmarks/all_figures.py
+
+bench-quick: $(READY)
+	$(BIN)/python benchmarks/all_figures.py --quick
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -15,9 +15,10 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,10 +29,13 @@ if TYPE_CHECKING:
 
     from dashboard.shell.selection import Selection
 
-APP = Path(__file__).parent.parent / "dashboard" / "app.py"
+APP = (
+    Path(str(find_spec("dashboard").submodule_search_locations[0])) / "app.py"
+)  # of the tree that is measured
 RERUNS = 11  # the first of them is not counted
 WAIT_MS = 300_000
 QUIET = "[data-testid=stApp][data-test-script-state=notRunning]"
+VISITED = ("diagnosis", "cases", "compare", "runs")
 Change = Callable[[int], "Selection"]
 
 
@@ -113,26 +117,32 @@ def _changes() -> dict[str, tuple[str, Change]]:
     }
 
 
-def open_pages(root: Path) -> Opened:
-    """Start a server, open it in a browser, and visit every page."""
+def open_pages(root: Path, names: Sequence[str] = VISITED) -> Opened:
+    """Start a server, open it in a browser, and visit pages."""
+    with chromium_page() as page:
+        start = time.perf_counter()
+        with server(root) as (url, pid):
+            cold = _heading(page, url, start)
+            page.wait_for_selector(QUIET, timeout=WAIT_MS)
+            whole = time.perf_counter() - start
+            second = _heading(page, url, time.perf_counter())
+            for name in names:
+                _heading(page, url + name, start)
+                page.wait_for_selector(QUIET, timeout=WAIT_MS)
+            memory = resident(pid)
+    return Opened(cold, whole, second, memory)
+
+
+@contextmanager
+def chromium_page() -> Iterator[Page]:
+    """Open an empty page in Chromium until the block ends."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         path = os.environ.get("RAGTRIAGE_CHROMIUM", "/usr/bin/chromium")
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_page()
-        start = time.perf_counter()
-        with _server(root) as (url, pid):
-            cold = _heading(page, url, start)
-            page.wait_for_selector(QUIET, timeout=WAIT_MS)
-            whole = time.perf_counter() - start
-            second = _heading(page, url, time.perf_counter())
-            for name in ("diagnosis", "cases", "compare", "runs"):
-                _heading(page, url + name, start)
-                page.wait_for_selector(QUIET, timeout=WAIT_MS)
-            memory = _resident(pid)
+        yield browser.new_page(viewport={"width": 1440, "height": 1000})
         browser.close()
-    return Opened(cold, whole, second, memory)
 
 
 def _heading(page: Page, url: str, start: float) -> float:
@@ -142,21 +152,21 @@ def _heading(page: Page, url: str, start: float) -> float:
 
 
 @contextmanager
-def _server(root: Path) -> Iterator[tuple[str, int]]:
+def server(root: Path) -> Iterator[tuple[str, int]]:
     """Run `streamlit run dashboard/app.py` on a free port until the block ends; gives address and process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", str(APP), "--server.port", str(port)]
     environment = {**os.environ, "RAGTRIAGE_WORKSPACE": str(root)}
-    server = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, cwd=APP.parent.parent)
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, cwd=APP.parent.parent)
     url = f"http://127.0.0.1:{port}/"
     try:
         _wait_until_up(f"{url}_stcore/health")
-        yield url, server.pid
+        yield url, process.pid
     finally:
-        server.terminate()
-        server.wait(20)
+        process.terminate()
+        process.wait(20)
 
 
 def _wait_until_up(url: str) -> None:
@@ -171,7 +181,7 @@ def _wait_until_up(url: str) -> None:
     raise TimeoutError(f"{url}: no answer in 60 s")
 
 
-def _resident(pid: int) -> float:
+def resident(pid: int) -> float:
     """Resident memory of a process in MB, as Linux tells it."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     line = next(line for line in status.splitlines() if line.startswith("VmRSS"))

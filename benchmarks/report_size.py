@@ -43,6 +43,7 @@ METRICS = (
 WORDS = ["the", "answer", "cites", "a", "document", "that", "the", "index", "holds", "in", "full", "today"]
 SECONDS_TO_OPEN = 3.0
 MOST_MEGABYTES = 10.0
+LONG = 210_000  # words of an answer of 1 MB
 
 
 def _interval(values: np.ndarray) -> Interval:
@@ -76,11 +77,11 @@ def _texts(drawn: random.Random, n: int) -> str:
     return " ".join(drawn.choices(WORDS, k=n))
 
 
-def _case(drawn: random.Random, at: int) -> dict[str, Any]:
+def _case(drawn: random.Random, at: int, words: int) -> dict[str, Any]:
     return {
         "question_id": f"q{at}",
         "question": _texts(drawn, 12),
-        "answer": _texts(drawn, 80),
+        "answer": _texts(drawn, words),
         "reference_answer": _texts(drawn, 30),
         "retrieved": [
             {"id": f"d{rank}", "text": _texts(drawn, 110), "score": 1 / rank} for rank in range(1, 11)
@@ -90,8 +91,8 @@ def _case(drawn: random.Random, at: int) -> dict[str, Any]:
     }
 
 
-def make_report(runs: int, samples: int, cases: int) -> Report:
-    """Draw a report over so many runs, each of so many samples, with so many cases in full."""
+def make_report(runs: int, samples: int, cases: int, words: int = 80) -> Report:
+    """Draw a report over runs of so many samples, with so many cases in full, answers of so many words."""
     numbers, drawn = np.random.default_rng(5), random.Random(5)
     points = [_trend([numbers.beta(5, 2, samples) for _ in range(runs)], metric) for metric in METRICS]
     for at in range(runs):
@@ -108,7 +109,9 @@ def make_report(runs: int, samples: int, cases: int) -> Report:
         points.append(
             RenderedSection("alignment", f"Version {at + 1}: use over k", "", lines, alt="use over k")
         )
-    points.append(RenderedSection("cases", "Cases in full", cases=[_case(drawn, at) for at in range(cases)]))
+    points.append(
+        RenderedSection("cases", "Cases in full", cases=[_case(drawn, at, words) for at in range(cases)])
+    )
     facts = {"run": "drawn", "date": "2026-11-21", "how to reproduce": "python benchmarks/report_size.py"}
     return Report(
         "Ten versions compared", "a drawn report", "lead", tuple(points), facts, ("Drawn numbers.",)
@@ -154,6 +157,26 @@ def _opening(page: bytes, chromium: str) -> float:
         taken = time.perf_counter() - start
         browser.close()
     return taken
+
+
+def measure(rounds: int) -> dict[str, float]:
+    """Return the seconds of a PDF, and seconds and MB of an HTML report of 100 cases with answers of 1 MB."""
+    usual, long = make_report(10, 10_000, 30), make_report(1, 1_000, 100, LONG)
+    chromium = find_chromium()
+    found = {"large seconds": _fastest(lambda: html_report(long), rounds)}
+    found["large size"] = len(html_report(long).encode()) / 1e6
+    if chromium is not None:
+        found["pdf"] = _fastest(lambda: pdf_report(usual, chromium), rounds)
+    return found
+
+
+def _fastest(write: Callable[[], object], rounds: int) -> float:
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        write()
+        times.append(time.perf_counter() - start)
+    return min(times)
 
 
 def main() -> None:

@@ -1,0 +1,274 @@
+"""All figures that the project aims at, in one table, with those of an earlier commit in the same run.
+
+    python benchmarks/all_figures.py [--quick] [--before COMMIT] [--only many,start] [--folder F]
+
+Each part runs in a process of its own, on this tree and, where asked, on the earlier one right after it, with
+the same measuring code and the same drawn files. --quick measures smaller sizes, which the table names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import chunking_speed
+import report_size
+import retrieval_parquet
+import scoring_speed
+import start_speed
+from figures import Reading, table
+from make_runs import make_runs
+from page_speed import STEPS
+from page_speed import measure as measure_pages
+from page_speed import table as table_of_pages
+from retrieval_speed import DEPTH
+
+REPOSITORY = Path(__file__).parent.parent
+USUAL_QUESTIONS = 60  # of each of many runs
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is measured.
+
+    Attributes:
+        runs: of 60 questions each, for the pages.
+        questions: of each of five large runs.
+        scored: questions of the file that is imported and scored.
+        ranked: questions whose retrieval is evaluated.
+        characters: of the corpus of the grid.
+        rounds: how often what is quick is measured.
+    """
+
+    runs: int = 1_000
+    questions: int = 100_000
+    scored: int = 20_000
+    ranked: int = 1_000_000
+    characters: int = 2_000_000
+    rounds: int = 3
+
+    def sizes(self) -> dict[str, str]:
+        """Return the size of each part that has one."""
+        return {
+            "many": f"{self.runs:,}",
+            "large": f"{self.questions:,}",
+            "retrieval": f"{self.ranked * DEPTH:,}",
+            "grid": f"{self.characters:,}",
+        }
+
+
+FULL = Scale()
+QUICK = Scale(100, 2_000, 4_000, 100_000, 200_000, 1)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a part measures.
+
+    Attributes:
+        folder: for the workspaces of one tree.
+        files: drawn files that all trees read.
+        scale: how much.
+    """
+
+    folder: Path
+    files: Path
+    scale: Scale
+
+
+Part = Callable[[Task], Reading]
+
+
+def _pages(name: str, task: Task) -> Reading:
+    found = measure_pages(task.folder / name, sorted((task.files / name).glob("*.jsonl")), task.scale.rounds)
+    reading = Reading(values={"memory": found["memory"]})
+    for step in (*STEPS, "click"):
+        page = max(found["pages"], key=lambda page: found["pages"][page][step])
+        reading.values[step] = found["pages"][page][step] / 1000
+        reading.notes[step] = page.capitalize()
+    sys.stderr.write("\n".join(table_of_pages(found["pages"])) + "\n")
+    return reading
+
+
+def _scoring(task: Task) -> Reading:
+    found = scoring_speed.measure(task.files / "scored", task.scale.scored)
+    growth, peak = found["mb"] / found["mb of a tenth"], f"{found['mb']:.0f} MB"
+    return Reading(found | {"growth": growth}, {"growth": peak})
+
+
+def _retrieval(task: Task) -> Reading:
+    ranked = task.files / "ranked"
+    if not (ranked / "qrels.parquet").exists():
+        ranked.mkdir(parents=True, exist_ok=True)
+        retrieval_parquet.write(ranked, task.scale.ranked)
+    found, failed = retrieval_parquet.measured(ranked, retrieval_parquet.TOOLS)
+    own = found.pop("ragtriage")
+    values = {tool: each["seconds"] / own["seconds"] for tool, each in found.items()}
+    notes = {tool: f"{each['seconds']:.2f} s and {own['seconds']:.2f} s" for tool, each in found.items()}
+    return Reading(values | {"memory": own["peak_mb"]}, notes | failed)
+
+
+def _start(task: Task) -> Reading:
+    return Reading(start_speed.measure(task.folder / "start", 2 * task.scale.rounds - 1))
+
+
+def _report(task: Task) -> Reading:
+    return Reading(report_size.measure(task.scale.rounds))
+
+
+def _grid(task: Task) -> Reading:
+    found = chunking_speed.synthetic(task.scale.characters, 500)
+    return Reading({"seconds": sum(found["cells"]), "memory": found["mb"]})
+
+
+PARTS: dict[str, Part] = {
+    "many": partial(_pages, "many"),
+    "large": partial(_pages, "large"),
+    "scoring": _scoring,
+    "retrieval": _retrieval,
+    "start": _start,
+    "report": _report,
+    "grid": _grid,
+}
+
+
+def draw(files: Path, scale: Scale, parts: Sequence[str]) -> None:
+    """Draw the files that several trees read, where they are not there yet."""
+    if "many" in parts and not (files / "many").exists():
+        make_runs(files / "many", USUAL_QUESTIONS, scale.runs)
+    if "large" in parts and not (files / "large").exists():
+        make_runs(files / "large", scale.questions, 5)
+
+
+def measured(part: str, tree: Path, folder: Path, files: Path, quick: bool) -> Reading:
+    """Measure one part of one tree in a process of its own."""
+    command = [sys.executable, __file__, "--part", part, "--folder", str(folder), "--files", str(files)]
+    command += ["--quick"] if quick else []
+    environment = {**os.environ, "PYTHONPATH": str(tree), "STREAMLIT_LOGGER_LEVEL": "error"}
+    begun, busy, own = time.monotonic(), _busy(), _children()
+    ended = subprocess.run(command, env=environment, cwd=tree, capture_output=True, text=True, check=False)
+    others = (_busy() - busy - (_children() - own)) / (time.monotonic() - begun)
+    if ended.returncode:
+        lines = ended.stderr.strip().splitlines() or ["ended early"]
+        return Reading(others=max(others, 0.0), failed=lines[-1])
+    pages = [line for line in ended.stderr.splitlines() if line.startswith("|")]
+    if pages:
+        (folder / f"{part}.md").write_text("\n".join(pages) + "\n", encoding="utf-8")
+    return Reading(**{**json.loads(ended.stdout.splitlines()[-1]), "others": max(others, 0.0)})
+
+
+def _busy() -> float:
+    """Seconds that the processors of this machine have worked, for whomever."""
+    user, nice, system = (int(one) for one in Path("/proc/stat").read_text().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+
+
+def _children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def earlier_tree(commit: str) -> Iterator[Path]:
+    """Check out a commit beside this tree until the block ends."""
+    git = ["git", "-C", str(REPOSITORY), "worktree"]
+    with tempfile.TemporaryDirectory(prefix="ragtriage-before-") as folder:
+        tree = Path(folder) / "tree"
+        subprocess.run([*git, "add", "--quiet", "--detach", str(tree), commit], check=True)
+        try:
+            yield tree
+        finally:
+            subprocess.run([*git, "remove", "--force", str(tree)], check=True)
+
+
+def middle(readings: Sequence[Reading]) -> Reading:
+    """Return the medians of several readings of one part."""
+    good = [each for each in readings if not each.failed] or list(readings[:1])
+    values = {key: median(each.values[key] for each in good if key in each.values) for key in good[0].values}
+    return Reading(values, good[0].notes, max(each.others for each in readings), good[0].failed)
+
+
+def compared(
+    parts: Sequence[str], trees: dict[str, Path], folder: Path, quick: bool, rounds: int
+) -> dict[str, dict[str, Reading]]:
+    """Measure every part on every tree, the trees in turn; gives tree -> part -> medians."""
+    found: dict[str, dict[str, Reading]] = {name: {} for name in trees}
+    for part in parts:
+        readings: dict[str, list[Reading]] = {name: [] for name in trees}
+        for _ in range(rounds):
+            for name, tree in trees.items():
+                own = folder / name
+                own.mkdir(parents=True, exist_ok=True)
+                begun = time.monotonic()
+                reading = measured(part, tree, own, folder / "files", quick)
+                readings[name].append(reading)
+                told = f": {reading.failed}" if reading.failed else ""
+                sys.stderr.write(f"{part}, {name}: {time.monotonic() - begun:.0f} s{told}\n")
+        for name in trees:
+            found[name][part] = middle(readings[name])
+    return found
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("--quick", action="store_true", help="smaller sizes, in less than three minutes")
+    made.add_argument("--before", default="", help="a commit to measure as well")
+    made.add_argument("--against", type=Path, help="a checkout to measure as well")
+    made.add_argument("--only", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
+    made.add_argument("--rounds", type=int, default=1, help="how often each part runs on each tree")
+    made.add_argument("--folder", type=Path, help="keep files and workspaces here and use them again")
+    made.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
+    made.add_argument("--files", type=Path, help=argparse.SUPPRESS)
+    return made
+
+
+def main() -> None:
+    """Measure and print the table."""
+    given = parser().parse_args()
+    scale = QUICK if given.quick else FULL
+    if given.part:
+        print(json.dumps(asdict(PARTS[given.part](Task(given.folder, given.files, scale)))))
+        return
+    parts = given.only.split(",")
+    unknown = sorted(set(parts) - set(PARTS))
+    if unknown:
+        sys.exit(f"--only: no part {', '.join(unknown)}; accepted: {', '.join(PARTS)}")
+    if given.before:
+        with earlier_tree(given.before) as tree:
+            report(given, scale, parts, tree, given.before)
+    else:
+        report(given, scale, parts, given.against, given.against.name if given.against else "")
+
+
+def report(
+    given: argparse.Namespace, scale: Scale, parts: Sequence[str], earlier: Path | None, commit: str
+) -> None:
+    """Draw, measure, and print the table."""
+    begun = time.monotonic()
+    trees = {"now": REPOSITORY} | ({"before": earlier.resolve()} if earlier else {})
+    with tempfile.TemporaryDirectory(prefix="ragtriage-bench-") as temporary:
+        folder = (given.folder or Path(temporary)).resolve()
+        draw(folder / "files", scale, parts)
+        found = compared(parts, trees, folder, given.quick, given.rounds)
+        rows = list(table(found["now"], found.get("before", {}), scale.sizes(), commit))
+        (folder / "figures.md").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    print(*rows, sep="\n")
+    taken = time.monotonic() - begun
+    print(f"\n{os.cpu_count()} cores, {taken:.0f} s in all, load now {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
