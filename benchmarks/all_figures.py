@@ -70,7 +70,7 @@ class Scale:
 
 
 FULL = Scale()
-QUICK = Scale(100, 2_000, 4_000, 100_000, 200_000, 1)
+QUICK = Scale(100, 1_000, 2_000, 100_000, 200_000, 1)
 
 
 @dataclass(frozen=True)

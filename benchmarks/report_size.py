@@ -43,7 +43,7 @@ METRICS = (
 WORDS = ["the", "answer", "cites", "a", "document", "that", "the", "index", "holds", "in", "full", "today"]
 SECONDS_TO_OPEN = 3.0
 MOST_MEGABYTES = 10.0
-LONG = 210_000  # words of an answer of 1 MB
+LONG = 1_000_000  # characters of an answer in the report of long answers
 
 
 def _interval(values: np.ndarray) -> Interval:
@@ -77,11 +77,12 @@ def _texts(drawn: random.Random, n: int) -> str:
     return " ".join(drawn.choices(WORDS, k=n))
 
 
-def _case(drawn: random.Random, at: int, words: int) -> dict[str, Any]:
+def _case(drawn: random.Random, at: int, characters: int) -> dict[str, Any]:
+    answer = _texts(drawn, 80)
     return {
         "question_id": f"q{at}",
         "question": _texts(drawn, 12),
-        "answer": _texts(drawn, words),
+        "answer": " ".join([answer] * max(1, characters // len(answer))),
         "reference_answer": _texts(drawn, 30),
         "retrieved": [
             {"id": f"d{rank}", "text": _texts(drawn, 110), "score": 1 / rank} for rank in range(1, 11)
@@ -91,8 +92,8 @@ def _case(drawn: random.Random, at: int, words: int) -> dict[str, Any]:
     }
 
 
-def make_report(runs: int, samples: int, cases: int, words: int = 80) -> Report:
-    """Draw a report over runs of so many samples, with so many cases in full, answers of so many words."""
+def make_report(runs: int, samples: int, cases: int, characters: int = 0) -> Report:
+    """Draw a report over runs of so many samples, with so many cases in full, their answers that long."""
     numbers, drawn = np.random.default_rng(5), random.Random(5)
     points = [_trend([numbers.beta(5, 2, samples) for _ in range(runs)], metric) for metric in METRICS]
     for at in range(runs):
@@ -110,7 +111,7 @@ def make_report(runs: int, samples: int, cases: int, words: int = 80) -> Report:
             RenderedSection("alignment", f"Version {at + 1}: use over k", "", lines, alt="use over k")
         )
     points.append(
-        RenderedSection("cases", "Cases in full", cases=[_case(drawn, at, words) for at in range(cases)])
+        RenderedSection("cases", "Cases in full", cases=[_case(drawn, at, characters) for at in range(cases)])
     )
     facts = {"run": "drawn", "date": "2026-11-21", "how to reproduce": "python benchmarks/report_size.py"}
     return Report(
