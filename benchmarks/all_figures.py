@@ -33,7 +33,6 @@ from make_runs import make_runs
 from page_speed import STEPS
 from page_speed import measure as measure_pages
 from page_speed import table as table_of_pages
-from retrieval_speed import DEPTH
 
 REPOSITORY = Path(__file__).parent.parent
 USUAL_QUESTIONS = 60  # of each of many runs
@@ -64,7 +63,7 @@ class Scale:
         return {
             "many": f"{self.runs:,}",
             "large": f"{self.questions:,}",
-            "retrieval": f"{self.ranked * DEPTH:,}",
+            "retrieval": f"{self.ranked * retrieval_parquet.DEPTH:,}",
             "grid": f"{self.characters:,}",
         }
 
@@ -81,11 +80,13 @@ class Task:
         folder: for the workspaces of one tree.
         files: drawn files that all trees read.
         scale: how much.
+        ranx: an interpreter that has ranx; "" for none.
     """
 
     folder: Path
     files: Path
     scale: Scale
+    ranx: str = ""
 
 
 Part = Callable[[Task], Reading]
@@ -113,11 +114,17 @@ def _retrieval(task: Task) -> Reading:
     if not (ranked / "qrels.parquet").exists():
         ranked.mkdir(parents=True, exist_ok=True)
         retrieval_parquet.write(ranked, task.scale.ranked)
-    found, failed = retrieval_parquet.measured(ranked, retrieval_parquet.TOOLS)
+    tools = {"ragtriage": sys.executable, "pytrec_eval": sys.executable}
+    tools |= {"ranx": task.ranx} if task.ranx else {}
+    found = retrieval_parquet.measured(ranked, tools, task.scale.rounds)
     own = found.pop("ragtriage")
-    values = {tool: each["seconds"] / own["seconds"] for tool, each in found.items()}
-    notes = {tool: f"{each['seconds']:.2f} s and {own['seconds']:.2f} s" for tool, each in found.items()}
-    return Reading(values | {"memory": own["peak_mb"]}, notes | failed)
+    values = {"memory": max(each["mb"] for each in own)}
+    notes = {}
+    for tool, theirs in found.items():
+        values[tool] = median(other["wall"] / each["wall"] for other, each in zip(theirs, own, strict=False))
+        seconds = (median(each["wall"] for each in each_tool) for each_tool in (theirs, own))
+        notes[tool] = "{:.2f} s and {:.2f} s".format(*seconds)
+    return Reading(values, notes)
 
 
 def _start(task: Task) -> Reading:
@@ -152,10 +159,11 @@ def draw(files: Path, scale: Scale, parts: Sequence[str]) -> None:
         make_runs(files / "large", scale.questions, 5)
 
 
-def measured(part: str, tree: Path, folder: Path, files: Path, quick: bool) -> Reading:
+def measured(part: str, tree: Path, folder: Path, given: argparse.Namespace) -> Reading:
     """Measure one part of one tree in a process of its own."""
-    command = [sys.executable, __file__, "--part", part, "--folder", str(folder), "--files", str(files)]
-    command += ["--quick"] if quick else []
+    command = [sys.executable, __file__, "--part", part, "--ranx", given.ranx]
+    command += ["--folder", str(folder), "--files", str(folder.parent / "files")]
+    command += ["--quick"] if given.quick else []
     environment = {**os.environ, "PYTHONPATH": str(tree), "STREAMLIT_LOGGER_LEVEL": "error"}
     begun, busy, own = time.monotonic(), _busy(), _children()
     ended = subprocess.run(command, env=environment, cwd=tree, capture_output=True, text=True, check=False)
@@ -201,18 +209,18 @@ def middle(readings: Sequence[Reading]) -> Reading:
 
 
 def compared(
-    parts: Sequence[str], trees: dict[str, Path], folder: Path, quick: bool, rounds: int
+    parts: Sequence[str], trees: dict[str, Path], folder: Path, given: argparse.Namespace
 ) -> dict[str, dict[str, Reading]]:
     """Measure every part on every tree, the trees in turn; gives tree -> part -> medians."""
     found: dict[str, dict[str, Reading]] = {name: {} for name in trees}
     for part in parts:
         readings: dict[str, list[Reading]] = {name: [] for name in trees}
-        for _ in range(rounds):
+        for _ in range(given.rounds):
             for name, tree in trees.items():
                 own = folder / name
                 own.mkdir(parents=True, exist_ok=True)
                 begun = time.monotonic()
-                reading = measured(part, tree, own, folder / "files", quick)
+                reading = measured(part, tree, own, given)
                 readings[name].append(reading)
                 told = f": {reading.failed}" if reading.failed else ""
                 sys.stderr.write(f"{part}, {name}: {time.monotonic() - begun:.0f} s{told}\n")
@@ -230,6 +238,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--only", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
     made.add_argument("--rounds", type=int, default=1, help="how often each part runs on each tree")
     made.add_argument("--folder", type=Path, help="keep files and workspaces here and use them again")
+    made.add_argument("--ranx", default="", metavar="PYTHON", help="an interpreter that has ranx")
     made.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     made.add_argument("--files", type=Path, help=argparse.SUPPRESS)
     return made
@@ -240,7 +249,7 @@ def main() -> None:
     given = parser().parse_args()
     scale = QUICK if given.quick else FULL
     if given.part:
-        print(json.dumps(asdict(PARTS[given.part](Task(given.folder, given.files, scale)))))
+        print(json.dumps(asdict(PARTS[given.part](Task(given.folder, given.files, scale, given.ranx)))))
         return
     parts = given.only.split(",")
     unknown = sorted(set(parts) - set(PARTS))
@@ -262,7 +271,7 @@ def report(
     with tempfile.TemporaryDirectory(prefix="ragtriage-bench-") as temporary:
         folder = (given.folder or Path(temporary)).resolve()
         draw(folder / "files", scale, parts)
-        found = compared(parts, trees, folder, given.quick, given.rounds)
+        found = compared(parts, trees, folder, given)
         rows = list(table(found["now"], found.get("before", {}), scale.sizes(), commit))
         (folder / "figures.md").write_text("\n".join(rows) + "\n", encoding="utf-8")
     print(*rows, sep="\n")

@@ -13,7 +13,6 @@ import argparse
 import itertools
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ import time
 from pathlib import Path
 
 from make_runs import make_runs
+from peak_memory import peak_mb
 
 
 def imported(path: Path, cores: int) -> dict[str, float]:
@@ -44,8 +44,7 @@ def _import(path: Path, cores: int) -> dict[str, float]:
         start, before = time.perf_counter(), sum(os.times()[:4])
         samples = import_source(store, InputFile.from_path(path), Options(), "bench")[0].run.n
         wall, processor = time.perf_counter() - start, sum(os.times()[:4]) - before
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"samples": samples, "wall": wall, "processor": processor, "mb": peak}
+    return {"samples": samples, "wall": wall, "processor": processor, "mb": peak_mb()}
 
 
 def measure(folder: Path, questions: int) -> dict[str, float]:
