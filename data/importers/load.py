@@ -160,4 +160,5 @@ def import_parsed_runs(
         declare(workspace, project, undeclared)
     for entry in imported:  # also with the results of a judge, which the workspace may have kept
         store.scored(entry.run, progress=scoring(entry.run))
+    store.enter_in_index([entry.run for entry in imported if entry.run.run_id in new])
     return [entry if entry.run.run_id in new else replace(entry, status="unchanged") for entry in imported]

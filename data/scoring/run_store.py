@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from difflib import SequenceMatcher
+from pathlib import Path
 from threading import RLock
 from typing import Any
 
@@ -15,7 +16,7 @@ from data.errors import WorkspaceError
 from data.scoring.judged_scores import is_scored
 from data.scoring.score_run import DEFAULT_KS, ScoreOptions, ensure_scored, match_of
 from data.scoring.scored_run import CHECK_PASS_RATE, ScoredRun
-from data.scoring.stored_scores import is_intact, read_summary
+from data.scoring.stored_scores import SUMMARY, is_intact, read_summary
 from data.scoring.summaries import MetricSummary, reported_means, summarise
 from data.scoring.verdicts.applied import with_attack_verdicts
 from data.store.judge_results import current_results, judge_of, judge_result_path
@@ -207,12 +208,24 @@ class RunStore:
         folder = self.workspace.scores_folder / run.run_id / wanted.folder
         if folder.exists() and not is_intact(folder):
             self.workspace.discard(folder)
+        made = not (folder / SUMMARY).exists()
         scores = ensure_scored(self.workspace, run, wanted, progress)
+        if made:
+            self.index.write_entries(_means_entry(run, wanted, scores))
         with self._lock:
             if key not in self._scored_runs:
                 self._make_room()
                 self._scored_runs[key] = ScoredRun(self.workspace, run, scores, wanted.judge_results)
             return self._scored_runs[key]
+
+    def enter_in_index(self, runs: Sequence[Run]) -> None:
+        """Write the facts and means of runs that were scored to the index, so that no page has to."""
+        entries: list[tuple[str, str, Any]] = [(run.run_id, "run", run.to_json()) for run in runs]
+        for run in runs:
+            wanted = self.options(run)
+            folder = self.workspace.scores_folder / run.run_id / wanted.folder
+            entries += _means_entry(run, wanted, folder)
+        self.index.write_entries(entries)
 
     def _make_room(self) -> None:
         """Forget the arrays of the runs that were not used for longest, where all together need too much."""
@@ -295,6 +308,16 @@ class RunStore:
             self._runs[run_id] = unindexed[run_id] = run
         if unindexed:
             self.index.write_all("run", {run_id: run.to_json() for run_id, run in unindexed.items()})
+
+
+def _means_entry(run: Run, options: ScoreOptions, folder: Path) -> list[tuple[str, str, Any]]:
+    """Return the entry of the index with the means of a run that was scored; none where they are damaged."""
+    if run.means:
+        return []  # they are among its facts
+    try:
+        return [(run.run_id, options.folder, read_summary(folder)["aggregates"])]
+    except ValueError:
+        return []
 
 
 def _summaries(body: Any) -> dict[str, MetricSummary]:

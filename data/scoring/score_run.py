@@ -69,7 +69,7 @@ def ensure_scored(
                     if progress is not None:
                         progress(scores.rows)
         _write(workspace, run, scores, stage)
-        workspace.publish(stage, final)
+        workspace.publish(stage, final, durable=False)  # checksums tell damage, and they are made anew
     return final
 
 

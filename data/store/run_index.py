@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from typing import Any
 
@@ -20,7 +20,8 @@ __all__ = ["RunIndex"]
 _TABLE = "CREATE TABLE IF NOT EXISTS entries (run_id TEXT, kind TEXT, body TEXT, PRIMARY KEY (run_id, kind))"
 _WRITE = """
     INSERT OR REPLACE INTO entries
-    SELECT json_extract(value, '$[0]'), ?, json_extract(value, '$[1]') FROM json_each(?)
+    SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]'), json_extract(value, '$[2]')
+    FROM json_each(?)
 """
 BUSY_SECONDS = 10.0
 
@@ -63,8 +64,13 @@ class RunIndex:
 
     def write_all(self, kind: str, bodies: Mapping[str, Any]) -> None:
         """Store an entry for each run id in one go, unless the index cannot be written."""
-        rows = [(run_id, json.dumps(body)) for run_id, body in bodies.items()]
-        self._execute(_WRITE, (kind, json.dumps(rows)))
+        self.write_entries([(run_id, kind, body) for run_id, body in bodies.items()])
+
+    def write_entries(self, entries: Iterable[tuple[str, str, Any]]) -> None:
+        """Store entries, each a run id, a kind and a body, in one go, unless the index cannot be written."""
+        rows = [(run_id, kind, json.dumps(body)) for run_id, kind, body in entries]
+        if rows:
+            self._execute(_WRITE, (json.dumps(rows),))
 
     def _execute(self, statement: str, parameters: tuple[str, ...] = ()) -> list[tuple[Any, ...]]:
         path = self.workspace.index_path
@@ -73,6 +79,7 @@ class RunIndex:
                 self.workspace.create_file(path)
                 connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
                 with closing(connection):
+                    connection.execute("PRAGMA synchronous = OFF")  # what a power cut takes is made again
                     connection.execute(_TABLE)
                     add_costs(queries=1)
                     return connection.execute(statement, parameters).fetchall()

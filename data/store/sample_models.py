@@ -193,7 +193,7 @@ def _as_document(value: object) -> object:
     """Return a text as a document, and the keys that a document does not have as JSON under `extra`."""
     if isinstance(value, str):
         return {"text": value}
-    if not isinstance(value, Mapping):
+    if type(value) is not dict and not isinstance(value, Mapping):  # the first is asked ten times as fast
         return value
     if value.get("id") is None and value.get("text") is None:
         raise _invalid("has neither id nor text", "an object with `id`, `text` or both")
@@ -318,6 +318,8 @@ class Score(TypedDict):
 
 def _as_score(entry: object) -> dict[str, object]:
     reason = None
+    if type(entry) is float and math.isfinite(entry):
+        return {"value": entry, "reason": None}
     if isinstance(entry, Mapping):
         reason, entry = entry.get("reason"), entry.get("value")
     if isinstance(entry, bool):

@@ -238,20 +238,27 @@ class Workspace:
         finally:
             shutil.rmtree(stage, ignore_errors=True)
 
-    def publish(self, stage: Path, final: Path) -> bool:
-        """Publish a finished folder by renaming it; return False if another process was first."""
+    def publish(self, stage: Path, final: Path, *, durable: bool = True) -> bool:
+        """Publish a finished folder by renaming it; return False if another process was first.
+
+        Args:
+            stage: the finished folder.
+            final: its place.
+            durable: whether to wait until it is on the disk; what is derived and has checksums need not be.
+        """
+        wait = sync if durable else (lambda _: None)
         stage.chmod(self.mode())
         for path in stage.iterdir():
             path.chmod(self.mode() & 0o666)
-            sync(path)
-        sync(stage)
+            wait(path)
+        wait(stage)
         try:
             stage.rename(final)
         except OSError:
             if final.is_dir():
                 return False
             raise
-        sync(final.parent)
+        wait(final.parent)
         return True
 
     @contextmanager

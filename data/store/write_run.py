@@ -73,7 +73,7 @@ class _Tally:
             what = f"question_id {key[0]!r} with repeat {key[1]} is already on line {first_line}"
             errors.add(line, "question_id", what, "each question_id once per repeat")
         self.questions.add(sample["question_id"])
-        self.fields.update(name for name, value in sample.items() if value is not None)
+        self.fields.update([name for name, value in sample.items() if value is not None])
         for name in LATER_FIELDS:  # absent ones are not hashed, so that ids of earlier versions stay valid
             if sample[name] is None:
                 del sample[name]
