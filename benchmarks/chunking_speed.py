@@ -4,7 +4,8 @@
 
 First a grid of 3 sizes x 3 overlaps and 3 strategies over real texts, twice in two workspaces: the bundled
 speech, or every .md file of FOLDER/corpora with FOLDER/questions.csv, laid out as chunking_evaluation is.
-Then 20 cells over a synthetic corpus. Each runs in a process of its own, so that its peak memory is its own.
+Then 20 cells over a synthetic corpus: in one process, for the time of each step, and in as many as the
+command takes. Each grid runs in a process of its own, so that its peak memory is its own.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
 import random
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,15 +24,20 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+from peak_memory import peak_mb
 
 from data.chunking.chunkers import Strategy
 from data.chunking.corpus import Corpus, Document, read_corpus
-from data.chunking.grid_search import GridPlan, plan_configurations, run_grid
+from data.chunking.grid_plan import GridPlan, plan_configurations
+from data.chunking.grid_search import run_grid
+from data.chunking.grid_workers import processes_for
 from data.chunking.questions import Questions, read_questions
 from data.importers.parsing.input_file import InputFile
 from data.scoring.run_store import RunStore
+from data.scoring.score_run import ensure_scored
 from data.store.workspace import Run, Workspace
 
 BUNDLED = Path(__file__).parent.parent / "data" / "bundled"
@@ -43,27 +49,28 @@ DOCUMENTS = 40  # of the synthetic corpus
 Work = Callable[[], dict[str, Any]]
 
 
-class TimedStore(RunStore):
-    """A catalogue that knows how long it scored."""
+class TimedScoring:
+    """Scores as always, and counts the seconds."""
 
     seconds = 0.0
 
-    def scored(self, *given: Any, **named: Any) -> Any:
-        """Score as always, and count the time."""
+    def __call__(self, *given: Any, **named: Any) -> Path:
+        """Score a run."""
         start = time.perf_counter()
-        found = super().scored(*given, **named)
+        folder = ensure_scored(*given, **named)
         self.seconds += time.perf_counter() - start
-        return found
+        return folder
 
 
 def timed_grid(root: Path, plan: GridPlan) -> tuple[RunStore, list[Run], dict[str, Any]]:
     """Run a grid in a new workspace; gives its runs, and the seconds of each cell and of each step in all."""
-    store = TimedStore(Workspace(root).create())
+    store, scoring = RunStore(Workspace(root).create()), TimedScoring()
     marks = [time.perf_counter()]
-    runs = run_grid(store, plan, "bench", lambda _: marks.append(time.perf_counter()))
+    with patch("data.importers.load.ensure_scored", scoring):
+        runs = run_grid(store, plan, "bench", lambda _: marks.append(time.perf_counter()), 1)
     start, *cells = np.diff(marks).tolist()
     steps = {name: sum(float(run.measured[f"{name}_s"]) for run in runs) for name in STEPS[:3]}
-    steps["scoring"] = store.seconds
+    steps["scoring"] = scoring.seconds
     steps["storing"] = sum(cells) - sum(steps.values())
     chunks = [int(run.config["n_chunks"]) for run in runs]
     return store, runs, {"start": start, "cells": cells, "steps": steps, "chunks": chunks}
@@ -100,8 +107,14 @@ def synthetic(characters: int, questions: int) -> dict[str, Any]:
     plan = GridPlan(texts, asked, (*cells, *many))
     assert len(plan.chunkings) == 20, (len(plan.chunkings), refused)
     with tempfile.TemporaryDirectory() as scratch:
-        _, _, found = timed_grid(Path(scratch), plan)
-    return {**found, **_described(texts, asked)}
+        _, runs, found = timed_grid(Path(scratch) / "one", plan)
+        found |= _described(texts, asked)
+        store = RunStore(Workspace(Path(scratch) / "several").create())
+        start = time.perf_counter()
+        shared = run_grid(store, plan, "bench")
+        found["shared"] = time.perf_counter() - start
+        assert [run.run_id for run in runs] == [run.run_id for run in shared]
+    return {**found, "processes": processes_for(plan, len(runs)), "load": os.getloadavg()[0]}
 
 
 def draw(characters: int, questions: int, seed: int = 7) -> tuple[Corpus, Questions]:
@@ -155,7 +168,7 @@ def _document(chance: random.Random, sentences: list[str], size: int) -> tuple[s
 
 
 def _described(texts: Corpus, asked: Questions) -> dict[str, Any]:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mb()
     return {"name": texts.name, "characters": texts.characters, "asked": len(asked.records), "mb": peak}
 
 
@@ -170,7 +183,9 @@ def shown(found: dict[str, Any]) -> None:
         print(f"  the same before, in a fresh process with its imports: {found['cold']:.1f} s")
         print(f"  {found['values']:,} values of both compared: all the same")
     else:
-        print(f"  imports before the first cell: {found['start']:.1f} s")
+        print(f"  imports and tokens before the first cell: {found['start']:.1f} s")
+        print(f"  all of it in {found['processes']} processes, the same runs: {found['shared']:.1f} s")
+        print(f"  load {found['load']:.1f}")
     print(f"  peak memory {found['mb']:,.0f} MB", flush=True)
 
 

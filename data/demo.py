@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from data.chunking.corpus import read_corpus
-from data.chunking.grid_search import GridPlan, GridStep, plan_configurations, run_grid
+from data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
+from data.chunking.grid_search import run_grid
 from data.chunking.questions import read_questions
 from data.errors import ValidationErrors
 from data.experiments.languages.language_runs import run_language_experiment

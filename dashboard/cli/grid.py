@@ -17,7 +17,7 @@ from data.api import open_store
 from data.chunking.corpus import read_corpus
 from data.chunking.gold_location import open_questions, own_corpus
 from data.chunking.grid_job import HEADINGS, GridOptions, GridStoppedError, run_grid_job
-from data.chunking.grid_search import GridPlan, GridStep, plan_configurations
+from data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
 from data.chunking.grids import Grid, grids_of
 from data.chunking.ranking import rank_trials
 from data.scoring.run_store import RunStore

@@ -9,7 +9,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from data.chunking.chunkers import Strategy, Unit
-from data.chunking.grid_search import DEPTH, GridPlan, GridStep, GridWatch, run_grid
+from data.chunking.grid_plan import DEPTH, GridPlan, GridStep, GridWatch
+from data.chunking.grid_search import run_grid
 from data.errors import DataError
 from data.jobs.heartbeat import Heartbeat
 from data.jobs.record import Job, JobState, begin_job, end_job, jobs_of

@@ -25,6 +25,8 @@ __all__ = [
     "retriever_name",
 ]
 
+WORDS = "bm25"  # the retriever that searches by words
+K1, B = 1.5, 0.75  # of BM25
 _NOTHING = "\x00"  # what no text holds: a query without known words finds nothing
 
 
@@ -42,14 +44,24 @@ class Bm25Index:
         self,
         texts: Sequence[str],
         tokens_of: Callable[[str], Sequence[str]] = search_tokens,
-        k1: float = 1.5,
-        b: float = 0.75,
+        k1: float = K1,
+        b: float = B,
     ) -> None:
+        self._tokens_of = tokens_of
+        self._build([tokens_of(text) for text in texts], k1, b)
+
+    @classmethod
+    def of_tokens(cls, tokens: Sequence[Sequence[str]]) -> Bm25Index:
+        """Index texts whose search tokens are known."""
+        index = cls([])
+        index._build(tokens)
+        return index
+
+    def _build(self, tokens: Sequence[Sequence[str]], k1: float = K1, b: float = B) -> None:
         import bm25s
 
-        self._n, self._tokens_of = len(texts), tokens_of
+        self._n = len(tokens)
         self._index: Any = None
-        tokens = [tokens_of(text) for text in texts]
         self._vocabulary = frozenset(token for words in tokens for token in words)
         if self._vocabulary:
             self._index = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy")
@@ -131,7 +143,7 @@ def open_retriever(name: str, texts: Sequence[str]) -> Retriever:
         DataError: there is no such retriever, or its model is not on this machine; nothing is downloaded.
     """
     kind, _, path = name.partition(":")
-    if kind == "bm25" and not path:
+    if kind == WORDS and not path:
         return Bm25Index(texts)
     if kind == "embedding" and path:
         return EmbeddingIndex(texts, _encoder(path))

@@ -8,12 +8,21 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 from threading import Lock
 from typing import Any
 
-__all__ = ["content_tokens", "count_words", "lowered", "search_tokens", "surface_tokens", "word_list"]
+__all__ = [
+    "content_tokens",
+    "count_words",
+    "lowered",
+    "search_runs",
+    "search_tokens",
+    "surface_tokens",
+    "word_list",
+]
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # kana, ideographs, Hangul
 _CJK_WORD = 2  # characters in a Chinese word, on average
@@ -46,6 +55,15 @@ def lowered(text: str) -> str:
 def search_tokens(text: str) -> list[str]:
     """Return the tokens of a text in order, stop words included."""
     return [token for run in _RUN.findall(text.lower()) for token in _tokens_of(run)]
+
+
+def search_runs(lower: str) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield start, end and tokens of each run of letters and digits of a lower-case text, in order.
+
+    The tokens of all runs are search_tokens. A part of a text has the runs in it, those at its ends cut.
+    """
+    for match in _RUN.finditer(lower):
+        yield match.start(), match.end(), _tokens_of(match[0])
 
 
 def surface_tokens(text: str) -> list[str]:

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from command_line import run as command
 
-from data.chunking import grid_search
+from data.chunking import configuration, grid_search
 from data.chunking.corpus import corpus_of, read_corpus
-from data.chunking.grid_search import GridPlan, GridStep, plan_configurations, run_grid
+from data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
+from data.chunking.grid_search import run_grid
 from data.chunking.questions import read_questions
 from data.errors import DataError
 from data.importers.parsing.input_file import InputFile
@@ -115,13 +116,13 @@ def test_an_interrupted_grid_goes_on_from_its_finished_cells(
         run_grid(workspace, plan, "p", stop)
     assert len(workspace.runs()) == 2
     made: list[str] = []
-    plain = grid_search._run_configuration
+    plain = configuration.run_configuration
 
     def counted(*given: Any) -> Run:
         made.append(given[2].title)
         return plain(*given)
 
-    monkeypatch.setattr(grid_search, "_run_configuration", counted)
+    monkeypatch.setattr(grid_search, "run_configuration", counted)
     runs = run_grid(workspace, plan, "p")
     assert made == [cell.title for cell in plan.chunkings[2:]]
     assert [run.name for run in runs] == [cell.title for cell in plan.chunkings]
@@ -199,14 +200,14 @@ def test_what_all_cells_share_is_done_before_the_first_is_timed(
     workspace: RunStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ready: list[bool] = []
-    plain = grid_search._run_configuration
+    plain = configuration.run_configuration
 
     def looked_at(*given: Any) -> Run:
-        ready.append(all({"starts", "headings"} <= set(vars(text)) for text in given[4].values()))
+        ready.append(all({"starts", "headings"} <= set(vars(text)) for text in given[4].texts.values()))
         ready.append("semchunk" in sys.modules)
         return plain(*given)
 
-    monkeypatch.setattr(grid_search, "_run_configuration", looked_at)
+    monkeypatch.setattr(grid_search, "run_configuration", looked_at)
     monkeypatch.delitem(sys.modules, "semchunk", raising=False)
     run_grid(workspace, _plan(tmp_path, "ru", (20,)), "p")
     assert ready == [True] * 6

@@ -154,7 +154,7 @@ def test_an_interrupted_command_is_recorded_as_stopped(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("data.chunking.grid_search._run_configuration", interrupted)
+    monkeypatch.setattr("data.chunking.grid_search.run_configuration", interrupted)
     answer = command(capsys, workspace.workspace.root, *command_words(inputs))
     assert answer.code == 130
     assert "Stopped" in answer.err

@@ -17,7 +17,8 @@ from command_line import run as command
 
 from data.chunking import retrievers
 from data.chunking.corpus import Corpus, Document
-from data.chunking.grid_search import GridPlan, GridStep, plan_configurations, run_grid
+from data.chunking.grid_plan import GridPlan, GridStep, plan_configurations
+from data.chunking.grid_search import run_grid
 from data.chunking.questions import Questions
 from data.errors import DataError
 from data.scoring.run_store import RunStore

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from data.chunking.chunkers import STRATEGIES, UNITS, Chunking, Strategy, TokenizedText, chunks_of
 from data.chunking.corpus import Corpus, Document
-from data.chunking.grid_search import GridPlan, plan_configurations, run_grid
+from data.chunking.grid_plan import GridPlan, plan_configurations
+from data.chunking.grid_search import run_grid
 from data.chunking.questions import Questions
 from data.scoring.gold_join import span_rankings
 from data.scoring.run_store import RunStore

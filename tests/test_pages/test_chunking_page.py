@@ -19,7 +19,8 @@ from dashboard.charts.tokens import LIGHT
 from dashboard.shell.selection import Selection
 from data.chunking.corpus import corpus_of
 from data.chunking.grid_job import grid_jobs
-from data.chunking.grid_search import GridPlan, plan_configurations, run_grid
+from data.chunking.grid_plan import GridPlan, plan_configurations
+from data.chunking.grid_search import run_grid
 from data.chunking.grids import grids_of
 from data.chunking.questions import read_questions
 from data.chunking.ranking import rank_trials

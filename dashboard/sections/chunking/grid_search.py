@@ -15,7 +15,7 @@ from dashboard.wording.formatting import count
 from data.chunking.chunkers import UNITS
 from data.chunking.corpus import Corpus, corpus_of, read_corpus
 from data.chunking.grid_job import HEADINGS, GridOptions, command_words, grid_jobs, keep_upload
-from data.chunking.grid_search import plan_configurations
+from data.chunking.grid_plan import plan_configurations
 from data.chunking.questions import read_questions
 from data.errors import DataError
 from data.importers.parsing.input_file import InputFile
