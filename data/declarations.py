@@ -217,9 +217,12 @@ def declare(workspace: Workspace, project: str, declarations: Mapping[str, Decla
     changed = {name: entry for name, entry in declarations.items() if current.get(name) != entry}
     for name, entry in changed.items():
         _metrics_of(wanted, project, str(path))[name] = entry.table
-        text = _with_table(text, ["project", project, "metric", name], entry)
     if changed:
-        _write(workspace, path, text, wanted)
+        place = "project", project, "metric"
+        tables: dict[tuple[str, ...], Declaration] = {
+            (*place, name): entry for name, entry in changed.items()
+        }
+        _write(workspace, path, _with_tables(text, tables), wanted)
     use_declarations(workspace, project)
 
 
@@ -237,35 +240,40 @@ def _metrics_of(settings: dict[str, Any], project: str, source: str) -> dict[str
     return table
 
 
-def _with_table(text: str, place: list[str], declaration: Declaration) -> str:
-    """Return the text of a TOML file with one table replaced, or added at the end."""
+def _with_tables(text: str, tables: Mapping[tuple[str, ...], Declaration]) -> str:
+    """Return the text of a TOML file with the tables at some places replaced, or added at the end."""
     kept, inside = [], False
     for line in text.splitlines():
         if _HEADER.fullmatch(line):
-            inside = _place(line) == place
+            inside = _place(line) in tables
         if not inside:
             kept.append(line)
     while kept and not kept[-1].strip():
         kept.pop()
+    added = [_table_text(place, declaration) for place, declaration in tables.items()]
+    return "\n\n".join([*(["\n".join(kept)] if kept else []), *added]) + "\n"
+
+
+def _table_text(place: tuple[str, ...], declaration: Declaration) -> str:
     header = ".".join(key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _quoted(key) for key in place)
     values = {
         key: _quoted(value) if isinstance(value, str) else value for key, value in declaration.table.items()
     }
     settings = [f"{key} = {value}" for key, value in values.items()]
-    return "\n".join([*kept, *([""] if kept else []), f"[{header}]", *settings, ""])
+    return "\n".join([f"[{header}]", *settings])
 
 
-def _place(header: str) -> list[str]:
+def _place(header: str) -> tuple[str, ...]:
     """Return the keys of a table's header."""
     try:
         table: Any = tomllib.loads(header)
     except tomllib.TOMLDecodeError:  # a line of a text over several lines
-        return []
+        return ()
     keys = []
     while table:
         key, table = next(iter(table.items()))
         keys.append(key)
-    return keys
+    return tuple(keys)
 
 
 def _quoted(text: str) -> str:

@@ -19,6 +19,7 @@ from metrics.schema.source import Source
 
 __all__ = ["GatheredScores"]
 
+WORTH_PACKING = 500  # samples; of fewer, a metric's values take more time to pack than room
 NOT_RECORDED = "not recorded for this sample"
 
 
@@ -82,7 +83,8 @@ class GatheredScores:
     def write(self, folder: Path) -> dict[ScoreKey, MetricColumn]:
         """Write the files of the scores and return the columns; what is written is not held any longer."""
         columns = {}
-        with pq.ParquetWriter(folder / "scores.parquet", _SCHEMA, compression="zstd") as writer:
+        compression = "zstd" if self.rows >= WORTH_PACKING else "none"
+        with pq.ParquetWriter(folder / "scores.parquet", _SCHEMA, compression=compression) as writer:
             for key in sorted(self._blocks):
                 scores = self._whole(self._blocks.pop(key))
                 writer.write_table(_long(*key, scores), row_group_size=max(self.rows, 1))
@@ -100,6 +102,8 @@ class GatheredScores:
 
     def _whole(self, parts: list[tuple[int, _Narrow]]) -> _Narrow:
         """Return the values of a metric for all samples."""
+        if len(parts) == 1 and len(parts[0][1].status) == self.rows:
+            return parts[0][1]
         at, found = 0, list[_Narrow]()
         for start, part in [*parts, (self.rows, _not_run(0))]:
             found += [_not_run(start - at), part] if start > at else [part]
