@@ -22,6 +22,7 @@ from dashboard.wording.question_sets import kept_text
 from data.api import open_store
 from data.declarations import declarations_of, parsed_declaration
 from data.diagnosis.run_checks import check_run
+from data.diagnosis.run_digest import digest_new_runs
 from data.errors import DataError, InputError
 from data.importers.inputs import Input, inputs_of, joined
 from data.importers.load import KeptSet, Step, load_source
@@ -156,6 +157,7 @@ def import_(
         for run in {entry.run.run_id: entry.run for entry in imported}.values()
         for finding in check_run(store.scored(run))
     ]
+    digest_new_runs(store, [entry.run for entry in imported])
     _print_result(store, imported, kept, errors, findings, as_json=as_json, explain=explain)
     sys.exit(2 if errors else 0)
 

@@ -90,8 +90,8 @@ class RunTools:
         """List the evaluation runs of the workspace, newest first, with pass rate, baseline and release.
 
         Start here when you do not know the name of a run. `n` counts samples; a run with `summary_only` has
-        published means and no cases. A pass rate of null was not measured; `problem` says why a run cannot be
-        read.
+        published means and no cases. A pass rate of null was not measured; `fix_first` is the failure stage
+        with the most bad cases, left out where the checks doubt it; `problem` says why a run cannot be read.
         """
         names = self.store.names()
         runs = [
@@ -136,6 +136,8 @@ class RunTools:
             entry = _cleaned(run_entry(run, names[run.run_id]))
             digest, release = digests.get(run.run_id), releases[run.project].get(run.run_id)
             entry["pass_rate"] = digest.pass_rate if digest else None
+            if digest and digest.fix_first:
+                entry["fix_first"] = {"stage": digest.fix_first, "cases": digest.stages[digest.fix_first]}
             if run.run_id in problems:
                 entry["problem"] = problems[run.run_id]
             if run.means:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
+from dashboard.shell.memory import give_back_memory
 from data.read_costs import ReadCosts, counting_costs
 
 __all__ = ["COSTS", "costs_told"]
@@ -27,6 +28,7 @@ def costs_told(page: str) -> Iterator[None]:
         try:
             yield
         finally:
+            give_back_memory(costs)
             if os.environ.get(SWITCH):
                 sys.stderr.write(_line(page, costs, time.perf_counter() - begun))
 

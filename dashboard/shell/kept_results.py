@@ -32,7 +32,7 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 ROOM = "RAGTRIAGE_CACHE_MB"
-USUAL_ROOM = 512
+USUAL_ROOM = 384
 SAMPLED = 64  # items of a long list whose mean size stands for all
 SMALLEST = 256  # bytes that any result is taken to need
 COUNTED_ELSEWHERE = (ScoredRun, RunStore, Ledger, Workspace, Run)
@@ -194,6 +194,8 @@ def _size(value: Any, seen: set[int]) -> int:
         return _size_of_items(value, seen)
     if is_dataclass(value):
         return sum(_size(getattr(value, each.name, None), seen) for each in fields(value))
+    if hasattr(value, "to_plotly_json"):  # the parts of a chart lead to each other: counted by what is drawn
+        return _size(value.to_plotly_json(), seen)
     return sum(_size(item, seen) for item in getattr(value, "__dict__", {}).values())
 
 

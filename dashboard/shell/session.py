@@ -189,10 +189,17 @@ class View:
         return self._options(self.run)
 
     def _options(self, run: Run) -> ScoreOptions:
-        convention: Convention = next(
-            (name for name in CONVENTIONS if name == self.selection.convention), "default"
-        )
-        return self.store.options(run, DEFAULT_KS, convention)
+        if run.run_id not in self._found_options:
+            convention: Convention = next(
+                (name for name in CONVENTIONS if name == self.selection.convention), "default"
+            )
+            self._found_options[run.run_id] = self.store.options(run, DEFAULT_KS, convention)
+        return self._found_options[run.run_id]
+
+    @cached_property
+    def _found_options(self) -> dict[str, ScoreOptions]:
+        """How runs are scored by id, as far as this rerun asked; a page asks many times for each."""
+        return {}
 
     def scored(self, run: Run) -> ScoredRun:
         """Return a run with its scores."""

@@ -47,10 +47,11 @@ def own_answered(scored: ScoredRun) -> Answered:
 
 def _has_nulls(file: pq.ParquetFile) -> bool:
     """Return whether a samples file has a sample without an answer, from its statistics where it has them."""
-    for at in range(file.metadata.num_row_groups):
-        group = file.metadata.row_group(at)
-        columns = [group.column(place) for place in range(group.num_columns)]
-        statistics = next(column.statistics for column in columns if column.path_in_schema == "answer")
+    metadata = file.metadata
+    paths = [metadata.schema.column(at).path for at in range(metadata.num_columns)]
+    place = paths.index("answer")
+    for at in range(metadata.num_row_groups):
+        statistics = metadata.row_group(at).column(place).statistics
         if statistics is None or not statistics.has_null_count or statistics.null_count:
             return True
     return False

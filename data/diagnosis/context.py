@@ -96,8 +96,6 @@ def _given_gold(scored: ScoredRun) -> FloatArray:
 
 
 def _in_mode(scored: ScoredRun, *modes: str) -> BoolArray:
-    group = next((group for group in scored.groups if group.name == "context_mode"), None)
-    if group is None:
-        return np.zeros(scored.n, dtype=np.bool_)
+    group = scored.context_modes
     chosen: BoolArray = np.isin(group.codes, [at for at, label in enumerate(group.labels) if label in modes])
     return chosen

@@ -327,7 +327,7 @@ def diagnose(scored: ScoredRun, settings: DiagnosisSettings, labels: Sequence[La
     if not scored.n:
         raise DataError(f"{run.name} ({run.run_id}) has summary scores only; accepted: a run with samples")
     wanted = settings.context_metric
-    context = context_choice(scored, wanted if wanted in context_metrics_of(scored) else None)
+    context = context_choice(scored, wanted if wanted and wanted in context_metrics_of(scored) else None)
     metrics = {
         "faithfulness": "faithfulness",
         "answer_relevancy": "answer_relevancy",

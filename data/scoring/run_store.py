@@ -28,7 +28,7 @@ from metrics.schema.metric import Convention
 
 __all__ = ["RunStore", "distinct_labels"]
 
-ROOM = 300_000_000  # bytes that the arrays of all runs may need together
+ROOM = 256_000_000  # bytes that the arrays of all runs may need together
 MOST_TOLD = 64  # runs kept as what was said of their attacks makes them
 MOST_OFFERED = 12  # runs of one name that an error lists
 MOST_CLOSEST = 4  # runs that an error lists where none has the name
@@ -46,7 +46,8 @@ class RunStore:
         self._unreadable: dict[str, str] = {}
         self._summaries: dict[tuple[str, str], dict[str, MetricSummary]] = {}
         self._declared_summaries: dict[tuple[object, ...], dict[str, MetricSummary]] = {}  # by range too
-        self._scored_runs: dict[tuple[str, str], ScoredRun] = {}
+        self._scored_runs: dict[tuple[str, str], ScoredRun] = {}  # the last that was used at the end
+        self._sizes: dict[tuple[str, str], int] = {}  # bytes of each when it was last asked for
         self._entries: dict[str, dict[str, Any]] = {}  # of the index, by kind, until they are used
         self._results: dict[str, dict[str, str]] = {}
         self._verdicts: dict[str, AttackVerdicts] = {}
@@ -203,8 +204,10 @@ class RunStore:
             stored = self._scored_runs.get(key)
             if stored is not None and (stored.scores_path.is_dir() or not stored.samples_path.exists()):
                 self._scored_runs[key] = self._scored_runs.pop(key)  # the last that was used
+                self._make_room(key)
                 return stored
             self._scored_runs.pop(key, None)
+            self._sizes.pop(key, None)
         folder = self.workspace.scores_folder / run.run_id / wanted.folder
         if folder.exists() and not is_intact(folder):
             self.workspace.discard(folder)
@@ -214,7 +217,6 @@ class RunStore:
             self.index.write_entries(_means_entry(run, wanted, scores))
         with self._lock:
             if key not in self._scored_runs:
-                self._make_room()
                 self._scored_runs[key] = ScoredRun(self.workspace, run, scores, wanted.judge_results)
             return self._scored_runs[key]
 
@@ -227,15 +229,19 @@ class RunStore:
             entries += _means_entry(run, wanted, folder)
         self.index.write_entries(entries)
 
-    def _make_room(self) -> None:
-        """Forget the arrays of the runs that were not used for longest, where all together need too much."""
-        sizes = {key: scored.nbytes for key, scored in self._scored_runs.items()}
-        used = sum(sizes.values())
-        for key, size in sizes.items():
-            if used <= ROOM:
+    def _make_room(self, key: tuple[str, str]) -> None:
+        """Release the arrays of the runs that were not used for longest, where all together need too much.
+
+        A run grows as pages read its metrics, so the one that is asked for is measured each time. The run
+        itself stays: diagnoses that are kept refer to it, and it reads again what they ask for.
+        """
+        self._sizes[key] = self._scored_runs[key].nbytes
+        used = sum(self._sizes.values())
+        for other, scored in self._scored_runs.items():
+            if used <= ROOM or other == key:
                 return
-            del self._scored_runs[key]
-            used -= size
+            used -= self._sizes.pop(other, 0)
+            scored.release()
 
     def summary(self, run: Run, options: ScoreOptions | None = None) -> dict[str, MetricSummary]:
         """Return the means of a run's metrics over all its questions.

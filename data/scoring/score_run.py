@@ -77,7 +77,9 @@ def _write(workspace: Workspace, run: Run, scores: GatheredScores, stage: Path) 
     """Write the scores of a run and their summary, which completes them, to a folder."""
     scores.drop_inapplicable()
     columns = scores.write(stage)
-    summaries = summarise(ScoredRun.of_blocks(workspace, run, stage, columns))
+    scored = ScoredRun.of_blocks(workspace, run, stage, columns)
+    summaries = summarise(scored)
+    scored.write_index()
     aggregates = {metric: summary.to_dict() for metric, summary in summaries.items()}
     summary = {"missing": scores.missing, "aggregates": aggregates, "files": checksums(stage)}
     (stage / SUMMARY).write_text(json.dumps(summary), encoding="utf-8")

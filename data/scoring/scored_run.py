@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,9 +30,9 @@ from data.scoring.grouping.slices import (
     tag_slices,
 )
 from data.scoring.stored_scores import ScoreFile
-from data.store.duckdb_engine import query
 from data.store.judge_results import judge_result_path
 from data.store.sample_reader import StoredSamples
+from data.store.stored_file import reading
 from data.store.workspace import Run, Workspace
 from metrics.schema.scores import FloatArray, IntArray, Status
 from metrics.schema.source import Source
@@ -40,7 +40,32 @@ from metrics.schema.source import Source
 __all__ = ["CHECK_PASS_RATE", "MOST_SLICE_VALUES", "NOT_GIVEN", "MetricColumn", "ScoredRun", "Slice"]
 
 CHECK_PASS_RATE = "check_pass_rate"  # noqa: S105 -- a metric
+INDEX_FILE = "index.parquet"
 READ_WHOLE = 2_000  # samples of a run whose scores are read in one go
+_INDEX = (
+    "row",
+    "question_id",
+    "repeat",
+    "conversation_id",
+    "query_type",
+    "answerable",
+    "context_mode",
+    "question",
+    "tags",
+)
+_READ_AGAIN = (
+    "index",
+    "question_ids",
+    "question",
+    "_questions",
+    "clusters",
+    "repeats",
+    "context_modes",
+    "groups",
+    "slices",
+    "stage_features",
+    "_all_stored",
+)
 _STATUS = {status.label: int(status) for status in Status}
 
 
@@ -95,6 +120,7 @@ class ScoredRun:
         self._verdict_key = ""
         self._columns: dict[tuple[str, Source | None], MetricColumn | None] = {}
         self._auxiliary_tables: dict[str, Any] = {}
+        self._measured: tuple[tuple[int, ...], int] = (), 0  # what is held, and the bytes that it needs
         self._lock = RLock()
 
     @classmethod
@@ -153,17 +179,45 @@ class ScoredRun:
     def nbytes(self) -> int:
         """About how many bytes its arrays need in memory now."""
         with self._lock:
-            columns = [column for column in self._columns.values() if column is not None]
-            held = [*self.__dict__.values(), *self._auxiliary_tables.values()]
-            arrays = [value for value in held if isinstance(value, (np.ndarray, pa.Table))]
-            stored = [*self.__dict__.get("_all_stored", {}).values()]
+            held_now = len(self._columns), len(self._auxiliary_tables), len(self.__dict__)
+            if held_now != self._measured[0]:
+                self._measured = held_now, self._count_bytes()
+            return self._measured[1]
+
+    def release(self) -> None:
+        """Forget what was read, so that its memory is free; what is asked for again is read again."""
+        with self._lock:
+            for name in _READ_AGAIN:
+                self.__dict__.pop(name, None)
+            self._columns.clear()
+            self._auxiliary_tables.clear()
+
+    def _count_bytes(self) -> int:
+        columns = [column for column in self._columns.values() if column is not None]
+        features = self.__dict__.get("stage_features", {})
+        held = [*self.__dict__.values(), *self._auxiliary_tables.values(), *features.values()]
+        arrays = [value for value in held if isinstance(value, (np.ndarray, pa.Table))]
+        stored = [*self.__dict__.get("_all_stored", {}).values()]
+        columns = list({id(column): column for column in columns}.values())
         of_columns = sum(each.values.nbytes + each.status.nbytes + each.source.nbytes for each in columns)
         return of_columns + sum(int(array.nbytes) for array in (*arrays, *stored))
 
     @cached_property
     def index(self) -> Any:
-        """The Arrow table of run_index.sql: ids, groups and tags of the samples, without their texts."""
-        return query("run_index", [str(self.samples_path)])
+        """An Arrow table of what pages filter and group by: one narrow row a sample, no long texts."""
+        stored = self.scores_path / INDEX_FILE
+        if stored.exists():
+            return _stored_table(stored)
+        table = _stored_table(self.samples_path, _INDEX)
+        return (
+            table.append_column("cluster", pc.coalesce(table["conversation_id"], table["question_id"]))
+            .append_column("question_length", pc.utf8_length(table["question"]))
+            .drop_columns(["conversation_id", "question"])
+        )
+
+    def write_index(self) -> None:
+        """Store the index beside the scores, where it is read at once and not in pieces among the texts."""
+        pq.write_table(self.index, self.scores_path / INDEX_FILE, compression="zstd", row_group_size=2**20)
 
     @cached_property
     def samples(self) -> StoredSamples:
@@ -210,7 +264,7 @@ class ScoredRun:
     @cached_property
     def stage_features(self) -> dict[str, FloatArray]:
         """The features of the stage rules by name, each (n,); see data.scoring.stage_features."""
-        table = query("evidence", [str(self.scores_path / "evidence.parquet")])
+        table = _stored_table(self.scores_path / "evidence.parquet")
         return {name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in table.column_names}
 
     def auxiliary_table(self, name: str) -> Any:
@@ -291,12 +345,20 @@ class ScoredRun:
         return self._score_file.read_all()
 
     @cached_property
+    def context_modes(self) -> Slice:
+        """The samples by how their context came about: retrieved, given, none."""
+        return field_slice("context_mode", self.index["context_mode"])
+
+    @cached_property
     def groups(self) -> tuple[Slice, ...]:
         """Every way to group the samples, including those with a single value."""
-        fields = [
-            field_slice(name, self.index[name]) for name in ("query_type", "answerable", "context_mode")
-        ]
-        recorded = (*fields, length_slice(self.index["question_length"]), *tag_slices(self.index["tags"]))
+        fields = [field_slice(name, self.index[name]) for name in ("query_type", "answerable")]
+        recorded = (
+            *fields,
+            self.context_modes,
+            length_slice(self.index["question_length"]),
+            *tag_slices(self.index["tags"]),
+        )
         languages = self.auxiliary_table("languages")
         told = [] if languages is None else language_slices(languages)
         told = [*told, *noise_slices(self.auxiliary_table("noise"))]
@@ -309,9 +371,15 @@ class ScoredRun:
         return tuple(group for group in self.groups if 2 <= len(group.labels) <= MOST_SLICE_VALUES)
 
 
-def _stored_table(path: Path) -> Any:
-    table: Any = pq.read_table(path)
+def _stored_table(path: Path, columns: Sequence[str] | None = None) -> Any:
+    """Return columns of a stored file, in the order of its rows where it numbers them."""
+    with reading(path):
+        table: Any = pq.ParquetFile(path).read(columns)
     add_costs(queries=1, rows=table.num_rows)
+    if "row" in table.column_names:
+        rows = table["row"].to_numpy()
+        if (rows[1:] < rows[:-1]).any():
+            return table.take(np.argsort(rows, kind="stable"))
     return table
 
 
@@ -330,6 +398,8 @@ def _by_precedence(blocks: list[MetricColumn]) -> MetricColumn:
     none did, from one that was run.
     """
     best = blocks[0]
+    if len(blocks) == 1:
+        return best
     values, status, source = best.values.copy(), best.status.copy(), best.source.copy()
     for block in blocks[1:]:
         decided = (status == Status.SCORED) | (status == Status.NOT_APPLICABLE)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -56,7 +58,7 @@ def is_intact(folder: Path) -> bool:
 
 
 class ScoreFile:
-    """A scores.parquet, kept open: it has one row group for each metric and source.
+    """A scores.parquet with one row group for each metric and source; it is opened anew for each read.
 
     Attributes:
         groups: metric -> source -> row group, best source first.
@@ -64,30 +66,29 @@ class ScoreFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with reading(path):
-            self._file = pq.ParquetFile(path)
-            metadata = self._file.metadata
-            self.groups: dict[str, dict[Source, int]] = {}
-            for group in range(metadata.num_row_groups):
-                if metadata.row_group(group).num_rows:
-                    self._add(group, metadata.row_group(group))
+        self.groups: dict[str, dict[Source, int]] = {}
+        with reading(path), pq.ParquetFile(path) as file:
+            self._metadata = file.metadata
+            for group in range(self._metadata.num_row_groups):
+                if self._metadata.row_group(group).num_rows:
+                    self._add(file, group)
         for metric, sources in self.groups.items():
             self.groups[metric] = dict(sorted(sources.items()))
 
     def read(self, metric: str, source: Source, columns: tuple[str, ...] = ("value", "status")) -> Any:
         """Return the values and statuses of a metric from one source as an Arrow table."""
-        with reading(self._path):
-            table = self._file.read_row_group(self.groups[metric][source], columns=list(columns))
+        with self._opened() as file:
+            table = file.read_row_group(self.groups[metric][source], columns=list(columns))
         add_costs(queries=1, rows=table.num_rows)
         return table
 
     def read_all(self) -> dict[tuple[str, Source], Any]:
         """Return what `read` does for every metric and source, in one read: for runs that are small."""
-        with reading(self._path):
-            table = self._file.read(columns=["value", "status"])
+        with self._opened() as file:
+            table = file.read(columns=["value", "status"])
         add_costs(queries=1, rows=table.num_rows)
-        metadata = self._file.metadata
-        sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+        groups = range(self._metadata.num_row_groups)
+        sizes = [self._metadata.row_group(group).num_rows for group in groups]
         starts = list(accumulate(sizes, initial=0))
         return {
             (metric, source): table.slice(starts[group], sizes[group])
@@ -95,10 +96,16 @@ class ScoreFile:
             for source, group in sources.items()
         }
 
-    def _add(self, group: int, metadata: Any) -> None:
+    @contextmanager
+    def _opened(self) -> Iterator[pq.ParquetFile]:
+        with reading(self._path), pq.ParquetFile(self._path, metadata=self._metadata) as file:
+            yield file
+
+    def _add(self, file: pq.ParquetFile, group: int) -> None:
+        metadata = self._metadata.row_group(group)
         names = [metadata.column(column).statistics for column in (0, 1)]
         if any(statistics is None or not statistics.has_min_max for statistics in names):
-            first = self._file.read_row_group(group, columns=["metric", "source"]).slice(0, 1).to_pylist()[0]
+            first = file.read_row_group(group, columns=["metric", "source"]).slice(0, 1).to_pylist()[0]
             metric, source = first["metric"], first["source"]
         else:
             metric, source = (statistics.min for statistics in names)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from command_line import run as run_command
 from page_text import headline, page_text
 from places import APP
 from streamlit.testing.v1 import AppTest
@@ -13,8 +15,11 @@ from streamlit.testing.v1 import AppTest
 from dashboard.headlines.runs import runs_headline
 from dashboard.sections.runs import run_list
 from dashboard.sections.runs.run_list import _table_key
+from dashboard.wording.diagnosis import fix_first_sentence
 from data.api import add_run
+from data.declarations import use_declarations
 from data.diagnosis.diagnosis import DiagnosisSettings, diagnose
+from data.diagnosis.run_checks import check_run
 from data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
 from data.scoring.run_store import RunStore
 from data.store.workspace import Run
@@ -142,3 +147,38 @@ def test_the_page_reads_on_until_every_run_is_read(
     app.run()
     assert "Reading runs" not in page_text(app)
     assert len(run_list.all_digests(workspace, tuple(_runs(workspace)))) == 3
+
+
+def test_a_digest_says_where_bad_cases_are_lost_unless_the_checks_doubt_it(demo: RunStore) -> None:
+    runs = [run for run in demo.runs() if run.n]
+    named = 0
+    for run_id, digest in read_digests(demo, runs).items():
+        run = next(run for run in runs if run.run_id == run_id)
+        use_declarations(demo.workspace, run.project)
+        scored = demo.scored(run)
+        diagnosis = diagnose(scored, DiagnosisSettings(), demo.ledger.labels(run_id))
+        assert sum(digest.stages.values()) == int(diagnosis.bad.bad.sum())
+        assert sum(digest.patterns.values()) == run.n
+        if digest.fix_first is None:
+            continue
+        named += 1
+        assert digest.stages[digest.fix_first] == max(
+            n for stage, n in digest.stages.items() if stage != "unexplained"
+        )
+        assert fix_first_sentence(diagnosis, check_run(scored)).startswith("Fix first: ")
+    assert named > 3
+
+
+def test_a_run_that_was_just_imported_needs_no_reading(
+    workspace: RunStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "new.jsonl"
+    rows = [{"question": f"q{at}", "answer": "a", "scores": {"faithfulness": 0.1}} for at in range(4)]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert run_command(capsys, workspace.workspace.root, "import", str(file)).code == 0
+    fresh = RunStore(workspace.workspace)
+    digests = stored_digests(fresh, fresh.runs())
+    assert [digest.n_scored for digest in digests.values()] == [4]
+    for digest in digests.values():
+        assert digest.pass_rate == 0
+        assert sum(digest.stages.values()) == 4

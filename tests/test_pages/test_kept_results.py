@@ -48,7 +48,7 @@ def test_what_is_larger_than_the_room_is_given_and_not_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "room"), [(None, 512 * MB), ("", 512 * MB), ("64", 64 * MB), ("0", 0), ("-1", 0)]
+    ("asked", "room"), [(None, 384 * MB), ("", 384 * MB), ("64", 64 * MB), ("0", 0), ("-1", 0)]
 )
 def test_the_room_is_a_number_of_megabytes(asked: str | None, room: int) -> None:
     assert room_asked(asked) == room
@@ -56,7 +56,7 @@ def test_the_room_is_a_number_of_megabytes(asked: str | None, room: int) -> None
 
 @pytest.mark.parametrize("asked", ["lots", "nan", "inf"])
 def test_a_room_that_is_no_number_is_told(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert room_asked(asked) == 512 * MB
+    assert room_asked(asked) == 384 * MB
     assert f"RAGTRIAGE_CACHE_MB is '{asked}', no number of MB" in capsys.readouterr().err
 
 

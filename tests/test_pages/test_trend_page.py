@@ -308,6 +308,21 @@ def test_sixty_versions(workspace: RunStore, monkeypatch: pytest.MonkeyPatch) ->
     assert "Of 59 versions after the baseline" in page_text(at)
 
 
+def test_a_label_or_another_metric_computes_little_anew(
+    workspace: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day in range(20):
+        _add(workspace, f"night {day:02d}", [0.4 + (day + at) % 12 / 24 for at in range(12)], day)
+    app = _open(workspace, monkeypatch)
+    app.run()
+    assert app.session_state["costs"].made == 0
+    last = workspace.runs()[-1]
+    workspace.ledger.add_label((last.run_id, "q0", 0), "anna", "fail")
+    app.run()
+    made: int = app.session_state["costs"].made
+    assert 0 < made <= 8, "the diagnosis of one run, its pair, and what the page says of all"
+
+
 def test_the_baseline_stays_when_more_versions_come_than_a_chart_holds(
     workspace: RunStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import count
 from dashboard.wording.imports import formats, import_lines
 from dashboard.wording.question_sets import kept_text
+from data.diagnosis.run_digest import digest_new_runs
 from data.errors import DataError, InputError
 from data.importers.inputs import Input, inputs_of, joined
 from data.importers.load import Step, load_source
@@ -223,6 +224,7 @@ def _load(store: RunStore, ready: Sequence[tuple[InputFile, Options]], project: 
         if not loaded.runs:
             continue
         closing = dict.fromkeys(note for entry in loaded.runs for note in entry.closing)
+        digest_new_runs(store, [entry.run for entry in loaded.runs])
         results.append("\n\n".join([*import_lines(loaded.runs, store.names()), *closing]))
         last = loaded.runs[-1].run
         keep(project=last.project, run=last.run_id, baseline="", case="")

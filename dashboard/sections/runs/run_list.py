@@ -24,6 +24,7 @@ from data.diagnosis.run_digest import RunDigest, read_digests, stored_digests
 from data.scoring.run_store import RunStore
 from data.store.run_config import flat_settings, setting_text
 from data.store.workspace import Run
+from metrics.diagnosis.stages import STAGES, stage_code
 
 __all__ = [
     "LIST_HEIGHT",
@@ -201,6 +202,11 @@ def run_list(view: View, runs: Sequence[Run], digests: Mapping[str, RunDigest]) 
         selection_mode=["multi-row", "single-cell"],
         column_config={
             "Pass rate": st.column_config.ImageColumn(width=124),
+            "Fix first": st.column_config.TextColumn(
+                width=150,
+                help="The failure stage with the most bad cases, at the usual thresholds; empty where no bad "
+                "case points to a stage, or a check doubts what it rests on",
+            ),
             "Measured": st.column_config.ImageColumn(
                 width=104, help="Context, Faithfulness, Relevancy, Answer (correctness), People's labels"
             ),
@@ -236,11 +242,18 @@ def _row(
         "Cases": f"{run.n:,}" if run.n else "summary",
         "Pass rate": pass_strip_image(digest, theme),
         "Rate": NOT_MEASURED if rate is None else number(rate),
+        "Fix first": "" if digest is None else _fix_first_text(digest),
         "Measured": measured_image(() if digest is None else digest.measured, theme),
         "Findings": " · ".join(found),
         "Date": f"{run.created_at:%Y-%m-%d}",
         "Labels": ", ".join(label for label in labels if label != "baseline"),
     }
+
+
+def _fix_first_text(digest: RunDigest) -> str:
+    if digest.fix_first is None:
+        return ""
+    return STAGES[stage_code(digest.fix_first)].count(digest.stages[digest.fix_first])
 
 
 def _choose_cell(listed: Sequence[Run], key: str) -> None:

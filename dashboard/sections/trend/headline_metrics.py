@@ -12,6 +12,7 @@ from dashboard.headlines.trend import TrendFacts
 from dashboard.sections.trend.versions import Trend, levels_of
 from dashboard.shell.blocks import current_theme
 from dashboard.shell.components import CHART, metric_title
+from dashboard.shell.kept_results import kept
 from dashboard.shell.session import View, keep
 from dashboard.wording.escaping import markdown_text
 from data.comparison.compare import Comparison
@@ -85,7 +86,7 @@ def show_small_charts(
         title = metric_title(metric) or "(unnamed)"
         levels = levels_of(view, versions, metric)
         state = STATES.get(verdicts.get(metric, ""), "muted")
-        figure = small_trend(
+        figure = _small_figure(
             [levels[run.run_id] for run in versions.runs], labels, metric, state, THEMES[current_theme()]
         )
         with grid.container(gap=None):
@@ -107,6 +108,9 @@ def show_small_charts(
                 on_select=_take_metric,
                 selection_mode="points",
             )
+
+
+_small_figure = kept(small_trend)
 
 
 def _take_metric() -> None:

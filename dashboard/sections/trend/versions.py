@@ -13,7 +13,7 @@ from dashboard.charts.trend import TrendMark, trend_lines
 from dashboard.shell.blocks import current_theme
 from dashboard.shell.components import CHART, export_menu, facts, show_table
 from dashboard.shell.kept_results import kept
-from dashboard.shell.session import View, cached_diagnosis, current_selection, go_to_page, keep
+from dashboard.shell.session import View, current_selection, go_to_page, keep
 from dashboard.wording.escaping import markdown_text
 from dashboard.wording.formatting import METHODS, NOT_MEASURED, count, interval_text, number, p_value, signed
 from data.comparison.answered import Answered, answered_of
@@ -33,10 +33,9 @@ from data.comparison.trend import (
     versions_of,
     with_baseline,
 )
-from data.diagnosis.diagnosis import DiagnosisSettings
+from data.diagnosis.diagnosis import Diagnosis
 from data.diagnosis.run_checks import uncomputed_metrics
 from data.scoring.scored_run import ScoredRun
-from data.store.ledger import Ledger
 from data.store.versions import releases_of
 from data.store.workspace import Run
 
@@ -149,16 +148,19 @@ class Trend:
 
 
 @kept
-def _pass_rates(scored_runs: list[ScoredRun], settings: DiagnosisSettings, ledger: Ledger) -> list[Level]:
-    return [level_of_rate(cached_diagnosis(scored, settings, ledger).pass_rate) for scored in scored_runs]
+def _rate_changes(base: Diagnosis, others: list[Diagnosis]) -> dict[str, Change]:
+    pairs = {other.scored.run.run_id: _rate_pair(base, other) for other in others}
+    return changes_since(pairs, GOOD_SHARE)
 
 
 @kept
-def _pass_rate_pairs(
-    base: ScoredRun, others: list[ScoredRun], settings: DiagnosisSettings, ledger: Ledger
-) -> list[Pair]:
-    left = cached_diagnosis(base, settings, ledger)
-    return [pair_of_rates(left, cached_diagnosis(other, settings, ledger)) for other in others]
+def _metric_changes(base: ScoredRun, others: list[ScoredRun], metric: str) -> dict[str, Change]:
+    return changes_since({other.run.run_id: _metric_pair(base, other, metric) for other in others}, metric)
+
+
+@kept
+def _rate_pair(base: Diagnosis, other: Diagnosis) -> Pair:
+    return pair_of_rates(base, other)
 
 
 @kept
@@ -189,9 +191,9 @@ def trend_of(view: View, versions: Versions, metric: str) -> Trend:
     if base is not None and levels[base.run_id].mean is not None:
         later = [run for run in later_than(versions.runs, base) if levels[run.run_id].mean is not None]
     with st.spinner("Comparing versions with the baseline"):
-        pairs = {} if base is None else _pairs(view, base, later, metric)
+        changes = {} if base is None else _changes(view, base, later, metric)
     answered = _answered([view.scored(run) for run in versions.runs if not run.means])
-    return Trend(versions, metric, levels, base, chosen is not None, changes_since(pairs, metric), answered)
+    return Trend(versions, metric, levels, base, chosen is not None, changes, answered)
 
 
 @kept
@@ -224,10 +226,10 @@ def levels_of(view: View, versions: Versions, metric: str) -> dict[str, Level]:
     """Return a metric in each version by run id."""
     if metric != GOOD_SHARE:
         return {run.run_id: _level(view, run, metric) for run in versions.runs}
-    sampled = [run for run in versions.runs if not run.means]
-    rates = _pass_rates([view.scored(run) for run in sampled], view.selection.settings(), view.store.ledger)
-    levels = {run.run_id: rate for run, rate in zip(sampled, rates, strict=True)}
-    return {run.run_id: levels.get(run.run_id, Level(None)) for run in versions.runs}
+    return {
+        run.run_id: Level(None) if run.means else level_of_rate(view.diagnosis(run).pass_rate)
+        for run in versions.runs
+    }
 
 
 def _level(view: View, run: Run, metric: str) -> Level:
@@ -237,13 +239,10 @@ def _level(view: View, run: Run, metric: str) -> Level:
     return level_of_mean(view.summary(run).get(metric), bool(run.means))
 
 
-def _pairs(view: View, base: Run, later: Sequence[Run], metric: str) -> dict[str, Pair]:
-    left, others = view.scored(base), [view.scored(run) for run in later]
+def _changes(view: View, base: Run, later: Sequence[Run], metric: str) -> dict[str, Change]:
     if metric == GOOD_SHARE:
-        pairs = _pass_rate_pairs(left, others, view.selection.settings(), view.store.ledger)
-    else:
-        pairs = [_metric_pair(left, other, metric) for other in others]
-    return {run.run_id: pair for run, pair in zip(later, pairs, strict=True)}
+        return _rate_changes(view.diagnosis(base), [view.diagnosis(run) for run in later])
+    return _metric_changes(view.scored(base), [view.scored(run) for run in later], metric)
 
 
 def _wanted_baselines(view: View) -> list[str]:
@@ -256,7 +255,7 @@ def show_chart(view: View, trend: Trend, title: str) -> None:
     """Draw the chart; a click on a point shows its run."""
     by_time = current_selection().axis == "time"
     base = None if trend.baseline is None else trend.levels[trend.baseline.run_id].mean
-    figure = trend_lines(_marks(view, trend), title, base, THEMES[current_theme()], by_time)
+    figure = _figure(_marks(view, trend), title, base, THEMES[current_theme()], by_time)
     st.plotly_chart(
         figure,
         key=CHART_KEY,
@@ -266,6 +265,9 @@ def show_chart(view: View, trend: Trend, title: str) -> None:
         on_select=_take_point,
         selection_mode="points",
     )
+
+
+_figure = kept(trend_lines)
 
 
 def _marks(view: View, trend: Trend) -> list[TrendMark]:

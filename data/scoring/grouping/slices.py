@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from data.store.ragged import Ragged
@@ -43,8 +44,8 @@ class Slice:
 def distinct_codes(column: Any) -> tuple[NDArray[np.object_], IntArray]:
     """Return the distinct values of a text column, sorted, and each row's index among them."""
     encoded = column.combine_chunks().dictionary_encode()
-    values = np.array(encoded.dictionary.to_pylist(), dtype=object)
-    order = np.argsort(values)
+    values = encoded.dictionary.to_numpy(zero_copy_only=False)
+    order = pc.array_sort_indices(encoded.dictionary).to_numpy()  # by bytes, the order of Python's texts
     sorted_code = np.empty(len(values), dtype=np.int64)
     sorted_code[order] = np.arange(len(values))
     return values[order], sorted_code[encoded.indices.to_numpy(zero_copy_only=False)]
