@@ -1,8 +1,8 @@
 """A large grid in several processes that take its configurations in turn.
 
-Each worker is a Python interpreter that runs data.chunking.grid_worker, as in data.scoring.workers. It reads
-the plan once, then a line for each configuration, and answers with a line. A worker that is told nothing more
-ends, also when this process is killed; what it has begun appears in the workspace wholly or not at all.
+Each worker is a Python interpreter that runs data.chunking.grid_worker. It reads the plan once, then a line
+for each configuration, and answers with a line. A worker that is told nothing more ends, also when this
+process is killed; what it has begun appears in the workspace wholly or not at all.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from itertools import chain
 
 from data.errors import InputError, ValidationError, ValidationErrors
 from data.importers.formats import trec
@@ -230,20 +231,22 @@ def _with_questions(run: ParsedRun, loaded: LoadedSet, partial: bool) -> ParsedR
 def _labelled(run: ParsedRun, options: Options, qrels: Qrels) -> ParsedRun:
     """Return a run with relevance labels; judged questions without results are told, or added as empty lists.
 
-    Which those are is known only where the records are held and were read whole.
+    Which those are is known only where the records are held or say so, and are read whole.
     """
-    records, notes = run.records, run.notes
-    if isinstance(records, list) and options.limit is None:
+    records, notes, present = run.records, run.notes, run.question_ids
+    if isinstance(records, list):
         present = {str(record["question_id"]) for _, record in records}
+    if present is not None and options.limit is None:
         lacking = [question for question in qrels if question not in present]
         if lacking:
             notes = (*notes, _unanswered(lacking, len(qrels), options.all_topics))
         if lacking and options.all_topics:
             texts = trec.read_queries(options.queries) if options.queries else {}
-            records = records + [
+            empty = (
                 (1, {"question_id": question, "question": texts.get(question, question), "retrieved": []})
                 for question in lacking
-            ]
+            )
+            records = chain(records, empty)
     return replace(run, records=with_qrels(records, qrels), notes=notes)
 
 

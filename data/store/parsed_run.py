@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -52,6 +52,7 @@ class ParsedRun:
         closing_notes: returns further notes, once the records are consumed.
         tools: schemas of the tools that the system could call in all samples that list none of their own.
         questions: whether it is a question set: questions with gold, without answers of a system.
+        question_ids: of all records, where they are known before the records are read.
     """
 
     name: str
@@ -73,6 +74,7 @@ class ParsedRun:
     closing_notes: Callable[[], tuple[str, ...]] | None = None
     tools: Sequence[Mapping[str, Any]] = ()
     questions: bool = False
+    question_ids: Set[str] | None = None
 
     @property
     def all_notes(self) -> tuple[str, ...]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -105,8 +105,7 @@ UNTOLD_NAMES = {"input", "output", "ranking", "result", "results", "run", "runs"
 NO_TEXT = "the texts of the questions were not given: their ids stand for them (--queries FILE gives them)"
 
 
-@dataclass(frozen=True)
-class _Hit:
+class _Hit(NamedTuple):
     """A line of a run."""
 
     document: str
@@ -163,8 +162,12 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
     """Read a TREC run; a file with several tags has several runs.
 
     As trec_eval does, documents are ordered by score (as 32-bit numbers) descending, ties by document id
-    descending; the rank column is only checked.
+    descending; the rank column is only checked. A run whose lines are grouped by question, as most are, is
+    read twice, once for its faults and once a question at a time; another is held in memory.
     """
+    grouped = None if options.corpus else _grouped_run(source, options)
+    if grouped is not None:
+        return [grouped]
     runs: dict[str, Lists] = defaultdict(lambda: defaultdict(list))
     first_lines: dict[str, tuple[int, str]] = {}
     questions: set[str] = set()
@@ -187,6 +190,70 @@ def read(source: InputFile, options: Options, errors: ValidationErrors) -> list[
         return [_parsed_run(source, options, _name(source, tag), lists, "trec") for lists in runs.values()]
     several = [_parsed_run(source, options, name, lists, "trec") for name, lists in runs.items()]
     return [replace(run, named_by_content=True) for run in several]
+
+
+class _ScatteredError(Exception):
+    """The lines of a run are not valid, or not grouped by question, or have several tags."""
+
+
+def _grouped_run(source: InputFile, options: Options) -> ParsedRun | None:
+    """Return a run of one tag whose lines are valid and grouped by question; None where they are not."""
+    questions, disagreeing, tag = set[str](), 0, ""
+    try:
+        for question, named, hits in _groups(source, options.limit):
+            if question in questions:
+                return None
+            questions.add(question)
+            tag = named
+            disagreeing += _disagrees(_ordered(hits))
+    except _ScatteredError:
+        return None
+    if not questions:
+        return None
+    queries = read_queries(options.queries) if options.queries else {}
+    return ParsedRun(
+        name=_name(source, tag),
+        records=_streamed(source, options, queries),
+        file=source.name,
+        format="trec",
+        notes=(*_query_notes(questions, queries, options), *_rank_notes(disagreeing, len(questions))),
+        question_ids=questions,
+    )
+
+
+def _streamed(source: InputFile, options: Options, queries: Mapping[str, str]) -> Iterator[Record]:
+    try:
+        for question, _, hits in _groups(source, options.limit):
+            yield from _records({question: _ordered(hits)}, queries, {})
+    except _ScatteredError as error:
+        raise source.error("was changed while it was read", "a file that stays as it is") from error
+
+
+def _groups(source: InputFile, limit: int | None) -> Iterator[tuple[str, str, list[_Hit]]]:
+    """Yield question, tag and hits of neighbouring lines, of the first questions where there is a limit.
+
+    Raises:
+        _ScatteredError: a line is not valid, or has another tag.
+    """
+    errors = ValidationErrors(source.name)
+    hits: list[_Hit] = []
+    question, tag, n = "", "", 0
+    for line, text in source.lines(errors):
+        row = text.split()
+        score = _number(row[4]) if len(row) == COLUMNS else None
+        if score is None or (n and row[5] != tag):
+            raise _ScatteredError
+        if row[0] != question or not n:
+            if hits:
+                yield question, tag, hits
+            question, tag, hits, n = row[0], row[5], [], n + 1
+            if limit is not None and n > limit:
+                break
+        hits.append(_Hit(row[2], score, row[3], line))
+    if errors.total or errors.notes:
+        raise _ScatteredError
+    if hits:
+        yield question, tag, hits
 
 
 def _refuse_cut_tags(
@@ -245,7 +312,10 @@ def _parsed_run(source: InputFile, options: Options, name: str, lists: Lists, fi
     )
 
 
-def _ordered(hits: Sequence[_Hit]) -> list[_Hit]:
+def _ordered(hits: Sequence[_Hit]) -> Sequence[_Hit]:
+    scores = np.array([hit.score for hit in hits], dtype=np.float32)
+    if (scores[1:] < scores[:-1]).all():
+        return hits
     by_name = sorted(hits, key=lambda hit: hit.document.encode("utf-8", "surrogatepass"), reverse=True)
     return sorted(by_name, key=lambda hit: -float(np.float32(hit.score)))
 
@@ -272,20 +342,29 @@ def _notes(
     texts: Mapping[str, str],
     options: Options,
 ) -> Iterator[str]:
-    if options.queries is None:
-        yield NO_TEXT
-    elif (lacking := len(queries.keys() - ordered.keys())) and options.limit is None:
-        yield f"questions of {options.queries.name} without results: {lacking:,} of {len(queries):,}"
-    if options.queries is not None and (unknown := sum(question not in queries for question in ordered)):
-        yield f"questions whose text is not in {options.queries.name}: {unknown:,}; their ids stand for them"
+    yield from _query_notes(ordered.keys(), queries, options)
     if options.corpus is not None:
         missing = sum(hit.document not in texts for hits in ordered.values() for hit in hits)
         if missing:
             yield f"retrieved documents that are not in {options.corpus.name}: {missing:,}"
-    disagreeing = sum(_disagrees(hits) for hits in ordered.values())
+    yield from _rank_notes(sum(_disagrees(hits) for hits in ordered.values()), len(ordered))
+
+
+def _query_notes(questions: Set[str], queries: Mapping[str, str], options: Options) -> Iterator[str]:
+    if options.queries is None:
+        yield NO_TEXT
+        return
+    name = options.queries.name
+    if (lacking := len(queries.keys() - questions)) and options.limit is None:
+        yield f"questions of {name} without results: {lacking:,} of {len(queries):,}"
+    if unknown := len(questions - queries.keys()):
+        yield f"questions whose text is not in {name}: {unknown:,}; their ids stand for them"
+
+
+def _rank_notes(disagreeing: int, questions: int) -> Iterator[str]:
     if disagreeing:
         yield (
-            f"the rank column disagrees with the scores in {disagreeing:,} of {len(ordered):,} questions; "
+            f"the rank column disagrees with the scores in {disagreeing:,} of {questions:,} questions; "
             "the scores decide, ties by document id descending, as in trec_eval"
         )
 
