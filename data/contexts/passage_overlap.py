@@ -41,9 +41,12 @@ def passage_overlap(question: str, passages: Sequence[str | None]) -> PassageOve
     words = {rank: _words(text[:LONGEST]) for rank, text in enumerate(passages[:MOST_PAIRED]) if text}
     pairs = {pair: _jaccard(words[pair[0]], words[pair[1]]) for pair in combinations(words, 2)}
     later = {below for (_, below), value in pairs.items() if value >= NEAR_DUPLICATE}
+    total = 0.0
+    for value in pairs.values():  # not sum(): its last digit depends on the version of Python
+        total += value
     return PassageOverlap(
         similarity,
-        sum(pairs.values()) / len(pairs) if pairs else None,
+        total / len(pairs) if pairs else None,
         tuple(rank in later for rank in range(len(passages))),
     )
 

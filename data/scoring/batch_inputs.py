@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,10 +9,10 @@ from numpy.typing import NDArray
 
 from data.citations.block import citations_of
 from data.citations.style import CitationStyle
+from data.contexts.batch_words import BatchWords, with_text, words_of
 from data.contexts.passages import passages_of
 from data.scoring.gold_join import Match, facets_of, rankings, span_rankings
 from data.store.ragged import Ragged, flags, numbers, padded, rank_matrix
-from data.text.context_attribution import ContextAttributor
 from data.text.refusal_detection import detect_refusal
 from metrics.schema.batch import (
     ANSWERABLE,
@@ -50,17 +49,15 @@ def heuristic_refusals(answers: Any, wanted: BoolArray) -> NDArray[np.int8]:
     return found
 
 
-def heuristic_use(table: Any, rows: IntArray) -> Iterator[tuple[int, list[tuple[int, float]]]]:
-    """Attribute answers to documents by their words: (row, [(rank, share)]) where texts are recorded."""
-    attributor = ContextAttributor()
-    answers, retrieved = table["answer"], table["retrieved"]
-    for row in rows.tolist():
-        answer = answers[row].as_py()
-        texts = [document["text"] for document in retrieved[row].as_py()]
-        if not answer or not any(texts):
-            continue
-        found = attributor.attribute(answer, [text or "" for text in texts])
-        yield row, [(rank, found.shares[rank - 1]) for rank in found.used]
+def heuristic_use(
+    table: Any, retrieved: Ragged, rows: IntArray, words: BatchWords
+) -> tuple[IntArray, FloatArray]:
+    """Attribute answers to documents by their words: the rows where texts are recorded, and the shares."""
+    answers = table["answer"].to_pylist()
+    texts = with_text(retrieved)
+    chosen = [row for row in rows.tolist() if answers[row] and texts[row]]
+    at = np.array(chosen, dtype=np.int64)
+    return at, words.shares(at, [answers[row] for row in chosen])
 
 
 REFUSED_SOURCES = {"human": Source.HUMAN, "judge": Source.JUDGED, "imported": Source.IMPORTED}
@@ -82,6 +79,7 @@ def batch_of(
     reference = _reference_claims(table, retrieved.width)
     spans = span_rankings(table)
     answers = _answers(table, ranked, reference, spans)
+    words = words_of(retrieved)
     return Batch(
         n=table.num_rows,
         documents=retrieved.lengths,
@@ -89,7 +87,7 @@ def batch_of(
         spans=spans,
         claims=_claims(table, retrieved.width),
         reference_claims=reference,
-        context_use=_use(table, retrieved, answers.refused == 1),
+        context_use=_use(table, retrieved, answers.refused == 1, words),
         answers=answers,
         checks=checks_of(table),
         document_relevant=_document_labels(retrieved, table.num_rows),
@@ -99,7 +97,7 @@ def batch_of(
             table, style, answers.refused == 1, answers.refused_source != Source.ESTIMATED
         ),
         facets=facets_of(table, match) if ids_match else None,
-        passages=passages_of(table),
+        passages=passages_of(table, retrieved, words),
     )
 
 
@@ -222,17 +220,17 @@ def placed_spans(documents: Any, spans: SpanRankings) -> BoolArray:
     )
 
 
-def _use(table: Any, retrieved: Ragged, refused: BoolArray) -> ContextUse | None:
+def _use(table: Any, retrieved: Ragged, refused: BoolArray, words: BatchWords) -> ContextUse | None:
     if retrieved.width == 0:
         return None
     stated, status, source = _stated_use(table, retrieved)
     _use_by_claims(table, retrieved, stated[0], status)
     used, share = stated
     open_rows = np.flatnonzero((status != Status.SCORED) & (retrieved.lengths > 0) & ~refused)
-    for row, marks in heuristic_use(table, open_rows):
-        status[row], source[row] = Status.SCORED, Source.ESTIMATED
-        for rank, part in marks:
-            used[row, rank - 1], share[row, rank - 1] = True, part
+    rows, estimate = heuristic_use(table, retrieved, open_rows, words)
+    status[rows], source[rows] = Status.SCORED, Source.ESTIMATED
+    used[rows] |= estimate > 0
+    share[rows] = np.where(estimate > 0, estimate, share[rows])
     _keep_cited(table, retrieved, used, (status == Status.SCORED) & (source == Source.ESTIMATED))
     status[retrieved.recorded & (retrieved.lengths == 0)] = Status.NOT_APPLICABLE
     if not (status == Status.SCORED).any():

@@ -10,7 +10,7 @@ import math
 from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from data.text.sentences import split_clauses, split_sentences
 from data.text.tokens import content_tokens, lowered
@@ -21,6 +21,7 @@ __all__ = [
     "SentenceSupport",
     "SupportSpan",
     "attribute_answer",
+    "frequency_weights",
     "split_sentences",
 ]
 
@@ -34,7 +35,7 @@ RELATIVE = 0.8  # a document supports a clause only if it covers nearly as much 
 SHARED_WORDS = 3  # two shared words are a topic, three are a statement about it
 EVIDENCE_SENTENCES = 2  # a clause is spread over at most this many sentences of a document
 SHARE_PARTS = 1e9  # shares are multiples of its inverse
-_POSTINGS = 64  # sentences kept per word: more would cost time without telling them apart
+POSTINGS = 64  # sentences kept per word: more would cost time without telling them apart
 _CACHED = 4096  # documents an attributor keeps: runs repeat the same chunks over many questions
 
 
@@ -102,7 +103,7 @@ class _Document:
         lower, postings = lowered(self._text), defaultdict[str, list[int]](list)
         for number, (start, end) in enumerate(self.sentences):
             for token in content_tokens(lower[start:end]):
-                if len(postings[token]) < _POSTINGS:
+                if len(postings[token]) < POSTINGS:
                     postings[token].append(number)
         return postings
 
@@ -163,6 +164,14 @@ def attribute_answer(answer: str, documents: Sequence[str]) -> ContextAttributio
     return ContextAttributor(cached=len(documents)).attribute(answer, documents)
 
 
+@lru_cache(maxsize=256)
+def frequency_weights(documents: int) -> list[float]:
+    """Return the weight of a word by how many of a sample's documents have it, 0 to all of them."""
+    # Rounded to multiples of 2 ** -20, whose sums are exact and so do not depend on the order of a set.
+    counts = range(documents + 1)
+    return [round(math.log1p(documents / max(1, count)) * 2**20) / 2**20 or 1.0 for count in counts]
+
+
 def _clauses(lower: str, start: int, end: int) -> list[set[str]]:
     """Return the content words of a sentence by clause, short clauses joined to the next."""
     clauses: list[set[str]] = []
@@ -181,12 +190,9 @@ def _clauses(lower: str, start: int, end: int) -> list[set[str]]:
 
 def _weights(tokens: set[str], contexts: list[_Document]) -> dict[str, float]:
     """Return inverse document frequencies over the sample's documents; absent words weigh like rare ones."""
-    # Rounded to multiples of 2 ** -20, whose sums are exact and so do not depend on the order of a set.
-    frequencies = [
-        round(math.log1p(len(contexts) / max(1, count)) * 2**20) / 2**20 for count in range(len(contexts) + 1)
-    ]
+    frequencies = frequency_weights(len(contexts))
     bags = [document.tokens for document in contexts]
-    return {token: frequencies[sum(token in bag for bag in bags)] or 1.0 for token in tokens}
+    return {token: frequencies[sum(token in bag for bag in bags)] for token in tokens}
 
 
 def _support(

@@ -7,13 +7,26 @@ from itertools import pairwise
 
 from data.text.tokens import word_list
 
-__all__ = ["split_clauses", "split_sentences"]
+__all__ = [
+    "CLAUSE_MARKS",
+    "CLOSING",
+    "END_MARKS",
+    "FULL_WIDTH_MARKS",
+    "SPACED_CLAUSE_MARKS",
+    "split_clauses",
+    "split_sentences",
+]
 
-_END = re.compile(r"[.!?…。！？]+|\n+")  # a run is matched whole and never tried again: no backtracking
-_CLAUSE = re.compile(r"[,;:—–](?=\s)|[(，；：]")
-_CLOSERS = "\"'”’»)]）」』"
-_FULL_WIDTH = "。！？"
-_LOOK_BEHIND = 16  # characters looked at before a full stop: the longest abbreviation and its bracket fit
+FULL_WIDTH_MARKS = "。！？"  # end a sentence anywhere
+END_MARKS = f".!?…{FULL_WIDTH_MARKS}"
+CLAUSE_MARKS = "(，；："
+SPACED_CLAUSE_MARKS = ",;:—–"  # end a clause before white space
+CLOSING = "\"'”’»)]）」』"
+CLOSERS = 3  # brackets and quotation marks that belong to the sentence before them
+AHEAD = 8  # characters looked at behind a full stop
+LOOK_BEHIND = 16  # characters looked at before a full stop: the longest abbreviation and its bracket fit
+_END = re.compile(rf"[{END_MARKS}]+|\n+")  # a run is matched whole and never tried again: no backtracking
+_CLAUSE = re.compile(rf"[{SPACED_CLAUSE_MARKS}](?=\s)|[{CLAUSE_MARKS}]")
 _LAST_WORD = re.compile(r"[^\W\d_][\w.]*$")
 _ABBREVIATIONS = word_list("abbreviations")
 
@@ -30,7 +43,7 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
         if end <= start:
             continue
         if text[match.start()] != "\n":
-            while end < len(text) and end < match.end() + 3 and text[end] in _CLOSERS:
+            while end < len(text) and end < match.end() + CLOSERS and text[end] in CLOSING:
                 end += 1
             if not _ends_sentence(text, start, match.span(), end):
                 continue
@@ -49,16 +62,16 @@ def split_clauses(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def _ends_sentence(text: str, start: int, punctuation: tuple[int, int], end: int) -> bool:
     """Return whether the punctuation ends the sentence begun at `start`; `end` is behind closing quotes."""
     first, behind = punctuation
-    if text[behind - 1] in _FULL_WIDTH:
+    if text[behind - 1] in FULL_WIDTH_MARKS:
         return True
     if end < len(text) and not text[end].isspace():
         return False
     if behind - first > 1 or text[first] != ".":
         return True
-    if text[end : end + 8].lstrip()[:1].islower():
+    if text[end : end + AHEAD].lstrip()[:1].islower():
         return False
-    before = text[max(start, first - _LOOK_BEHIND) : first]
-    if before.strip().isdigit() and first - start <= _LOOK_BEHIND:
+    before = text[max(start, first - LOOK_BEHIND) : first]
+    if before.strip().isdigit() and first - start <= LOOK_BEHIND:
         return False  # "1." at the head of a line numbers it
     word = _LAST_WORD.search(before)
     return word is None or not _is_shortened(word.group())

@@ -17,9 +17,11 @@ from typing import Any
 __all__ = [
     "content_tokens",
     "count_words",
+    "is_cjk",
     "lowered",
     "search_runs",
     "search_tokens",
+    "stem",
     "surface_tokens",
     "word_list",
 ]
@@ -42,6 +44,11 @@ def word_list(name: str) -> frozenset[str]:
 
 
 _STOP_WORDS = word_list("stop_words")
+
+
+def is_cjk(char: str) -> bool:
+    """Return whether a character is written without spaces between words: kana, an ideograph or Hangul."""
+    return _CJK_CHARACTER.match(char) is not None
 
 
 def lowered(text: str) -> str:
@@ -83,7 +90,7 @@ def content_tokens(lower: str) -> set[str]:
         words = _WORD.findall(lower)
     else:
         return {token for run in set(_RUN.findall(lower)) - _STOP_WORDS for token in _tokens_of(run)}
-    return set(map(_stem, set(words) - _STOP_WORDS))
+    return set(map(stem, set(words) - _STOP_WORDS))
 
 
 def count_words(text: str) -> int:
@@ -93,7 +100,7 @@ def count_words(text: str) -> int:
 
 
 def _tokens_of(run: str) -> list[str]:
-    return _pairs(run) if _CJK_CHARACTER.match(run) else [_stem(run)]
+    return _pairs(run) if _CJK_CHARACTER.match(run) else [stem(run)]
 
 
 def _pairs(run: str) -> list[str]:
@@ -101,7 +108,8 @@ def _pairs(run: str) -> list[str]:
 
 
 @lru_cache(maxsize=65_536)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """Return the stem of a lower-case word: Latin ones as English, Cyrillic ones as Russian."""
     language = "english" if _LATIN.search(word) else "russian" if _CYRILLIC.search(word) else None
     if language is None:
         return word

@@ -1,0 +1,9 @@
+"""All compiled loops. Imported where numba is installed alone."""
+
+from __future__ import annotations
+
+from data.text.compiled.attribution_loops import attributed
+from data.text.compiled.comparison_loops import compared, covered
+from data.text.compiled.reading_loops import add, postings, read, strange
+
+__all__ = ["add", "attributed", "compared", "covered", "postings", "read", "strange"]

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from places import REPOSITORY
+
+pytest.importorskip("numba", reason="the extra `fast` is not installed")
+
+SCRIPT = """
+from data.text.compiled import engine
+loops = engine.compiled_loops()
+print(loops is not None, engine.why_not())
+if loops is not None:
+    print(sum(sum(getattr(loops, name).stats.cache_misses.values()) for name in loops.__all__))
+"""
+
+
+def _run(cache: Path | str, script: str = SCRIPT, **more: str) -> list[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"}
+    environment |= {"XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(REPOSITORY), **more}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert not done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the cache folder has another variable there")
+def test_what_is_compiled_stays_in_the_users_cache_and_is_compiled_once(tmp_path: Path) -> None:
+    (found,) = (line.split() for line in _run(tmp_path)[:1])
+    assert found == ["True"]
+    kept = list((tmp_path / "ragtriage" / "compiled").rglob("*.nbc"))
+    assert kept
+    again = "from data.text.compiled import engine\nengine._call_each(engine.compiled_loops())\n" + SCRIPT
+    assert _run(tmp_path, again)[-1] == "0"
+    assert sorted((tmp_path / "ragtriage" / "compiled").rglob("*.nbc")) == sorted(kept)
+    assert not list((REPOSITORY / "data" / "text" / "compiled").rglob("*.nb?"))
+
+
+def test_without_a_folder_to_write_to_python_does_the_work_and_says_why(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    first, *rest = _run(blocked)
+    assert first.startswith("False NotADirectoryError: ")
+    assert not rest
+
+
+def test_numba_can_be_switched_off(tmp_path: Path) -> None:
+    assert _run(tmp_path, RAGTRIAGE_COMPILED="0") == ["False "]
+    assert not list(tmp_path.iterdir())
+
+
+def test_doctor_tells_that_numba_cannot_be_used(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    script = (
+        "from dashboard.cli.installation import _fast\nfor found in _fast(): print(found.state, found.text)"
+    )
+    (line,) = _run(blocked, script)
+    assert line.startswith("warning numba is installed and cannot be used (NotADirectoryError: ")
+    assert _run(tmp_path, script) == []
