@@ -1,4 +1,4 @@
-# make run   installs everything and opens the dashboard on the bundled samples
+# make run   installs what it needs and opens the dashboard on the bundled samples
 # make test  installs everything and runs every check and test, browser tests included
 # make docs  builds the documentation into build/docs
 # make bench measures speed and memory at full size, for hours; make bench-quick a part of it, in minutes
@@ -6,6 +6,7 @@
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TESTED := $(VENV)/.ready-to-test
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 .PHONY: run test check docs audit bench bench-quick clean
 .DEFAULT_GOAL := run
@@ -21,13 +22,18 @@ $(READY): pyproject.toml constraints.txt
 	  "$$found" -m venv "$(VENV)" || { rm -rf "$(VENV)"; echo "no virtual environment could be made; on Debian: apt-get install python3-venv"; exit 1; }; \
 	fi; \
 	echo "Installing into $(VENV) (about half a minute, once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[images,judge,test]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[images,judge,mcp]"
 	@touch $(READY)
+
+$(TESTED): $(READY)
+	@echo "Installing what checks and tests need"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[images,judge,test]"
+	@touch $(TESTED)
 
 run: $(READY)
 	@$(BIN)/ragtriage demo
 
-check: $(READY)
+check: $(TESTED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -36,17 +42,17 @@ check: $(READY)
 test: check
 	$(BIN)/pytest -rs -n auto --dist loadgroup
 
-docs: $(READY)
+docs: $(TESTED)
 	$(BIN)/python -m sphinx -W --keep-going -n -q -E -b html docs build/docs
 	@echo "Open build/docs/index.html"
 
-audit: $(READY)
+audit: $(TESTED)
 	@.ci/audit $(BIN)/python
 
-bench: $(READY)
+bench: $(TESTED)
 	$(BIN)/python benchmarks/all_figures.py
 
-bench-quick: $(READY)
+bench-quick: $(TESTED)
 	$(BIN)/python benchmarks/all_figures.py --quick
 
 clean:
