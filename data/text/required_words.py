@@ -29,8 +29,15 @@ class Phrase:
         """What `required_literals` returns for the expression."""
         return required_literals(self.expression)
 
+    @cached_property
+    def beyond_ascii(self) -> bool:
+        """Whether the expression cannot match in ASCII text."""
+        return any(not any(map(str.isascii, literals)) for literals in self.needs)
+
     def possible_in(self, text: str) -> bool:
         """Return False only where the expression cannot match: the text lacks every literal of a need."""
+        if self.beyond_ascii and text.isascii():
+            return False
         for literals in self.needs:
             for literal in literals:
                 if literal in text:

@@ -84,7 +84,7 @@ def _assert_agree(
     np.testing.assert_array_equal(fast.coverage(rows, references), covered, strict=True)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(_samples(), max_size=4))
 @example([("", [], "")])
 @example([("one two three four, five six", ["", None], "")])
@@ -93,7 +93,7 @@ def test_both_ways_agree_to_the_bit(loops: ModuleType, samples: list[Sample]) ->
     _assert_same(loops, answers, [sample[1] for sample in samples], asked)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4)), max_size=3))
 def test_both_ways_agree_on_any_text(loops: ModuleType, samples: list[tuple[str, list[str]]]) -> None:
     answers, lists = [answer for answer, _ in samples], [list[str | None](texts) for _, texts in samples]

@@ -104,7 +104,8 @@ def _cache_folder() -> Path:
 def _version() -> str:
     """Return a name for what is compiled; numba looks at single files, not at what they import."""
     here = Path(__file__).parent
-    sources = sorted([*here.glob("*.py"), *here.parent.glob("*.py")])
+    imported = [here.parent / name for name in ("context_attribution.py", "sentences.py")]
+    sources = sorted([*here.glob("*.py"), *imported])
     facts = [metadata.version("numba"), sys.version, str(here)]
     facts += [str(source.stat().st_mtime_ns) for source in sources if source.parent == here]
     texts = [source.read_bytes() for source in sources]
