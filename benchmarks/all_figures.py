@@ -95,11 +95,15 @@ Part = Callable[[Task], Reading]
 def _pages(name: str, task: Task) -> Reading:
     found = measure_pages(task.folder / name, sorted((task.files / name).glob("*.jsonl")), task.scale.rounds)
     reading = Reading(values={"memory": found["memory"]})
-    for step in (*STEPS, "click"):
-        page = max(found["pages"], key=lambda page: found["pages"][page][step])
-        reading.values[step] = found["pages"][page][step] / 1000
-        reading.notes[step] = page.capitalize()
-    sys.stderr.write("\n".join(table_of_pages(found["pages"])) + "\n")
+    for step in STEPS:
+        taken = {page: steps[step] for page, steps in found["pages"].items()}
+        page = max(taken, key=lambda page: taken[page].wall)
+        reading.values[step] = taken[page].wall / 1000
+        reading.notes[step] = f"{page.capitalize()}, {taken[page].processor / 1000:.2f} s of a processor"
+    page = max(found["clicks"], key=found["clicks"].__getitem__)
+    reading.values["click"] = found["clicks"][page] / 1000
+    reading.notes["click"] = page.capitalize()
+    sys.stderr.write("\n".join(table_of_pages(found)) + "\n")
     return reading
 
 
