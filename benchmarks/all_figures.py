@@ -23,19 +23,12 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-import chunking_speed
-import report_size
-import retrieval_parquet
-import scoring_speed
-import start_speed
 from figures import Reading, table
 from make_runs import make_runs
-from page_speed import STEPS
-from page_speed import measure as measure_pages
-from page_speed import table as table_of_pages
 
 REPOSITORY = Path(__file__).parent.parent
 USUAL_QUESTIONS = 60  # of each of many runs
+DEPTH = 10  # documents of a question whose retrieval is evaluated
 
 
 @dataclass(frozen=True)
@@ -63,7 +56,7 @@ class Scale:
         return {
             "many": f"{self.runs:,}",
             "large": f"{self.questions:,}",
-            "retrieval": f"{self.ranked * retrieval_parquet.DEPTH:,}",
+            "retrieval": f"{self.ranked * DEPTH:,}",
             "grid": f"{self.characters:,}",
         }
 
@@ -89,11 +82,14 @@ class Task:
     ranx: str = ""
 
 
-Part = Callable[[Task], Reading]
+Part = Callable[[Task], Reading]  # imports what it measures: an earlier tree may not have it all
 
 
 def _pages(name: str, task: Task) -> Reading:
-    found = measure_pages(task.folder / name, sorted((task.files / name).glob("*.jsonl")), task.scale.rounds)
+    from page_speed import STEPS, measure
+    from page_speed import table as table_of_pages
+
+    found = measure(task.folder / name, sorted((task.files / name).glob("*.jsonl")), task.scale.rounds)
     reading = Reading(values={"memory": found["memory"]})
     for step in STEPS:
         taken = {page: steps[step] for page, steps in found["pages"].items()}
@@ -108,12 +104,16 @@ def _pages(name: str, task: Task) -> Reading:
 
 
 def _scoring(task: Task) -> Reading:
+    import scoring_speed
+
     found = scoring_speed.measure(task.files / "scored", task.scale.scored)
     growth, peak = found["mb"] / found["mb of a tenth"], f"{found['mb']:.0f} MB"
     return Reading(found | {"growth": growth}, {"growth": peak})
 
 
 def _retrieval(task: Task) -> Reading:
+    import retrieval_parquet
+
     ranked = task.files / "ranked"
     if not (ranked / "qrels.parquet").exists():
         ranked.mkdir(parents=True, exist_ok=True)
@@ -132,16 +132,25 @@ def _retrieval(task: Task) -> Reading:
 
 
 def _start(task: Task) -> Reading:
+    import start_speed
+
     return Reading(start_speed.measure(task.folder / "start", 2 * task.scale.rounds - 1))
 
 
 def _report(task: Task) -> Reading:
+    import report_size
+
     return Reading(report_size.measure(task.scale.rounds))
 
 
 def _grid(task: Task) -> Reading:
-    found = chunking_speed.synthetic(task.scale.characters, 500)
-    return Reading({"seconds": sum(found["cells"]), "memory": found["mb"]})
+    """Measure by the script of the tree itself: what runs a grid is not the same in all of them."""
+    command = [sys.executable, "benchmarks/chunking_speed.py", "--one", "synthetic"]
+    command += ["--characters", str(task.scale.characters)]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    found = json.loads(ended.stdout.splitlines()[-1])
+    alone = found["start"] + sum(found["cells"])
+    return Reading({"seconds": found.get("shared", alone), "memory": found["mb"]})
 
 
 PARTS: dict[str, Part] = {
