@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,16 @@ def _scoring(task: Task) -> Reading:
     return Reading(found | {"growth": growth}, {"growth": peak})
 
 
+def _wide(task: Task) -> Reading:
+    import wide_runs
+
+    folder = task.folder / "wide"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    wall, processor = wide_runs.step_times(folder, 600, 20)["import and scoring"]
+    return Reading({"seconds": wall}, {"seconds": f"{processor:.2f} s of a processor"})
+
+
 def _retrieval(task: Task) -> Reading:
     import retrieval_parquet
 
@@ -157,6 +168,7 @@ PARTS: dict[str, Part] = {
     "many": partial(_pages, "many"),
     "large": partial(_pages, "large"),
     "scoring": _scoring,
+    "wide": _wide,
     "retrieval": _retrieval,
     "start": _start,
     "report": _report,

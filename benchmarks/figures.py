@@ -78,6 +78,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         "scoring", "one", "import and scoring, one core", "samples/s", None, "1,000 to 1,200 samples/s", True
     ),
+    Figure("scoring", "a core", "the same, by the processor time of a core", "samples/s", None, "", True),
     Figure("scoring", "growth", "memory of an import against that of a tenth of its file", "x", 1.2),
     Figure("wide", "seconds", "600 metrics x 20 samples, import and scoring", "s", 1.0),
     Figure(

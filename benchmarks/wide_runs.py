@@ -16,10 +16,9 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import orjson
+from dashboard_speed import APP
 
 __all__ = ["make_wide", "step_times"]
-
-APP = Path(__file__).parent.parent / "dashboard" / "app.py"
 
 
 def make_wide(path: Path, metrics: int, samples: int, seed: int = 7) -> Path:
